@@ -146,6 +146,8 @@ type Next struct {
 	Lost bool
 	// Deletion is true if the deletion of the object was handled, by this pass or, as far as that is known, before.
 	Deletion bool
+	// Looping are the handlers that change the object each time that their own change calls them, and are delayed for it.
+	Looping []string
 	// Settled is true if nothing is to be done for the object as it is known by now, until it changes: another pass
 	// over that state would find the same as this one.
 	Settled bool
@@ -178,6 +180,8 @@ type Memory struct {
 
 	open   openRecords // the records that the object has by our last write, while a cause is open
 	losses *losses     // of our memory on the object; nil without any
+
+	ownWrites *ownWrites // that call handlers; nil without any
 
 	told int64 // of which generation conditions were written without news of handlers, plus one; zero is none
 }

@@ -36,6 +36,8 @@ type pass struct {
 	settled  bool           // nothing is to be done for the object as the pass leaves it
 	deletion bool           // the deletion of the object was handled, by this pass or before
 	look     *journal.Draft // of this round; nil if nobody is told
+	own      *ownCalls      // of this round, if our own write has caused it; nil otherwise
+	looping  []string       // the handlers that call themselves again and again, if this pass has called them
 }
 
 // verdict is what a step says about those after it.
@@ -50,7 +52,8 @@ const (
 // Idle is true if there is nothing to remember: the memory can be dropped.
 func (m *Memory) Idle() bool {
 	return !m.Initial && m.unwritten == nil && !m.uncertain && m.missingFields == "" && m.longDelays == "" &&
-		m.logged == nil && m.retried == 0 && m.records == nil && m.open.of == nil && m.losses == nil && m.told == 0
+		m.logged == nil && m.retried == 0 && m.records == nil && m.open.of == nil && m.losses == nil && m.told == 0 &&
+		m.ownWrites == nil
 }
 
 // Unwritten tells whether there is something that handlers did, and that could not be written yet.
@@ -119,6 +122,7 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return stop, err
 	}
+	p.detectOwnCause(seen.cause)
 	p.look = p.noted().Look(seen.cause)
 	wanted, err := p.attendBackground(ctx, seen.cause)
 	if err != nil {
@@ -169,6 +173,7 @@ func (p *pass) noted() journal.Object { return p.handling.Journal.Of(p.object.bo
 func (p *pass) next() Next {
 	next := Next{Gone: p.object.gone, Released: p.object.released, Written: p.object.answer}
 	next.Closed, next.Settled, next.Lost, next.Deletion = p.closed, p.settled, p.lost, p.deletion
+	next.Looping = p.looping
 	if p.rewrite > 0 && !p.object.gone {
 		next.After = &p.rewrite
 	}

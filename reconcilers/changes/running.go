@@ -74,10 +74,13 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 			runner: r, handler: selected[at], attempt: r.attempt(selected[at], state, r.working, r.given),
 			written: p.object.body,
 		}
+		before := r.working
 		if err := call.run(ctx); err != nil || p.object.gone {
 			return err
 		}
+		p.noteOwnCall(call.attempt, before, r.working)
 	}
+	p.countLoop(ctx)
 	return nil
 }
 

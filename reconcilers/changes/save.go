@@ -134,6 +134,7 @@ func (p *pass) saveOnce(
 			return err
 		}
 	}
+	p.noteOwnWrite(handled)
 	handled.written()
 	p.noteRemembered(handled)
 	return nil

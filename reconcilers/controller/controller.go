@@ -99,6 +99,7 @@ func newController(
 	if c.events != nil {
 		c.events.handling.Resource, c.events.handling.Cache = &c.resource, c
 		c.events.handling.Journal = c.journal
+		c.changes.Writer = notingWriter{c.changes.Writer, c.events.handling.Loops}
 	}
 	if len(families.Spawning) > 0 {
 		c.changes.Background = c.background

@@ -3,19 +3,15 @@ package controller
 import (
 	"slices"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
@@ -101,39 +97,4 @@ func (d Digests) redaction(r discovery.Resource, own []*adapters.Handler) cause.
 // JournalOf is for one kind: what is not to be remembered on the objects is not to be remembered in memory, either.
 func (d *Dependencies) JournalOf(r discovery.Resource, own []*adapters.Handler) *journal.Kind {
 	return d.Journal.Kind(r.GroupKind(), d.Settings.Digests.redaction(r, own).Paths)
-}
-
-// eventHandling is that of the raw events of one kind, with those that wait for it.
-type eventHandling struct {
-	handling events.Handling
-	waiting  events.Queue
-	log      logr.Logger
-	dropped  func() // counts an event that nobody will see
-}
-
-// newEventHandling is nil if there are no handlers of events.
-func newEventHandling(
-	deps *Dependencies, turn Turn, r discovery.Resource, watching []*adapters.Handler, place execution.Place,
-) *eventHandling {
-	if len(watching) == 0 {
-		return nil
-	}
-	return &eventHandling{
-		handling: events.Handling{
-			Handlers: watching, Place: place, Open: turn.open(), Events: deps.Events, Writer: deps.writerFor(r),
-			StatusSubresource: r.HasStatus(), WriteTimeout: deps.Settings.WriteTimeout,
-		},
-		log: logging.OfKind(deps.Log, r.GroupVersionKind), dropped: deps.Metrics.Dropped(r.Kind),
-	}
-}
-
-// add runs on the informer's goroutine.
-func (e *eventHandling) add(eventType string, obj source.Object) {
-	if !e.waiting.Add(events.Event{Type: eventType, Object: obj}) {
-		return
-	}
-	e.dropped()
-	log := logging.OfObject(e.log, obj.Key(), obj.GetUID())
-	log.V(1).Info("Dropped the oldest event of an object: too many events wait for its handlers",
-		"limit", events.Limit)
 }

@@ -114,7 +114,9 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 	woken := c.objects.TakeWake(key)
 	ctx = logf.IntoContext(ctx, c.log)
 	cached := c.cached(key)
-	c.deliverEvents(ctx, key, cached)
+	if wait := c.deliverEvents(ctx, key, cached); wait > 0 {
+		defer func() { result = sooner(result, wait) }()
+	}
 	if c.disappeared != nil {
 		c.callForDisappeared(ctx, key)
 	}
@@ -184,6 +186,7 @@ func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compa
 	if next.Lost {
 		c.deps.Metrics.Lost(c.resource.Kind)
 	}
+	c.deps.Metrics.Looped(c.resource.Kind, next.Looping)
 	latest := c.cached(key)
 	o.Proceed(cached, next, latest)
 	if c.owned != nil {
@@ -224,33 +227,6 @@ func (c *Controller) tellProgress(uid types.UID, next changes.Next, err error) {
 	if took := c.unhandled.End(uid); next.Closed != "" {
 		c.deps.Metrics.Handled(c.resource.Kind, string(next.Closed), took)
 	}
-}
-
-// deliverEvents shows the handlers of events what has happened since, before anything else is done for the object.
-func (c *Controller) deliverEvents(ctx context.Context, key types.NamespacedName, cached *compact.Object) {
-	if c.events == nil {
-		return
-	}
-	handling := &c.events.handling
-	patch := handling.Deliver(ctx, c.events.waiting.Take(key))
-	if cached == nil || patch.Empty() {
-		return
-	}
-	uid := cached.GetUID()
-	o, cached := c.take(key, uid)
-	defer c.put(key, uid, o)
-	if cached == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
-		return
-	}
-	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
-	newest, err := o.Newest(cached)
-	if err != nil {
-		logf.FromContext(ctx).Error(err, "Cannot read an object; dropping the changes of event handlers")
-		return
-	}
-	body, _ := newest.Value() // it is decoded
-	result := handling.Write(ctx, body, patch)
-	o.Wrote(result.Body, result.Released)
 }
 
 // known is the uid of the object in the cache, and empty if there is none, or if the cache is what panics.
@@ -329,6 +305,14 @@ func (c *Controller) postpone(
 	held.Hold(journal.HeldError, err, time.Now().Add(delay))
 	log.Error(err, "Cannot handle the object now; retrying", "after", delay.String())
 	return retry(latest, delay)
+}
+
+// sooner comes back after the delay, if nothing else comes back before.
+func sooner(result reconcile.Result, delay time.Duration) reconcile.Result {
+	if result.RequeueAfter <= 0 || delay < result.RequeueAfter {
+		result.RequeueAfter = delay
+	}
+	return result
 }
 
 // retry comes back after a delay: the priority of the event that led here would stick otherwise.

@@ -52,22 +52,29 @@ type Handling struct {
 	Events handlers.Poster
 	// Journal is told what is decided; nil is not.
 	Journal *journal.Kind
+	// Loops are the objects that the handlers change; nil does not look for loops.
+	Loops *Loops
 }
 
-// Deliver calls the handlers for each of the events, in order. The logger of the context names the kind. An error of a
-// handler is logged, and stops neither other handlers nor other events. The patch has the handlers' changes to the
-// object, without those to a deleted one.
+// Deliver calls the handlers for each of the events of one object, in order. The logger of the context names the kind.
+// An error of a handler is logged, and stops neither other handlers nor other events. The patch has the handlers'
+// changes to the object, without those to a deleted one.
 func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch {
+	return h.deliver(ctx, waiting, nil)
+}
+
+func (h *Handling) deliver(ctx context.Context, waiting []Event, loop *loop) patching.Patch {
 	var patch patching.Patch
-	for _, e := range waiting {
+	for i, e := range waiting {
+		loop.begin(e, i == len(waiting)-1)
 		log := logging.OfObject(logf.FromContext(ctx), e.Object.Key(), e.Object.GetUID())
 		ctx := logf.IntoContext(ctx, log)
 		if e.Type == Deleted {
-			h.handle(ctx, e)
+			h.handle(ctx, e, loop)
 			patch = patching.Patch{}
 			continue
 		}
-		for _, a := range h.handle(ctx, e) {
+		for _, a := range h.handle(ctx, e, loop) {
 			patch.Transforms = append(patch.Transforms, fitting(ctx, a)...)
 			if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil {
 				logf.FromContext(ctx).Error(
@@ -95,7 +102,7 @@ func fitting(ctx context.Context, a *execution.Attempt) []patching.Transform {
 	return all
 }
 
-func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.Attempt) {
+func (h *Handling) handle(ctx context.Context, e Event, loop *loop) (attempts []*execution.Attempt) {
 	opened, err := e.Object.Open()
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", e.Type)
@@ -120,7 +127,11 @@ func (h *Handling) handle(ctx context.Context, e Event) (attempts []*execution.A
 				append(panics.Stack(err), "handler", handler.Description.ID, "type", e.Type)...)
 		case matches:
 			chosen = append(chosen, handler)
+			if loop.holds(e, handler.Description.ID, now()) {
+				continue
+			}
 			if a := h.call(ctx, handler, c); a != nil {
+				loop.called(a)
 				noted.Attempt(a)
 				attempts = append(attempts, a)
 			}

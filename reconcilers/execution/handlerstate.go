@@ -62,6 +62,7 @@ type HandlerState struct {
 	// Timed is true if the sub-handler has a timeout, so that its record must keep when it was first selected.
 	Timed bool
 
+	held    time.Time        // its first attempt waits until then, which is not recorded; zero is not at all
 	loaded  *progress.Record // as the object has it; nil if there is none
 	blocked bool
 	awake   bool   // what it waits for has come, or nobody looks for it: it is due
@@ -141,8 +142,18 @@ func (e *HandlerState) Awaits() bool {
 	return e.Awaited != nil && !e.Finished() && (e.Until == nil || e.Message == nil)
 }
 
+// Hold delays the first attempt of a handler that has no record. That is not persisted.
+func (e *HandlerState) Hold(until time.Time) {
+	if e.Retries == 0 && e.loaded == nil && !e.Finished() {
+		e.held = until
+	}
+}
+
 // delay gives the time until the next attempt is due.
 func (e *HandlerState) delay(now time.Time) time.Duration {
+	if !e.held.IsZero() {
+		return max(0, e.held.Sub(now))
+	}
 	if e.Delayed == nil || e.awake {
 		return 0
 	}
@@ -163,6 +174,7 @@ func (e *HandlerState) repurpose(purpose string) {
 
 func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
 	room := e.messageLimit() // which may be that of the last message
+	e.held = time.Time{}
 	if e.awake = false; o.Awaited.Child == "" {
 		e.Retries = min(e.Retries+1, mostRetries)
 	}
@@ -289,7 +301,7 @@ func (e *HandlerState) continues(found *progress.Record) bool {
 func (e *HandlerState) Recorded() bool {
 	switch fresh := e.Retries == 0 && e.loaded == nil; {
 	case !e.sub:
-		return true
+		return e.held.IsZero() || !fresh
 	case e.named, (e.Postponed || e.Waiting) && fresh:
 		return false
 	default:
@@ -302,7 +314,9 @@ func (e *HandlerState) Account() Account {
 	account := Account{
 		Retries: e.Retries, Started: e.Started, Trace: e.Trace, Finished: e.Finished(), Blocked: e.blocked,
 	}
-	if e.Delayed != nil && !e.awake {
+	if !e.held.IsZero() {
+		account.Until = e.held
+	} else if e.Delayed != nil && !e.awake {
 		account.Until = *e.Delayed
 	}
 	if e.Awaited != nil && e.Until != nil {

@@ -12,7 +12,7 @@ type Operator struct {
 	name  string
 	ended atomic.Bool
 
-	attempts, dropped, lost, posted, repaired, requests *prometheus.CounterVec
+	attempts, dropped, lost, looped, posted, repaired, requests *prometheus.CounterVec
 	durations, latencies                                *prometheus.HistogramVec
 	occupied, queued                                    *prometheus.GaugeVec
 	states                                              *states
@@ -36,6 +36,9 @@ func New(name string, registry prometheus.Registerer) (*Operator, error) {
 		"Raw events that no handler has seen, because too many were waiting.", "kind")
 	o.lost = r.counter("kopf_memory_losses_total",
 		"Times that another client was found to have removed the annotations or the finalizer of an object.", "kind")
+	o.looped = r.counter("kopf_handler_loops_total",
+		"Calls that have changed the object, by which the handler is called again and again, and delayed.",
+		"kind", "handler")
 	o.posted = r.counter("kopf_posted_events_total",
 		"Kubernetes events that handlers have posted, by what came of them.", "outcome")
 	o.repaired = r.counter("kopf_children_repaired_total",
@@ -75,6 +78,16 @@ func (o *Operator) Handled(kind, reason string, took time.Duration) {
 func (o *Operator) Lost(kind string) {
 	if !o.off() {
 		o.lost.WithLabelValues(o.name, kind).Inc()
+	}
+}
+
+// Looped counts the calls of handlers that call themselves again and again by what they change on an object.
+func (o *Operator) Looped(kind string, handlers []string) {
+	if o.off() {
+		return
+	}
+	for _, handler := range handlers {
+		o.looped.WithLabelValues(o.name, kind, handler).Inc()
 	}
 }
 

@@ -198,6 +198,7 @@ func (x *exchange) send(ctx context.Context, r request) error {
 		return failure(err, r, describe(x.target.Body))
 	}
 	x.result.Body, x.result.Answer = x.current, x.opened
+	x.result.Versions = append(x.result.Versions, VersionOf(x.current))
 	return nil
 }
 

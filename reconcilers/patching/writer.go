@@ -80,6 +80,8 @@ type Result struct {
 	Body map[string]any
 	// Answer is Body with its text.
 	Answer *jsontext.Object
+	// Versions are those of all answers.
+	Versions []string
 	// Requests counts the PATCH requests, refused ones included; reading ones are not counted.
 	Requests int
 	// Gone tells that the object does not exist any more. There is no error then.
@@ -225,6 +227,7 @@ func renewed(
 // joined gives the result of two attempts, one after another.
 func joined(earlier, later Result) Result {
 	later.Requests += earlier.Requests
+	later.Versions = append(earlier.Versions, later.Versions...)
 	later.Dropped = append(earlier.Dropped, later.Dropped...)
 	if later.Body == nil {
 		later.Body, later.Answer = earlier.Body, earlier.Answer

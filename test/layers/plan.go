@@ -84,6 +84,7 @@ var House = Plan{
 	{Dir: "reconcilers/patching", Layer: 3},
 	{Dir: "reconcilers/internal/repeating", Layer: 3},
 	{Dir: "reconcilers/internal/fence", Layer: 3},
+	{Dir: "reconcilers/internal/loops", Layer: 2},
 	{Dir: "reconcilers/internal/timing", Layer: 3},
 	{Dir: "reconcilers/requirements", Layer: 3},
 	{Dir: "reconcilers/source", Layer: 3},

@@ -1,0 +1,132 @@
+package changes_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// counts writes another number with each call.
+func counts(path ...string) handlers.Func {
+	n := 0
+	return func(_ context.Context, c *handlers.Call) error {
+		n++
+		value := fmt.Sprint(n)
+		return c.Writes.Remember(func(body map[string]any) error { put(body, value, path...); return nil })
+	}
+}
+
+// changesOf makes it a handler of changes of the field.
+func changesOf(path ...string) option {
+	return func(h *handlers.Handler) { h.Field, h.NeedsChange = diff.Path(path), true }
+}
+
+// live makes passes for a while.
+func (p *process) live(d time.Duration) {
+	for until := time.Now().Add(d); time.Now().Before(until); {
+		if p.step() {
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		time.Sleep(10 * time.Millisecond) // of a request
+	}
+}
+
+// callsOf counts those of one handler.
+func callsOf(journal []string, id string) (n int) {
+	for _, line := range journal {
+		if strings.HasSuffix(line, " "+id) {
+			n++
+		}
+	}
+	return n
+}
+
+// A handler whose own change calls it again is logged once, and called less and less often (deviation D-own-loops).
+func TestLoopsByOwnWrites(t *testing.T) {
+	const line = "Handlers change the object each time that their own change calls them"
+	lines := func(w *world) int { return strings.Count(strings.Join(w.logged, "\n"), line) }
+	run(t, map[string]scenario{
+		"OneHandler": {"ten calls at once, then after 1, 2, 4, 8, 16 and 32 seconds", func(w *world) {
+			p := w.start(onUpdate("u", counts("spec", "at")))
+			p.settle()
+			w.set("two", "spec", "field")
+			w.calls()
+			w.drainWrites()
+			p.live(time.Minute)
+			all := w.calls()
+			w.want("calls", 11+5, callsOf(all, "u"))
+			w.want("writes", 11+5, len(w.drainWrites()))
+			w.want("lines", 1, lines(w))
+			w.want("named", true, w.hasLogged(line, `"handlers"=["u"]`, `"fields"=["spec.at"]`))
+			w.want("kept", false, p.memory.Idle())
+		}},
+		"PingPong": {"two handlers that call each other are one loop", func(w *world) {
+			p := w.start(onUpdate("a", counts("spec", "b"), changesOf("spec", "a")),
+				onUpdate("b", counts("spec", "a"), changesOf("spec", "b")))
+			p.settle()
+			w.set("two", "spec", "a")
+			p.live(time.Minute)
+			if n := len(w.calls()); n > 20 {
+				w.t.Errorf("%d calls in a minute", n)
+			}
+			w.want("lines", 1, lines(w))
+		}},
+		"OthersAreNotDelayed": {"nor edits by other clients", func(w *world) {
+			p := w.start(onUpdate("u", counts("spec", "at")), onUpdate("other", ok))
+			p.settle()
+			w.set("two", "spec", "field")
+			p.live(time.Minute)
+			_, _ = p.pass()
+			_, _ = p.pass() // in the next delay
+			time.Sleep(time.Second)
+			w.calls()
+			at := time.Since(w.started)
+			w.set("three", "spec", "field")
+			_, _ = p.pass()
+			w.wantCalls("edited", fmt.Sprintf("%s update u", at))
+			_, _ = p.pass()
+			w.wantCalls("all that it has not seen", fmt.Sprintf("%s update other", at))
+		}},
+		"Ended": {"a handler that stops writing is as before", func(w *world) {
+			loops := true
+			write := counts("spec", "at")
+			p := w.start(onUpdate("u", func(ctx context.Context, c *handlers.Call) error {
+				if loops {
+					return write(ctx, c)
+				}
+				return nil
+			}))
+			p.settle()
+			w.set("two", "spec", "field")
+			p.live(time.Minute)
+			loops = false
+			p.live(2 * time.Minute)
+			w.want("at rest", true, p.memory.Idle())
+			w.wantClean("at rest")
+		}},
+		"Settling": {"a handler that completes what others edit is no loop", func(w *world) {
+			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Call) error {
+				return c.Writes.Remember(func(body map[string]any) error {
+					put(body, at(body, "spec", "field"), "spec", "copy")
+					return nil
+				})
+			}))
+			p.settle()
+			w.calls()
+			for i := range 100 {
+				w.set(fmt.Sprint(i), "spec", "field")
+				p.settle()
+			}
+			w.want("calls", 200, len(w.calls()))
+			w.want("lines", 0, lines(w))
+			w.want("sleeps", []time.Duration(nil), p.sleeps)
+			w.want("idle", true, p.memory.Idle())
+		}},
+	})
+}

@@ -1,0 +1,27 @@
+package loops
+
+import (
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// mostFields is how many fields one line names.
+const mostFields = 8
+
+// Log reports a loop that was found: the handlers that keep it going, and the fields that they change.
+func Log(log logr.Logger, handlers []string, changed []diff.Path, delay time.Duration) {
+	var fields []string
+	for _, path := range changed {
+		if field := path.String(); len(fields) < mostFields && !slices.Contains(fields, field) {
+			fields = append(fields, field)
+		}
+	}
+	logging.Warn(log, "Handlers change the object each time that their own change calls them; delaying these calls, "+
+		"longer each time", "handlers", handlers, "fields", fields, "calls", Threshold, "within", Window.String(),
+		"delay", delay.String())
+}
