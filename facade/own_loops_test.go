@@ -34,7 +34,7 @@ func setNext(field string) func(kopf.Dynamic) {
 	}
 }
 
-// Handlers that call themselves by their own changes are logged once, counted, and called less and less often. Each case
+// Handlers that call themselves by their own changes are logged once, counted, and called less and less often. A case
 // makes thousands of calls a minute otherwise.
 func TestOwnLoops(t *testing.T) {
 	type selection = kopf.Selection[kopf.Dynamic]
@@ -102,7 +102,9 @@ func TestOwnLoops(t *testing.T) {
 				server.Put(served, body(map[string]any{"size": int64(1)}))
 				time.Sleep(5 * time.Second)
 				edit := func(size int64) {
-					server.Edit(served, "ns", "w1", func(o map[string]any) { o["spec"].(map[string]any)["size"] = size })
+					server.Edit(served, "ns", "w1", func(o map[string]any) {
+						o["spec"].(map[string]any)["size"] = size
+					})
 				}
 				edit(2)
 				time.Sleep(55 * time.Second)

@@ -146,7 +146,7 @@ type Next struct {
 	Lost bool
 	// Deletion is true if the deletion of the object was handled, by this pass or, as far as that is known, before.
 	Deletion bool
-	// Looping are the handlers that change the object each time that their own change calls them, and are delayed for it.
+	// Looping are the handlers that change the object each time that their own change calls them. They are delayed.
 	Looping []string
 	// Settled is true if nothing is to be done for the object as it is known by now, until it changes: another pass
 	// over that state would find the same as this one.

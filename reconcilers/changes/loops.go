@@ -29,9 +29,6 @@ type ownCalls struct {
 // client is none of it, so its handlers are called at once.
 func (p *pass) detectOwnCause(c *cause.Cause) {
 	own := p.memory.ownWrites
-	if p.own = nil; own == nil {
-		return
-	}
 	if c.Reason == cause.Update && own.left != 0 && own.left == cause.Hash(c.New) {
 		p.own = &ownCalls{}
 		return
@@ -49,9 +46,6 @@ func (p *pass) forgetOwnWrites() {
 
 // holdLoops delays the handlers that call themselves again and again.
 func (p *pass) holdLoops(selected []*adapters.Handler, state *execution.State) {
-	if p.own == nil {
-		return
-	}
 	for _, h := range selected {
 		until := p.memory.ownWrites.guard.Until(h.Description.ID)
 		if until.After(p.handling.now()) {
@@ -62,7 +56,7 @@ func (p *pass) holdLoops(selected []*adapters.Handler, state *execution.State) {
 
 // noteOwnCall compares the essences before and after a call that our own write has caused. Retries have delays already.
 func (p *pass) noteOwnCall(a *execution.Attempt, before, after map[string]any) {
-	if p.own == nil || a.Outcome.Aborted || a.Call.Retry > 0 {
+	if a.Outcome.Aborted || a.Call.Retry > 0 {
 		return
 	}
 	id := a.Call.Handler.ID
@@ -87,7 +81,7 @@ func (p *pass) noteOwnCall(a *execution.Attempt, before, after map[string]any) {
 
 // countLoop takes account of the calls of this pass, and logs a loop when it is found.
 func (p *pass) countLoop(ctx context.Context) {
-	if p.own == nil || len(p.own.called) == 0 {
+	if len(p.own.called) == 0 {
 		return
 	}
 	delay, isNew := p.memory.ownWrites.guard.Note(p.own.called, p.own.wrote, p.handling.now())

@@ -271,7 +271,9 @@ func (p *pass) restoreProgress(
 			p.wake(seen.cause, handler.Description, h)
 		}
 	}
-	p.holdLoops(selected, state)
+	if p.own != nil {
+		p.holdLoops(selected, state)
+	}
 	found, err := p.object.findSuccess(ctx, state)
 	if err != nil {
 		return nil, &BlockedError{Err: err}

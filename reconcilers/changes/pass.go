@@ -114,7 +114,7 @@ func (p *pass) containedRound(ctx context.Context) (v verdict, err error) {
 // round takes the steps of a pass once, on the object as it is known now. A step that changes the object for those
 // after it asks for another round; one that finds the object gone ends the pass.
 func (p *pass) round(ctx context.Context) (verdict, error) {
-	p.outcomes, p.rewrite = nil, 0
+	p.outcomes, p.own, p.rewrite = nil, nil, 0
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
 		return stop, err
 	}
@@ -122,7 +122,9 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return stop, err
 	}
-	p.detectOwnCause(seen.cause)
+	if p.memory.ownWrites != nil {
+		p.detectOwnCause(seen.cause)
+	}
 	p.look = p.noted().Look(seen.cause)
 	wanted, err := p.attendBackground(ctx, seen.cause)
 	if err != nil {

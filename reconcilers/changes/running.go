@@ -78,9 +78,13 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 		if err := call.run(ctx); err != nil || p.object.gone {
 			return err
 		}
-		p.noteOwnCall(call.attempt, before, r.working)
+		if p.own != nil {
+			p.noteOwnCall(call.attempt, before, r.working)
+		}
 	}
-	p.countLoop(ctx)
+	if p.own != nil {
+		p.countLoop(ctx)
+	}
 	return nil
 }
 

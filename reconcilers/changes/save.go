@@ -134,7 +134,9 @@ func (p *pass) saveOnce(
 			return err
 		}
 	}
-	p.noteOwnWrite(handled)
+	if handled.working != nil || p.memory.ownWrites != nil {
+		p.noteOwnWrite(handled)
+	}
 	handled.written()
 	p.noteRemembered(handled)
 	return nil

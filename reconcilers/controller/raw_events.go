@@ -2,17 +2,13 @@ package controller
 
 import (
 	"context"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -70,36 +66,4 @@ func (w notingWriter) ApplyRetrying(
 	object := unstructured.Unstructured{Object: target.Body}
 	w.loops.Note(client.ObjectKeyFromObject(&object), result.Versions)
 	return result, err
-}
-
-// deliverEvents shows the handlers of events what has happened since, before anything else is done for the object. It
-// returns in what time that is to be done again; zero is with the next event.
-func (c *Controller) deliverEvents(
-	ctx context.Context, key types.NamespacedName, cached *compact.Object,
-) (wait time.Duration) {
-	if c.events == nil {
-		return 0
-	}
-	handling := &c.events.handling
-	patch, wait := handling.DeliverNext(ctx, key, c.events.waiting.Take(key))
-	if cached == nil || patch.Empty() {
-		return wait
-	}
-	uid := cached.GetUID()
-	o, cached := c.take(key, uid)
-	defer c.put(key, uid, o)
-	if cached == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
-		return wait
-	}
-	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
-	newest, err := o.Newest(cached)
-	if err != nil {
-		logf.FromContext(ctx).Error(err, "Cannot read an object; dropping the changes of event handlers")
-		return wait
-	}
-	body, _ := newest.Value() // it is decoded
-	result := handling.Write(ctx, body, patch)
-	o.Wrote(result.Body, result.Released)
-	c.deps.Metrics.Looped(c.resource.Kind, handling.NoteWrite(ctx, key, body, result))
-	return wait
 }

@@ -186,7 +186,9 @@ func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compa
 	if next.Lost {
 		c.deps.Metrics.Lost(c.resource.Kind)
 	}
-	c.deps.Metrics.Looped(c.resource.Kind, next.Looping)
+	if len(next.Looping) > 0 {
+		c.deps.Metrics.Looped(c.resource.Kind, next.Looping)
+	}
 	latest := c.cached(key)
 	o.Proceed(cached, next, latest)
 	if c.owned != nil {
@@ -227,6 +229,38 @@ func (c *Controller) tellProgress(uid types.UID, next changes.Next, err error) {
 	if took := c.unhandled.End(uid); next.Closed != "" {
 		c.deps.Metrics.Handled(c.resource.Kind, string(next.Closed), took)
 	}
+}
+
+// deliverEvents shows the handlers of events what has happened since, before anything else is done for the object. It
+// returns in what time that is to be done again; zero is with the next event.
+func (c *Controller) deliverEvents(
+	ctx context.Context, key types.NamespacedName, cached *compact.Object,
+) (wait time.Duration) {
+	if c.events == nil {
+		return 0
+	}
+	handling := &c.events.handling
+	patch, wait := handling.DeliverNext(ctx, key, c.events.waiting.Take(key))
+	if cached == nil || patch.Empty() {
+		return wait
+	}
+	uid := cached.GetUID()
+	o, cached := c.take(key, uid)
+	defer c.put(key, uid, o)
+	if cached == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
+		return wait
+	}
+	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
+	newest, err := o.Newest(cached)
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "Cannot read an object; dropping the changes of event handlers")
+		return wait
+	}
+	body, _ := newest.Value() // it is decoded
+	result := handling.Write(ctx, body, patch)
+	o.Wrote(result.Body, result.Released)
+	c.deps.Metrics.Looped(c.resource.Kind, handling.NoteWrite(ctx, key, body, result))
+	return wait
 }
 
 // known is the uid of the object in the cache, and empty if there is none, or if the cache is what panics.

@@ -13,9 +13,9 @@ type Operator struct {
 	ended atomic.Bool
 
 	attempts, dropped, lost, looped, posted, repaired, requests *prometheus.CounterVec
-	durations, latencies                                *prometheus.HistogramVec
-	occupied, queued                                    *prometheus.GaugeVec
-	states                                              *states
+	durations, latencies                                        *prometheus.HistogramVec
+	occupied, queued                                            *prometheus.GaugeVec
+	states                                                      *states
 }
 
 // latencyBuckets are in seconds. Changes that handlers have to repeat take minutes and hours.
