@@ -41,6 +41,7 @@ type applications struct {
 	mu       sync.Mutex
 	parents  map[types.UID]map[string]map[identity]*application
 	versions map[types.UID]string // of children, as our own requests made them
+	found    map[types.UID]string // of children, as they were read before the next request
 }
 
 func newApplication(child declared, made *unstructured.Unstructured) *application {
@@ -49,10 +50,25 @@ func newApplication(child declared, made *unstructured.Unstructured) *applicatio
 	}
 }
 
-// wrote notes what our own request made of a child.
+// read notes the version of a child before our own request.
+func (a *applications) read(child types.UID, version string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.found == nil {
+		a.found = map[types.UID]string{}
+	}
+	a.found[child] = version
+}
+
+// wrote notes what our own request made of a child. A request that changed nothing made nothing: the version may be
+// one that handlers do not know yet.
 func (a *applications) wrote(made *unstructured.Unstructured) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	before := a.found[made.GetUID()]
+	if delete(a.found, made.GetUID()); before == made.GetResourceVersion() {
+		return
+	}
 	if a.versions == nil {
 		a.versions = map[types.UID]string{}
 	}
@@ -105,6 +121,7 @@ func (a *applications) forget(parent types.UID) {
 	for _, record := range a.parents[parent] {
 		for _, one := range record {
 			delete(a.versions, one.uid)
+			delete(a.found, one.uid)
 		}
 	}
 	delete(a.parents, parent)
@@ -135,6 +152,7 @@ func (k *Keeper) Gone(child types.UID) {
 	k.applied.mu.Lock()
 	defer k.applied.mu.Unlock()
 	delete(k.applied.versions, child)
+	delete(k.applied.found, child)
 }
 
 // Forget drops what is kept for a parent that is gone, or of which no handler is called any more.

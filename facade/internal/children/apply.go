@@ -73,9 +73,11 @@ func (k *Keeper) find(
 		return "", "", k.strangerError(parent, held)
 	case held.DeletionTimestamp != nil:
 		return "", "", &waitError{errTerminating}
-	default:
-		return held.UID, k.recordsIn(held), nil
 	}
+	if k.Watched != nil && k.Watched(child.object.GroupVersionKind().GroupKind()) {
+		k.applied.read(held.UID, held.ResourceVersion)
+	}
+	return held.UID, k.recordsIn(held), nil
 }
 
 // get reads the metadata of the object that is there.

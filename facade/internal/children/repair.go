@@ -102,11 +102,11 @@ func (k *Keeper) repair(ctx context.Context, parent map[string]any, one *applica
 		log.Error(err, "Cannot repair a child; retrying", "after", one.wait(time.Now()).String())
 		return
 	}
-	k.applied.wrote(made)
 	k.applied.settle(one, made, seen)
 	if made.GetResourceVersion() == seen {
 		return // what was changed is not what was declared
 	}
+	k.applied.wrote(made)
 	log.Info("Repaired a child that somebody has touched", "what", string(what))
 	if k.Repaired != nil {
 		k.Repaired((&unstructured.Unstructured{Object: parent}).GetKind(), one.child.kind)

@@ -1,0 +1,91 @@
+package facade_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// childEvents are the types of what OnChild handlers were called for, since the last look.
+type childEvents struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (c *childEvents) add(kind kopf.EventType) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kind == kopf.EventListed {
+		kind = "listed"
+	}
+	c.all = append(c.all, string(kind))
+}
+
+func (c *childEvents) take() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := slices.Clone(c.all)
+	c.all = nil
+	return strings.Join(all, ",")
+}
+
+// serviceOperator declares a Service for each ConfigMap, again at each start, and notes the events of services.
+func serviceOperator(events *childEvents) *kopf.Operator {
+	op := kopf.New("services.example.org")
+	maps := kopf.For(op, &corev1.ConfigMap{})
+	kopf.Owns(maps, &corev1.Service{}).OnChild("note", func(
+		_ context.Context, e *kopf.ChildEvent[*corev1.ConfigMap, *corev1.Service],
+	) error {
+		events.add(e.Type)
+		return nil
+	})
+	maps.On("service", kopf.CreateUpdateResume(), func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+		return c.Ensure(ctx, &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: c.Object.Name},
+			Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone},
+		})
+	})
+	return op
+}
+
+// A start reports all children that are there, also those that a handler declares again without changing anything.
+func TestChildrenListedAtStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, events := memapi.New(), &childEvents{}
+		people, err := client.New(memapi.Config(server), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := facadetest.Start(t, serviceOperator(events), facadetest.Against(memapi.Config(server)))
+		first.Ready()
+		if err := people.Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "orders"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		first.Settle(time.Hour, 24*time.Hour)
+		if got := events.take(); got != "" {
+			t.Errorf("what Ensure has written is not reported: got %q", got)
+		}
+		if err := first.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		second := facadetest.Start(t, serviceOperator(events), facadetest.Against(memapi.Config(server)))
+		second.Settle(time.Hour, 24*time.Hour)
+		if got := events.take(); got != "listed" {
+			t.Errorf("a start reports the child once, as listed: got %q", got)
+		}
+	})
+}
