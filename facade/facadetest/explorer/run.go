@@ -21,7 +21,7 @@ type run struct {
 
 	beginning, finally, leftover state
 	complete, cleared            bool // there is finally, there is leftover
-	resumes                      bool // a start calls handlers for objects that are at rest
+	resumes                      bool // a start calls functions, or writes, though all is at rest
 	strange                      bool // somebody has changed what matters
 	exhausted                    bool // it was ended
 	closed                       bool // nothing more counts

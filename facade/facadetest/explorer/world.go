@@ -139,14 +139,14 @@ func (w *world) act() {
 	}
 }
 
-// resume starts the operator anew if it has handlers for that. Each kill has them called, so they must be called in all
-// runs to be compared: the uncut one finds out.
+// resume starts the operator anew if a start calls functions or writes anything. Each kill has that happen as well, so
+// it must happen on all courses before they are compared: the uncut one finds out.
 func (w *world) resume(p *Play) {
 	if w.isExhausted() || !w.settings.resumes && len(w.run.course) > 0 {
 		return
 	}
 	w.mu.Lock()
-	known := len(w.run.attempts)
+	called, reached := len(w.run.attempts), len(w.run.points)
 	if !w.life.dead {
 		w.life.end("is started anew, as all is at rest")
 	}
@@ -154,7 +154,7 @@ func (w *world) resume(p *Play) {
 	p.Settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.run.resumes = slices.ContainsFunc(w.run.attempts[known:], func(a *attempt) bool { return a.life > 0 })
+	w.run.resumes = len(w.run.attempts) > called || len(w.run.points) > reached
 }
 
 // end lets all go that is left of the lives.

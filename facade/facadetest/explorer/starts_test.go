@@ -1,0 +1,99 @@
+package explorer_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
+)
+
+// setStatus writes a field of the status, and overwrites what was there.
+func setStatus(p kopf.Patcher[kopf.Dynamic], field string, value any) {
+	p.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status."+field, value) })
+}
+
+// sizeOf is what the objects of the tests are edited by.
+func sizeOf(o kopf.Dynamic) string { return kopf.AtOr(o, "spec.size", "small") }
+
+// TestStartsThatWrite explores operators that are right, and that write something at each start which they would not
+// write otherwise until something happens: that is no difference to the uncut run.
+func TestStartsThatWrite(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		register func(op *kopf.Operator, all kopf.Selection[kopf.Dynamic])
+	}{
+		"OnChild": {
+			reason: "the example of docs/children.md: Ensure's own writes are not reported, a start lists all children",
+			register: func(_ *kopf.Operator, dbs kopf.Selection[kopf.Dynamic]) {
+				services := kopf.Owns(dbs, &corev1.Service{})
+				services.OnChild("address", func(
+					_ context.Context, e *kopf.ChildEvent[kopf.Dynamic, *corev1.Service],
+				) error {
+					setStatus(e, "host", e.Child.Spec.ClusterIP)
+					return nil
+				})
+				dbs.On("service", kopf.CreateUpdateResume(), func(ctx context.Context, c *change) error {
+					return c.Ensure(ctx, &corev1.Service{
+						ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: c.Object.GetName()},
+						Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone},
+					})
+				})
+			},
+		},
+		"OnEvent": {
+			reason: "a start lists all objects",
+			register: func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+				all.OnEvent("listed", func(_ context.Context, e *kopf.Event[kopf.Dynamic]) error {
+					if e.Type == kopf.EventListed {
+						setStatus(e, "listed", sizeOf(e.Object))
+					}
+					return nil
+				})
+			},
+		},
+		"Timer": {
+			reason: "a start ticks at once, and the next tick is a week away",
+			register: func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+				all.Timer("weekly", 7*24*time.Hour, func(_ context.Context, r *kopf.Run[kopf.Dynamic]) error {
+					setStatus(r, "ticked", sizeOf(r.Current()))
+					return nil
+				})
+			},
+		},
+		"Daemon": {
+			reason: "a start begins with the object as it is",
+			register: func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+				all.Daemon("begin", func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+					setStatus(r, "began", sizeOf(r.Current()))
+					if err := r.Flush(ctx); err != nil {
+						return err
+					}
+					<-r.Stopping()
+					return nil
+				})
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			report := explorer.Search(t, func() explorer.Scenario {
+				s := plain(tc.register)()
+				s.Play = func(p *explorer.Play) {
+					orders := database("orders")
+					p.Create(orders)
+					p.Settle()
+					p.Edit(orders, func() { _ = kopf.SetAt(orders, "spec.size", "large") })
+				}
+				return s
+			}, explorer.CutsOnly(), explorer.Courses(12))
+			if len(report.Violations) > 0 || report.Played == 0 {
+				t.Errorf("%s: %s", tc.reason, report)
+			}
+		})
+	}
+}
