@@ -11,7 +11,8 @@ import (
 type native struct {
 	version, kind, plural, short string
 	// is what it is: cluster, without a namespace; all, of that category; status, with a subresource for it; counted,
-	// with generations; strict, refusing an update without a version.
+	// with generations; strict, refusing an update without a version. Names are DNS subdomains, unless it is label, for
+	// DNS labels, or segment, for all that can be a part of a path.
 	is string
 	// counts is the part of the metadata that makes another generation when it changes.
 	counts string
@@ -21,21 +22,21 @@ type native struct {
 var natives = []native{
 	{"v1", "ConfigMap", "configmaps", "cm", "", ""},
 	{"v1", "Endpoints", "endpoints", "ep", "", ""},
-	{"v1", "Event", "events", "ev", "", ""},
+	{"v1", "Event", "events", "ev", "segment", ""},
 	{"v1", "LimitRange", "limitranges", "limits", "", ""},
-	{"v1", "Namespace", "namespaces", "ns", "cluster status", ""},
+	{"v1", "Namespace", "namespaces", "ns", "cluster status label", ""},
 	{"v1", "Node", "nodes", "no", "cluster status", ""},
 	{"v1", "PersistentVolume", "persistentvolumes", "pv", "cluster status", ""},
 	{"v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", "status", ""},
 	{"v1", "Pod", "pods", "po", "status all", ""},
 	{"v1", "ResourceQuota", "resourcequotas", "quota", "status", ""},
 	{"v1", "Secret", "secrets", "", "", ""},
-	{"v1", "Service", "services", "svc", "status all", ""},
+	{"v1", "Service", "services", "svc", "status all label", ""},
 	{"v1", "ServiceAccount", "serviceaccounts", "sa", "", ""},
 	{"apps/v1", "DaemonSet", "daemonsets", "ds", "status counted all", ""},
 	{"apps/v1", "Deployment", "deployments", "deploy", "status counted all", "annotations"},
 	{"apps/v1", "ReplicaSet", "replicasets", "rs", "status counted all", ""},
-	{"apps/v1", "StatefulSet", "statefulsets", "sts", "status counted all", ""},
+	{"apps/v1", "StatefulSet", "statefulsets", "sts", "status counted all label", ""},
 	{"autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", "status all", ""},
 	{"batch/v1", "CronJob", "cronjobs", "cj", "status counted all", ""},
 	{"batch/v1", "Job", "jobs", "", "status counted all", ""},
@@ -43,11 +44,11 @@ var natives = []native{
 	{"discovery.k8s.io/v1", "EndpointSlice", "endpointslices", "", "counted", "labels"},
 	{"networking.k8s.io/v1", "Ingress", "ingresses", "ing", "status counted", ""},
 	{"networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", "netpol", "counted", ""},
-	{"policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", "status counted strict", ""},
-	{"rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", "", "cluster", ""},
-	{"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", "", "cluster", ""},
-	{"rbac.authorization.k8s.io/v1", "Role", "roles", "", "", ""},
-	{"rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", "", "", ""},
+	{"policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", "status counted strict segment", ""},
+	{"rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", "", "cluster segment", ""},
+	{"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", "", "cluster segment", ""},
+	{"rbac.authorization.k8s.io/v1", "Role", "roles", "", "segment", ""},
+	{"rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", "", "segment", ""},
 	{"storage.k8s.io/v1", "StorageClass", "storageclasses", "sc", "cluster", ""},
 }
 

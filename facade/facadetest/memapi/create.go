@@ -92,12 +92,15 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	return t.shown(object), nil
 }
 
+// longestPrefix is how much of a generateName is in the name: with the five characters behind it, that is a DNS label.
+const longestPrefix = 58
+
 // name makes one of what the object is to be called after.
 func (s *Server) name(metadata map[string]any) {
 	prefix, _ := metadata["generateName"].(string)
 	if name, _ := metadata["name"].(string); name == "" && prefix != "" {
 		s.uids++
-		metadata["name"] = fmt.Sprintf("%s%05d", prefix, s.uids)
+		metadata["name"] = fmt.Sprintf("%s%05d", prefix[:min(len(prefix), longestPrefix)], s.uids)
 	}
 }
 

@@ -90,15 +90,8 @@ func playBuiltIn(t *testing.T, genuine, own *player) {
 // native tells what a server makes of a kind.
 func (p *player) native(r memapi.Resource, spec [2]string) (told []string) {
 	p.t.Helper()
-	root := "/apis/" + r.Group + "/" + r.Version
-	if r.Group == "" {
-		root = "/api/" + r.Version
-	}
-	told = append(told, p.discovered(root, r.Plural)...)
-	all := p.host + root + "/" + r.Plural
-	if r.Namespaced {
-		all = p.host + root + "/namespaces/default/" + r.Plural
-	}
+	told = append(told, p.discovered(rootOf(r), r.Plural)...)
+	all := p.urlOf(r)
 	head := fmt.Sprintf(`"apiVersion":%q,"kind":%q`, strings.TrimPrefix(r.Group+"/"+r.Version, "/"), r.Kind)
 	begin := `{` + head + `,"metadata":{"name":"parity"},` + spec[0] + `}`
 	ask := func(method, url, form, body string) map[string]any {
@@ -134,6 +127,22 @@ func (p *player) native(r memapi.Resource, spec [2]string) (told []string) {
 	}
 	ask(http.MethodDelete, all+"/parity?gracePeriodSeconds=0&propagationPolicy=Background", "", "")
 	return told
+}
+
+// rootOf is the path of the API of a kind.
+func rootOf(r memapi.Resource) string {
+	if r.Group == "" {
+		return "/api/" + r.Version
+	}
+	return "/apis/" + r.Group + "/" + r.Version
+}
+
+// urlOf is that of all objects of a kind in the default namespace, or in the cluster.
+func (p *player) urlOf(r memapi.Resource) string {
+	if r.Namespaced {
+		return p.host + rootOf(r) + "/namespaces/default/" + r.Plural
+	}
+	return p.host + rootOf(r) + "/" + r.Plural
 }
 
 // discovered is what the server says of a kind.

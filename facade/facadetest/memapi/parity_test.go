@@ -87,6 +87,8 @@ func TestParityWithTheRealServer(t *testing.T) {
 	t.Logf("%d requests", number)
 	t.Run("Parts", func(t *testing.T) { playParts(t, genuine, own) })
 	t.Run("Metadata", func(t *testing.T) { playMetadata(t, genuine, own) })
+	t.Run("Names", func(t *testing.T) { playNames(t, genuine, own) })
+	t.Run("Again", func(t *testing.T) { playAgain(t, genuine, own) })
 	t.Run("Garbage", func(t *testing.T) { playGarbage(t, environment, genuine) })
 	// Last, as the garbage collector of the real server is slow with what was there before it began.
 	t.Run("BuiltIn", func(t *testing.T) { playBuiltIn(t, genuine, own) })

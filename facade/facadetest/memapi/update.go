@@ -168,7 +168,7 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	t.prune(object)
 	specified := !t.Plain && t.specified(former, object)
 	t.store(object)
-	if equality.Semantic.DeepEqual(before, object) {
+	if equality.Semantic.DeepEqual(withoutTimes(before), withoutTimes(object)) {
 		return t.shown(before), nil
 	}
 	if specified {
@@ -181,6 +181,22 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	s.stamp(t, metadata)
 	s.keep(t, before, object)
 	return t.shown(object), nil
+}
+
+// withoutTimes is the object without the times in its managedFields: the real server does not store an object that
+// differs in these alone.
+func withoutTimes(object map[string]any) map[string]any {
+	managed, _ := metadataOf(object)["managedFields"].([]any)
+	if len(managed) == 0 {
+		return object
+	}
+	copied := cloned(object)
+	for _, entry := range metadataOf(copied)["managedFields"].([]any) {
+		if fields, ok := entry.(map[string]any); ok {
+			delete(fields, "time")
+		}
+	}
+	return copied
 }
 
 // released tells whether nothing holds an object that is being deleted any more.

@@ -3,10 +3,13 @@ package memapi
 import (
 	"fmt"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -17,15 +20,47 @@ func (t target) valid(object, before map[string]any) (field.ErrorList, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	at := field.NewPath("metadata")
-	problems := apivalidation.ValidateObjectMeta(now, t.Namespaced, apivalidation.NameIsDNSSubdomain, at)
+	problems := apivalidation.ValidateObjectMeta(now, t.Namespaced, t.nameRule(), at)
 	if before != nil {
 		then, err := decoded(before)
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		problems = append(problems, apivalidation.ValidateObjectMetaUpdate(now, then, at)...)
+		return append(problems, apivalidation.ValidateObjectMetaUpdate(now, then, at)...), nil
 	}
-	return problems, nil
+	return append(problems, t.nameProblems(now.Name)...), nil
+}
+
+// nameRule is what the names of the kind must be like.
+func (t target) nameRule() apivalidation.ValidateNameFunc {
+	n, _ := t.native()
+	switch {
+	case n.has("label"):
+		return apivalidation.NameIsDNSLabel
+	case n.has("segment") && t.Group == rbacv1.GroupName: // which judges a generateName as a name
+		return func(name string, _ bool) []string { return path.IsValidPathSegmentName(name) }
+	case n.has("segment"):
+		return path.ValidatePathSegmentName
+	}
+	return apivalidation.NameIsDNSSubdomain
+}
+
+// longestCronJob leaves room for what the controller appends to make the names of jobs.
+const longestCronJob = 52
+
+// nameProblems are those of a new object whose name becomes a part of something else.
+func (t target) nameProblems(name string) (problems field.ErrorList) {
+	n, _ := t.native()
+	switch {
+	case n.kind == "CronJob" && len(name) > longestCronJob:
+		return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name,
+			fmt.Sprintf("must be no more than %d characters", longestCronJob))}
+	case n.kind == "Job": // the pods have a label with it
+		for _, text := range validation.IsValidLabelValue(name) {
+			problems = append(problems, field.Invalid(field.NewPath("spec", "template", "labels"), name, text))
+		}
+	}
+	return problems
 }
 
 func decoded(object map[string]any) (*metav1.ObjectMeta, error) {

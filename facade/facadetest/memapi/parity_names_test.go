@@ -1,0 +1,99 @@
+package memapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	diff "github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// nameForms are names that one kind accepts and another one refuses.
+var nameForms = []string{
+	"web", "1web", "a.b", "a:b", "a_b", "A", "-a", "a-", ".", "..", "a%b", "a/b", "a b", "ä",
+	strings.Repeat("a", 52), strings.Repeat("a", 53), strings.Repeat("a", 63), strings.Repeat("a", 64),
+	strings.Repeat("a", 253), strings.Repeat("a", 254),
+}
+
+// playNames has objects of each built-in kind created under names of each form, without storing them.
+func playNames(t *testing.T, genuine, own *player) {
+	t.Helper()
+	for _, r := range memapi.BuiltIn() {
+		spec, ok := samples[r.Kind]
+		if !ok {
+			continue // the name of a definition follows from its content
+		}
+		for _, name := range nameForms {
+			for _, field := range []string{"name", "generateName"} {
+				want, got := genuine.createNamed(r, spec[0], field, name), own.createNamed(r, spec[0], field, name)
+				if d := diff.Diff(want, got); d != "" {
+					t.Errorf("%s with %s %q: -real, +memory:\n%s", r.Kind, field, name, d)
+				}
+			}
+		}
+	}
+}
+
+// createNamed returns the code, and what is wrong with the name.
+func (p *player) createNamed(r memapi.Resource, spec, field, name string) []string {
+	p.t.Helper()
+	body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{%q:%q},%s}`,
+		strings.TrimPrefix(r.Group+"/"+r.Version, "/"), r.Kind, field, name, spec)
+	response := p.send(http.MethodPost, p.urlOf(r)+"?dryRun=All", plain, body)
+	defer func() { _ = response.Body.Close() }()
+	var status struct {
+		Reason  string
+		Details struct {
+			Causes []struct{ Field, Reason, Message string }
+		}
+	}
+	if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
+		p.t.Fatal(err)
+	}
+	told := []string{fmt.Sprintf("%d %s", response.StatusCode, status.Reason)}
+	generated := regexp.MustCompile(regexp.QuoteMeta(`"`+name[:min(len(name), 58)]) + `[0-9a-z]{5}"`)
+	for _, cause := range status.Details.Causes {
+		if cause.Field == "metadata.labels" {
+			continue // a default: the name of a namespace as a label
+		}
+		message := generated.ReplaceAllString(cause.Message, "<generated>")
+		told = append(told, fmt.Sprintf("%s: %s: %s", cause.Field, cause.Reason, message))
+	}
+	return slices.Compact(told) // a job has two labels with its name, and memapi none
+}
+
+// playAgain applies the same twice, with a second in between: the times in managedFields differ then, and nothing
+// else. The status of a Service is no part of what the path lets through.
+func playAgain(t *testing.T, genuine, own *player) {
+	t.Helper()
+	for _, p := range []*player{genuine, own} {
+		path := p.host + "/api/v1/namespaces/default/services/again?fieldManager=me&force=true"
+		body := `{"apiVersion":"v1","kind":"Service","metadata":{"name":"again"},` +
+			`"spec":{"clusterIP":"None","ports":[{"port":80}]},"status":{"loadBalancer":{}}}`
+		var versions []string
+		for range 2 {
+			response := p.send(http.MethodPatch, path, "application/apply-patch+yaml", body)
+			var object struct {
+				Metadata struct {
+					ResourceVersion string `json:"resourceVersion"`
+				}
+			}
+			err := json.NewDecoder(response.Body).Decode(&object)
+			if _ = response.Body.Close(); err != nil || response.StatusCode >= http.StatusBadRequest {
+				t.Fatalf("%s: %s, %v", p.host, response.Status, err)
+			}
+			versions = append(versions, object.Metadata.ResourceVersion)
+			time.Sleep(1100 * time.Millisecond)
+		}
+		if versions[0] != versions[1] {
+			t.Errorf("%s: the second apply changes nothing, and makes a new version: %q", p.host, versions)
+		}
+	}
+}
