@@ -24,6 +24,13 @@ func (c *complaints) ensure(ctx context.Context, change *kopf.Change[kopf.Dynami
 	return c.note(ensure(ctx, change))
 }
 
+// noting keeps the errors of a handler.
+func (c *complaints) noting(handler kopf.ChangeFunc[kopf.Dynamic]) kopf.ChangeFunc[kopf.Dynamic] {
+	return func(ctx context.Context, change *kopf.Change[kopf.Dynamic]) error {
+		return c.note(handler(ctx, change))
+	}
+}
+
 func (c *complaints) note(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

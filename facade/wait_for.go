@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -108,10 +109,12 @@ func newWait[T, C client.Object](
 			"the selection of the handler", kind.GroupKind(), example(child)))
 	}
 	children := codec.New[C](reflect.TypeOf(child).Elem())
+	namespace := cmp.Or(child.GetNamespace(), c.metadata().GetNamespace())
 	return owned.Wait{
 		Owner: c.metadata().GetUID(), Body: c.call.Cause.Body(), Handler: c.call.Handler,
 		Change: c.call.Cause.Fingerprint(), Kind: kind.GroupKind(),
-		Namespace: cmp.Or(child.GetNamespace(), c.metadata().GetNamespace()), Name: child.GetName(),
+		Namespace: namespace, Name: child.GetName(),
+		Ended: func() (bool, error) { return c.hasEnded(kind.GroupKind(), namespace, child.GetName()) },
 		Reached: func(raw map[string]any) (bool, error) {
 			object, err := children.Decode(raw)
 			if err != nil {
@@ -120,6 +123,21 @@ func newWait[T, C client.Object](
 			return wanted(object), nil
 		},
 	}, nil
+}
+
+// hasEnded is true if a child that is not there was declared by [UntilDone], and is done. While the handler runs, what
+// its calls of Ensure remember counts; it is not written yet.
+func (c *Change[T]) hasEnded(kind schema.GroupKind, namespace, name string) (done bool, err error) {
+	body := c.latest()
+	if !c.returned.Load() {
+		if body, err = c.call.Working(); err != nil {
+			return false, err
+		}
+	}
+	if done, err = c.children.Ended(body, kind, namespace, name); err != nil {
+		return false, Permanent(err)
+	}
+	return done, nil
 }
 
 // checkWait tells what is wrong with the arguments.

@@ -2,6 +2,8 @@ package facadetest_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,6 +91,42 @@ func TestEnsure(t *testing.T) {
 	var left corev1.ConfigMapList
 	if err := c.List(t.Context(), &left); err != nil || len(left.Items) != 1 || left.Items[0].Name != "orders-a" {
 		t.Errorf("what is not declared any more is deleted: %v, %v", err, left.Items)
+	}
+}
+
+// Rules of children hold with the fake client.
+func TestEnsureWithRules(t *testing.T) {
+	cluster := newFake()
+	c := facadetest.NewChange(orders(), facadetest.Client(cluster))
+	owner := func(name string) string {
+		var held corev1.ConfigMap
+		key := client.ObjectKey{Namespace: "shop", Name: "orders-" + name}
+		if err := cluster.Get(t.Context(), key, &held); err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("%s, %d owners", held.Data["owner"], len(held.OwnerReferences))
+	}
+	for _, step := range []struct{ value, once, untilDone, retained string }{
+		{"ann", "ann, 1 owners", "ann, 1 owners", "ann, 0 owners"},
+		{"bob", "ann, 1 owners", "bob, 1 owners", "bob, 0 owners"},
+		{"", `configmaps "orders-once" not found`, `configmaps "orders-done" not found`, "bob, 0 owners"},
+	} {
+		got := c.Call(t.Context(), func(ctx context.Context, c *DatabaseChange) error {
+			if step.value == "" {
+				return c.Ensure(ctx)
+			}
+			err := c.Ensure(ctx, kopf.Once(settingsOf(c.Object, "once", step.value)),
+				kopf.UntilDone(settingsOf(c.Object, "done", step.value)),
+				kopf.Retain(settingsOf(c.Object, "retained", step.value)))
+			return errors.Join(err, errLater) // so that there is another call
+		})
+		if (len(got.Children) == 3) != (step.value != "") {
+			t.Errorf("%q: the children are %v: %v", step.value, got.Children, got.Err)
+		}
+		all := []string{owner("once"), owner("done"), owner("retained")}
+		if d := cmp.Diff([]string{step.once, step.untilDone, step.retained}, all); d != "" {
+			t.Errorf("%q: -want, +got:\n%s", step.value, d)
+		}
 	}
 }
 

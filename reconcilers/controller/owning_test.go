@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 // family is a site with objects that own others of the same kind.
@@ -43,6 +44,8 @@ func (*family) Declared(types.UID, map[string]any) func(child *unstructured.Unst
 }
 func (f *family) Gone(types.UID)                                               { f.change(func() { f.ended++ }) }
 func (*family) Drifted(_ types.UID, _ *unstructured.Unstructured, _ bool) bool { return false }
+
+func (*family) Unsaved(map[string]any) patching.Transform { return nil }
 
 func (f *family) Repair(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
 	f.change(func() { f.repairs = append(f.repairs, (&unstructured.Unstructured{Object: owner}).GetName()) })

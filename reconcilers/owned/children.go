@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
 // Author knows what the operator itself makes of children. The methods are called on the goroutines of informers, too.
@@ -34,6 +35,8 @@ type Author interface { //nolint:interfacebloat // all of it is about the operat
 type Repairer interface {
 	// Drifted tells whether the child is to be repaired by the next Repair: it is gone, or not as it was declared.
 	Drifted(owner types.UID, child *unstructured.Unstructured, gone bool) bool
+	// Unsaved returns the change of the owner that remembers how its children have ended; nil if it remembers it all.
+	Unsaved(owner map[string]any) patching.Transform
 	// Repair makes the children of an owner again what they are to be, and gives when to look again; nil is never.
 	Repair(ctx context.Context, owner map[string]any, events handlers.Poster) (again *time.Duration)
 	// Forget is told of an owner that is gone, or of which no handler is called any more.

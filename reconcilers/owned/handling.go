@@ -80,6 +80,9 @@ func (h *Handling) Tend(ctx context.Context, body map[string]any) (result Result
 		}
 	}
 	if h.goesOn(ctx, result) {
+		h.remember(ctx, &result)
+	}
+	if h.goesOn(ctx, result) {
 		if again := h.Children.Repairer.Repair(ctx, result.Body, h.Events); again != nil {
 			result.postpone(*again)
 		}
@@ -193,6 +196,28 @@ func (h *Handling) write(ctx context.Context, a *execution.Attempt, result *Resu
 	if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil || patch.Empty() {
 		return err
 	}
+	return h.send(ctx, a.Call.Handler.ID, patch, result)
+}
+
+// remember writes how the children have ended.
+func (h *Handling) remember(ctx context.Context, result *Result) {
+	unsaved := h.Children.Repairer.Unsaved(result.Body)
+	if unsaved == nil {
+		return
+	}
+	patch := patching.Patch{Transforms: []patching.Transform{unsaved}}
+	if err := h.send(ctx, "", patch, result); err != nil {
+		logf.FromContext(ctx).Error(err, "Failed to remember that a child is done; retrying",
+			"after", rememberDelay.String())
+		result.postpone(rememberDelay)
+	}
+}
+
+// rememberDelay is how long a refused write waits.
+const rememberDelay = 5 * time.Second
+
+// send writes a patch of the owner, for the handler with this id.
+func (h *Handling) send(ctx context.Context, id string, patch patching.Patch, result *Result) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.WriteTimeout)
 	defer cancel()
 	known := &unstructured.Unstructured{Object: result.Body}
@@ -201,7 +226,7 @@ func (h *Handling) write(ctx context.Context, a *execution.Attempt, result *Resu
 	}
 	target := patching.Target{Body: result.Body, StatusSubresource: h.StatusSubresource}
 	written, err := h.Writer.ApplyRetrying(ctx, target, patch, refetch)
-	h.Journal.Of(result.Body).Wrote(a.Call.Handler.ID, patch, result.Body, written, err)
+	h.Journal.Of(result.Body).Wrote(id, patch, result.Body, written, err)
 	switch {
 	case err != nil:
 		return err

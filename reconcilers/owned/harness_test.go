@@ -53,6 +53,7 @@ type world struct {
 	old     map[string]bool                   // versions from before the operator has made something of them
 	drifts  map[types.UID]bool                // children that are to be repaired
 	again   *time.Duration                    // when the repair is to be repeated
+	unsaved patching.Transform                // what the owners have to remember of their children
 	answers []func() (patching.Result, error) // to the next writes
 	closed  bool
 	strange map[string]bool // children that no owner has declared
@@ -212,6 +213,8 @@ func (w repairer) Repair(_ context.Context, owner map[string]any, _ handlers.Pos
 	w.note("repair " + patching.UIDOf(owner))
 	return w.again
 }
+
+func (w repairer) Unsaved(map[string]any) patching.Transform { return w.unsaved }
 
 func (w repairer) Forget(owner types.UID) { w.note("forget " + string(owner)) }
 

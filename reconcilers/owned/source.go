@@ -131,13 +131,14 @@ func (c *Children) lose(s *Source, uid types.UID, seen state, wasChild bool) boo
 	maps.DeleteFunc(one.told, func(_ string, t *told) bool { return t.version == "" })
 	drifted := c.Repairer.Drifted(uid, seen.decoded, true)
 	owned, _ := known.owns(one)
-	if len(one.told) == 0 { // nobody has ever heard of it
+	awaited := owned && c.awaits(uid, one) // the operator may remember how it has ended
+	if len(one.told) == 0 {                // nobody has ever heard of it
 		delete(known.children, seen.object.GetUID())
 		c.tidy(uid, known)
 	} else {
 		owned = true
 	}
-	return known.route != nil && (drifted || owned && known.route.tends(s))
+	return known.route != nil && (drifted || awaited || owned && known.route.tends(s))
 }
 
 // End ends the run: what is there is not known any more.

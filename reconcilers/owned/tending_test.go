@@ -246,3 +246,22 @@ func TestWants(t *testing.T) {
 	w.want("the last one alone", "pass o", "repair o", "repair o", "pass o", "repair o", "repair o",
 		"pass o", "h MODIFIED c@3", "repair o", "repair o")
 }
+
+// How children have ended is written on the owner, and tried again if that fails.
+func TestUnsaved(t *testing.T) {
+	w := newWorld(t, telling("h"))
+	w.route.Seen(known("o"))
+	w.journal = nil
+	w.unsaved = func(body map[string]any) error {
+		body["status"] = "done"
+		return nil
+	}
+	w.tend("o")
+	w.want("it is written", "write done", "repair o")
+	w.answers = append(w.answers, func() (patching.Result, error) { return patching.Result{}, errBad })
+	w.after(w.tend("o"), 5*time.Second)
+	w.want("it is refused", "write done", "repair o")
+	if !strings.Contains(strings.Join(w.said, "\n"), "Failed to remember that a child is done") {
+		t.Errorf("nothing is logged: %q", w.said)
+	}
+}

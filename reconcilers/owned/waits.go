@@ -29,6 +29,8 @@ type Wait struct {
 	Namespace, Name string
 	// Reached tells whether the child is as it should be. It is the function's own.
 	Reached func(child map[string]any) (bool, error)
+	// Ended tells whether a child that is not there was as it should be, as the operator remembers; nil is never.
+	Ended func() (bool, error)
 }
 
 // wait is a wait that goes on.
@@ -55,16 +57,16 @@ func (c *Children) Await(w Wait) (found, reached bool, err error) {
 	}
 	c.mu.Unlock()
 	object := c.awaited(entry)
-	if object == nil {
-		return false, false, nil
-	}
 	reached, err = entry.ask(object)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if entry.judged = object.GetResourceVersion(); err != nil || reached {
+	if object != nil {
+		entry.judged = object.GetResourceVersion()
+	}
+	if err != nil || reached {
 		c.drop(w.Owner, func(other *wait) bool { return other == entry })
 	}
-	return true, reached, err
+	return object != nil, reached, err
 }
 
 // Awake tells whether a waiting handler is to be called: see changes.Waits.
@@ -90,15 +92,12 @@ func (c *Children) wakes(w *wait, change string) bool {
 	c.mu.Lock()
 	judged, reached := w.judged, w.reached
 	c.mu.Unlock()
-	over := w.Change != change
-	if object != nil {
-		if judged != object.GetResourceVersion() {
-			var err error
-			reached, err = w.ask(object)
-			reached = reached || err != nil // whose error it is when the handler asks again
-		}
-		over = over || reached
+	if object == nil || judged != object.GetResourceVersion() {
+		var err error
+		reached, err = w.ask(object)
+		reached = reached || err != nil // whose error it is when the handler asks again
 	}
+	over := w.Change != change || reached
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if object != nil {
@@ -187,8 +186,13 @@ func (w *wait) same(other *wait) bool {
 		w.Name == other.Name
 }
 
-// ask contains the function of the user.
+// ask contains the function of the user. Of a child that is not there, the operator may remember how it has ended.
 func (w *wait) ask(object *compact.Object) (reached bool, err error) {
+	if object == nil && w.Ended == nil {
+		return false, nil
+	} else if object == nil {
+		return w.Ended()
+	}
 	child, err := object.Body()
 	if err != nil {
 		return false, err

@@ -29,6 +29,8 @@ const (
 	ChildrenOfRun = "children-of-run."
 	// DeclaredIn is the key on a child that names the records of its parent that list it.
 	DeclaredIn = "declared-in"
+	// RetainedBy is the key on a child that survives its parent, and names that.
+	RetainedBy = "retained-by"
 )
 
 const (

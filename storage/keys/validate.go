@@ -13,7 +13,7 @@ import (
 const prefixLength = 253
 
 // reserved are the names under a prefix that hold the framework's own memory: a handler's record would destroy it.
-var reserved = []string{LastHandled, Handling, HandledUID, Touch, DeclaredIn, ManagedMarker}
+var reserved = []string{LastHandled, Handling, HandledUID, Touch, DeclaredIn, RetainedBy, ManagedMarker}
 
 // ValidatePrefix returns an error unless the prefix is a DNS subdomain, such as "databases.example.org": lower-case
 // letters, digits, dashes and dots, up to 253 characters, each part between dots beginning and ending with a letter or

@@ -44,7 +44,10 @@ func TestSnippets(t *testing.T) {
 		"docs/admission.md": "func openMyTunnel(context.Context, string) (string, error) { return \"\", nil }\n",
 		"docs/children.md": "func ensureStorage(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
 			"func ensureServer(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
-			"func serverFor(*v1.Database) *appsv1.Deployment { return nil }\n",
+			"func serverFor(*v1.Database) *appsv1.Deployment { return nil }\n" +
+			"func loginFor(*v1.Database) *corev1.Secret { return nil }\n" +
+			"func backupFor(*v1.Database) kopf.Dynamic { return nil }\n" +
+			"func volumeFor(*v1.Database) *corev1.PersistentVolumeClaim { return nil }\n",
 		"docs/embedding.md": "var (\n\tctx context.Context\n\tconfig *rest.Config\n\tlogger logr.Logger\n)\n",
 		"docs/events.md":    "var cloud interface{ Create(context.Context, string) (string, error) }\n",
 		"docs/traces.md": "var (\n\texporter sdktrace.SpanExporter\n\tprovider trace.TracerProvider\n" +

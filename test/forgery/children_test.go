@@ -33,14 +33,14 @@ var foreigners = []foreign{
 }
 
 // declares runs an operator whose handler declares what the spec names, beside a child of its own.
-func (w *world) declares(settings kopf.Settings) (stop func()) {
+func (w *world) declares(settings kopf.Settings, rule func(child any) any) (stop func()) {
 	op := kopf.New(own, settings)
 	s := kopf.ForResource(op, gvk.GroupVersion().String(), "targets")
 	s.On("ensure", kopf.CreateUpdateResume(), func(ctx context.Context, c *change) error {
 		declared := []any{configMap("default", "honest")}
 		for _, name := range kopf.AtOr(c.Object, "spec.children", []string(nil)) {
 			namespace, name, _ := strings.Cut(name, "/")
-			declared = append(declared, configMap(namespace, name))
+			declared = append(declared, rule(configMap(namespace, name)))
 		}
 		return c.Ensure(ctx, declared...)
 	}, kopf.Backoff(time.Minute))
@@ -73,6 +73,7 @@ func (w *world) settle(parent types.UID) map[foreign]*unstructured.Unstructured 
 	for _, one := range foreigners {
 		object := configMap(one.namespace, one.name)
 		object.Object["data"] = map[string]any{"of": "somebody else"}
+		object.Object["status"] = map[string]any{"phase": "Succeeded"}
 		if one.owned {
 			object.SetOwnerReferences([]metav1.OwnerReference{{
 				APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: "mine", UID: parent,
@@ -88,11 +89,14 @@ func (w *world) settle(parent types.UID) map[foreign]*unstructured.Unstructured 
 
 // annotate is all that the tenant may do: he writes records of children onto his object.
 func (w *world) annotate(prefix string, parent types.UID, listed map[foreign]*unstructured.Unstructured) {
-	children := map[string]any{}
+	children, runs := map[string]any{}, map[string]any{}
 	for one, object := range listed {
-		children[fmt.Sprintf("v1/ConfigMap/%s/%s", one.namespace, one.name)] = object.GetUID()
+		name := fmt.Sprintf("v1/ConfigMap/%s/%s", one.namespace, one.name)
+		children[name], runs[name] = object.GetUID(), "forged succeeded"
 	}
-	record, err := json.Marshal(map[string]any{"parent": parent, "children": children})
+	record, err := json.Marshal(map[string]any{
+		"parent": parent, "children": children, "retained": children, "runs": runs,
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -131,7 +135,15 @@ func (w *world) requireUntouched(when string, foreign map[foreign]*unstructured.
 // that he lists, in his namespace and in another one; it neither overwrites, adopts nor deletes them, nor calls a
 // handler for them.
 func TestForgedChildrenRecord(t *testing.T) {
-	for name, settings := range map[string]kopf.Settings{"Own": {}, "AsKopf": kopf.AsKopf()} {
+	plain := func(child any) any { return child }
+	for name, tc := range map[string]struct {
+		settings kopf.Settings
+		rule     func(child any) any
+	}{
+		"Own": {rule: plain}, "AsKopf": {kopf.AsKopf(), plain},
+		"Once": {rule: kopf.Once}, "UntilDone": {rule: kopf.UntilDone},
+		"Retain": {rule: func(child any) any { return kopf.Retain(child, kopf.AdoptFormer()) }},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, true)
@@ -143,7 +155,7 @@ func TestForgedChildrenRecord(t *testing.T) {
 				parent := w.object("mine").GetUID()
 				listed := w.settle(parent)
 				w.annotate(prefix, parent, listed) // before any process has seen the object
-				stop := w.declares(settings)
+				stop := w.declares(tc.settings, tc.rule)
 				time.Sleep(10 * time.Minute)
 				w.requireUntouched("pruning what was never declared", listed)
 				w.annotate(prefix, parent, listed)
@@ -151,7 +163,7 @@ func TestForgedChildrenRecord(t *testing.T) {
 				w.requireUntouched("applying in a process that knows the object", listed)
 				w.annotate(prefix, parent, listed)
 				stop()
-				stop = w.declares(settings)
+				stop = w.declares(tc.settings, tc.rule)
 				time.Sleep(10 * time.Minute)
 				w.requireUntouched("applying in a process that begins", listed)
 				w.declare()

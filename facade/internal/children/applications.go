@@ -21,6 +21,7 @@ type application struct {
 	uid     types.UID
 	version string
 	became  fingerprint // of what it became
+	outcome outcome     // how it was seen to end, if it is made until it is done
 
 	drift    drift
 	seen     string    // the version that has drifted
@@ -91,21 +92,31 @@ func (a *applications) add(parent types.UID, record string, one *application) {
 	a.parents[parent][record][one.child.identity] = one
 }
 
-// drop forgets a child that is declared anew.
-func (a *applications) drop(parent types.UID, record string, child identity) {
-	a.remove(parent, record, func(one identity) bool { return one == child })
+// drop forgets a child that is declared anew, and returns how it was known.
+func (a *applications) drop(parent types.UID, record string, child identity) *application {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	records := a.parents[parent]
+	one := records[record][child]
+	delete(records[record], child)
+	a.tidy(parent, record)
+	return one
 }
 
 // keep forgets the children that the handler does not declare any more.
 func (a *applications) keep(parent types.UID, record string, declared set) {
-	a.remove(parent, record, func(one identity) bool { _, ok := declared[one]; return !ok })
-}
-
-func (a *applications) remove(parent types.UID, record string, which func(child identity) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	maps.DeleteFunc(a.parents[parent][record], func(one identity, _ *application) bool {
+		_, ok := declared[one]
+		return !ok
+	})
+	a.tidy(parent, record)
+}
+
+// tidy drops what is empty.
+func (a *applications) tidy(parent types.UID, record string) {
 	records := a.parents[parent]
-	maps.DeleteFunc(records[record], func(child identity, _ *application) bool { return which(child) })
 	if len(records[record]) == 0 {
 		delete(records, record)
 	}

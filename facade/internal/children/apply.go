@@ -69,7 +69,7 @@ func (k *Keeper) find(
 		return "", "", nil
 	case err != nil:
 		return "", "", fmt.Errorf("looking for it: %w", err)
-	case !k.isOf(parent, held):
+	case !k.isAdoptable(parent, child, held):
 		return "", "", k.strangerError(parent, held)
 	case held.DeletionTimestamp != nil:
 		return "", "", &waitError{errTerminating}
@@ -145,16 +145,23 @@ func (k *Keeper) remove(ctx context.Context, parent map[string]any, child identi
 	case !k.isProven(parent, held, known.uid):
 		log.Info("Leaving an object that is no child of this one any more")
 		return nil
+	case known.retained, k.retainedBy(held) != "":
+		log.Info("Leaving a child that is not declared any more, as it is to be retained")
+		return nil
 	case held.DeletionTimestamp != nil:
 		return nil
 	}
-	err = k.Client.Delete(ctx, held, client.Preconditions{UID: &held.UID},
-		client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if client.IgnoreNotFound(err) != nil {
+	if err := k.delete(ctx, held); err != nil {
 		return fmt.Errorf("deleting %s, which is not declared any more: %w", child, err)
 	}
 	log.Info("Deleted a child that is not declared any more")
 	return nil
+}
+
+// delete deletes this very object.
+func (k *Keeper) delete(ctx context.Context, held *metav1.PartialObjectMetadata) error {
+	return client.IgnoreNotFound(k.Client.Delete(ctx, held, client.Preconditions{UID: &held.UID},
+		client.PropagationPolicy(metav1.DeletePropagationBackground)))
 }
 
 // waitError is about something that will be over soon.

@@ -120,6 +120,19 @@ func (p *pass) leave(ctx context.Context, wanted set) error {
 // content is what a child is declared to be: two declarations with the same say the same.
 type content [sha256.Size]byte
 
+// describe notes what the handler has declared, before anything of the parent is added. Of a child that is made once,
+// any later declaration says the same.
+func (d *declared) describe() {
+	object := d.object.Object
+	if d.rules.UntilDone {
+		d.digest = digestOf(object)
+	}
+	if d.rules.Once {
+		object = nil
+	}
+	d.content = contentOf(map[string]any{"object": object, "rules": d.rules})
+}
+
 func contentOf(object map[string]any) content {
 	text, err := json.Marshal(object) // which sorts the keys
 	if err != nil {

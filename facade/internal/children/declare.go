@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-
-	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
 )
 
 var (
@@ -26,6 +24,8 @@ type declared struct {
 	place   string // the index among the children of the call, for messages
 	object  *unstructured.Unstructured
 	content content // as the handler has declared it
+	rules   Rules
+	digest  string // of what the handler has declared, if it is made until it is done
 }
 
 // failure returns the error of this child.
@@ -36,15 +36,15 @@ func (d declared) failure(err error) error { return fmt.Errorf("%s, %s: %w", d.p
 func declare(scheme *runtime.Scheme, given []any) (all []declared, err error) {
 	var failed []error
 	i := 0
-	for object, err := range hierarchies.Objects(given) {
-		child := declared{place: fmt.Sprintf("child %d", i)}
+	for one, err := range objectsOf(given, Rules{}) {
+		child := declared{place: fmt.Sprintf("child %d", i), rules: one.Rules}
 		i++
 		switch {
 		case err != nil:
-		case object == nil:
+		case one.Given == nil:
 			err = errNil
 		default:
-			child.object, err = encode(scheme, object)
+			child.object, err = encode(scheme, one.Given)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", child.place, err))

@@ -26,9 +26,9 @@ func TestDeclare(t *testing.T) {
 		want   []string // the names
 		wrong  string
 	}{
-		"Nil":         {reason: "nobody means it", given: []any{plain, nil}, wrong: "child 1: it is nil"},
-		"TypedNil":    {reason: "nor this", given: []any{(*corev1.Pod)(nil)}, wrong: "child 0: it is nil"},
-		"NilInAList":  {reason: "nor there", given: []any{[]any{plain, nil}}, wrong: "child 1: it is nil"},
+		"Nil":        {reason: "nobody means it", given: []any{plain, nil}, wrong: "child 1: it is nil"},
+		"TypedNil":   {reason: "nor this", given: []any{(*corev1.Pod)(nil)}, wrong: "child 0: it is nil"},
+		"NilInAList": {reason: "nor there", given: []any{[]any{plain, nil}}, wrong: "child 1: it is nil"},
 		"Several": {
 			reason: "each has the index of the child, and the others are returned", want: []string{"a", "a"},
 			given: []any{[]any{nil, plain}, slices.Values([]any{5, plain})},

@@ -7,6 +7,8 @@
 // in them, and shrink after a child is gone: whenever the process dies, the next one knows all that there may be. A
 // handler may declare bit by bit: its set is known, and compared with what it was, when its call has succeeded.
 //
+// Some children have rules: they are created once, made until they are done, or never deleted. See [Rules].
+//
 // Neighbours: package hierarchies has the owner references and labels; package facade calls it for handlers, and lets
 // it release what owner references cannot hold.
 package children

@@ -34,8 +34,10 @@ func (i identity) key() types.NamespacedName {
 // entry is what is remembered of a child: the version in which it was declared, and the uid of the object that was
 // applied; empty as long as that is not known.
 type entry struct {
-	version string
-	uid     types.UID
+	version  string
+	uid      types.UID
+	retained bool // it is never deleted
+	run      run  // of a child that is made until it is done
 }
 
 // kind is what the child is one of.

@@ -86,7 +86,7 @@ func (k *Keeper) prepare(parent Parent, given []any) (all []declared, wanted set
 	all, unplaced := k.mark(parent.Newest(), valid)
 	wanted = make(set, len(all))
 	for _, child := range all {
-		wanted[child.identity] = entry{version: child.object.GroupVersionKind().Version}
+		wanted[child.identity] = result{}.entry(child)
 	}
 	return providersFirst(all), wanted, errors.Join(malformed, unplaced)
 }

@@ -35,7 +35,7 @@ func (k *Keeper) mark(parent map[string]any, all []declared) (marked []declared,
 				before, child.place, child.identity))
 			continue
 		}
-		child.content = contentOf(child.object.Object)
+		child.describe()
 		if err == nil {
 			err = k.markOne(owner, &child)
 		}
@@ -69,7 +69,9 @@ func (k *Keeper) place(owner, child *unstructured.Unstructured) error {
 }
 
 func (k *Keeper) markOne(owner *unstructured.Unstructured, child *declared) error {
-	if owns(owner.GetNamespace(), child.identity) {
+	if child.rules.Retain {
+		k.markRetained(owner, child.object)
+	} else if owns(owner.GetNamespace(), child.identity) {
 		if err := hierarchies.AppendOwnerReference(owner, child.object); err != nil {
 			return err
 		}
@@ -121,6 +123,10 @@ func (k *Keeper) isProven(parent map[string]any, object *metav1.PartialObjectMet
 func (k *Keeper) strangerError(parent map[string]any, object *metav1.PartialObjectMetadata) error {
 	owner := &unstructured.Unstructured{Object: parent}
 	former := object.Labels[k.Label()]
+	if former != string(owner.GetUID()) && k.isRetainedFor(owner, object) {
+		return fmt.Errorf("a former object of this name, of uid %s, has left it, as it is to be retained: take it "+
+			"over by kopf.AdoptFormer, delete it, or choose another name", former)
+	}
 	for _, reference := range object.OwnerReferences {
 		if reference.Kind == owner.GetKind() && reference.Name == owner.GetName() && former == "" &&
 			reference.UID != owner.GetUID() {

@@ -113,24 +113,36 @@ func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, e
 	applied := set{}
 	var failed []error
 	for _, child := range all {
-		p.keeper.applied.drop(uidOf(p.parent.own()), p.name, child.identity)
+		uid := uidOf(p.parent.own())
+		seen := p.keeper.applied.drop(uid, p.name, child.identity)
 		p.nameRecords(child)
-		proven := p.known[child.identity].uid
-		made, former, err := p.keeper.apply(ctx, p.parent.Newest(), child, proven)
+		made, err := p.make(ctx, child, seen)
 		if err != nil {
+			if seen != nil && child.rules.UntilDone {
+				p.keeper.applied.add(uid, p.name, seen) // whether it was deleted before it was done must stay known
+			}
 			failed = append(failed, child.failure(p.keeper.awaited(p.parent.own(), all, child, err)))
 			continue
 		}
-		if _, ok := listed[child.identity]; !ok && former == p.key(p.name) {
+		if _, ok := listed[child.identity]; !ok && made.former == p.key(p.name) {
 			p.missing = append(p.missing, child)
 		}
-		applied[child.identity] = entry{child.object.GroupVersionKind().Version, made.GetUID()}
-		if p.keeper.Watched != nil && p.keeper.Watched(child.object.GroupVersionKind().GroupKind()) {
-			p.keeper.applied.add(uidOf(p.parent.own()), p.name, newApplication(child, made))
-			p.keeper.applied.wrote(made)
-		}
+		applied[child.identity] = made.entry(child)
+		p.watch(child, made)
 	}
 	return applied, errors.Join(failed...)
+}
+
+// watch has a child repaired that this process has made, as long as it is not done.
+func (p *pass) watch(child declared, made result) {
+	kind := child.object.GroupVersionKind().GroupKind()
+	if made.object == nil || p.keeper.Watched == nil || !p.keeper.Watched(kind) {
+		return
+	}
+	if made.run.outcome == "" {
+		p.keeper.applied.add(uidOf(p.parent.own()), p.name, newApplication(child, made.object))
+	}
+	p.keeper.applied.wrote(made.object)
 }
 
 // prune deletes what is not declared any more, and gives what is gone: all but what other handlers have declared as

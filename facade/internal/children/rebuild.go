@@ -77,7 +77,7 @@ func (p *pass) search(ctx context.Context, where identity, version string) (set,
 	for i := range list.Items {
 		if p.keeper.recordsIn(&list.Items[i]) == p.key(p.name) {
 			where.name = list.Items[i].Name
-			found[where] = entry{version: version}
+			found[where] = entry{version: version, retained: p.keeper.retainedBy(&list.Items[i]) != ""}
 		}
 	}
 	return found, nil

@@ -16,12 +16,17 @@ import (
 //
 //	{"parent": "<uid>", "children": {"v1/ConfigMap/default/settings": "<uid>"}}
 //
+// Children that are never deleted stand in "retained" instead, where former versions of the operator do not see them.
+// Of children that are made until they are done, "runs" has the digest of the declaration and how it has ended.
+//
 // One of another parent came along with a copy of that, and means nothing. Everybody who may annotate the parent can
 // write a record. So it lists the children to look at, and proves nothing about them: the uids in it are for older
 // versions of the operator, and for people.
 type record struct {
 	Parent   types.UID            `json:"parent"`
 	Children map[string]types.UID `json:"children"`
+	Retained map[string]types.UID `json:"retained,omitempty"`
+	Runs     map[string]string    `json:"runs,omitempty"`
 }
 
 // nameOf is the annotation of a handler on an object.
@@ -60,12 +65,15 @@ func decodeRecord(text string, parent types.UID) (set, error) {
 	if kept.Parent != parent {
 		return all, nil
 	}
-	for text, uid := range kept.Children {
-		child, version, err := parse(text)
-		if err != nil {
-			return nil, err
+	for _, part := range []map[string]types.UID{kept.Children, kept.Retained} {
+		for text, uid := range part {
+			child, version, err := parse(text)
+			if err != nil {
+				return nil, err
+			}
+			_, retained := kept.Retained[text]
+			all[child] = entry{version, uid, retained, parseRun(kept.Runs[text])}
 		}
-		all[child] = entry{version, uid}
 	}
 	return all, nil
 }
@@ -74,10 +82,25 @@ func decodeRecord(text string, parent types.UID) (set, error) {
 func encodeRecord(parent types.UID, children set) (string, error) {
 	kept := record{Parent: parent, Children: make(map[string]types.UID, len(children))}
 	for child, known := range children {
-		kept.Children[format(child, known.version)] = known.uid
+		name := format(child, known.version)
+		if known.retained {
+			addTo(&kept.Retained, name, known.uid)
+		} else {
+			kept.Children[name] = known.uid
+		}
+		if known.run.digest != "" {
+			addTo(&kept.Runs, name, known.run.String())
+		}
 	}
 	text, err := json.Marshal(kept)
 	return string(text), err
+}
+
+func addTo[V any](all *map[string]V, name string, value V) {
+	if *all == nil {
+		*all = map[string]V{}
+	}
+	(*all)[name] = value
 }
 
 // isRecord tells whether an annotation is the record of a handler, and whether that is one in the background.

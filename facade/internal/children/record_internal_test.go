@@ -45,7 +45,17 @@ func TestRecord(t *testing.T) {
 			reason: "with a group, with none, and without a namespace", uid: "u",
 			text: `{"parent":"u","children":{"apps/v1/Deployment/default/web":"1","v1/ConfigMap/default/config":"",` +
 				`"rbac.authorization.k8s.io/v1/ClusterRole//reader":"2"}}`,
-			want: set{web: {"v1", "1"}, config: {"v1", ""}, role: {"v1", "2"}},
+			want: set{web: {version: "v1", uid: "1"}, config: {version: "v1"}, role: {version: "v1", uid: "2"}},
+		},
+		"WithRules": {
+			reason: "those that stay, and how the others have ended", uid: "u",
+			text: `{"parent":"u","children":{"apps/v1/Deployment/default/web":"1"},` +
+				`"retained":{"v1/ConfigMap/default/config":"2"},` +
+				`"runs":{"apps/v1/Deployment/default/web":"d1 succeeded","v1/ConfigMap/default/config":"d2"}}`,
+			want: set{
+				web:    {version: "v1", uid: "1", run: run{"d1", succeeded}},
+				config: {version: "v1", uid: "2", retained: true, run: run{digest: "d2"}},
+			},
 		},
 	}
 	for test, tc := range tests {
@@ -57,7 +67,7 @@ func TestRecord(t *testing.T) {
 				}
 				return
 			}
-			if d := cmp.Diff(tc.want, got, cmp.AllowUnexported(identity{}, entry{})); d != "" || err != nil {
+			if d := cmp.Diff(tc.want, got, cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" || err != nil {
 				t.Errorf("%s: %v, -want, +got:\n%s", tc.reason, err, d)
 			}
 		})
@@ -65,14 +75,17 @@ func TestRecord(t *testing.T) {
 }
 
 func TestRecordIsReadAsItWasWritten(t *testing.T) {
-	kept := set{web: {"v1", "1"}, config: {"v1", ""}, role: {"v1", "2"}}
+	kept := set{
+		web: {version: "v1", uid: "1", run: run{"d", failed}}, config: {version: "v1", retained: true},
+		role: {version: "v1", uid: "2", retained: true},
+	}
 	body := map[string]any{"metadata": map[string]any{"uid": "u"}}
 	name := nameOf("a.org", body, Handler{ID: "create/users"})
 	if err := store(body, "a.org", name, kept); err != nil {
 		t.Fatal(err)
 	}
 	got, err := recorded(body, name)
-	if d := cmp.Diff(kept, got, cmp.AllowUnexported(identity{}, entry{})); d != "" || err != nil {
+	if d := cmp.Diff(kept, got, cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" || err != nil {
 		t.Errorf("%v, -want, +got:\n%s", err, d)
 	}
 	if err := store(body, "a.org", name, nil); err != nil {
@@ -85,18 +98,34 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestSets(t *testing.T) {
-	before := set{web: {"v1", "1"}, config: {"v1", "2"}}
-	wanted := set{web: {"v2", ""}, role: {"v1", ""}}
-	union := set{web: {"v2", "1"}, config: {"v1", "2"}, role: {"v1", ""}}
+	before := set{web: {version: "v1", uid: "1"}, config: {version: "v1", uid: "2"}}
+	wanted := set{web: {version: "v2"}, role: {version: "v1"}}
+	union := set{web: {version: "v2", uid: "1"}, config: {version: "v1", uid: "2"}, role: {version: "v1"}}
 	for reason, tc := range map[string]struct{ want, got set }{
 		"a uid stays known, a version is the new one": {union, before.with(wanted)},
-		"what is declared no more":                    {set{config: {"v1", "2"}}, before.without(wanted)},
-		"a parent with a namespace":                   {set{role: {"v1", ""}}, union.held("default")},
+		"what is declared no more":                    {set{config: {version: "v1", uid: "2"}}, before.without(wanted)},
+		"a parent with a namespace":                   {set{role: {version: "v1"}}, union.held("default")},
 		"a parent elsewhere":                          {union, union.held("other")},
 		"a parent without a namespace owns all":       {set{}, union.held("")},
 		"nothing is known of none":                    {wanted, set(nil).with(wanted)},
+		"what stays holds no parent":                  {set{}, set{role: {retained: true}}.held("default")},
+		"uids are those that are proven": {
+			set{web: {uid: "2"}}, set{web: {uid: "1"}}.proven(set{web: {uid: "2"}}),
+		},
+		"the record is right about the end": {
+			set{web: {run: run{"new", failed}}},
+			set{web: {run: run{"new", failed}}}.proven(set{web: {run: run{"old", succeeded}}}),
+		},
+		"an end stays known": {
+			set{web: {run: run{"d", succeeded}}},
+			set{web: {run: run{"d", succeeded}}}.with(set{web: {run: run{digest: "d"}}}).with(set{web: {}}),
+		},
+		"another declaration has not ended": {
+			set{web: {run: run{digest: "e"}}},
+			set{web: {run: run{"d", succeeded}}}.with(set{web: {run: run{digest: "e"}}}),
+		},
 	} {
-		if d := cmp.Diff(tc.want, tc.got, cmp.AllowUnexported(identity{}, entry{})); d != "" {
+		if d := cmp.Diff(tc.want, tc.got, cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" {
 			t.Errorf("%s: -want, +got:\n%s", reason, d)
 		}
 	}

@@ -47,9 +47,16 @@ func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gon
 		}
 		version := child.GetResourceVersion()
 		switch {
+		case one.end(child):
+			found = true // the record has to say so
+			continue
+		case one.outcome != "":
+			found = found || gone // a handler may wait for it
+			continue
 		case gone:
 			one.drift = deleted
-		case version == one.version, patching.Newer(one.version, version), child.GetDeletionTimestamp() != nil:
+		case version == one.version, patching.Newer(one.version, version), child.GetDeletionTimestamp() != nil,
+			one.child.rules.Once:
 			continue
 		case fingerprintOf(child.Object) == one.became:
 			one.drift = "" // maybe somebody has set it back
@@ -97,7 +104,7 @@ func (k *Keeper) repair(ctx context.Context, parent map[string]any, one *applica
 			return
 		}
 	}
-	made, _, err := k.apply(ctx, parent, one.child, uid)
+	made, _, err := k.make(ctx, parent, one.child, uid)
 	if err != nil {
 		log.Error(err, "Cannot repair a child; retrying", "after", one.wait(time.Now()).String())
 		return

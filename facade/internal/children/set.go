@@ -9,27 +9,35 @@ import (
 // set is children with what is known of them.
 type set map[identity]entry
 
-// with is the set and others beside it. Of a child in both, the version is that of the other one, and a uid that is
-// known stays known.
+// with is the set and others beside it. Of a child in both, the version is that of the other one, and so is whether it
+// is retained; a uid and an outcome that are known stay known.
 func (s set) with(others set) set {
 	all := maps.Clone(s)
 	if all == nil {
 		all = make(set, len(others))
 	}
 	for child, other := range others {
-		all[child] = entry{other.version, cmp.Or(other.uid, all[child].uid)}
+		other.uid = cmp.Or(other.uid, all[child].uid)
+		other.run = all[child].run.then(other.run)
+		all[child] = other
 	}
 	return all
 }
 
 // proven returns the children with the uids that this process has proven, and with those alone; children that only this
-// process knows are added: their record was lost.
+// process knows are added: their record was lost. The record is right about how children have ended: another process
+// may have seen it.
 func (s set) proven(proven set) set {
-	all := make(set, len(s))
-	for child, known := range s {
-		all[child] = entry{version: known.version}
+	all := maps.Clone(proven)
+	if all == nil {
+		all = make(set, len(s))
 	}
-	return all.with(proven)
+	for child, known := range s {
+		known.uid = proven[child].uid
+		known.run = proven[child].run.then(known.run)
+		all[child] = known
+	}
+	return all
 }
 
 // without are the children that the others do not have.
@@ -56,12 +64,12 @@ func (s set) sorted() []identity {
 	})
 }
 
-// held are the children that an owner reference to a parent in this namespace cannot hold. A parent without a namespace
-// can own everything.
+// held are the children that an owner reference to a parent in this namespace cannot hold, and that go with it. A
+// parent without a namespace can own everything.
 func (s set) held(namespace string) set {
 	held := set{}
 	for child, known := range s {
-		if !owns(namespace, child) {
+		if !known.retained && !owns(namespace, child) {
 			held[child] = known
 		}
 	}

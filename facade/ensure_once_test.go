@@ -1,0 +1,105 @@
+package facade_test
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// ruled declares the rooms of the spec with rules.
+func ruled(rule func(child any) any) kopf.ChangeFunc[kopf.Dynamic] {
+	return func(ctx context.Context, c *houseChange) error { return c.Ensure(ctx, rule(rooms(c.Object))) }
+}
+
+func (h household) value(namespace, name string) string {
+	h.t.Helper()
+	room := h.room(namespace, name)
+	if room == nil {
+		return "absent"
+	}
+	value, _, _ := nested(room, "data", "value")
+	return value
+}
+
+// A child that is made once keeps what it was created with, over updates, restarts and edits. It is made again when it
+// was deleted, and pruned like any other.
+func TestEnsureOnce(t *testing.T) {
+	for name, owns := range map[string]bool{"Watched": true, "NotWatched": false} {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				var calls atomic.Int64
+				start := func() func() {
+					_, stop := h.run(func(s houseSel) {
+						if owns {
+							kopf.Owns(s, &corev1.ConfigMap{})
+						}
+						s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
+							if len(kopf.AtOr(c.Object, "spec.rooms", []string(nil))) == 0 {
+								return c.Ensure(ctx)
+							}
+							password := strconv.FormatInt(calls.Add(1), 10)
+							room := &corev1.ConfigMap{Data: map[string]string{"value": password}}
+							room.Name = "login"
+							return c.Ensure(ctx, []any{kopf.Once(room)}, rooms(c.Object))
+						})
+					})
+					return stop
+				}
+				stop := start()
+				h.build("a=1")
+				h.rebuild("a=2")
+				stop()
+				stop = start()
+				h.settle()
+				if got := h.value("default", "login"); got != "1" || calls.Load() != 3 {
+					t.Errorf("after an update and a restart, the value is %q of %d", got, calls.Load())
+				}
+				if got := h.value("default", "a"); got != "2" || h.owner("default", "login") != h.house().GetUID() {
+					t.Errorf("the other child is %q, the owner of this one %q", got, h.owner("default", "login"))
+				}
+				h.redecorate("default", "login", "edited")
+				h.rebuild("a=3")
+				if got := h.value("default", "login"); got != "edited" {
+					t.Errorf("an edit was set back: %q", got)
+				}
+				h.demolish("default", "login")
+				if got := h.value("default", "login"); owns && got != "4" {
+					t.Errorf("the deleted child is not back: %q", got)
+				}
+				h.rebuild("a=4")
+				if got, want := h.value("default", "login"), map[bool]string{true: "4", false: "5"}[owns]; got != want {
+					t.Errorf("the child that was made again is %q, want %q", got, want)
+				}
+				h.rebuild()
+				if got := h.value("default", "login"); got != "absent" {
+					t.Errorf("what is not declared any more is left: %q", got)
+				}
+				stop()
+			})
+		})
+	}
+}
+
+// What is made once is as much a child as others: nothing of somebody else is taken for it.
+func TestEnsureOnceLeavesStrangersAlone(t *testing.T) {
+	inHousehold(t, func(h household) {
+		heard := &complaints{}
+		_, stop := h.run(func(s houseSel) {
+			s.On("ensure", always, heard.noting(ruled(kopf.Once)))
+		})
+		defer stop()
+		h.put("b", "theirs")
+		before := h.room("default", "b").GetResourceVersion()
+		h.build("a=1", "b=2")
+		heard.wantLast(t, "child 1", "ConfigMap default/b", "no child of this one")
+		h.rebuild("a=1")
+		if h.room("default", "b").GetResourceVersion() != before {
+			t.Errorf("a stranger was touched: %v", h.room("default", "b"))
+		}
+	})
+}

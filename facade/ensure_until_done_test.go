@@ -1,0 +1,236 @@
+package facade_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+var jobs = memapi.Resource{
+	Group: "batch", Version: "v1", Kind: "Job", Plural: "jobs", Namespaced: true, StatusSubresource: true,
+}
+
+// backup is a Job; its image is what the spec of the house says.
+func backup(c *houseChange) kopf.Dynamic {
+	job := newJob()
+	job.SetName("backup")
+	_ = kopf.SetAt(job, "spec.template.spec", map[string]any{
+		"restartPolicy": "Never",
+		"containers":    []any{map[string]any{"name": "a", "image": kopf.AtOr(c.Object, "spec.image", "first")}},
+	})
+	return job
+}
+
+func newJob() kopf.Dynamic {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": "Job"}}
+}
+
+func hasSucceeded(job kopf.Dynamic) bool { return kopf.AtOr(job, "status.succeeded", 0) > 0 }
+
+// jobCase is an operator with a Job.
+type jobCase struct{ owns, waits, once bool }
+
+func (c jobCase) start(h household, heard *complaints) (stop func()) {
+	_, stop = h.run(func(s houseSel) {
+		if c.owns {
+			kopf.Owns(s, newJob())
+		}
+		s.On("backup", always, heard.noting(func(ctx context.Context, change *houseChange) error {
+			child := kopf.UntilDone(backup(change))
+			if c.once {
+				child = kopf.Once(child)
+			}
+			if err := change.Ensure(ctx, child); err != nil || !c.waits {
+				return err
+			}
+			return kopf.WaitFor(change, backup(change), hasSucceeded, time.Hour)
+		}), kopf.Backoff(10*time.Second))
+	})
+	return stop
+}
+
+// job is the Job; nil if there is none.
+func (h household) job() kopf.Dynamic {
+	if object := h.api.Object(jobs, "default", "backup"); object != nil {
+		return &unstructured.Unstructured{Object: object}
+	}
+	return nil
+}
+
+func (h household) jobUID() string {
+	if job := h.job(); job != nil {
+		return string(job.GetUID())
+	}
+	return "absent"
+}
+
+// finish is what the controller of Jobs does.
+func (h household) finish(condition string) {
+	h.t.Helper()
+	h.api.Edit(jobs, "default", "backup", func(job map[string]any) {
+		status := map[string]any{"conditions": []any{map[string]any{"type": condition, "status": "True"}}}
+		if condition == "Complete" {
+			status["succeeded"] = int64(1)
+		}
+		job["status"] = status
+	})
+	h.pause()
+}
+
+// expire is what ttlSecondsAfterFinished does.
+func (h household) expire() { h.api.Delete(jobs, "default", "backup"); h.pause() }
+
+// repaint has the handler called with another image.
+func (h household) repaint(image string) {
+	h.api.Edit(houses, "default", "home", func(house map[string]any) {
+		house["spec"] = map[string]any{"image": image}
+	})
+	h.pause()
+}
+
+// A Job that is done and gone is not made again: neither by updates nor after a restart. Another declaration runs.
+func TestEnsureUntilDone(t *testing.T) {
+	for name, c := range map[string]jobCase{
+		"NotWatched": {}, "Watched": {owns: true}, "Waiting": {owns: true, waits: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				heard := &complaints{}
+				stop := c.start(h, heard)
+				h.begin()
+				h.pause()
+				first := h.jobUID()
+				h.finish("Complete")
+				h.expire()
+				h.api.Edit(houses, "default", "home", func(house map[string]any) { // the declaration is the same
+					house["spec"] = map[string]any{"other": "1"}
+				})
+				h.settle()
+				if first == "absent" || h.jobUID() != "absent" {
+					t.Errorf("the job was %s, is %s", first, h.jobUID())
+				}
+				stop()
+				stop = c.start(h, heard)
+				h.settle()
+				if err := heard.last(); h.jobUID() != "absent" || err != nil {
+					t.Errorf("after a restart, the job is %s: %v", h.jobUID(), err)
+				}
+				h.repaint("second")
+				if second := h.jobUID(); second == first || second == "absent" {
+					t.Errorf("another declaration does not run: %s", second)
+				}
+				h.finish("Complete") // and is not removed yet
+				third := h.jobUID()
+				h.repaint("third")
+				if now := h.jobUID(); now == third || now == "absent" {
+					t.Errorf("another declaration does not replace the one that is done: %s, %v", now, heard.last())
+				}
+				stop()
+			})
+		})
+	}
+}
+
+// A Job that runs is not replaced, and one that is deleted before it is done is made again. The outcome is remembered
+// without a call of the handler.
+func TestEnsureUntilDoneWatched(t *testing.T) {
+	inHousehold(t, func(h household) {
+		heard := &complaints{}
+		stop := jobCase{owns: true}.start(h, heard)
+		h.begin()
+		h.pause()
+		first := h.jobUID()
+		h.expire()
+		if now := h.jobUID(); now == first || now == "absent" {
+			t.Errorf("the job that was deleted too early is %s", now)
+		}
+		h.finish("Failed")
+		record := h.house().GetAnnotations()["test.example.org/children-of.backup"]
+		if !strings.Contains(record, ` failed"`) {
+			t.Errorf("the outcome is not remembered: %s", record)
+		}
+		stop()
+		h.expire()
+		stop = jobCase{owns: true}.start(h, heard)
+		h.settle()
+		if now := h.jobUID(); now != "absent" {
+			t.Errorf("the job that has failed runs again: %s", now)
+		}
+		stop()
+	})
+}
+
+// The wait for a child that has failed and is gone ends.
+func TestWaitForUntilDoneThatFails(t *testing.T) {
+	inHousehold(t, func(h household) {
+		heard := &complaints{}
+		stop := jobCase{owns: true, waits: true}.start(h, heard)
+		defer stop()
+		h.begin()
+		h.pause()
+		h.finish("Failed")
+		if err := heard.last(); kopf.IsPermanent(err) {
+			t.Errorf("it may not be all: %v", err)
+		}
+		h.expire()
+		heard.wantLast(t, "child Job.batch backup", "it has failed, and is gone")
+		if !kopf.IsPermanent(heard.last()) {
+			t.Errorf("the handler is called again: %v", heard.last())
+		}
+	})
+}
+
+// What is made once until it is done is not made again, whatever is declared.
+func TestEnsureOnceUntilDone(t *testing.T) {
+	inHousehold(t, func(h household) {
+		heard := &complaints{}
+		stop := jobCase{once: true}.start(h, heard)
+		defer stop()
+		h.begin()
+		h.pause()
+		first := h.jobUID()
+		h.repaint("second")
+		h.finish("Complete")
+		h.repaint("third")
+		if now := h.jobUID(); now != first {
+			t.Errorf("the job was %s, is %s: %v", first, now, heard.last())
+		}
+		h.expire()
+		h.repaint("fourth")
+		if now := h.jobUID(); now != "absent" || heard.last() != nil {
+			t.Errorf("the job is made again: %s, %v", now, heard.last())
+		}
+	})
+}
+
+// Others may remove and forge what the object remembers: nothing is deleted for that.
+func TestEnsureUntilDoneReplacesNoStrangers(t *testing.T) {
+	inHousehold(t, func(h household) {
+		heard := &complaints{}
+		h.begin()
+		stranger := backup(&houseChange{Object: house()})
+		stranger.SetNamespace("default")
+		stranger.Object["status"] = map[string]any{"succeeded": int64(1)}
+		h.api.Put(jobs, stranger.Object)
+		before := h.jobUID()
+		h.api.Edit(houses, "default", "home", func(house map[string]any) {
+			one := &unstructured.Unstructured{Object: house}
+			one.SetAnnotations(map[string]string{"test.example.org/children-of.backup": `{"parent":"` +
+				string(one.GetUID()) + `","children":{"batch/v1/Job/default/backup":"` + before +
+				`"},"runs":{"batch/v1/Job/default/backup":"forged succeeded"}}`})
+		})
+		stop := jobCase{owns: true}.start(h, heard)
+		defer stop()
+		h.settle()
+		heard.wantLast(t, "Job.batch default/backup", "no child of this one")
+		if now := h.jobUID(); now != before {
+			t.Errorf("the job of somebody else is %s, was %s", now, before)
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package children
+
+import (
+	"errors"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+var errFailed = errors.New("it has failed, and is gone: it is made again when its declaration changes")
+
+// end notes how a child ends that is made until it is done, and is true if that is new.
+func (one *application) end(child *unstructured.Unstructured) bool {
+	if !one.child.rules.UntilDone || one.outcome != "" {
+		return false
+	}
+	if one.outcome = outcomeOf(child.Object); one.outcome != "" {
+		one.drift = ""
+	}
+	return one.outcome != ""
+}
+
+// ended is how the child was seen to end in its declaration with this digest.
+func (one *application) ended(digest string) run {
+	if one == nil || one.child.digest != digest {
+		return run{}
+	}
+	return run{digest, one.outcome}
+}
+
+// isDeleted is true if the child was seen to go before it was done.
+func (one *application) isDeleted() bool { return one != nil && one.drift == deleted }
+
+// Unsaved returns the change of the parent that remembers how its children have ended; nil if the records say it all.
+func (k *Keeper) Unsaved(parent map[string]any) patching.Transform {
+	ended := k.applied.ended(uidOf(parent))
+	maps.DeleteFunc(ended, func(name string, children set) bool {
+		kept, err := recorded(parent, name)
+		return err != nil || !children.update(kept)
+	})
+	if len(ended) == 0 {
+		return nil
+	}
+	return func(body map[string]any) error {
+		for name, children := range ended {
+			kept, err := recorded(body, name)
+			if err != nil {
+				return err
+			}
+			if children.update(kept) {
+				if err := store(body, k.Prefix, name, kept); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// update notes in a record how its children have ended, and is true if that was not known.
+func (s set) update(kept set) (changed bool) {
+	for child, one := range s {
+		known, ok := kept[child]
+		if now := known.run.then(one.run); ok && now != known.run {
+			known.run = now
+			kept[child], changed = known, true
+		}
+	}
+	return changed
+}
+
+// ended returns the children of a parent that were seen to end, by the names of their records.
+func (a *applications) ended(parent types.UID) map[string]set {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := map[string]set{}
+	for name, record := range a.parents[parent] {
+		for child, one := range record {
+			if one.outcome != "" {
+				if all[name] == nil {
+					all[name] = set{}
+				}
+				all[name][child] = entry{run: one.ended(one.child.digest)}
+			}
+		}
+	}
+	return all
+}
+
+// Ended is true if a child that is not there was made until it was done, as the body of the parent or this process
+// remembers. A child that has failed is an error. A child of a kind without namespaces has none, whatever is given.
+func (k *Keeper) Ended(body map[string]any, kind schema.GroupKind, namespace, name string) (bool, error) {
+	records, err := recordsOf(body, k.isRecord)
+	if err != nil {
+		return false, err
+	}
+	parent := uidOf(body)
+	for record, proven := range k.proofs.of(parent) {
+		if records == nil {
+			records = map[string]set{}
+		}
+		records[record] = records[record].proven(proven)
+	}
+	seen := k.applied.ended(parent)
+	for record, children := range records {
+		for _, child := range []identity{
+			{kind.Group, kind.Kind, namespace, name}, {kind.Group, kind.Kind, "", name},
+		} {
+			known := children[child].run
+			if one := seen[record][child].run; one.digest == known.digest {
+				known = known.then(one)
+			}
+			switch known.outcome {
+			case "":
+			case failed:
+				return false, errFailed
+			default:
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
