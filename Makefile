@@ -44,7 +44,7 @@ SUITES = $(wildcard test/e2e facade/facadetest/memapi examples/09-testing test/i
 # Those of other modules than the root's; each stands right below its module.
 NESTED_SUITES = $(wildcard facade/rules/conformance)
 # The folders that are no unit tests for another reason.
-APART = $(wildcard test/weight test/browser test/benchmarks test/reviews)
+APART = $(wildcard test/weight test/browser test/benchmarks test/reviews test/monitoring/alerts)
 UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(SUITES) $(NESTED_SUITES) $(APART)))(/|$$)
 # The race detector needs a C compiler on most platforms; without one the tests still run.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
@@ -79,7 +79,7 @@ demo: ## The same, then update and delete its object; fails if a handler did not
 ##@ Before a commit
 
 .PHONY: test
-test: test-unit test-newest weight allocations test-browser test-envtest ## Run all tests: unit tests of every module, those in a browser, the suites against a real API server.
+test: test-unit test-newest weight allocations alerts test-browser test-envtest ## Run all tests: unit tests of every module, those in a browser, the suites against a real API server.
 
 .PHONY: test-unit
 test-unit: gotest ## Run the tests that need no API server, with the race detector.
@@ -112,6 +112,12 @@ weight: ## Tell what a project takes on with this module, and fail if that is mo
 allocations: ## Fail if what is done for every event allocates more than make bench-record has written down.
 	$(call say,allocations on the way of an object)
 	@$(GO) test -count 1 $(LIMIT) ./test/benchmarks/... ./test/reviews
+
+.PHONY: alerts
+# The rules are outside of the tests' module, so the test cache does not know of them.
+alerts: ## Evaluate the alerts of config/monitoring over time series: each must fire, and stay silent.
+	$(call say,alerts; the first time waits for the compiler)
+	@$(GO) -C test/monitoring/alerts test -count 1 $(LIMIT) ./...
 
 .PHONY: test-envtest
 test-envtest: gotest ## Run the suites against a real API server; that with genuine Kopf only if there is a python3 with venv.

@@ -181,6 +181,7 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 		return
 	}
 	o.assigned.Store(a.Resource.GroupResource(), a)
+	o.expectFailures(a)
 	namespaces := o.namespacesOf(a.Resource)
 	o.options.Gate.pass(ctx, func(ctx context.Context, now opening) {
 		controller.Run(ctx, o.controllers, o.turn(now), a.Resource, namespaces, a.Handlers)

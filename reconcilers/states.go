@@ -5,6 +5,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
@@ -46,7 +47,7 @@ func (o *operator) states(emit metrics.Emit) {
 func (o *operator) statesOf(
 	emit metrics.Emit, scope memory.Scope, kept memory.Scoped, a orchestration.Assignment,
 ) {
-	kind, families := a.Resource.Kind, adapters.ByFamily(a.Handlers)
+	kind, families := a.Resource.GroupKind().String(), adapters.ByFamily(a.Handlers)
 	emit(metrics.Remembered, float64(kept.Objects.Len()), kind)
 	tellBackground(emit, kind, families.Spawning, kept.Background.Census())
 	silence, watched := o.health.Scope(scope.String()).Silence()
@@ -65,6 +66,20 @@ func (o *operator) statesOf(
 		same := func(other *adapters.Handler) bool { return other.Description.ID == id }
 		if !slices.ContainsFunc(families.Changing[:n], same) { // one id may be there for several reasons
 			emit(metrics.Retries, float64(late.Waiting[id]), kind, id)
+		}
+	}
+}
+
+// expectFailures has the counters of failures exist for a kind that is served from now on. Handlers of whatever kinds
+// there are would make as many series as the cluster has kinds, most of which never fail.
+func (o *operator) expectFailures(a orchestration.Assignment) {
+	specific := map[*handlers.Handler]bool{}
+	for _, r := range o.options.Registrations {
+		specific[r.Handler] = specific[r.Handler] || r.Selector.Specific()
+	}
+	for _, h := range a.Handlers {
+		if specific[h.Description] {
+			h.ExpectFailures(a.Resource.GroupKind())
 		}
 	}
 }

@@ -2,6 +2,8 @@ package adapters
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -9,11 +11,100 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
+
+// The outcomes of calls that somebody may have to look at, as the metrics name them.
+const failure, retry, denied = "failure", "retry", "denied"
+
+// measured is for operators that measure anything.
+func measured(h *Handler) Adapter {
+	if h.metrics == nil {
+		return nil
+	}
+	return Measuring(h.metrics)
+}
+
+// kindText is a kind with its group, as the metrics name it.
+type kindText struct {
+	kind schema.GroupKind
+	text string
+}
+
+// Measuring measures the attempts.
+func Measuring(by *metrics.Operator) Adapter {
+	var last atomic.Pointer[kindText] // most handlers have one kind: its text is not made for each attempt
+	return func(next Reconciler) Reconciler {
+		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			started := a.Now()
+			result, err := next.Reconcile(ctx, a)
+			contained(ctx, func() {
+				known, kind := last.Load(), a.Call.GroupKind()
+				if known == nil || known.kind != kind {
+					known = &kindText{kind, kind.String()}
+					last.Store(known)
+				}
+				measure(by, known.text, a, a.Now().Sub(started))
+			})
+			return result, err
+		})
+	}
+}
+
+func measure(by *metrics.Operator, kind string, a *execution.Attempt, took time.Duration) {
+	a.OnDecided(func() { by.Attempted(kind, a.Call.Handler.Label(), reasonLabel(&a.Call), outcomeLabel(a), took) })
+}
+
+// reasonLabel is the reason of a change, or the operation of a request for admission. A request may have any text for
+// its operation, but it reaches handlers with one of the four alone.
+func reasonLabel(c *handlers.Call) string {
+	if c.Admission == nil {
+		return string(c.Cause.Reason)
+	}
+	if slices.Contains(operations, c.Admission.Operation) {
+		return c.Admission.Operation
+	}
+	return ""
+}
+
+func outcomeLabel(a *execution.Attempt) string {
+	o := &a.Outcome
+	switch {
+	case o.Aborted:
+		return "aborted"
+	case o.Ignored != nil:
+		return "ignored"
+	case o.Final && o.Err == nil:
+		return "success"
+	case o.Final && a.Call.Handler.Family == handlers.Admitting && denies(o.Err):
+		return denied
+	case o.Final:
+		return failure
+	default:
+		return retry
+	}
+}
+
+// denies reports whether the error of an admission handler is its answer: a permanent error, as that of Deny is, or an
+// error of the API below 500. Other errors and panics deny the request as well, but the handler has failed. The methods
+// of the error may be users' code.
+func denies(err error) (answer bool) {
+	_ = panics.Contain(func() error {
+		var panicked *panics.Error
+		var known apierrors.APIStatus
+		answer = !errors.As(err, &panicked) && (execution.IsPermanent(err) ||
+			errors.As(err, &known) && known.Status().Code < http.StatusInternalServerError)
+		return nil
+	})
+	return answer
+}
 
 // Occupation knows which handlers of a kind are running in places for requests, and since when.
 type Occupation struct {
@@ -38,48 +129,6 @@ type Holder struct {
 	Longest time.Duration
 	// Overdue is for how long it has gone on after its timeout, at most; zero if it has none, or time left.
 	Overdue time.Duration
-}
-
-// measured is for operators that measure anything.
-func measured(h *Handler) Adapter {
-	if h.metrics == nil {
-		return nil
-	}
-	return Measuring(h.metrics)
-}
-
-// Measuring measures the attempts.
-func Measuring(by *metrics.Operator) Adapter {
-	return func(next Reconciler) Reconciler {
-		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-			started := a.Now()
-			result, err := next.Reconcile(ctx, a)
-			contained(ctx, func() { measure(by, a, a.Now().Sub(started)) })
-			return result, err
-		})
-	}
-}
-
-func measure(by *metrics.Operator, a *execution.Attempt, took time.Duration) {
-	c := &a.Call
-	a.OnDecided(func() {
-		by.Attempted(c.Kind(), c.Handler.Label(), string(c.Cause.Reason), outcomeLabel(a.Outcome), took)
-	})
-}
-
-func outcomeLabel(o execution.Outcome) string {
-	switch {
-	case o.Aborted:
-		return "aborted"
-	case o.Ignored != nil:
-		return "ignored"
-	case o.Final && o.Err == nil:
-		return "success"
-	case o.Final:
-		return "failure"
-	default:
-		return "retry"
-	}
 }
 
 // occupation notes the attempts that run in a place. Sub-handlers run in those of their parents.

@@ -22,10 +22,10 @@ func observation(h *Handler) Adapter {
 				if !returned {
 					a.Outcome = a.Limits.Judge(errGoexit) // as the end of the attempt will
 				}
-				told := outcomeLabel(a.Outcome)
+				told := outcomeLabel(a)
 				ended(told, a.Outcome.Err)
 				a.OnDecided(func() {
-					if decided := outcomeLabel(a.Outcome); decided != told {
+					if decided := outcomeLabel(a); decided != told {
 						ended(decided, a.Outcome.Err)
 					}
 				})

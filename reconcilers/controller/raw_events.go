@@ -37,7 +37,7 @@ func newEventHandling(
 			Handlers: watching, Place: place, Open: turn.open(), Events: deps.Events, Writer: deps.writerFor(r),
 			StatusSubresource: r.HasStatus(), WriteTimeout: deps.Settings.WriteTimeout, Loops: &events.Loops{},
 		},
-		log: logging.OfKind(deps.Log, r.GroupVersionKind), dropped: deps.Metrics.Dropped(r.Kind),
+		log: logging.OfKind(deps.Log, r.GroupVersionKind), dropped: deps.Metrics.Dropped(r.GroupKind().String()),
 	}
 }
 

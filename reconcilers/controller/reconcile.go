@@ -184,7 +184,7 @@ func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compa
 		c.disappeared.noteHandled(uid)
 	}
 	if next.Lost {
-		c.deps.Metrics.Lost(c.resource.Kind)
+		c.deps.Metrics.Lost(c.resource.GroupKind().String())
 	}
 	if len(next.Looping) > 0 {
 		c.deps.Metrics.Looped(c.resource.Kind, next.Looping)
@@ -227,7 +227,7 @@ func (c *Controller) tellProgress(uid types.UID, next changes.Next, err error) {
 		return
 	}
 	if took := c.unhandled.End(uid); next.Closed != "" {
-		c.deps.Metrics.Handled(c.resource.Kind, string(next.Closed), took)
+		c.deps.Metrics.Handled(c.resource.GroupKind().String(), string(next.Closed), took)
 	}
 }
 

@@ -22,11 +22,11 @@ type workers struct {
 
 func newWorkers(deps *Dependencies, r discovery.Resource) *workers {
 	w := &workers{
-		occupation: &adapters.Occupation{Gauge: deps.Metrics.Occupied(r.Kind)},
+		occupation: &adapters.Occupation{Gauge: deps.Metrics.Occupied(r.GroupKind().String())},
 		log:        logging.OfKind(deps.Log, r.GroupVersionKind),
 	}
 	w.places = queue.NewPlaces(deps.Settings.Workers,
-		queue.Observer{Waiting: deps.Metrics.Waiting(r.Kind), Stalled: w.stalled})
+		queue.Observer{Waiting: deps.Metrics.Waiting(r.GroupKind().String()), Stalled: w.stalled})
 	return w
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -156,12 +157,16 @@ func (c *Call) WorkOn(object map[string]any) {
 
 // Kind is that of the object, and empty without any, as in activities. It is not read from requests for admission,
 // which may have anything for it.
-func (c *Call) Kind() string {
+func (c *Call) Kind() string { return c.GroupKind().Kind }
+
+// GroupKind is the same with the group.
+func (c *Call) GroupKind() schema.GroupKind {
 	switch {
 	case c.Resource != nil:
-		return c.Resource.Kind
+		return c.Resource.GroupKind()
 	case c.Admission != nil || c.Cause == nil:
-		return ""
+		return schema.GroupKind{}
 	}
-	return c.Cause.Object.String("kind")
+	object := c.Cause.Object
+	return schema.FromAPIVersionAndKind(object.String("apiVersion"), object.String("kind")).GroupKind()
 }

@@ -58,7 +58,18 @@ func New(name string, registry prometheus.Registerer) (*Operator, error) {
 // off tells whether nothing is measured, or not any more.
 func (o *Operator) off() bool { return o == nil || o.states == nil }
 
-// Attempted counts and times an attempt. The outcome is one of success, ignored, retry, failure, aborted.
+// Expect has the counters of attempts exist with these outcomes, with 0 if none of them was counted yet.
+func (o *Operator) Expect(kind, handler, reason string, outcomes ...string) {
+	if o.off() {
+		return
+	}
+	for _, outcome := range outcomes {
+		o.attempts.WithLabelValues(o.name, kind, handler, reason, outcome)
+	}
+}
+
+// Attempted counts and times an attempt. The outcome is one of success, ignored, retry, failure, denied, aborted. Here
+// and below, a kind has its group: "Database.example.org".
 func (o *Operator) Attempted(kind, handler, reason, outcome string, took time.Duration) {
 	if o.off() {
 		return

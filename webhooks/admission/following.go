@@ -86,6 +86,9 @@ func (a *Admission) serves(known resources) {
 		for i, r := range a.options.Registrations {
 			if known.has(r, resource) {
 				one.Handlers = append(one.Handlers, a.handlers[i])
+				if r.Selector.Specific() {
+					a.handlers[i].ExpectFailures(resource.GroupKind())
+				}
 			}
 		}
 		served = append(served, one)

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -116,7 +117,8 @@ func (k *Keeper) repair(ctx context.Context, parent map[string]any, one *applica
 	k.applied.wrote(made)
 	log.Info("Repaired a child that somebody has touched", "what", string(what))
 	if k.Repaired != nil {
-		k.Repaired((&unstructured.Unstructured{Object: parent}).GetKind(), one.child.kind)
+		kind := (&unstructured.Unstructured{Object: parent}).GroupVersionKind().GroupKind()
+		k.Repaired(kind.String(), schema.GroupKind{Group: one.child.group, Kind: one.child.kind}.String())
 	}
 	events.Post(ctx, parent, corev1.EventTypeNormal, RepairReason,
 		fmt.Sprintf("%s was %s, and is as declared again", one.child.identity, what))

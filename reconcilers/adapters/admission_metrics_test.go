@@ -1,0 +1,152 @@
+package adapters_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// hostile is an error that panics when it is looked at.
+type hostile struct{ error }
+
+func (hostile) Permanent() bool { panic("boo") }
+
+// refusal is a permanent error, as that of Deny is.
+var refusal = permanentError{errBoo}
+
+type permanentError struct{ error }
+
+func (permanentError) Permanent() bool { return true }
+
+var database = discovery.Resource{GroupVersionKind: schema.GroupVersionKind{
+	Group: "example.org", Version: "v1", Kind: "Database",
+}}
+
+// A request that a handler denies is no failure of the handler; the reason is the operation.
+func TestMetricsOfAdmission(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason    string
+		operation string
+		err       error
+		panics    bool
+		want      string
+	}{
+		"Allowed": {"there is no error", "CREATE", nil, false, "success reason=CREATE"},
+		"Denied":  {"the error is meant as the answer", "UPDATE", refusal, false, "denied reason=UPDATE"},
+		"API": {
+			"an error of the API can be passed on", "DELETE", apierrors.NewBadRequest("no"), false,
+			"denied reason=DELETE",
+		},
+		"Unable": {
+			"the handler has no answer", "CREATE", apierrors.NewInternalError(errBoo), false, "failure reason=CREATE",
+		},
+		"Ordinary":  {"it is not known whether that is meant", "CREATE", errBoo, false, "failure reason=CREATE"},
+		"Panic":     {"it is a mistake, whatever the value is", "CREATE", refusal, true, "failure reason=CREATE"},
+		"Hostile":   {"its methods are users' code", "CREATE", hostile{errBoo}, false, "failure reason=CREATE"},
+		"Arbitrary": {"there is a bounded number of series", "anything", nil, false, "success reason="},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			h := &handlers.Handler{ID: "check", Family: handlers.Admitting}
+			h.Call = func(context.Context, *handlers.Call) error {
+				if tc.panics {
+					panic(tc.err)
+				}
+				return tc.err
+			}
+			a := execution.New(h, &cause.Cause{}, nil)
+			a.Call.Resource, a.Call.Admission = &database, &handlers.Admission{Operation: tc.operation}
+			attempt(t.Context(), t, adapters.New(h, newMetrics(t, "op", registry)), a)
+			wanted := "kopf_handler_attempts_total handler=check kind=Database.example.org operator=op outcome=" +
+				tc.want
+			if got := gathered(t, registry); got[wanted] != 1 {
+				t.Errorf("%s: %s is missing in %v", tc.reason, wanted, got)
+			}
+		})
+	}
+}
+
+// Each family has counters for the failures that it can have, by all reasons that it can be called for.
+func TestFailuresAreExpected(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		handler handlers.Handler
+		want    map[string][]string // the reasons by handler and outcome
+	}{
+		"Create": {
+			"it may have sub-handlers", handlers.Handler{Family: handlers.Changing, Reason: cause.Create},
+			map[string][]string{"fn failure": {"create"}, "fn retry": {"create"}, "fn/* failure": {"create"}},
+		},
+		"Field": {
+			"it is called for all changes", handlers.Handler{Family: handlers.Changing},
+			map[string][]string{
+				"fn failure":   {"create", "delete", "resume", "update"},
+				"fn retry":     {"create", "delete", "resume", "update"},
+				"fn/* failure": {"create", "delete", "resume", "update"},
+			},
+		},
+		"Resume": {
+			"it joins changes of what is there at the start, but no deletion",
+			handlers.Handler{Family: handlers.Changing, Initial: true},
+			map[string][]string{
+				"fn failure": {"create", "resume", "update"}, "fn retry": {"create", "resume", "update"},
+				"fn/* failure": {"create", "resume", "update"},
+			},
+		},
+		"Daemon": {
+			"there is no change", handlers.Handler{Family: handlers.Spawning, Background: &handlers.Background{}},
+			map[string][]string{"fn failure": {""}, "fn retry": {""}},
+		},
+		"Event": {
+			"there is no change", handlers.Handler{Family: handlers.Watching},
+			map[string][]string{"fn failure": {""}, "fn retry": {""}},
+		},
+		"Admission": {
+			"it is called once, for some requests",
+			handlers.Handler{Family: handlers.Admitting, Operations: []string{"CREATE", "UPDATE"}},
+			map[string][]string{"fn denied": {"CREATE", "UPDATE"}, "fn failure": {"CREATE", "UPDATE"}},
+		},
+		"AllRequests": {
+			"it names no operation", handlers.Handler{Family: handlers.Admitting},
+			map[string][]string{
+				"fn denied":  {"CONNECT", "CREATE", "DELETE", "UPDATE"},
+				"fn failure": {"CONNECT", "CREATE", "DELETE", "UPDATE"},
+			},
+		},
+		"Index": {"it is not measured", handlers.Handler{Family: handlers.Indexing}, map[string][]string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			tc.handler.ID = "fn"
+			h := adapters.New(&tc.handler, newMetrics(t, "op", registry))
+			h.ExpectFailures(database.GroupKind())
+			h.ExpectFailures(database.GroupKind())
+			want := map[string]float64{}
+			for label, reasons := range tc.want {
+				var handler, outcome string
+				if _, err := fmt.Sscan(label, &handler, &outcome); err != nil {
+					t.Fatal(err)
+				}
+				for _, reason := range reasons {
+					want[fmt.Sprintf("kopf_handler_attempts_total handler=%s kind=Database.example.org operator=op "+
+						"outcome=%s reason=%s", handler, outcome, reason)] = 0
+				}
+			}
+			if d := cmp.Diff(want, gathered(t, registry)); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+	adapters.New(&handlers.Handler{ID: "fn", Family: handlers.Watching}, nil).ExpectFailures(database.GroupKind())
+}
