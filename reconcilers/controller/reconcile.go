@@ -187,7 +187,7 @@ func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compa
 		c.deps.Metrics.Lost(c.resource.GroupKind().String())
 	}
 	if len(next.Looping) > 0 {
-		c.deps.Metrics.Looped(c.resource.Kind, next.Looping)
+		c.deps.Metrics.Looped(c.resource.GroupKind().String(), next.Looping)
 	}
 	latest := c.cached(key)
 	o.Proceed(cached, next, latest)
@@ -259,7 +259,7 @@ func (c *Controller) deliverEvents(
 	body, _ := newest.Value() // it is decoded
 	result := handling.Write(ctx, body, patch)
 	o.Wrote(result.Body, result.Released)
-	c.deps.Metrics.Looped(c.resource.Kind, handling.NoteWrite(ctx, key, body, result))
+	c.deps.Metrics.Looped(c.resource.GroupKind().String(), handling.NoteWrite(ctx, key, body, result))
 	return wait
 }
 
