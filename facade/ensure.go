@@ -27,9 +27,10 @@ var errEnsureInDeletion = errors.New("it was called by a handler of the deletion
 // object's labels beside its own, the label "<prefix>/parent-uid", and the annotation "<prefix>/declared-in". What is
 // there already must be a child of the object: by an owner reference or by that label, whatever the annotations of the
 // object say. Fields that are not declared are left to others: a typed object declares all its fields that have no
-// omitempty, be they set or not. Where nothing differs, nothing is written. What is declared is remembered in the
-// annotation "<prefix>/children-of.<id>": before a child is applied that is not in it, and with the outcome of the
-// handler.
+// omitempty, be they set or not. But the fields of former field managers, which have set that reference or that label
+// or are in [ExecutionSettings].FormerManagers, are taken over when a process applies a child first: those that are not
+// declared are removed. Where nothing differs, nothing is written. What is declared is remembered in the annotation
+// "<prefix>/children-of.<id>": before a child is applied that is not in it, and with the outcome of the handler.
 //
 // The set belongs to the handler's id: handlers of several reasons with one id, see [ChangeSelection.On], declare one
 // set, others have their own, and a child in several of them stays until the last one drops it. The set is what one

@@ -44,6 +44,12 @@ type ExecutionSettings struct {
 	// all but those of kubernetes.io and k8s.io, see [hierarchies.Inherited], and Namespaces inherit none; with
 	// [AsKopf], all children inherit all labels. Default: false. Kopf: none.
 	NoInheritedLabels bool
+	// FormerManagers are field managers, as in metadata.managedFields, whose fields of children [Change.Ensure] takes
+	// over when it applies a child first in a process: those that the operator does not declare are removed then. Those
+	// that have set the owner reference to the object, or its label, are taken over anyway: former programs that made
+	// the children, and this operator under a former name. Name here who has only changed them. Default: none. Kopf:
+	// none.
+	FormerManagers []string
 	// DefaultBackoff is the delay after ordinary errors of handlers without a [Backoff] of their own. Default: 60
 	// seconds; [Immediately] is none. Kopf: default_backoff.
 	DefaultBackoff time.Duration

@@ -42,6 +42,7 @@ func (op *Operator) keeper(writing client.Client, live client.Reader) *children.
 	kept := op.settings.values.Persistence
 	keeper := &children.Keeper{
 		Client: writing, Live: live, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer,
+		Manager: op.name, FormerManagers: op.settings.values.Execution.FormerManagers,
 		LikeKopf: kept.KopfFormats, NoLabels: op.settings.values.Execution.NoInheritedLabels,
 	}
 	if op.owns() {

@@ -28,6 +28,7 @@ func (s Settings) clone() Settings {
 	s.Namespaces, s.AddToScheme = slices.Clone(s.Namespaces), slices.Clone(s.AddToScheme)
 	s.NamespacePatterns, s.CachedReads = slices.Clone(s.NamespacePatterns), slices.Clone(s.CachedReads)
 	s.Admission.ExcludedNamespaces = slices.Clone(s.Admission.ExcludedNamespaces)
+	s.Execution.FormerManagers = slices.Clone(s.Execution.FormerManagers)
 	s.Queueing.ErrorDelays = slices.Clone(s.Queueing.ErrorDelays)
 	s.Networking.ErrorBackoffs = slices.Clone(s.Networking.ErrorBackoffs)
 	p := &s.Persistence

@@ -71,7 +71,7 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		s.Admission = kopf.AdmissionSettings{ClientCA: "clients.crt", RequireClientCertificate: true}
 	case "Posting.EventNamePrefix":
 		field.SetString("other-")
-	case "Namespaces", "Admission.ExcludedNamespaces":
+	case "Namespaces", "Admission.ExcludedNamespaces", "Execution.FormerManagers":
 		field.Set(reflect.ValueOf([]string{"team-a"}))
 	case "Admission.ExtraHosts":
 		field.Set(reflect.ValueOf([]string{"extra.example.org"}))

@@ -66,23 +66,44 @@ func (t target) resets() map[fieldpath.APIVersion]fieldpath.Filter {
 	})
 }
 
-// manage notes who has changed the object, if anybody has ever applied it: nobody asks that of others.
+// manage notes who has changed the object, if anybody has ever applied it: nobody asks that of others. A request may
+// change the notes themselves, or remove them all.
 func (s *Server) manage(t target, before, object map[string]any) error {
-	was := metadataOf(before)["managedFields"]
-	delete(metadataOf(object), "managedFields")
+	metadata, was := metadataOf(object), metadataOf(before)["managedFields"]
+	given := metadata["managedFields"]
+	if isReset(given) && t.subresource == "" {
+		s.forgotten[metadata["uid"]] = true
+	}
+	delete(metadata, "managedFields")
 	switch {
 	case t.managed != nil:
-		metadataOf(object)["managedFields"] = t.managed
+		metadata["managedFields"] = t.managed
 		return nil
-	case was == nil:
+	case was == nil && (given == nil || isReset(given)):
 		return nil
 	}
-	managed, err := s.updated(t, t.named(cloned(before)), object)
+	stated := cloned(object)
+	if given != nil {
+		metadataOf(stated)["managedFields"] = given
+	}
+	managed, err := s.updated(t, t.named(cloned(before)), stated)
 	if err != nil {
 		return err
 	}
-	metadataOf(object)["managedFields"] = managed
+	if managed != nil {
+		metadata["managedFields"] = managed
+	}
 	return nil
+}
+
+// isReset is true for a list without entries, or with an empty one.
+func isReset(managed any) bool {
+	entries, ok := managed.([]any)
+	if ok && len(entries) == 1 {
+		only, isEntry := entries[0].(map[string]any)
+		return isEntry && len(only) == 0
+	}
+	return ok && len(entries) == 0
 }
 
 // updated are the books after a change.
@@ -112,9 +133,13 @@ func (t target) typed(object map[string]any) map[string]any {
 // author is who has made a change, and by which path.
 type author struct{ manager, subresource, version string }
 
-// recall are the books on an object that nobody has applied yet, out of its history. Nothing is known if that is lost.
+// recall are the books on an object that nobody has applied yet, out of its history. Nothing is known if that is lost,
+// or if somebody has removed them.
 func (s *Server) recall(t target, object map[string]any) (any, error) {
 	uid := metadataOf(object)["uid"]
+	if s.forgotten[uid] {
+		return nil, nil
+	}
 	first := -1
 	for i := len(s.history) - 1; i >= 0 && first < 0; i-- {
 		if e := s.history[i]; e.of == t.groupResource() && e.before == nil && metadataOf(e.after)["uid"] == uid {

@@ -77,6 +77,49 @@ metadata: {name: ap, labels: {of: eve}, finalizers: [example.org/eve]}
 	pod("bob", `{"m":"1"}`, `{"name":"a","image":"i"}`)
 	pod("bob", `{"m":"1"}`, `{"name":"a","image":"j"}`)
 	pod("cat", `{"l":"2"}`, `{"name":"a","image":"i"}`)
+	return append(all, rewrites()...)
+}
+
+// rewrites change the books themselves: what one manager has set is given to another one, or all is forgotten.
+func rewrites() []request {
+	var all []request
+	for _, one := range [][2]string{{gizmos, "spec"}, {configmaps, "data"}} {
+		kind, field := one[0], one[1]
+		at := func(method, form, body, query string) {
+			all = append(all, request{
+				method: method, kind: kind, name: "books", form: form, body: body, query: query, exact: true,
+				books: true,
+			})
+		}
+		of := func(fields string) string { return object(kind, "books", "", fmt.Sprintf(`%q:%s`, field, fields)) }
+		apply := func(manager, fields string) {
+			at("PATCH", "application/apply-patch+yaml", of(fields), "fieldManager="+manager)
+		}
+		edit := func(form, body string) { at("PATCH", form, body, "fieldManager=editor") }
+		apply("ann", `{"size":"small","code":"xx"}`)
+		edit(merging, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
+		entry := func(manager, operation, field string) string {
+			return fmt.Sprintf(`{"manager":%q,"operation":%q,"apiVersion":%q,"time":"2026-01-01T00:00:00Z",`+
+				`"fieldsType":"FieldsV1","fieldsV1":%s}`, manager, operation, versionsOf[kind], field)
+		}
+		both := fmt.Sprintf(`{"f:%s":{"f:size":{},"f:code":{}}}`, field)
+		edit("application/json-patch+json", `[{"op":"replace","path":"/metadata/managedFields","value":[`+
+			entry("bob", "Apply", both)+`]},{"op":"replace","path":"/metadata/resourceVersion","value":"{rv}"}]`)
+		edit("application/json-patch+json", `[{"op":"replace","path":"/metadata/managedFields","value":[]},`+
+			`{"op":"replace","path":"/metadata/resourceVersion","value":"{old}"}]`)
+		apply("bob", `{"size":"small"}`)
+		apply("cat", `{"size":"large"}`)
+		edit(merging, `{"metadata":{"managedFields":null,"labels":{"m":"1"}}}`)
+		edit(merging, `{"metadata":{"managedFields":[{}]}}`)
+		edit(merging, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
+		apply("dan", `{"size":"large"}`)
+		apply("dan", `{"size":"small"}`)
+		edit(merging, `{"metadata":{"managedFields":[]}}`)
+		at("PATCH", "application/apply-patch+yaml", of(`{}`), "fieldManager=dan&dryRun=All")
+		edit("application/json-patch+json", `[{"op":"add","path":"/metadata/managedFields","value":[`+
+			entry("bob", "Apply", both)+`]},{"op":"replace","path":"/metadata/resourceVersion","value":"{rv}"}]`)
+		apply("bob", `{"code":"yy"}`)
+	}
 	return all
 }
 

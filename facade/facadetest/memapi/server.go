@@ -40,7 +40,8 @@ type Server struct {
 	admission Admission
 	schemas   map[schema.GroupResource]*schemas.Definition
 	books     map[merging]*managedfields.FieldManager
-	collector *collector // nil if nothing is collected
+	forgotten map[any]bool // the uids of objects whose books somebody has removed
+	collector *collector   // nil if nothing is collected
 	pages     map[string]page
 }
 
@@ -82,7 +83,7 @@ func New() *Server {
 	s := &Server{
 		objects: map[schema.GroupResource]map[string]map[string]any{}, version: 100, changed: make(chan struct{}),
 		schemas: map[schema.GroupResource]*schemas.Definition{},
-		books:   map[merging]*managedfields.FieldManager{}, pages: map[string]page{},
+		books:   map[merging]*managedfields.FieldManager{}, pages: map[string]page{}, forgotten: map[any]bool{},
 	}
 	for _, r := range BuiltIn() {
 		s.install(r)

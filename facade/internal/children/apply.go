@@ -32,16 +32,17 @@ func (k *Keeper) apply(
 	ctx context.Context, parent map[string]any, child declared, uid types.UID,
 ) (made *unstructured.Unstructured, former string, err error) {
 	for attempt := 1; ; attempt++ {
+		var held *metav1.PartialObjectMetadata
 		if uid == "" {
-			if uid, former, err = k.find(ctx, parent, child); err != nil {
+			if held, err = k.find(ctx, parent, child); err != nil {
 				return nil, "", err
 			}
 		}
-		applied := child.object.DeepCopy()
-		applied.SetUID(uid)
-		err = k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied))
-		if conflicts := conflictsOf(err); conflicts != nil {
-			err = k.settle(ctx, parent, child, uid, applied, conflicts)
+		if held != nil {
+			former = k.recordsIn(held)
+			made, err = k.applyFirst(ctx, parent, child, held)
+		} else {
+			made, err = k.applyOnce(ctx, parent, child, uid)
 		}
 		switch {
 		case isAnother(err) && attempt < tries:
@@ -50,34 +51,46 @@ func (k *Keeper) apply(
 			return nil, "", fixedIn(err)
 		case err != nil:
 			return nil, "", fmt.Errorf("applying it: %w", err)
-		case applied.GetDeletionTimestamp() != nil:
+		case made.GetDeletionTimestamp() != nil:
 			return nil, "", &waitError{errTerminating}
 		default:
-			return applied, former, nil
+			return made, former, nil
 		}
 	}
 }
 
-// find returns the uid of the object on the server, if it is a child of the parent, and the records that it names; both
-// are empty if there is none.
+// applyOnce sends the child to the API server, on condition that the object there, if any, has the uid.
+func (k *Keeper) applyOnce(
+	ctx context.Context, parent map[string]any, child declared, uid types.UID,
+) (*unstructured.Unstructured, error) {
+	applied := child.object.DeepCopy()
+	applied.SetUID(uid)
+	err := k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied))
+	if conflicts := conflictsOf(err); conflicts != nil {
+		err = k.settle(ctx, parent, child, uid, applied, conflicts)
+	}
+	return applied, err
+}
+
+// find returns the object on the server, if it is a child of the parent; nil if there is none.
 func (k *Keeper) find(
 	ctx context.Context, parent map[string]any, child declared,
-) (uid types.UID, former string, err error) {
+) (*metav1.PartialObjectMetadata, error) {
 	held, err := k.get(ctx, child.identity, child.object.GroupVersionKind().Version)
 	switch {
 	case apierrors.IsNotFound(err):
-		return "", "", nil
+		return nil, nil
 	case err != nil:
-		return "", "", fmt.Errorf("looking for it: %w", err)
+		return nil, fmt.Errorf("looking for it: %w", err)
 	case !k.isAdoptable(parent, child, held):
-		return "", "", k.strangerError(parent, held)
+		return nil, k.strangerError(parent, held)
 	case held.DeletionTimestamp != nil:
-		return "", "", &waitError{errTerminating}
+		return nil, &waitError{errTerminating}
 	}
 	if k.Watched != nil && k.Watched(child.object.GroupVersionKind().GroupKind()) {
 		k.applied.read(held.UID, held.ResourceVersion)
 	}
-	return held.UID, k.recordsIn(held), nil
+	return held, nil
 }
 
 // get reads the metadata of the object that is there.

@@ -25,6 +25,9 @@ type Keeper struct {
 	Live   client.Reader
 	// Prefix is that of the annotations and labels; Finalizer holds parents of children that they cannot own.
 	Prefix, Finalizer string
+	// Manager is the field manager of the Client, and FormerManagers are those whose fields of children become its own.
+	Manager        string
+	FormerManagers []string
 
 	// NoLabels has children inherit no labels of their parent; LikeKopf has them inherit all.
 	NoLabels, LikeKopf bool

@@ -1,0 +1,158 @@
+package children
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+)
+
+// unknownManager is the field manager of all that was in an object without managedFields when it was applied.
+const unknownManager = "before-first-apply"
+
+// replicas may be an autoscaler's where it is not known who has set which field.
+var replicas = fieldpath.MakePathOrDie("spec", "replicas")
+
+// formers returns the indices of the entries whose fields this operator takes over: what a former field manager has set
+// and this operator does not declare would stay in the child for ever, and what both declare would be a conflict. A
+// manager is a former one if it has set our mark of this parent, or if the settings name it. Entries of subresources,
+// such as an autoscaler's, are not about what is declared.
+func (k *Keeper) formers(parent map[string]any, managed []metav1.ManagedFieldsEntry) (found []int) {
+	type writer struct {
+		manager   string
+		operation metav1.ManagedFieldsOperationType
+	}
+	own := writer{k.Manager, metav1.ManagedFieldsOperationApply}
+	former := map[writer]bool{}
+	for _, one := range managed {
+		if slices.Contains(k.FormerManagers, one.Manager) || k.hasMarked(parent, one) {
+			former[writer{one.Manager, one.Operation}] = true
+		}
+	}
+	for i, one := range managed {
+		by := writer{one.Manager, one.Operation}
+		if one.Subresource == "" && by != own && former[by] {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// hasMarked is true if the fields of the entry include the owner reference to the parent or our label.
+func (k *Keeper) hasMarked(parent map[string]any, one metav1.ManagedFieldsEntry) bool {
+	fields := fieldsOf(one)
+	reference := fieldpath.MakePathOrDie(
+		"metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(uidOf(parent))),
+	)
+	return fields.Has(reference) || fields.Has(fieldpath.MakePathOrDie("metadata", "labels", k.Label()))
+}
+
+// fieldsOf returns the fields of an entry; none of one that cannot be read.
+func fieldsOf(one metav1.ManagedFieldsEntry) *fieldpath.Set {
+	fields := &fieldpath.Set{}
+	if one.FieldsV1 == nil || fields.FromJSON(bytes.NewReader(one.FieldsV1.Raw)) != nil {
+		return &fieldpath.Set{}
+	}
+	return fields
+}
+
+// applyFirst applies a child that is there, and that this process has not applied before: the fields of former field
+// managers are this operator's from then on, so that those that it does not declare are removed.
+func (k *Keeper) applyFirst(
+	ctx context.Context, parent map[string]any, child declared, held *metav1.PartialObjectMetadata,
+) (*unstructured.Unstructured, error) {
+	if len(held.ManagedFields) == 0 {
+		if err := k.askManagers(ctx, child, held); err != nil {
+			return nil, fmt.Errorf("looking who has changed it: %w", err)
+		}
+	}
+	formers := k.formers(parent, held.ManagedFields)
+	if len(formers) == 0 {
+		return k.applyOnce(ctx, parent, child, held.UID)
+	}
+	before := slices.Clone(held.ManagedFields)
+	if err := k.takeOver(ctx, held, formers); err != nil {
+		return nil, fmt.Errorf("taking over the fields of its former field managers: %w", err)
+	}
+	made, err := k.applyOnce(ctx, parent, child, held.UID)
+	if !apierrors.IsInvalid(err) || isAnother(err) {
+		return made, err
+	}
+	// A field that is not declared cannot be removed, so it stays with those who have set it.
+	if err := k.patchManagers(ctx, held, before); err != nil {
+		return nil, fmt.Errorf("giving back the fields of its former field managers: %w", err)
+	}
+	if made, err = k.applyOnce(ctx, parent, child, held.UID); err == nil {
+		logging.Warn(logf.FromContext(ctx), "Cannot take over the fields of a child from former field managers; "+
+			"what they have set stays", "child", child.String())
+	}
+	return made, err
+}
+
+// askManagers sets the managedFields of an object without any to those that it would have after an apply: the API
+// server names a manager of all that is there. Nothing is written.
+func (k *Keeper) askManagers(ctx context.Context, child declared, held *metav1.PartialObjectMetadata) error {
+	empty := &unstructured.Unstructured{}
+	empty.SetGroupVersionKind(child.object.GroupVersionKind())
+	empty.SetNamespace(held.Namespace)
+	empty.SetName(held.Name)
+	empty.SetUID(held.UID)
+	err := k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(empty), client.DryRunAll)
+	held.ManagedFields = empty.GetManagedFields()
+	return err
+}
+
+// takeOver makes this operator the field manager of what the entries have, by server-side apply.
+func (k *Keeper) takeOver(ctx context.Context, held *metav1.PartialObjectMetadata, entries []int) error {
+	upgraded := held.DeepCopy()
+	names, synthetic := []string{}, sets.New[string]()
+	for _, i := range entries {
+		one := &upgraded.ManagedFields[i]
+		names = append(names, one.Manager)
+		if one.Manager == unknownManager && !slices.Contains(k.FormerManagers, unknownManager) &&
+			fieldsOf(*one).Has(replicas) {
+			rest := *one
+			rest.FieldsV1 = &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}
+			upgraded.ManagedFields = append(upgraded.ManagedFields, rest)
+			one = &upgraded.ManagedFields[i]
+		}
+		// The upgrade takes one entry of each manager, and none of server-side apply.
+		one.Manager, one.Operation = fmt.Sprintf("%s (%d)", one.Manager, i), metav1.ManagedFieldsOperationUpdate
+		synthetic.Insert(one.Manager)
+	}
+	if err := csaupgrade.UpgradeManagedFields(upgraded, synthetic, k.Manager); err != nil {
+		return err
+	}
+	slices.Sort(names)
+	logf.FromContext(ctx).Info("Taking over the fields of a child from former field managers",
+		"child", held.Kind+" "+client.ObjectKeyFromObject(held).String(), "managers", slices.Compact(names))
+	return k.patchManagers(ctx, held, upgraded.ManagedFields)
+}
+
+// patchManagers replaces the managedFields of an object, unless it has been changed since.
+func (k *Keeper) patchManagers(
+	ctx context.Context, held *metav1.PartialObjectMetadata, managed []metav1.ManagedFieldsEntry,
+) error {
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "add", "path": "/metadata/managedFields", "value": managed},
+		// The replacement by the same version makes it a conflict if the object has another one.
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": held.ResourceVersion},
+	})
+	if err != nil {
+		return err
+	}
+	return k.Client.Patch(ctx, held, client.RawPatch(types.JSONPatchType, patch))
+}
