@@ -3,11 +3,14 @@ package reconcilers_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -17,7 +20,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// A deletion waits for its daemons, and delete handlers are not called again for that, whatever comes in between.
+// A deletion waits for its daemons, and delete handlers are not called again for that, whatever comes in between. They
+// are called when the daemons have ended (deviation D-delete-waits), in Kopf at once.
 func TestDeletionsWaitForDaemons(t *testing.T) {
 	stubborn := func(ctx context.Context, _ *handlers.Call) error {
 		<-ctx.Done()
@@ -28,54 +32,118 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 		reason     string
 		background handlers.Background
 		meanwhile  func(p people, again func())
-		want       string
+		want, kopf string
 	}{
-		"Lingering": {"it is waited for, as long as it takes", handlers.Background{}, nil, "10s delete; 40s gone"},
+		"Lingering": {
+			"it is waited for, as long as it takes", handlers.Background{}, nil,
+			"40s delete; 40s gone", "10s delete; 40s gone",
+		},
 		"Abandoned": {
 			"or as long as it may take", handlers.Background{CancelTimeout: 15 * time.Second}, nil,
-			"10s delete; 25s gone",
+			"25s delete; 25s gone", "10s delete; 25s gone",
 		},
 		"Edited": {
 			"what changes in between does not matter", handlers.Background{},
-			func(p people, _ func()) { p.label("ConfigMap", "c", "x") }, "10s delete; 40s gone",
+			func(p people, _ func()) { p.label("ConfigMap", "c", "x") },
+			"40s delete; 40s gone", "10s delete; 40s gone",
 		},
 		"Restarted": {
 			"another process has no daemons to wait for", handlers.Background{CancelTimeout: time.Second},
-			func(_ people, again func()) { again() }, "10s delete; 20s gone",
+			func(_ people, again func()) { again() }, "20s delete; 20s gone", "10s delete; 20s gone",
 		},
 	}
 	for name, tc := range tests {
+		for _, kopf := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%v", name, kopf), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					server, j := memapi.New(), &journal{}
+					p := newPeople(t, server)
+					p.create("ConfigMap", "c")
+					j.began = time.Now()
+					start := func() (stop func()) {
+						return operateAll(t, server, reconcilers.Options{KopfDeletions: kopf},
+							to(t, "configmaps", daemon("d", tc.background, stubborn)),
+							to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
+								Call: func(context.Context, *handlers.Call) error {
+									j.add("delete")
+									return nil
+								}}))
+					}
+					stop := start()
+					time.Sleep(10 * time.Second)
+					p.remove("ConfigMap", "c")
+					if tc.background.CancelTimeout == time.Second {
+						time.Sleep(500 * time.Millisecond)
+					} else {
+						time.Sleep(10 * time.Second)
+					}
+					if tc.meanwhile != nil {
+						tc.meanwhile(p, func() {
+							stop()
+							time.Sleep(time.Until(j.began.Add(20 * time.Second)))
+							stop = start()
+						})
+					}
+					for range 300 {
+						if p.count("ConfigMap") == 0 {
+							j.add("gone")
+							break
+						}
+						time.Sleep(100 * time.Millisecond)
+					}
+					stop()
+					time.Sleep(time.Minute)
+					want := map[bool]string{false: tc.want, true: tc.kopf}[kopf]
+					if d := cmp.Diff(want, j.String()); d != "" {
+						t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Deletion handlers wait for daemons and ticks to end or to be abandoned, without a cancellation timeout for a minute
+// (deviation D-delete-waits).
+func TestDeletionsWaitForAMinute(t *testing.T) {
+	lasting := func(d time.Duration) handlers.Func {
+		return func(context.Context, *handlers.Call) error { time.Sleep(d); return nil }
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		own    *handlers.Handler
+		gaveUp bool
+		want   string
+	}{
+		"Obedient": {"it ends at the first word", daemon("d", handlers.Background{}, untilStopped), false,
+			"10s delete; 10s gone"},
+		"Stubborn": {"a minute is enough, and the finalizer waits on",
+			daemon("d", handlers.Background{}, lasting(5*time.Minute)), true, "1m10s delete; 5m0s gone"},
+		"Backoff": {"the time begins when the context has ended",
+			daemon("d", handlers.Background{CancelBackoff: 30 * time.Second}, lasting(5*time.Minute)), true,
+			"1m40s delete; 5m0s gone"},
+		"Timeout": {"a timeout is the limit instead",
+			daemon("d", handlers.Background{CancelTimeout: 2 * time.Minute}, lasting(5*time.Minute)), false,
+			"2m10s delete; 2m10s gone"},
+		"Tick": {"a tick comes to its end", timer("d", time.Minute, lasting(30*time.Second)), false,
+			"30s delete; 30s gone"},
+		"LongTick": {"if that takes no more than a minute", timer("d", time.Minute, lasting(5*time.Minute)), true,
+			"1m10s delete; 5m0s gone"},
+		"Idle": {"no tick is running", timer("d", time.Minute, succeed), false, "10s delete; 10s gone"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, j := memapi.New(), &journal{}
+				server, j, log := memapi.New(), &journal{}, &journal{}
 				p := newPeople(t, server)
-				p.create("ConfigMap", "c")
 				j.began = time.Now()
-				start := func() (stop func()) {
-					return operateAll(t, server, reconcilers.Options{},
-						to(t, "configmaps", daemon("d", tc.background, stubborn)),
-						to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
-							Call: func(context.Context, *handlers.Call) error {
-								j.add("delete")
-								return nil
-							}}))
-				}
-				stop := start()
+				lines := funcr.New(func(_, line string) { log.add(line) }, funcr.Options{})
+				stop := operateLogged(t, server, lines, reconcilers.Options{}, to(t, "configmaps", tc.own),
+					to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
+						Call: func(context.Context, *handlers.Call) error { j.add("delete"); return nil }}))
+				p.create("ConfigMap", "c")
 				time.Sleep(10 * time.Second)
 				p.remove("ConfigMap", "c")
-				if tc.background.CancelTimeout == time.Second {
-					time.Sleep(500 * time.Millisecond)
-				} else {
-					time.Sleep(10 * time.Second)
-				}
-				if tc.meanwhile != nil {
-					tc.meanwhile(p, func() {
-						stop()
-						time.Sleep(time.Until(j.began.Add(20 * time.Second)))
-						stop = start()
-					})
-				}
-				for range 300 {
+				for range 3500 {
 					if p.count("ConfigMap") == 0 {
 						j.add("gone")
 						break
@@ -83,9 +151,17 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 				}
 				stop()
-				time.Sleep(time.Minute)
+				time.Sleep(5 * time.Minute) // for what was abandoned
 				if d := cmp.Diff(tc.want, j.String()); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+				for line, want := range map[string]bool{
+					"Deletion handlers wait":        tc.want != "10s delete; 10s gone",
+					"calling the deletion handlers": tc.gaveUp,
+				} {
+					if got := strings.Count(log.String(), line); got != map[bool]int{true: 1}[want] {
+						t.Errorf("%s: %d lines of %q", tc.reason, got, line)
+					}
 				}
 			})
 		})

@@ -114,7 +114,8 @@ type Options struct {
 	// itself, until the next event of the object: Kopf does so, and so do its recorded runs. By default, it is removed
 	// at once.
 	LeaveFinalizers bool
-	// KopfDeletions never calls deletion handlers for objects that disappear without our finalizer, as in Kopf.
+	// KopfDeletions calls deletion handlers while background handlers of the object still end, and never for objects
+	// that disappear without our finalizer, as in Kopf.
 	KopfDeletions bool
 	// InstantExit is how long background handlers may take to end at the first word, before anything else is done about
 	// it; zero is background.DefaultInstantExit.

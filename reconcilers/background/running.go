@@ -22,6 +22,7 @@ func (t *task) beginRun() (context.Context, bool) {
 	t.gate = settings.Gate
 	ctx, cancel := context.WithCancelCause(t.withLogger(context.Background()))
 	t.running, t.stopping, t.cancel, t.released, t.cancelDue = true, make(chan struct{}), cancel, false, false
+	t.lingers, t.overdue = false, false
 	t.writing = make(chan struct{}, 1)
 	if settings.Permission != nil {
 		t.settle = context.AfterFunc(settings.Permission, t.whileRunning(t.lapse))

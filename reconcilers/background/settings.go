@@ -23,6 +23,9 @@ const (
 	DefaultTicks = 1000
 	// DefaultInstantExit is how long a handler may take to stop by itself before the cancellation backoff begins.
 	DefaultInstantExit = 10 * time.Millisecond
+	// DefaultDeletionWait is how long deletion handlers wait for a background handler of their object whose context has
+	// ended, if it has no cancellation timeout.
+	DefaultDeletionWait = time.Minute
 	// exitTimeout is how long an exiting operator waits for cancelled handlers without a cancellation timeout.
 	exitTimeout = 5 * time.Second
 )

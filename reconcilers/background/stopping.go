@@ -64,6 +64,8 @@ func (t *task) whileRunning(stage func()) func() {
 // itself, may go on in a pause.
 func (t *task) beginBackoff() {
 	t.whileRunning(func() {
+		t.lingers = true
+		t.object.logAwaited()
 		backoff := t.background().CancelBackoff
 		switch {
 		case backoff > 0:
@@ -101,6 +103,17 @@ func (t *task) cancelContext() {
 		time.AfterFunc(exitTimeout, t.whileRunning(t.abandon))
 	default:
 		time.AfterFunc(t.polling(), t.whileRunning(t.remind))
+		time.AfterFunc(DefaultDeletionWait, t.whileRunning(t.giveWay))
+	}
+}
+
+// giveWay lets the deletion handlers of the object be called, though the task has not ended. The caller holds the lock.
+func (t *task) giveWay() {
+	t.overdue = true
+	if t.reason&Deleted != 0 && t.object.awaited {
+		logging.Warn(t.log(), "Handler does not stop; calling the deletion handlers of its object beside it", "after",
+			DefaultDeletionWait.String())
+		t.requestReconcile()
 	}
 }
 

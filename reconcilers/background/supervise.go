@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // Supervise starts the background handlers that match the object, and stops the others. It holds the object, by a
@@ -74,6 +75,37 @@ func (s *Supervisor) superviseDeletion(
 		return matches && (o == nil || !o.isDoneUnlocked(h.Description.ID))
 	})
 	return holds, busy
+}
+
+// DelaysDeletion reports whether the deletion handlers of the object wait: a background handler of it has not ended,
+// was not abandoned, and has taken no longer than DefaultDeletionWait since the end of its context. A pass is requested
+// when that changes.
+func (s *Supervisor) DelaysDeletion(c *cause.Cause) bool {
+	o := s.tasksOf(c, false)
+	if o == nil {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.awaited = slices.ContainsFunc(o.list, func(t *task) bool { return !t.released && !t.overdue })
+	o.logAwaited()
+	return o.awaited
+}
+
+// logAwaited logs once that deletion handlers wait for tasks that have not stopped at once. The caller holds the lock.
+func (o *objectTasks) logAwaited() {
+	var ids []string
+	for _, t := range o.list {
+		if t.lingers && !t.released && !t.overdue {
+			ids = append(ids, t.id())
+		}
+	}
+	if o.awaited && !o.logged && len(ids) > 0 {
+		o.logged = true
+		settings, _ := o.supervisor.current()
+		logging.OfObject(settings.Log, o.key, o.uid).Info("Deletion handlers wait until daemons and timers of the "+
+			"object have ended", "handlers", ids)
+	}
 }
 
 // anyIdle tells whether any handler waits for its object to be idle.

@@ -33,6 +33,8 @@ type objectTasks struct {
 	written *jsontext.Object // answer to our last write, or the latest of a former cache, until the cache has it
 
 	forgotten bool // the object is deleted
+	awaited   bool // deletion handlers wait
+	logged    bool // and that is logged
 }
 
 // task is one background handler of one object. The lock of the object guards its fields.
@@ -56,6 +58,8 @@ type task struct {
 	settle    func() bool // has the end of the permission to write make no difference any more
 	released  bool        // End does not wait for it any more: it has ended, or was abandoned
 	cancelDue bool        // the cancellation backoff is over
+	lingers   bool        // it has not stopped by itself at once
+	overdue   bool        // deletion handlers do not wait for it any more
 }
 
 func (t *task) id() string { return t.handler.Description.ID }

@@ -49,6 +49,9 @@ type Background interface {
 	// Supervise starts and stops what is to run for the object, and tells whether the object must be held on its
 	// deletion for that, be it now or later; and whether a deletion must wait, as something still runs.
 	Supervise(ctx context.Context, c *cause.Cause) (holds, busy bool, err error)
+	// DelaysDeletion reports whether the deletion handlers of a busy object are to wait. A pass is requested when that
+	// changes.
+	DelaysDeletion(c *cause.Cause) bool
 }
 
 // Dependents are objects elsewhere that other objects need their finalizer for.
@@ -99,6 +102,8 @@ type Handling struct {
 	Journal *journal.Kind
 	// Background runs daemons and timers; nil if there are none.
 	Background Background
+	// KopfDeletions calls deletion handlers while background handlers of the object still end, as in Kopf.
+	KopfDeletions bool
 	// Dependents are what must be released before the finalizer is removed; nil if there are none.
 	Dependents Dependents
 	// Waits are the children that handlers wait for; nil if none can.

@@ -18,6 +18,8 @@ import (
 // background holds the object, and is busy, as the test says.
 type background struct{ holds, busy bool }
 
+func (b *background) DelaysDeletion(*cause.Cause) bool { return false }
+
 func (b *background) Supervise(context.Context, *cause.Cause) (holds, busy bool, err error) {
 	return b.holds, b.busy, nil
 }

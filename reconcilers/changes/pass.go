@@ -34,6 +34,7 @@ type pass struct {
 	lost     bool           // another client has removed our memory, and that was logged
 	rewrite  time.Duration  // after which our memory is to be written again; zero is not at all
 	settled  bool           // nothing is to be done for the object as the pass leaves it
+	waits    bool           // the deletion handlers wait for what runs in the background
 	deletion bool           // the deletion of the object was handled, by this pass or before
 	look     *journal.Draft // of this round; nil if nobody is told
 	own      *ownCalls      // of this round, if our own write has caused it; nil otherwise
@@ -153,6 +154,9 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 		return next, err
 	}
 	if seen.cause.Reason == cause.Delete {
+		if p.waits = wanted.busy && p.awaitsBackground(seen.cause); p.waits {
+			return stop, nil
+		}
 		if next, err := p.retryHolders(ctx, seen); next != goOn || err != nil {
 			return next, err
 		}
@@ -179,7 +183,7 @@ func (p *pass) next() Next {
 	if p.rewrite > 0 && !p.object.gone {
 		next.After = &p.rewrite
 	}
-	if p.object.gone || p.outcomes == nil {
+	if next.Open = p.waits; p.object.gone || p.outcomes == nil {
 		return next
 	}
 	p.tellProgress(&next)

@@ -30,6 +30,12 @@ func (p *pass) attendBackground(ctx context.Context, c *cause.Cause) (wanted int
 	return wanted, filterError(err)
 }
 
+// awaitsBackground reports whether deletion handlers are to wait for what still runs for the object: they would clean
+// up beside it.
+func (p *pass) awaitsBackground(c *cause.Cause) bool {
+	return !p.handling.KopfDeletions && p.handling.Background.DelaysDeletion(c)
+}
+
 // checkInterest asks whether any handler wants the object. While the operator exits or pauses, nothing is begun any
 // more.
 func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *interest) (verdict, error) {

@@ -125,7 +125,8 @@ type Settings struct {
 	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by
 	// itself, until the next event of the object.
 	LeaveFinalizers bool
-	// KopfDeletions never calls deletion handlers for objects that disappear without our finalizer, as in Kopf.
+	// KopfDeletions calls deletion handlers while background handlers of the object still end, and never for objects
+	// that disappear without our finalizer, as in Kopf.
 	KopfDeletions bool
 	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.
 	// It must be quick.
