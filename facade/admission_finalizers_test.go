@@ -276,6 +276,8 @@ func TestFinalizerOnCreateIsAsked(t *testing.T) {
 		"no handler": {finalizing, func(w kopf.Selection[*Widget]) {
 			w.OnCreate("made", succeed)
 			w.OnDelete("gone", succeed, kopf.Optional())
+			poll := func(context.Context, *kopf.Run[*Widget]) error { return nil }
+			w.Timer("poll", time.Minute, poll, kopf.Optional())
 		}},
 	} {
 		op := kopf.New("test.example.org", tc.settings)

@@ -17,10 +17,10 @@ import (
 // # Guarantees
 //
 // It never runs twice at once for one object. Nothing of it is remembered on the object: a restart of the operator
-// begins anew. The object is held by a finalizer as long as it is selected and the function has not returned for good:
-// on its deletion, what runs is stopped, and all handlers that want the deletion are called until they are done, those
-// that ask for no finalizer themselves, too. When the function has returned for good, the finalizer is removed at once,
-// unless others need it.
+// begins anew. Unless the function is [Optional], the object is held by a finalizer as long as it is selected and the
+// function has not returned for good: on its deletion, what runs is stopped, then all handlers that want the deletion
+// are called until they are done, optional ones included. When the function has returned for good, the finalizer is
+// removed at once, unless others need it.
 //
 // # Errors
 //

@@ -54,6 +54,12 @@ type DeleteOption interface {
 	deleteOption()
 }
 
+// FinalizerOption is an option of the verbs that add the finalizer: OnDelete, Daemon and Timer.
+type FinalizerOption interface {
+	DeleteOption
+	BackgroundOption
+}
+
 // ResumeOption is an option of OnResume.
 type ResumeOption interface {
 	OnOption
@@ -151,13 +157,18 @@ func Errors(mode ErrorsMode) LimitOption {
 	return optionOf[LimitOption]("Errors", err, func(h *handlers.Handler) { h.Policy.Errors = mode })
 }
 
-// Optional makes a delete handler ask for no finalizer. If something else of the operator holds the object, such as
-// another delete handler, a daemon or a timer, it is called as part of the deletion. Otherwise it is called once when
-// the watch reports that the object has disappeared, with the last known state: there are no retries, no sub-handlers,
-// and nothing is written. It is not called for objects that disappear while the operator is down or paused; nor, with
-// [AsKopf], for objects that nothing holds. See docs/deletion.md. Kopf: optional=True.
-func Optional() DeleteOption {
-	return optionOf[DeleteOption]("Optional", nil, func(h *handlers.Handler) { h.Optional = true })
+// Optional makes a delete handler, a daemon or a timer add no finalizer. See docs/deletion.md. Kopf: optional=True.
+//
+// If something else of the operator holds the object, such as another delete handler, an optional delete handler is
+// called as part of the deletion. Otherwise it is called once when the watch reports that the object has disappeared,
+// with the last known state: there are no retries, no sub-handlers, and nothing is written. It is not called for
+// objects that disappear while the operator is down or paused; nor, with [AsKopf], for objects that nothing holds.
+//
+// A daemon or a timer that is optional starts as soon as the object is seen, and is stopped when the object is deleted
+// or has disappeared, which does not wait for it: its last patches may be lost, and what it leaves behind stays if the
+// operator is down meanwhile.
+func Optional() FinalizerOption {
+	return optionOf[FinalizerOption]("Optional", nil, func(h *handlers.Handler) { h.Optional = true })
 }
 
 // HoldOnFailure makes a delete handler keep the object when it has failed permanently: by a permanent error, its

@@ -41,6 +41,10 @@ func TestHoldingNewObjects(t *testing.T) {
 		"NoNeed": {
 			"nothing is to be done at its end", counting("c", cause.Create, nil), nil, false, false, "a", false,
 		},
+		"Optional": {"it ends without a finalizer", optionalTimer(), nil, false, false, "a", false},
+		"Daemon": {
+			"it is to be stopped first", daemon("d", handlers.Background{}, succeed), nil, false, false, "a", true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := reconcilers.Options{Namespaces: named(c.patterns...), ScanOnce: c.once}

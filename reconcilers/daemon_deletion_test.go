@@ -278,7 +278,7 @@ func TestReleasedWhileDaemonRuns(t *testing.T) {
 				return 500
 			}
 			return 0
-		}), reconcilers.Options{},
+		}), reconcilers.Options{KopfDeletions: true},
 			to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: 10 * time.Minute},
 				func(ctx context.Context, call *handlers.Call) error {
 					<-call.Live.Stopping()

@@ -229,7 +229,7 @@ func Holds(ctx context.Context, all Families, c *cause.Cause) (bool, error) {
 		return found.Finalizer, err
 	}
 	matching, err := Matching(ctx, all.Spawning, c, nil)
-	return len(matching) > 0, err
+	return slices.ContainsFunc(matching, func(h *Handler) bool { return h.Description.Holds() }), err
 }
 
 // about gives an attempt to ask with about a cause, until all is answered.

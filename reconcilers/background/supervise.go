@@ -19,7 +19,8 @@ import (
 // of an object that is being deleted have not ended yet. The error is that of a filter.
 //
 // Handlers start only on an object that has the finalizer: otherwise, a deletion could remove the object before the
-// finalizer is written, and its delete handlers would never clean up after these handlers.
+// finalizer is written, and its delete handlers would never clean up after these handlers. Optional handlers do not
+// hold the object, and start without the finalizer.
 func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy bool, err error) {
 	settings, service := s.current()
 	if len(settings.Handlers) == 0 {
@@ -33,14 +34,15 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 	if err != nil {
 		return false, false, err
 	}
-	o := s.tasksOf(c, len(matching) > 0 && service != nil && c.Held)
+	starts := func(h *adapters.Handler) bool { return service != nil && (c.Held || h.Description.Optional) }
+	o := s.tasksOf(c, slices.ContainsFunc(matching, starts))
 	if o == nil {
-		return len(matching) > 0, false, nil
+		return slices.ContainsFunc(matching, isHolder), false, nil
 	}
 	if anyIdle(settings.Handlers) {
 		o.noteChange(c)
 	}
-	holds = o.startAndStop(matching, service != nil && c.Held)
+	holds = o.startAndStop(matching, starts)
 	if !holds && !anyIdle(settings.Handlers) {
 		s.forgetIdle(o)
 	}
@@ -72,7 +74,7 @@ func (s *Supervisor) superviseDeletion(
 				"handler", h.Description.ID,
 			)
 		}
-		return matches && (o == nil || !o.isDoneUnlocked(h.Description.ID))
+		return matches && isHolder(h) && (o == nil || !o.isDoneUnlocked(h.Description.ID))
 	})
 	return holds, busy
 }
@@ -134,7 +136,9 @@ func (o *objectTasks) noteChange(c *cause.Cause) {
 
 // startAndStop starts the matching handlers that do not run, and stops the others. It holds the object if a deletion
 // would have to stop any handler.
-func (o *objectTasks) startAndStop(matching []*adapters.Handler, starts bool) (holds bool) {
+func (o *objectTasks) startAndStop(
+	matching []*adapters.Handler, starts func(*adapters.Handler) bool,
+) (holds bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, t := range append([]*task{}, o.list...) {
@@ -146,13 +150,15 @@ func (o *objectTasks) startAndStop(matching []*adapters.Handler, starts bool) (h
 		if o.isDone(h.Description.ID) {
 			continue
 		}
-		holds = true
-		if starts && o.task(h.Description.ID) == nil {
+		holds = holds || isHolder(h)
+		if starts(h) && o.task(h.Description.ID) == nil {
 			o.start(h)
 		}
 	}
 	return holds
 }
+
+func isHolder(h *adapters.Handler) bool { return h.Description.Holds() }
 
 func among(list []*adapters.Handler, h *adapters.Handler) bool {
 	return slices.ContainsFunc(list, func(other *adapters.Handler) bool {

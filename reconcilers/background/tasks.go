@@ -130,11 +130,11 @@ func (o *objectTasks) stop(reason Reason) {
 	}
 }
 
-// anyRunning tells whether any task has not ended yet.
+// anyRunning reports whether any task has not ended yet that the finalizer waits for.
 func (o *objectTasks) anyRunning() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.ContainsFunc(o.list, func(t *task) bool { return !t.released })
+	return slices.ContainsFunc(o.list, func(t *task) bool { return !t.released && isHolder(t.handler) })
 }
 
 // latest gives the newest known state of the object: that of the cache, or the answer to our last write. The caller

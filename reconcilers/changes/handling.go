@@ -49,7 +49,7 @@ type Background interface {
 	// Supervise starts and stops what is to run for the object, and tells whether the object must be held on its
 	// deletion for that, be it now or later; and whether a deletion must wait, as something still runs.
 	Supervise(ctx context.Context, c *cause.Cause) (holds, busy bool, err error)
-	// DelaysDeletion reports whether the deletion handlers of a busy object are to wait. A pass is requested when that
+	// DelaysDeletion reports whether the deletion handlers of the object are to wait. A pass is requested when that
 	// changes.
 	DelaysDeletion(c *cause.Cause) bool
 }

@@ -154,7 +154,7 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 		return next, err
 	}
 	if seen.cause.Reason == cause.Delete {
-		if p.waits = wanted.busy && p.awaitsBackground(seen.cause); p.waits {
+		if p.waits = p.awaitsBackground(seen.cause); p.waits {
 			return stop, nil
 		}
 		if next, err := p.retryHolders(ctx, seen); next != goOn || err != nil {

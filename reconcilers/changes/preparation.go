@@ -33,7 +33,8 @@ func (p *pass) attendBackground(ctx context.Context, c *cause.Cause) (wanted int
 // awaitsBackground reports whether deletion handlers are to wait for what still runs for the object: they would clean
 // up beside it.
 func (p *pass) awaitsBackground(c *cause.Cause) bool {
-	return !p.handling.KopfDeletions && p.handling.Background.DelaysDeletion(c)
+	h := p.handling
+	return h.Background != nil && !h.KopfDeletions && h.Background.DelaysDeletion(c)
 }
 
 // checkInterest asks whether any handler wants the object. While the operator exits or pauses, nothing is begun any

@@ -75,7 +75,7 @@ type Handler struct {
 	Initial bool
 	// EvenIfDeleted lets a resume handler join a deletion. Kopf: deleted=True.
 	EvenIfDeleted bool
-	// Optional is for delete handlers that demand no finalizer. Kopf: optional=True.
+	// Optional is for delete handlers, daemons and timers that demand no finalizer. Kopf: optional=True, of the former.
 	Optional bool
 	// HoldOnFailure is for delete handlers whose permanent failure keeps the finalizer.
 	HoldOnFailure bool
@@ -170,7 +170,7 @@ type Handler struct {
 // Holds tells whether objects that the handler matches must be held on their deletion, as long as it is not done with
 // them.
 func (h *Handler) Holds() bool {
-	return h.Family == Spawning || h.Family == Changing && h.Reason == cause.Delete && !h.Optional
+	return !h.Optional && (h.Family == Spawning || h.Family == Changing && h.Reason == cause.Delete)
 }
 
 // SeesDisappearance reports whether the handler is called for objects that disappear without our finalizer.

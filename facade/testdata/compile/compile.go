@@ -32,6 +32,8 @@ func register(op *kopf.Operator) {
 	)
 	maps.OnUpdate("a", handle, kopf.Retries(3), shared)
 	maps.OnDelete("a", handle, kopf.Retries(3), kopf.Optional(), kopf.HoldOnFailure(), shared, mixed)
+	maps.Daemon("d", nil, kopf.Optional(), kopf.CancelTimeout(time.Minute))
+	maps.Timer("t", time.Minute, nil, kopf.Optional(), kopf.Sharp())
 	maps.OnResume("a", handle, kopf.Retries(3), kopf.EvenIfDeleted(), shared)
 	maps.On("b", []kopf.Reason{kopf.ReasonCreate}, handle, kopf.Retries(3), shared)
 	maps.On("b", kopf.CreateUpdateResume(), handle, kopf.Optional(), kopf.EvenIfDeleted(), kopf.OldValue(1))

@@ -1,0 +1,123 @@
+package reconcilers_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// Optional daemons and timers add no finalizer, and nothing waits for them but the delete handlers. They end when the
+// object is deleted or has disappeared.
+func TestOptionalBackground(t *testing.T) {
+	deletion := handlers.Handler{ID: "del", Reason: cause.Delete}
+	for name, tc := range map[string]struct {
+		reason string
+		others []handlers.Handler
+		lasts  time.Duration // after the daemon is asked to stop
+		act    func(d *disappearing)
+		writes int
+		want   string
+	}{
+		"Unheld": {"the object goes at once", nil, 20 * time.Second, func(d *disappearing) {
+			d.remove("ConfigMap", "c")
+		}, 0, "0s begins; 1m0s gone; 1m20s ends: the object is deleted"},
+		"HeldByOthers": {"the deletion ends it, even if others hold the object", nil, 0, func(d *disappearing) {
+			d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["example.org/other"]}}`)
+			d.remove("ConfigMap", "c")
+			time.Sleep(30 * time.Second)
+			d.letGo()
+		}, 0, "0s begins; 1m0s ends: the object is deleted; 1m30s gone"},
+		"Held": {"delete handlers wait for it", []handlers.Handler{deletion}, 20 * time.Second, func(d *disappearing) {
+			d.remove("ConfigMap", "c")
+		}, 3, "0s begins; 1m20s ends: the object is deleted; 1m20s delete del; 1m20s gone"},
+		"Relisted": {"a list without the object is enough", nil, 0, func(d *disappearing) {
+			d.down.Store(true)
+			time.Sleep(30 * time.Second)
+			d.remove("ConfigMap", "c")
+			d.server.Compact()
+			time.Sleep(30 * time.Second)
+			d.down.Store(false)
+			time.Sleep(time.Minute)
+		}, 0, "0s begins; 1m30s gone; ends: the object is deleted"},
+		"Unmatched": {"it ends when the object does not match any more", nil, 0, func(d *disappearing) {
+			d.label("ConfigMap", "c", "off")
+		}, 0, "0s begins; 1m0s ends: the object does not match the filters any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j, server := &journal{began: time.Now()}, memapi.New()
+				optional := daemon("o", handlers.Background{}, func(_ context.Context, c *handlers.Call) error {
+					j.add("begins")
+					<-c.Live.Stopping()
+					time.Sleep(tc.lasts)
+					text := "ends: " + c.Live.StopReason().Error()
+					if name == "Relisted" {
+						j.addUntimed(text)
+						return nil
+					}
+					j.add(text)
+					return nil
+				})
+				optional.Optional, optional.Filters = true, []handlers.Filter{unlessOff}
+				d := &disappearing{people: newPeople(t, server), server: server, all: []reconcilers.Registration{
+					to(t, "configmaps", optional), to(t, "configmaps", optionalTimer()),
+				}}
+				d.own.Watching.ServerTimeout = 10 * time.Second
+				for _, h := range tc.others {
+					own := j.wisher(h)
+					d.all = append(d.all, to(t, "configmaps", &own))
+				}
+				d.start()
+				d.create("ConfigMap", "c")
+				go d.noteEnd(j)
+				time.Sleep(time.Until(j.began.Add(time.Minute)))
+				tc.act(d)
+				time.Sleep(time.Minute)
+				if writes := d.writes(); writes != tc.writes {
+					t.Errorf("%s: %d writes, want %d", tc.reason, writes, tc.writes)
+				}
+				d.stop()
+				time.Sleep(10 * time.Minute)
+				if diff := cmp.Diff(tc.want, j.String()); diff != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
+}
+
+// optionalTimer ticks without any effect.
+func optionalTimer() *handlers.Handler {
+	h := timer("t", time.Second, succeed)
+	h.Optional, h.Filters = true, []handlers.Filter{unlessOff}
+	return h
+}
+
+func unlessOff(_ context.Context, c *cause.Cause) (bool, error) {
+	return c.Object.Mapping("metadata", "labels")["l"] != "off", nil
+}
+
+// noteEnd notes when the object is gone, for some minutes.
+func (d *disappearing) noteEnd(j *journal) {
+	for range 5000 {
+		time.Sleep(100 * time.Millisecond)
+		if d.get("ConfigMap", "c") == nil {
+			j.add("gone")
+			return
+		}
+	}
+}
+
+func (j *journal) addUntimed(what string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, what)
+}
