@@ -91,33 +91,20 @@ func (h *Handler) selected(ctx context.Context, question *execution.Attempt) (*H
 	}
 }
 
-// OptionalDeletions returns the optional deletion handlers that match an object which has disappeared. Each of them
-// makes one attempt, whatever its limits are, as there is nothing to keep its progress on. It logs errors of filters.
-func OptionalDeletions(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) (chosen []*Handler) {
+// ForDisappeared asks an optional deletion handler whether it matches an object that has disappeared, and returns it for
+// one attempt, whatever its limits are: there is nothing to keep its progress on. It is nil if the handler does not
+// match. The error of a filter is logged.
+func (h *Handler) ForDisappeared(ctx context.Context, c *cause.Cause, tell Teller) *Handler {
 	question := about(c)
 	defer answered(question)
-	for _, h := range all {
-		if !h.Description.SeesDisappearance() || h.isAmong(chosen) {
-			continue
-		}
-		ok, err := h.Ask(ctx, question, execution.Interest)
-		switch {
-		case err != nil:
-			logf.FromContext(ctx).Error(err, "Filter of a handler failed; not calling it for an object that has "+
-				"disappeared", append(panics.Stack(err), "handler", h.Description.ID)...)
-			continue
-		case ok:
-			chosen = append(chosen, h.limitedToOne())
-		}
-		if tell != nil {
-			tell(h.Description, question.Stopped)
-		}
+	ok, err := h.answer(ctx, question, execution.Interest, tell)
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "Filter of a handler failed; not calling it for an object that has "+
+			"disappeared", append(panics.Stack(err), "handler", h.Description.ID)...)
 	}
-	return chosen
-}
-
-// limitedToOne returns the handler with a limit of one attempt.
-func (h *Handler) limitedToOne() *Handler {
+	if err != nil || !ok {
+		return nil
+	}
 	description, one := *h.Description, 1
 	description.Policy.Retries = &one
 	return New(&description, h.metrics)

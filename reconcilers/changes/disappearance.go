@@ -33,12 +33,15 @@ func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 	noted := h.Journal.Of(body)
 	look := noted.Look(c)
 	defer look.Note()
-	for _, handler := range adapters.OptionalDeletions(ctx, h.Handlers, c, look.Teller()) {
-		if !h.mayBegin(ctx) {
-			return
+	var called []*adapters.Handler
+	for _, one := range h.Handlers {
+		if !one.Description.SeesDisappearance() || one.HasTwin(called) || !h.mayBegin(ctx) {
+			continue
 		}
-		look.Note()
-		noted.Attempt(h.callOnce(ctx, handler, c, body))
+		if handler := one.ForDisappeared(ctx, c, look.Teller()); handler != nil {
+			called = append(called, one)
+			noted.Attempt(h.callOnce(ctx, handler, c, body))
+		}
 	}
 }
 
