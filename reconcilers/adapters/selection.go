@@ -91,8 +91,8 @@ func (h *Handler) selected(ctx context.Context, question *execution.Attempt) (*H
 	}
 }
 
-// ForDisappeared asks an optional deletion handler whether it matches an object that has disappeared, and returns it for
-// one attempt, whatever its limits are: there is nothing to keep its progress on. It is nil if the handler does not
+// ForDisappeared asks an optional deletion handler whether it matches an object that has disappeared, and returns it
+// for one attempt, whatever its limits are: there is nothing to keep its progress on. It is nil if the handler does not
 // match. The error of a filter is logged.
 func (h *Handler) ForDisappeared(ctx context.Context, c *cause.Cause, tell Teller) *Handler {
 	question := about(c)
