@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -31,12 +33,42 @@ type Activity struct {
 	Retry int
 	// Started is when the activity has begun: time.Since(a.Started) is Kopf's runtime. Kopf: started.
 	Started time.Time
+	// Settings are those of the operator, as a copy: with the defaults, with what the flags say, and as the startup has
+	// left them. Kopf: settings.
+	Settings Settings
+	// Client reads and writes objects, Live reads past all caches: see [Change]. In a handler of a login, which gives
+	// the credentials for them, both are nil.
+	Client client.Client
+	Live   client.Reader
 
 	cluster serving.Cluster // that of the flags
 }
 
-func activityOf(call *handlers.Call) *Activity {
-	return &Activity{ID: call.Handler.ID, Retry: call.Retry, Started: call.Started}
+// activityOf is what a function of the cleanup, or a probe, gets.
+func (op *Operator) activityOf(call *handlers.Call) *Activity {
+	a := op.loginOf(call)
+	a.Client, a.Live = op.ownClients()
+	return a
+}
+
+// loginOf is what a function of a login gets.
+func (op *Operator) loginOf(call *handlers.Call) *Activity {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return &Activity{
+		ID: call.Handler.ID, Retry: call.Retry, Started: call.Started,
+		Settings: op.settings.values.clone(), cluster: op.cluster,
+	}
+}
+
+// ownClients are those of handlers; before there are any, in a program, those of the startup.
+func (op *Operator) ownClients() (client.Client, client.Reader) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	if op.clients.client == nil && op.late != nil {
+		return op.late, op.late
+	}
+	return op.clients.client, op.clients.live
 }
 
 // acting is the function of an activity with its types erased.

@@ -27,10 +27,14 @@ import (
 type counted struct {
 	next  http.RoundTripper
 	count atomic.Int64
+	by    atomic.Value // the field manager of the last creation
 }
 
 func (c *counted) RoundTrip(request *http.Request) (*http.Response, error) {
 	c.count.Add(1)
+	if request.Method == http.MethodPost {
+		c.by.Store(request.URL.Query().Get("fieldManager"))
+	}
 	return c.next.RoundTrip(request)
 }
 
@@ -44,6 +48,12 @@ func (j *journal) add(line string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lines = append(j.lines, line)
+}
+
+func (j *journal) count() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.lines)
 }
 
 func (j *journal) want(t *testing.T, lines ...string) {

@@ -217,7 +217,7 @@ func TestOwnServerUnderMain(t *testing.T) {
 	api := widgetsOnly()
 	serveUnderMain(t, api, kopf.AdmissionSettings{
 		Server: mine{webhook.NewServer(webhook.Options{}), listener}, Managed: "shared.example.org",
-		URL: "https://proxy.example.org/here", CABundle: bundle,
+		URL: "https://proxy.example.org/here", CAFile: bundle,
 	})
 	wantDenial(t, "http://"+listener.Addr().String()+quotaPath, plainly)
 	eventually(t, func() error {

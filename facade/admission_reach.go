@@ -107,9 +107,9 @@ func (a *AdmissionSettings) source(
 	switch {
 	case err != nil:
 		return nil, false, err
-	case a.CABundle != "":
-		if source, err = certificates.Foreign(a.CABundle); err != nil {
-			return nil, true, fmt.Errorf("Admission.CABundle: %w", err)
+	case len(a.foreignCA()) > 0:
+		if source, err = certificates.Foreign(a.CAFile, a.CABundle); err != nil {
+			return nil, true, fmt.Errorf("%s: %w", a.foreignCA()[0], err)
 		}
 		return source, true, nil
 	case a.CertificateDir != "":
@@ -120,6 +120,11 @@ func (a *AdmissionSettings) source(
 		source, err = a.rotation(m, o, secret)
 	}
 	return source, false, err
+}
+
+// foreignCA are the fields that give the CA of a certificate that is not of these settings.
+func (a *AdmissionSettings) foreignCA() []string {
+	return fieldsGiven("CABundle", len(a.CABundle) > 0, "CAFile", a.CAFile != "")
 }
 
 // ownHosts are those for a certificate in memory.

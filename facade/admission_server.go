@@ -111,12 +111,12 @@ func (a *AdmissionSettings) checkServer(program bool) error {
 	switch {
 	case program && a.ClientCA != "" && a.clients().Check() != nil:
 		return fmt.Errorf("Admission.ClientCA: %w", a.clients().Check())
-	case program && a.CABundle != "" && !a.isForeign():
-		return errors.New("Admission.CABundle: the CA is that of the operator's own certificate: leave it out, or " +
-			"set Admission.Insecure or Admission.Server, which leave TLS to others")
+	case program && len(a.foreignCA()) > 0 && !a.isForeign():
+		return fmt.Errorf("%s: the CA is that of the operator's own certificate: leave it out, or set "+
+			"Admission.Insecure or Admission.Server, which leave TLS to others", a.foreignCA()[0])
 	case certified:
 		return nil
-	case a.DumpCA != "" && a.CABundle == "" && (!program || a.isForeign()):
+	case a.DumpCA != "" && len(a.foreignCA()) == 0 && (!program || a.isForeign()):
 		return errors.New("Admission.DumpCA: only the webhook server knows its certificate: set " +
 			"Admission.CertificateDir or Admission.Secret, or leave it out")
 	case program && !a.isForeign():

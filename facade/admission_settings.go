@@ -105,10 +105,14 @@ type AdmissionSettings struct {
 	// TLSOpts change the tls.Config of the webhook server, such as its versions, ciphers and protocols. The certificate
 	// and the CAs of clients are those of the other settings. Under [Main] only. Kopf: context.
 	TLSOpts []func(*tls.Config)
-	// CABundle is a file with the CA, in PEM, by which the API server knows who it calls, for managed configurations:
-	// where the certificate is not of these settings but of a proxy, of a Server or of the project's manager. It is
-	// read again every minute. Default: what others have put into the configurations is kept. Kopf: cafile.
-	CABundle string
+	// CAFile is a file with the CA, in PEM, by which the API server verifies the webhook server, for managed
+	// configurations: where the certificate is not of these settings but of a proxy, of a Server or of the project's
+	// manager. It is read again every minute. Default: what others have put into the configurations is kept. Kopf:
+	// cafile.
+	CAFile string
+	// CABundle is the content of such a file, in the place of CAFile, as webhook configurations and the
+	// LocalServingCAData of envtest have it. Kopf: cadata.
+	CABundle []byte
 	// DumpCA is a file that gets the CA of the certificate, for clients such as curl --cacert. Kopf: cadump.
 	DumpCA string
 }

@@ -130,8 +130,16 @@ func (a *AdmissionSettings) checkPlain() (problems []error) {
 		wrong("Insecure: the API server calls nobody without TLS, as DetectCluster would have it: leave one of them " +
 			"out")
 	}
-	if a.CABundle != "" && len(sources) > 0 {
-		wrong("CABundle: the CA is that of %s: leave one of them out", sources[0])
+	foreign := a.foreignCA()
+	if len(foreign) > 0 && len(sources) > 0 {
+		problems = append(problems, fmt.Errorf(
+			"%s: the CA is that of %s: leave one of them out", foreign[0], sources[0],
+		))
+	}
+	if len(foreign) > 1 {
+		problems = append(problems, fmt.Errorf(
+			"%s and %s mean the same: leave one of them out", foreign[0], foreign[1],
+		))
 	}
 	switch {
 	case a.ClientCA != "" && a.Server != nil:

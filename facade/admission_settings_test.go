@@ -90,7 +90,7 @@ func TestAdmissionSettingsMistakes(t *testing.T) {
 			"Admission.RequireClientCertificate: it is not known",
 		},
 		"two CAs": {
-			"one would not be used", kopf.AdmissionSettings{CertificateDir: "x", CABundle: "y"},
+			"one would not be used", kopf.AdmissionSettings{CertificateDir: "x", CABundle: []byte("y")},
 			"Admission.CABundle: the CA is that of Admission.CertificateDir",
 		},
 		"address": {
@@ -189,11 +189,11 @@ func TestAdmissionServer(t *testing.T) {
 			"Admission.ClientCA: reading", "Admission.SelfSigned",
 		},
 		"no CA bundle": {
-			"it is told at once", kopf.AdmissionSettings{CABundle: "/nowhere", Insecure: true},
-			"Admission.CABundle: reading", "Admission.Insecure",
+			"it is told at once", kopf.AdmissionSettings{CAFile: "/nowhere", Insecure: true},
+			"Admission.CAFile: reading", "Admission.Insecure",
 		},
 		"another CA": {
-			"the certificate is of the Secret", kopf.AdmissionSettings{Service: "a/b", CABundle: "x"},
+			"the certificate is of the Secret", kopf.AdmissionSettings{Service: "a/b", CABundle: []byte("x")},
 			"Admission.CABundle: the CA is that of the operator's", "Admission.CABundle: reading",
 		},
 		"no files": {

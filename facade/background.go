@@ -95,6 +95,7 @@ type Run[T client.Object] struct {
 	Live   client.Reader
 
 	change *Change[T]
+	done   <-chan struct{} // of the context of the call
 }
 
 // newRun makes what a function in the background gets.
@@ -107,6 +108,7 @@ func newRun[T client.Object](
 	}
 	return &Run[T]{
 		ID: c.ID, Retry: call.Retry, Started: call.Started, Client: cluster.client, Live: cluster.live, change: c,
+		done: ctx.Done(),
 	}
 }
 
@@ -124,6 +126,41 @@ func (r *Run[T]) Resource() Resource { return r.change.Resource() }
 // Stopping is closed when the function has to end. What it is about to do can still be done, if it does not take long:
 // the context goes on for the cancellation backoff. Kopf: stopped.
 func (r *Run[T]) Stopping() <-chan struct{} { return r.live().Stopping() }
+
+// Sleep waits for the duration and returns true; it returns false as soon as the function has to end, because of
+// Stopping or the end of its context, and at once if it has to already. Kopf: stopped.wait, with the opposite result.
+//
+//	for r.Sleep(10 * time.Second) {
+//		check(ctx, r.Current())
+//	}
+//	return nil
+//
+// A duration above zero and below a millisecond is a number without a unit, such as 30 for 30*time.Second: it waits for
+// a second, and logs so once for the handler.
+func (r *Run[T]) Sleep(d time.Duration) bool {
+	stopping := r.Stopping()
+	if err := tooShort(d); err != nil {
+		r.change.mistakes.noteSleep(r.change.log, err)
+		d = unitlessDelay
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-stopping:
+		return false
+	case <-r.done:
+		return false
+	default:
+	}
+	select {
+	case <-stopping:
+		return false
+	case <-r.done:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
 
 // StopReason is why the function has to end: [ErrDeleted], [ErrUnmatched], [ErrPaused] or [ErrExiting]; nil if it does
 // not. Kopf: stopped.reason.

@@ -28,7 +28,7 @@ func (op *Operator) OnCleanup(
 	op.act("OnCleanup", activities.Cleanup, id, opts, caller(fn == nil, func(
 		ctx context.Context, call *handlers.Call,
 	) (any, error) {
-		return nil, fn(ctx, activityOf(call))
+		return nil, fn(ctx, op.activityOf(call))
 	}))
 }
 

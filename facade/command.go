@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
@@ -96,7 +97,26 @@ func (c commandOperator) Around(ctx context.Context, given commandline.Given, se
 	c.op.given.Peering.take(given.Peering)
 	c.op.mu.Unlock()
 	c.op.inspectAt(given.Inspection)
+	own, err := c.Settings()
+	if err == nil {
+		err = c.op.useLateClient(ctx, own, given.Cluster)
+	}
+	if err != nil {
+		return err
+	}
 	return c.op.around(ctx, serve, limit.Begin)
+}
+
+// useLateClient gives the startup a client, which logs in when it is used first.
+func (op *Operator) useLateClient(ctx context.Context, settings serving.Settings, to serving.Cluster) error {
+	late, err := settings.LateClient(ctx, op.name, to)
+	if err != nil {
+		return fmt.Errorf("operator %q: making the client of the startup: %w", op.name, err)
+	}
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.late = client.WithFieldOwner(late, op.name)
+	return nil
 }
 
 // around calls serve between the startup and the cleanup, and tells when it has returned.

@@ -77,6 +77,22 @@ func SetAt(object Dynamic, path string, value any) error {
 	return fmt.Errorf("setting %s of object %s: %w", path, nameOf(object), err)
 }
 
+// PatchAt changes one field of the handled object in the cluster: it is [SetAt] in a [Change.TryPatch], and fails the
+// handler with the error of SetAt. The value is copied at once; nil removes the field.
+//
+//	kopf.PatchAt(c, "status.phase", "Ready")
+//
+// Kopf: patch.status['phase'] = 'Ready'.
+func PatchAt(h Patcher[Dynamic], path string, value any) {
+	copied, err := nested.Set(nil, "value", value)
+	h.TryPatch(func(object Dynamic) error {
+		if err != nil {
+			return fmt.Errorf("setting %s of object %s: %w", path, nameOf(object), err)
+		}
+		return SetAt(object, path, copied["value"])
+	})
+}
+
 // RemoveAt removes a field of an object; it need not be there. For paths, see [At]; for the rest, [SetAt].
 func RemoveAt(object Dynamic, path string) error {
 	err := errNilObject

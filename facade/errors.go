@@ -54,22 +54,28 @@ var ErrNoResult = errors.New("there is no such result on the object: its handler
 var errNoReason = errors.New("no reason is given: the error was nil")
 
 // Temporary makes an error one after which the handler is called again when the delay is over, at once if that is zero
-// or less. It wraps the error, and is never nil: for a nil one, its text says that no reason is given.
+// or less. Without a delay, it is the [Backoff] of the handler: by default, that of the operator, which is 60 seconds.
+// It wraps the error, and is never nil: for a nil one, its text says that no reason is given. Of several delays, the
+// first counts.
 //
 // A delay above zero and below a millisecond is a number without a unit, such as 30 for 30*time.Second: one second is
 // taken in its place, and the log says so once for each handler.
 //
 // It wins over the option [Errors] and the backoff, but not over [Retries] and [Timeout]: they also end a handler that
 // could only be called too late. Kopf: TemporaryError, where the delay is 60 seconds by default.
-func Temporary(err error, delay time.Duration) error {
-	return &temporaryError{orNoReason(err), delay}
+func Temporary(err error, delay ...time.Duration) error {
+	temporary := &temporaryError{err: orNoReason(err), byBackoff: len(delay) == 0}
+	if len(delay) > 0 {
+		temporary.delay = delay[0]
+	}
+	return temporary
 }
 
 // Temporaryf is [Temporary] of an error with this text, which wraps others by %w:
 //
 //	return kopf.Temporaryf(10*time.Second, "the volume of %s: %w", c.Object.Name, err)
 func Temporaryf(delay time.Duration, format string, args ...any) error {
-	return &temporaryError{fmt.Errorf(format, args...), delay}
+	return &temporaryError{err: fmt.Errorf(format, args...), delay: delay}
 }
 
 // Permanent makes an error one after which the handler is not called again: it has failed for good, and others go on.
@@ -91,10 +97,13 @@ func IsPermanent(err error) bool { return execution.IsPermanent(err) }
 
 // RetryAfter is the delay after which a handler that returns the error is called again: of a [Temporary] error or
 // another of that kind, see [ChangeFunc], such as that of [Change.RunSubs]. Zero is at once. It is false for errors
-// that leave this to the options of the handler, for permanent ones, and for nil.
+// that leave this to the options of the handler, as [Temporary] without a delay does, for permanent ones, and for nil.
 func RetryAfter(err error) (time.Duration, bool) {
 	delay, temporary := execution.RetryAfter(err)
-	return max(delay, 0), temporary
+	if !temporary || execution.ByBackoff(err) {
+		return 0, false
+	}
+	return max(delay, 0), true
 }
 
 func orNoReason(err error) error {
@@ -105,9 +114,13 @@ func orNoReason(err error) error {
 }
 
 type temporaryError struct {
-	err   error
-	delay time.Duration
+	err       error
+	delay     time.Duration
+	byBackoff bool // there is no delay: it is the backoff of the handler
 }
+
+// ByBackoff reports whether the delay is the backoff of the handler; the engine asks for it by this method.
+func (e *temporaryError) ByBackoff() bool { return e.byBackoff }
 
 func (e *temporaryError) Error() string { return e.err.Error() }
 

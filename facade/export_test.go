@@ -45,6 +45,9 @@ func StartUp(ctx context.Context, op *Operator) error {
 	return err
 }
 
+// AskProbes calls the probes, as whoever watches the health of the operator does.
+func AskProbes(ctx context.Context, op *Operator) (any, error) { return op.probing.Ask(ctx) }
+
 // SetUpAsProgram adds the operator to the manager of a program, after [StartUp].
 func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, true) }
 

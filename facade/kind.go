@@ -146,7 +146,22 @@ func ForResource(op *Operator, spelling ...string) Selection[Dynamic] {
 	if err != nil {
 		err = fmt.Errorf("kopf.ForResource(%s): %w", quoteAll(spelling), err)
 	}
-	return untypedSelection(op, "kopf.ForResource", selector, err)
+	return selectionOf[Dynamic](op, "kopf.ForResource", selector, err)
+}
+
+// ForResourceAs is [ForResource] with a Go type for the objects: ForResourceAs[*v1.Database](op, "databases"), such as
+// for a name that is known only when the program runs. The type need not be in a scheme. An object that does not decode
+// into the type fails alone, so the type should fit all resources that the spelling means.
+func ForResourceAs[T client.Object](op *Operator, spelling ...string) Selection[T] {
+	selector, err := discovery.Spelled(spelling...)
+	if err != nil {
+		err = fmt.Errorf("kopf.ForResourceAs(%s): %w", quoteAll(spelling), err)
+	}
+	if typ := reflect.TypeFor[T](); typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
+		err = fmt.Errorf("kopf.ForResourceAs(%s): %s is no pointer to a struct, such as *v1.Database",
+			quoteAll(spelling), typ)
+	}
+	return selectionOf[T](op, "kopf.ForResourceAs", selector, err)
 }
 
 // ForResourceFunc selects all objects of all resources for which the function is true. It is asked about every resource
@@ -159,7 +174,7 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[Dynamic]
 		err = errors.New("kopf.ForResourceFunc: the function is nil")
 	}
 	var told sync.Map
-	return untypedSelection(op, "kopf.ForResourceFunc", discovery.ByFunc(func(r Resource) (yes bool) {
+	return selectionOf[Dynamic](op, "kopf.ForResourceFunc", discovery.ByFunc(func(r Resource) (yes bool) {
 		failed := containPanic(func() { yes = meant(cloneResource(r)) })
 		if failed == nil {
 			return yes
@@ -180,10 +195,8 @@ func cloneResource(r Resource) Resource {
 	return r
 }
 
-// untypedSelection is a selection of objects without a Go type; or keeps the error of the function that makes it.
-func untypedSelection(
-	op *Operator, by string, selector discovery.Selector, err error,
-) Selection[Dynamic] {
+// selectionOf is a selection by a spelling or a function; or keeps the error of the function that makes it.
+func selectionOf[T client.Object](op *Operator, by string, selector discovery.Selector, err error) Selection[T] {
 	k := &kind{op: op, location: location()}
 	switch {
 	case !op.valid():
@@ -193,9 +206,13 @@ func untypedSelection(
 	default:
 		k.find = func(*runtime.Scheme) (discovery.Selector, error) { return selector, nil }
 	}
-	decoder := codec.New[Dynamic](reflect.TypeFor[unstructured.Unstructured]())
+	typ := reflect.TypeFor[T]()
+	if typ.Kind() != reflect.Pointer {
+		return Selection[T]{ChangeSelection[T]{kind: k}}
+	}
+	decoder := codec.New[T](typ.Elem())
 	k.checkField = decoder.CheckField
-	return Selection[Dynamic]{ChangeSelection[Dynamic]{kind: k, codec: decoder}}
+	return Selection[T]{ChangeSelection[T]{kind: k, codec: decoder}}
 }
 
 // quoteAll gives arguments as they stand in Go.

@@ -68,10 +68,12 @@ type ConnectionInfo struct {
 //
 // Handlers are called after the startup, and again when there are no credentials left that are good: because they have
 // expired, or because the API server refuses them with the status 401. All are called, and the credentials with the
-// highest priority are used. Meanwhile nothing is lost: handlers go on, and requests, those of handlers included, wait
-// for the new credentials, and are sent again with them. The operator's own requests wait no longer than
-// [NetworkingSettings].RequestTimeout, 10 seconds for writes: of a login that takes longer, the log tells, and writes
-// are made again, without another call of a handler.
+// highest priority are used. The Client of [Startup] has a login of its own, when it is used first.
+//
+// Meanwhile nothing is lost: handlers go on, and requests, those of handlers included, wait for the new credentials,
+// and are sent again with them. The operator's own requests wait no longer than [NetworkingSettings].RequestTimeout, 10
+// seconds for writes: of a login that takes longer, the log tells, and writes are made again, without another call of a
+// handler.
 //
 // # Guarantees
 //
@@ -91,9 +93,7 @@ func (op *Operator) OnLogin(
 	op.act("OnLogin", activities.Login, id, opts, caller(fn == nil, func(
 		ctx context.Context, call *handlers.Call,
 	) (any, error) {
-		a := activityOf(call)
-		a.cluster = op.cluster
-		info, err := fn(ctx, a)
+		info, err := fn(ctx, op.loginOf(call))
 		if info == nil {
 			return nil, err
 		}
@@ -136,7 +136,9 @@ func (op *Operator) logIn(ctx context.Context, to serving.Cluster) (map[string]*
 		info, err := connection.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"built-in": info}, err
 	}
+	op.mu.Lock()
 	op.cluster = to
+	op.mu.Unlock()
 	login := op.activity(activities.Login)
 	results, err := login.Run(ctx)
 	if err != nil {

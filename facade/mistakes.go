@@ -19,6 +19,7 @@ type mistakes struct {
 	looked  atomic.Int32 // how many calls were looked at for changes in place
 	inPlace atomic.Bool
 	delay   atomic.Bool
+	sleep   atomic.Bool
 	items   atomic.Bool // fields of list items were lost
 
 	mu   sync.Mutex
@@ -73,6 +74,14 @@ func (m *mistakes) noteDelay(log logr.Logger, err error) {
 	if found && temporary.unitless() && m.delay.CompareAndSwap(false, true) {
 		logging.Warn(log, "Waiting a second after a temporary error: its delay is too short to be meant; logged once "+
 			"for the handler", "delay", tooShort(temporary.delay).Error())
+	}
+}
+
+// noteSleep logs that the duration of a sleep cannot be meant.
+func (m *mistakes) noteSleep(log logr.Logger, err error) {
+	if m != nil && m.sleep.CompareAndSwap(false, true) {
+		logging.Warn(log, "Sleeping for a second: the duration is too short to be meant; logged once for the handler",
+			"duration", err.Error())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
@@ -55,6 +56,7 @@ type Operator struct {
 	stage         stage
 	filled        *runtime.Scheme // the last one that the types were added to
 	clients       clients
+	late          client.Client      // of the startup; nil under the project's manager
 	fence         *reconcilers.Fence // nil before the set-up
 	lock          *peeringLock       // nil unless it was asked for
 	lease         peering.Lease      // of the project's manager

@@ -35,7 +35,7 @@ func (op *Operator) OnProbe(
 	op.act("OnProbe", activities.Probe, id, opts, caller(fn == nil, func(
 		ctx context.Context, call *handlers.Call,
 	) (any, error) {
-		return encoded(fn(ctx, activityOf(call)))
+		return encoded(fn(ctx, op.activityOf(call)))
 	}))
 }
 

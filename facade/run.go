@@ -80,7 +80,15 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	}
 	op.observed = observation.From(ctx)
 	program := commandOperator{op}
-	if _, err := program.Settings(); err != nil { // before anything is started
+	settingsOf := func() (serving.Settings, error) {
+		now, err := program.Settings()
+		if given.Config != nil {
+			now.Login = loginBy(given.Config)
+		}
+		return now, err
+	}
+	first, err := settingsOf() // before anything is started
+	if err != nil {
 		return err
 	}
 	options := serving.Options{
@@ -88,6 +96,9 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 		Pprof:    given.PprofBindAddress,
 		Cluster:  serving.Cluster{Kubeconfig: given.Kubeconfig, Context: given.Context},
 		Embedded: true, SetUp: program.SetupWithManager,
+	}
+	if err := op.useLateClient(ctx, first, options.Cluster); err != nil {
+		return err
 	}
 	if given.Liveness != "" {
 		endpoint, err := liveness.Parse(given.Liveness)
@@ -98,12 +109,9 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	}
 	op.inspectAt(commandline.Inspection{Address: given.ExplainBindAddress, Console: given.Console})
 	return op.around(ctx, func() error {
-		now, err := program.Settings()
+		now, err := settingsOf()
 		if err != nil {
 			return err
-		}
-		if given.Config != nil {
-			now.Login = loginBy(given.Config)
 		}
 		return serving.Run(ctx, now, options)
 	}, func() {})

@@ -29,6 +29,7 @@ func (s Settings) clone() Settings {
 	s.NamespacePatterns, s.CachedReads = slices.Clone(s.NamespacePatterns), slices.Clone(s.CachedReads)
 	s.Admission.ExcludedNamespaces = slices.Clone(s.Admission.ExcludedNamespaces)
 	s.Execution.FormerManagers = slices.Clone(s.Execution.FormerManagers)
+	s.Admission.CABundle = slices.Clone(s.Admission.CABundle)
 	s.Queueing.ErrorDelays = slices.Clone(s.Queueing.ErrorDelays)
 	s.Networking.ErrorBackoffs = slices.Clone(s.Networking.ErrorBackoffs)
 	p := &s.Persistence

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
@@ -23,6 +24,13 @@ type Startup struct {
 	Retry int
 	// Started is when the startup has begun: time.Since(s.Started) is Kopf's runtime. Kopf: started.
 	Started time.Time
+	// Client reads and writes objects with the operator's name as the field manager, such as for CRDs of the operator.
+	// Under [Main] and [Operator.Run], it has no cache, and logs in when it is used first: a startup that does not use
+	// it sends no request. It may be used later, too. In a manager that the project makes, it is the one that handlers
+	// have, see [Change].
+	Client client.Client
+	// Live reads what the API server has now, past all caches.
+	Live client.Reader
 }
 
 // OnStartup registers a handler that is called before all else: for the settings, and for what the other handlers need,
@@ -33,9 +41,9 @@ type Startup struct {
 //
 // The handlers of the startup are called one after another, in the order of registration; those that want another
 // attempt are called again when their delays are over. Under [Main], nothing is asked of the API server before all have
-// succeeded, and nothing else of the program is started. Under [Operator.SetupWithManager], the handlers of this
-// operator and their watches wait for it, and nothing else does; with leader election, it comes when the process leads,
-// or, with handlers of admission, in every process at once.
+// succeeded, unless they do so by their Client, and nothing else of the program is started. Under
+// [Operator.SetupWithManager], the handlers of this operator and their watches wait for it, and nothing else does; with
+// leader election, it comes when the process leads, or, with handlers of admission, in every process at once.
 //
 // # Errors
 //
@@ -48,9 +56,9 @@ func (op *Operator) OnStartup(
 	op.act("OnStartup", activities.Startup, id, opts, caller(fn == nil, func(
 		ctx context.Context, call *handlers.Call,
 	) (any, error) {
-		return nil, fn(ctx, &Startup{
-			ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: op.changing,
-		})
+		s := &Startup{ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: op.changing}
+		s.Client, s.Live = op.ownClients()
+		return nil, fn(ctx, s)
 	}))
 }
 

@@ -73,6 +73,10 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		field.SetString("other-")
 	case "Namespaces", "Admission.ExcludedNamespaces", "Execution.FormerManagers":
 		field.Set(reflect.ValueOf([]string{"team-a"}))
+	case "Admission.CAFile":
+		field.SetString("ca.crt")
+	case "Admission.CABundle":
+		field.SetBytes([]byte("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"))
 	case "Admission.ExtraHosts":
 		field.Set(reflect.ValueOf([]string{"extra.example.org"}))
 	case "Admission.TLSOpts":

@@ -79,6 +79,8 @@ func (l Limits) Judge(err error) Outcome {
 		return Outcome{Final: true}
 	case IsPermanent(err):
 		return Outcome{Final: true, Err: err}
+	case isTemporary && ByBackoff(err):
+		return l.again(err, l.backoff(), false)
 	case isTemporary:
 		return l.again(err, delay, false)
 	default:
@@ -163,6 +165,16 @@ func RetryAfter(err error) (time.Duration, bool) {
 		return 0, false
 	}
 	return temp.RetryAfter(), true
+}
+
+// ByBackoff reports whether a temporary error leaves its delay to the backoff of the handler.
+func ByBackoff(err error) bool {
+	var temp temporary
+	if !errors.As(err, &temp) {
+		return false
+	}
+	lenient, ok := temp.(interface{ ByBackoff() bool })
+	return ok && lenient.ByBackoff()
 }
 
 // overrules tells whether the temporary error wraps the permanent one.

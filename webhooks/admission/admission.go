@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/server"
@@ -153,6 +154,18 @@ func (a *Admission) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate
 // NeedLeaderElection tells the manager that every replica serves.
 func (a *Admission) NeedLeaderElection() bool { return false }
 
+// write keeps the configurations. Without handlers, there is nothing to be served: what cannot be taken away is only
+// logged, so that it does not end the other controllers of the process.
+func (a *Admission) write(ctx context.Context) error {
+	err := a.writer.Run(ctx)
+	if err == nil || len(a.options.Registrations) > 0 {
+		return err
+	}
+	logging.Warn(logf.FromContext(ctx), "Cannot look for webhook entries of an earlier version of the operator; "+
+		"remove them by hand, or do not name managed configurations", "name", a.options.Managed, "error", err.Error())
+	return nil
+}
+
 // Start runs until the context ends, and leaves the cluster as it should be without this process. The webhook server
 // must go on meanwhile, as that of a manager does.
 func (a *Admission) Start(ctx context.Context) error {
@@ -174,7 +187,7 @@ func (a *Admission) Start(ctx context.Context) error {
 	}
 	if a.writer != nil {
 		also(a.reach)
-		also(a.writer.Run)
+		also(a.write)
 	}
 	closeTunnel := a.openTunnel(running, stop)
 	<-running.Done()

@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -297,6 +299,43 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%s: got the error %v", name, err)
 		}
 	}
+}
+
+// An operator that only looks for entries of a former version does not end the other controllers of its process.
+func TestForbiddenWithoutHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, verb := range []string{"get", "watch"} {
+			connection := cluster(widgets).Connect()
+			connection.Before = forbidding(verb)
+			var mu sync.Mutex
+			warned := 0
+			o := options(connection)
+			o.Log = funcr.New(func(_, args string) {
+				mu.Lock()
+				defer mu.Unlock()
+				if strings.Contains(args, "Cannot look for webhook entries") {
+					warned++
+				}
+			}, funcr.Options{})
+			r := start(t, o)
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			select {
+			case err := <-r.ended:
+				t.Errorf("%s: the manager ends with %v", verb, err)
+			default:
+			}
+			mu.Lock()
+			if warned > 1 || verb == "get" && warned == 0 {
+				t.Errorf("%s: warned %d times", verb, warned)
+			}
+			mu.Unlock()
+			r.end()
+			if err := <-r.ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 func TestForbidden(t *testing.T) {

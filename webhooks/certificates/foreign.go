@@ -3,6 +3,7 @@ package certificates
 import (
 	"context"
 	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"time"
 )
@@ -11,12 +12,13 @@ import (
 type foreign struct {
 	ready
 	path string
+	data []byte
 }
 
-// Foreign is where only the bundle comes from, as a file that is read again every minute: the certificate is that of
-// somebody else, such as of a proxy before the server.
-func Foreign(bundle string) (Source, error) {
-	source := foreign{path: bundle}
+// Foreign is where only the bundle comes from: a file that is read again every minute, or, without one, the data. The
+// certificate is that of somebody else, such as of a proxy before the server.
+func Foreign(path string, data []byte) (Source, error) {
+	source := foreign{path: path, data: data}
 	_, err := source.bundle()
 	return source, err
 }
@@ -39,4 +41,12 @@ func (f foreign) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, errors.New("the certificate is somebody else's, and nothing but its CA is known")
 }
 
-func (f foreign) bundle() ([]byte, error) { return readBundle(f.path) }
+func (f foreign) bundle() ([]byte, error) {
+	if f.path != "" {
+		return readBundle(f.path)
+	}
+	if block, _ := pem.Decode(f.data); block == nil {
+		return nil, errors.New("reading the CA bundle of webhooks: it is not PEM")
+	}
+	return f.data, nil
+}

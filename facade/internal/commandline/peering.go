@@ -3,6 +3,8 @@ package commandline
 import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
 // devPriority is that of the flag --dev. Kopf has the same.
@@ -17,6 +19,8 @@ type Given struct {
 	Peering    Peering
 	// Inspection is where the operator tells what it knows.
 	Inspection Inspection
+	// Cluster is where the cluster is described.
+	Cluster serving.Cluster
 }
 
 // Inspection is where an operator tells what it knows about itself and its objects.

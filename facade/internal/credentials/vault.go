@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -94,6 +96,16 @@ func Connect(ctx context.Context, o Options) (*Connection, error) {
 	base := *first.server
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return v.around(&base, next) })
 	return &Connection{Config: config, vault: v}, nil
+}
+
+// ConnectLate is a configuration for clients that logs in before their first request is sent.
+func ConnectLate(ctx context.Context, o Options) *rest.Config {
+	v := &vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}
+	base := &url.URL{Scheme: "http", Host: "api-server"} // each session has its own
+	config := &rest.Config{Host: base.String(), QPS: -1}
+	config.ContentType = runtime.ContentTypeJSON // what the credentials say of it comes too late
+	config.Wrap(func(http.RoundTripper) http.RoundTripper { return &transport{v, base} })
+	return config
 }
 
 // session waits for credentials that are good, as far as one knows.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
@@ -17,16 +18,9 @@ func (o Options) authorized(
 ) error {
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	to, err := credentials.Connect(ctx, credentials.Options{
-		Login: func(ctx context.Context) (map[string]*credentials.Info, error) {
-			return settings.Login(ctx, o.Cluster)
-		},
-		Prepare: func(config *rest.Config) {
-			settings.Connection.Apply(rest.AddUserAgent(config, o.Name))
-			config.Wrap(settings.Transport)
-		},
-		Fail: func(err error) { end(&unauthorizedError{o.Name, err}) },
-	})
+	to, err := credentials.Connect(ctx, settings.credentials(o.Name, o.Cluster, func(err error) {
+		end(&unauthorizedError{o.Name, err})
+	}))
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			return nil // it is told to stop before it has begun
@@ -42,6 +36,25 @@ func (o Options) authorized(
 		err = errors.Join(err, to.Close())
 	}
 	return err
+}
+
+// credentials say how the operator logs in.
+func (s Settings) credentials(name string, to Cluster, fail func(error)) credentials.Options {
+	return credentials.Options{
+		Login: func(ctx context.Context) (map[string]*credentials.Info, error) { return s.Login(ctx, to) },
+		Prepare: func(config *rest.Config) {
+			s.Connection.Apply(rest.AddUserAgent(config, name))
+			config.Wrap(s.Transport)
+		},
+		Fail: fail,
+	}
+}
+
+// LateClient is a client without a cache that logs in when it is used first: for a startup, which may use none. An
+// error of a login is that of the request.
+func (s Settings) LateClient(ctx context.Context, name string, to Cluster) (client.Client, error) {
+	config := credentials.ConnectLate(ctx, s.credentials(name, to, func(error) {}))
+	return client.New(rest.AddUserAgent(config, name), client.Options{Scheme: s.Scheme})
 }
 
 // unauthorizedError is why an operator ends that has no credentials any more.

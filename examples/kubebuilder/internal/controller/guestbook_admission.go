@@ -25,7 +25,7 @@ func RegisterAdmission(op *kopf.Operator) {
 // AdmissionSettings have the handlers served by the webhook server that the manager has already, and the operator keep
 // configurations of its own beside those in config/webhook. The URL is for managers outside of the cluster.
 func AdmissionSettings(url, ca string) kopf.AdmissionSettings {
-	own := kopf.AdmissionSettings{Managed: "guestbooks.example.org", URL: url, CABundle: ca}
+	own := kopf.AdmissionSettings{Managed: "guestbooks.example.org", URL: url, CAFile: ca}
 	if url == "" {
 		own.Service = "guestbook-system/guestbook-webhook-service"
 	}

@@ -1,0 +1,148 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+const activities = "activities.example.org"
+
+func ignore(context.Context, *kopf.Event[kopf.Dynamic]) error { return nil }
+
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+}
+
+// makes creates an object, and reads it past the cache.
+func makes(ctx context.Context, name string, c client.Client, live client.Reader) error {
+	if err := c.Create(ctx, configMap(name)); err != nil {
+		return err
+	}
+	return live.Get(ctx, client.ObjectKey{Namespace: "ns", Name: name}, &corev1.ConfigMap{})
+}
+
+// A startup that uses its client logs in for that; one that does not sends nothing.
+func TestClientOfStartup(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		uses   bool
+		logins int
+	}{
+		"Used":   {"its first use logs in, and so does the operator", true, 1},
+		"Unused": {"nothing is sent, and nobody logs in", false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, logins := servedAPI(), &journal{}
+				op := kopf.New(activities, kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
+				op.OnLogin("login", func(_ context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, error) {
+					logins.add(a.ID)
+					if a.Client != nil || a.Live != nil || a.Settings.Queueing.WorkerLimit != 100 {
+						t.Errorf("a login has a client, or no settings: %v, %+v", a.Client, a.Settings.Queueing)
+					}
+					return &kopf.ConnectionInfo{Server: "http://memapi", Config: memapi.Config(server)}, nil
+				})
+				op.OnStartup("crds", func(ctx context.Context, s *kopf.Startup) error {
+					if tc.uses {
+						if err := makes(ctx, "made", s.Client, s.Live); err != nil || server.by.Load() != activities {
+							t.Errorf("written by %v, error %v", server.by.Load(), err)
+						}
+					}
+					if n, l := server.count.Load(), logins.count(); (n > 0) != tc.uses || l != tc.logins {
+						t.Errorf("%s: %d requests, %d logins", tc.reason, n, l)
+					}
+					return nil
+				}, kopf.Retries(1))
+				kopf.ForResource(op, "configmaps").OnEvent("e", ignore)
+				r := facadetest.Start(t, op)
+				r.Ready()
+			})
+		})
+	}
+}
+
+// A client of the cleanup works after all else has ended, that of a probe while the operator runs.
+func TestClientsOfActivities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, seen := servedAPI(), &journal{}
+		op := kopf.New(activities, kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
+		op.OnStartup("limit", func(_ context.Context, s *kopf.Startup) error {
+			s.Settings.Queueing.WorkerLimit = 7
+			return nil
+		})
+		made := func(ctx context.Context, a *kopf.Activity) error {
+			err := makes(ctx, a.ID, a.Client, a.Live)
+			seen.add(fmt.Sprintf("%s by %s, %v, limit %d, finalizer %s", a.ID, server.by.Load(), err,
+				a.Settings.Queueing.WorkerLimit, a.Settings.Persistence.Finalizer))
+			a.Settings.Queueing.WorkerLimit = 1 // a copy
+			return err
+		}
+		op.OnProbe("probe", func(ctx context.Context, a *kopf.Activity) (any, error) { return 1, made(ctx, a) })
+		op.OnCleanup("cleanup", made)
+		kopf.ForResource(op, "configmaps").OnEvent("e", ignore)
+		r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
+		r.Ready()
+		if _, err := kopf.AskProbes(t.Context(), op); err != nil {
+			t.Error(err)
+		}
+		if err := r.Stop(); err != nil {
+			t.Error(err)
+		}
+		const rest = " by activities.example.org, <nil>, limit 7, finalizer activities.example.org/finalizer"
+		seen.want(t, "probe"+rest, "cleanup"+rest)
+	})
+}
+
+// In a manager of the project, the startup has its client.
+func TestClientOfStartupInAManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, seen := servedAPI(), &journal{}
+		op := kopf.New(activities, kopf.Settings{AddToScheme: runtime.SchemeBuilder{corev1.AddToScheme}})
+		kopf.For(op, &Widget{}).OnCreate("create", succeed)
+		op.OnStartup("crds", func(ctx context.Context, s *kopf.Startup) error {
+			err := makes(ctx, "made", s.Client, s.Live)
+			seen.add(fmt.Sprintf("by %s, %v", server.by.Load(), err))
+			return err
+		}, kopf.Retries(1))
+		stop := embed(t, server, op)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		seen.want(t, "by activities.example.org, <nil>")
+	})
+}
+
+// A login that fails is the error of the request, so that the startup can say what it was for.
+func TestStartupWithoutCredentials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		op := kopf.New(activities, kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
+		refused := errors.New("the vault is sealed")
+		op.OnLogin("login", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
+			return nil, kopf.Permanent(refused)
+		})
+		op.OnStartup("crds", func(ctx context.Context, s *kopf.Startup) error {
+			if err := s.Client.Create(ctx, configMap("made")); err != nil {
+				return kopf.Permanentf("making the object: %w", err)
+			}
+			return nil
+		})
+		if err := op.Run(t.Context()); !errors.Is(err, refused) {
+			t.Errorf("got the error %v", err)
+		}
+	})
+}

@@ -1,0 +1,195 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+func TestSleep(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		sleep  time.Duration
+		stop   time.Duration // of the operator
+		opts   []kopf.DaemonOption
+		slept  []bool
+		took   time.Duration
+	}{
+		"Stopping": {
+			"it ends with Stopping", time.Minute, 90 * time.Second, nil, []bool{true, false}, 90 * time.Second,
+		},
+		"Timeout": {
+			"it ends with the context", time.Minute, time.Hour, []kopf.DaemonOption{kopf.Timeout(70 * time.Second)},
+			[]bool{true, false}, 70 * time.Second,
+		},
+		"Unitless": {
+			"30 is no duration", 30, 2500 * time.Millisecond, nil, []bool{true, true, false}, 2500 * time.Millisecond,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var slept []bool
+				var took time.Duration
+				op := kopf.New("sleep.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
+				kopf.ForResource(op, "configmaps").Daemon("d", func(
+					_ context.Context, r *kopf.Run[kopf.Dynamic],
+				) error {
+					began := time.Now()
+					for {
+						goes := r.Sleep(tc.sleep)
+						mu.Lock()
+						slept, took = append(slept, goes), time.Since(began).Truncate(time.Second/2)
+						mu.Unlock()
+						if !goes {
+							return nil
+						}
+					}
+				}, tc.opts...)
+				server := memapi.New()
+				server.Put(memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true},
+					map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "w1"}})
+				r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
+				r.Ready()
+				synctest.Wait()
+				time.Sleep(tc.stop)
+				if err := r.Stop(); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if d := cmp.Diff(tc.slept, slept); d != "" || took != tc.took {
+					t.Errorf("%s: after %s, -want, +got:\n%s", tc.reason, took, d)
+				}
+			})
+		})
+	}
+	began := time.Now()
+	facadetest.NewRun(&Widget{}, facadetest.Stopping(kopf.ErrExiting)).Call(t.Context(), func(
+		_ context.Context, r *kopf.Run[*Widget],
+	) error {
+		if r.Sleep(time.Hour) || r.Sleep(0) {
+			t.Error("it sleeps though it has to end")
+		}
+		return nil
+	})
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestTemporaryWithoutADelay(t *testing.T) {
+	broken := errors.New("broken")
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		opts   []kopf.OnOption
+		want   time.Duration
+	}{
+		"Default": {"the operator's backoff", kopf.Temporary(broken), nil, time.Minute},
+		"Backoff": {
+			"the handler's backoff", kopf.Temporary(broken), []kopf.OnOption{kopf.Backoff(time.Hour)}, time.Hour,
+		},
+		"Mode": {
+			"it is temporary whatever other errors are", kopf.Temporary(broken),
+			[]kopf.OnOption{kopf.Errors(kopf.ErrorsPermanent)}, time.Minute,
+		},
+		"Zero":    {"zero is at once", kopf.Temporary(broken, 0), []kopf.OnOption{kopf.Backoff(time.Hour)}, 0},
+		"Wrapped": {"the outer error counts", kopf.Temporary(kopf.Temporary(broken, 5*time.Second)), nil, time.Minute},
+		"Inner": {
+			"the outer error counts", kopf.Temporary(kopf.Temporary(broken), 5*time.Second), nil, 5 * time.Second,
+		},
+	} {
+		got := facadetest.NewChange(&Widget{}, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), func(
+			context.Context, *Change,
+		) error {
+			return tc.err
+		}, tc.opts...)
+		if got.Final || got.Delay != tc.want || !errors.Is(got.Err, broken) {
+			t.Errorf("%s: %s: got %+v", name, tc.reason, got)
+		}
+	}
+	if delay, known := kopf.RetryAfter(kopf.Temporary(broken)); known || delay != 0 {
+		t.Errorf("the options of the handler say when: got %s, %t", delay, known)
+	}
+	if kopf.IsPermanent(kopf.Temporary(kopf.Permanent(broken))) {
+		t.Error("a temporary error around a permanent one is temporary")
+	}
+}
+
+func TestPatchAt(t *testing.T) {
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{"size": int64(1), "tags": "x"},
+	}}
+	value := map[string]any{"a": []any{"b"}}
+	got := facadetest.NewChange[kopf.Dynamic](object, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), func(
+		_ context.Context, c *kopf.Change[kopf.Dynamic],
+	) error {
+		kopf.PatchAt(c, "status.phase", "Ready")
+		kopf.PatchAt(c, "spec.more", value)
+		value["a"] = "too late"
+		kopf.PatchAt(c, "spec.size", nil)
+		return nil
+	})
+	want := map[string]any{
+		"status": map[string]any{"phase": "Ready"},
+		"spec":   map[string]any{"more": map[string]any{"a": []any{"b"}}, "size": nil},
+	}
+	if d := cmp.Diff(want, got.Patch); d != "" || got.Err != nil {
+		t.Errorf("error %v, -want, +got:\n%s", got.Err, d)
+	}
+	for want, patch := range map[string]func(c *kopf.Change[kopf.Dynamic]){
+		"setting spec.tags.x of object": func(c *kopf.Change[kopf.Dynamic]) { kopf.PatchAt(c, "spec.tags.x", 1) },
+		"setting spec.f of object":      func(c *kopf.Change[kopf.Dynamic]) { kopf.PatchAt(c, "spec.f", func() {}) },
+	} {
+		got := facadetest.NewChange[kopf.Dynamic](object, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), func(
+			_ context.Context, c *kopf.Change[kopf.Dynamic],
+		) error {
+			patch(c)
+			return nil
+		})
+		if got.Err == nil || !strings.Contains(got.Err.Error(), want) {
+			t.Errorf("want %q, got the error %v", want, got.Err)
+		}
+	}
+}
+
+func TestForResourceAs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := &journal{}
+		op := kopf.New("typed.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
+		note := func(_ context.Context, c *Change) error {
+			seen.add(c.Object.Name + " " + c.Object.Spec.Owner)
+			return nil
+		}
+		kopf.ForResourceAs[*Widget](op, "example.org", "widgets").OnCreate("c", note, kopf.InField("spec.owner"))
+		server := memapi.New()
+		server.Install(served)
+		server.Put(served, body(map[string]any{"owner": "me", "unknown": "kept"}))
+		r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
+		r.Ready()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		seen.want(t, "w1 me")
+	})
+	op := kopf.New("test.example.org")
+	kopf.ForResourceAs[*Widget](op, "widgets").OnCreate("c", succeed, kopf.InField("spec.sizes"))
+	kopf.ForResourceAs[*Widget](op).OnCreate("c", succeed)
+	_, err := kopf.Plan(op, newScheme(t))
+	for _, want := range []string{"spec.sizes", "kopf.ForResourceAs()"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q in the error %v", want, err)
+		}
+	}
+}
