@@ -38,6 +38,8 @@ var errEnsureInDeletion = errors.New("it was called by a handler of the deletion
 // handler waits or fails, nothing is deleted; nor if it does not call Ensure at all. What it declares no more is
 // deleted after its sub-handlers are finished: they may have taken it over.
 //
+// An object can have about 10,000 children: the API server limits its annotations to 256 KiB.
+//
 // A child that the object cannot own, as it has no namespace or another one, is held by the label, and the object by
 // the operator's finalizer: when the object is deleted, the operator deletes the child. Others are deleted by
 // Kubernetes.
@@ -54,9 +56,9 @@ var errEnsureInDeletion = errors.New("it was called by a handler of the deletion
 // CustomResourceDefinitions and Namespaces are applied first. A child of a kind that the object's own definition is
 // about to provide, or in its own namespace, is a temporary error of 5 seconds, whatever the Backoff.
 //
-// A call in a handler of the deletion fails for good; nothing else does. If the handler returns nil all the same,
-// nothing is deleted, and the log tells of what would have been. A deletion that fails is an error of the handler: it
-// is called again.
+// A call in a handler of the deletion fails permanently. So does one whose children do not fit into the annotation, which
+// applies nothing; nothing else does. If the handler returns nil all the same, nothing is deleted, and the log tells of
+// what would have been. A deletion that fails is an error of the handler: it is called again.
 func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 	switch {
 	case c.byHand():

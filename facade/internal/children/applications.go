@@ -175,15 +175,40 @@ func (k *Keeper) Forget(parent types.UID) {
 // Declared returns a function that is true for the children that the parent has declared: this process has applied
 // them for the parent, or a record in the body of the parent lists them. A record that cannot be read lists nothing.
 func (k *Keeper) Declared(parent types.UID, body map[string]any) func(child *unstructured.Unstructured) bool {
-	all, err := recordedAll(body, k.isRecord)
-	if err != nil {
-		all = nil
-	}
-	all = all.with(union(k.proofs.of(parent)))
+	all := k.latest.recorded(body, k.isRecord)
+	proven := sync.OnceValue(func() set { return union(k.proofs.of(parent)) })
 	return func(child *unstructured.Unstructured) bool {
-		_, ok := all[identityOf(child)]
+		identity := identityOf(child)
+		if _, ok := all[identity]; ok {
+			return true
+		}
+		_, ok := proven()[identity]
 		return ok
 	}
+}
+
+// latestRecords are what the records of the parent say that was asked for last: the children of one parent come in a
+// row, and a record may list thousands. The zero value is ready to use.
+type latestRecords struct {
+	mu      sync.Mutex
+	parent  types.UID
+	version string
+	all     set
+}
+
+// recorded returns the children in all records of a parent; none if they cannot be read.
+func (l *latestRecords) recorded(body map[string]any, is func(name string) bool) set {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	parent, version := uidOf(body), patching.VersionOf(body)
+	if version == "" || l.parent != parent || l.version != version {
+		all, err := recordedAll(body, is)
+		if err != nil {
+			all = nil
+		}
+		l.parent, l.version, l.all = parent, version, all
+	}
+	return l.all
 }
 
 // fingerprint is that of an object without what changes by itself: two states of one object that have the same are

@@ -40,6 +40,7 @@ type Keeper struct {
 
 	turns   turns
 	applied applications
+	latest  latestRecords
 	proofs  proofs
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage"
 )
 
 // pass is one piece of work on the set of one handler.
@@ -75,7 +76,11 @@ func (p *pass) announce(ctx context.Context, wanted set) error {
 				return err
 			}
 		}
-		return store(body, p.keeper.Prefix, p.name, kept.with(p.known).with(wanted))
+		listed := kept.with(p.known).with(wanted)
+		if err := store(body, p.keeper.Prefix, p.name, listed); err != nil {
+			return err
+		}
+		return checkFits(body, p.name, len(listed))
 	})
 	if err != nil {
 		return err
@@ -88,7 +93,7 @@ func (p *pass) announce(ctx context.Context, wanted set) error {
 // conclude remembers what there is after all. It is written with the outcome of the handler: until then, more is
 // remembered than there is, which does no harm. But a handler in the background may have no end.
 func (p *pass) conclude(ctx context.Context, after, gone set) error {
-	if after.equal(p.stored) {
+	if after.equal(p.stored) || p.isStored(after) {
 		return nil
 	}
 	err := p.parent.Writes.Remember(func(body map[string]any) error {
@@ -105,6 +110,16 @@ func (p *pass) conclude(ctx context.Context, after, gone set) error {
 		return fmt.Errorf("remembering the children: %w", err)
 	}
 	return nil
+}
+
+// isStored is true if the record is packed, and has all that it would have of these children.
+func (p *pass) isStored(children set) bool {
+	annotations, err := storage.Annotations(p.parent.own())
+	if err != nil {
+		return false
+	}
+	text, err := storedForm(uidOf(p.parent.own()), children)
+	return err == nil && text == annotations[p.name]
 }
 
 // applyAll returns what was applied, with the uids, and the errors of the rest. Listed is what the annotation had

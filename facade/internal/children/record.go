@@ -17,7 +17,9 @@ import (
 //	{"parent": "<uid>", "children": {"v1/ConfigMap/default/settings": "<uid>"}}
 //
 // Children that are never deleted stand in "retained" instead, where former versions of the operator do not see them.
-// Of children that are made until they are done, "runs" has the digest of the declaration and how it has ended.
+// Of children that are made until they are done, "runs" has the digest of the declaration and how it has ended. A large
+// record has all of it in "packed" instead, see pack: a former version of the operator reads an empty one, and restores
+// it from the labels of the children.
 //
 // One of another parent came along with a copy of that, and means nothing. Everybody who may annotate the parent can
 // write a record. So it lists the children to look at, and proves nothing about them: the uids in it are for older
@@ -27,6 +29,7 @@ type record struct {
 	Children map[string]types.UID `json:"children"`
 	Retained map[string]types.UID `json:"retained,omitempty"`
 	Runs     map[string]string    `json:"runs,omitempty"`
+	Packed   string               `json:"packed,omitempty"`
 }
 
 // nameOf is the annotation of a handler on an object.
@@ -65,6 +68,9 @@ func decodeRecord(text string, parent types.UID) (set, error) {
 	if kept.Parent != parent {
 		return all, nil
 	}
+	if err := unpack(kept.Packed, all); err != nil {
+		return nil, err
+	}
 	for _, part := range []map[string]types.UID{kept.Children, kept.Retained} {
 		for text, uid := range part {
 			child, version, err := parse(text)
@@ -101,6 +107,20 @@ func addTo[V any](all *map[string]V, name string, value V) {
 		*all = map[string]V{}
 	}
 	(*all)[name] = value
+}
+
+// storedForm returns the text of a record as the parent keeps it: packed, if it is large.
+func storedForm(parent types.UID, children set) (string, error) {
+	text, err := encodeRecord(parent, children)
+	if err != nil || len(text) <= packedFrom {
+		return text, err
+	}
+	packed, err := pack(children)
+	if err != nil {
+		return "", err
+	}
+	small, err := json.Marshal(record{Parent: parent, Children: map[string]types.UID{}, Packed: packed})
+	return string(small), err
 }
 
 // isRecord tells whether an annotation is the record of a handler, and whether that is one in the background.
@@ -169,7 +189,7 @@ func store(body map[string]any, prefix, name string, children set) error {
 		annotations = map[string]any{}
 		metadata["annotations"] = annotations
 	}
-	text, err := encodeRecord(uidOf(body), children)
+	text, err := storedForm(uidOf(body), children)
 	if err != nil {
 		return fmt.Errorf("encoding annotation %s: %w", name, err)
 	}

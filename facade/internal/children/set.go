@@ -51,8 +51,15 @@ func (s set) without(others set) set {
 	return rest
 }
 
-// has tells whether all of the others are in the set.
-func (s set) has(others set) bool { return len(others.without(s)) == 0 }
+// has tells whether all of the others are in the set, as those that are retained or not.
+func (s set) has(others set) bool {
+	for child, other := range others {
+		if known, ok := s[child]; !ok || known.retained != other.retained {
+			return false
+		}
+	}
+	return true
+}
 
 // sorted are the children in an order that is always the same.
 func (s set) sorted() []identity {

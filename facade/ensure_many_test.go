@@ -1,0 +1,78 @@
+package facade_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"testing"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// The handler declares as many children as the spec says: with long names that have much in common, or with random ones
+// of 64 characters, of which 10,000 do not fit into the record.
+func (c *complaints) ensureMany(ctx context.Context, change *houseChange) error {
+	var all []any
+	for i := range kopf.AtOr(change.Object, "spec.many", 0) {
+		name := fmt.Sprintf("%s-%d", strings.Repeat("room", 50), i)
+		if kopf.AtOr(change.Object, "spec.random", false) {
+			name = fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
+		}
+		room := newRoom()
+		room.SetName(name)
+		all = append(all, room)
+	}
+	return c.note(change.Ensure(ctx, all))
+}
+
+func (h household) countRooms() (n int) {
+	for _, object := range h.api.Objects() {
+		if object["kind"] == "ConfigMap" {
+			n++
+		}
+	}
+	return n
+}
+
+// More children than a record without compression could list are applied and pruned, also after a restart.
+func TestEnsureMany(t *testing.T) {
+	inHousehold(t, func(h household) {
+		heard := &complaints{}
+		run := func() func() {
+			_, stop := h.run(func(s houseSel) { s.On("ensure", always, heard.ensureMany) })
+			return stop
+		}
+		declare := func(spec map[string]any) {
+			h.api.Edit(houses, "default", "home", func(house map[string]any) { house["spec"] = spec })
+			h.settle()
+		}
+		stop := run()
+		h.build()
+		declare(map[string]any{"many": int64(1200)})
+		if n := h.countRooms(); n != 1200 || heard.last() != nil {
+			t.Errorf("got %d children, want 1200: %.300v", n, heard.last())
+		}
+		version := h.house().GetResourceVersion()
+		stop()
+		stop = run()
+		h.settle()
+		if now := h.house().GetResourceVersion(); now != version {
+			t.Errorf("the object was written though nothing differs: %s, %s", version, now)
+		}
+		declare(map[string]any{"many": int64(10)})
+		if n := h.countRooms(); n != 10 || heard.last() != nil {
+			t.Errorf("got %d children, want 10: %.300v", n, heard.last())
+		}
+		if record := h.house().GetAnnotations()[houseRecord]; !strings.Contains(record, "room-9") {
+			t.Errorf("a small record is packed: %.300s", record)
+		}
+
+		declare(map[string]any{"many": int64(10_000), "random": true})
+		heard.wantLast(t, "10010 children", "262144 bytes")
+		if n := h.countRooms(); n != 10 || !kopf.IsPermanent(heard.last()) {
+			t.Errorf("got %d children, want the former 10: %.300v", n, heard.last())
+		}
+		stop()
+	})
+}

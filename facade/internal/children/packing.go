@@ -1,0 +1,119 @@
+package children
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kopf-runtime/kopf-runtime/storage"
+)
+
+const (
+	// packedFrom is the length above which a record is packed. Smaller ones are for people, too.
+	packedFrom = 32 << 10
+	// mostUnpacked limits what a record is unpacked to: everybody who may annotate the parent can write one.
+	mostUnpacked = 8 << 20
+	// annotationsLimit is how many bytes of keys and values the API server takes.
+	annotationsLimit = 256 << 10
+)
+
+// retainedMark stands behind the name of a child that is never deleted.
+const retainedMark = "retained"
+
+// pack makes a text of children that takes a few bytes for each: their names, sorted, compressed, without uids.
+//
+//	v1/ConfigMap/default/settings
+//	v1/Secret/default/login retained
+//	batch/v1/Job/default/backup - <digest> <outcome>
+func pack(children set) (string, error) {
+	var text bytes.Buffer
+	compressor, err := zlib.NewWriterLevel(&text, zlib.BestCompression)
+	if err != nil {
+		return "", err
+	}
+	size := 0
+	for _, child := range children.sorted() {
+		known, line := children[child], ""
+		if line = format(child, known.version); known.retained || known.run.digest != "" {
+			mark := "-"
+			if known.retained {
+				mark = retainedMark
+			}
+			line = strings.TrimSpace(line + " " + mark + " " + known.run.String())
+		}
+		size += len(line) + 1
+		if _, err := io.WriteString(compressor, line+"\n"); err != nil {
+			return "", err
+		}
+	}
+	if size > mostUnpacked {
+		return "", &limitError{len(children), size, size, mostUnpacked}
+	}
+	if err := compressor.Close(); err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(text.Bytes()), nil
+}
+
+// unpack adds the children that pack has made a text of.
+func unpack(packed string, all set) error {
+	if packed == "" {
+		return nil
+	}
+	text, err := zlib.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(packed)))
+	if err != nil {
+		return fmt.Errorf("unpacking it: %w", err)
+	}
+	lines, err := io.ReadAll(io.LimitReader(text, mostUnpacked+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("unpacking it: %w", err)
+	case len(lines) > mostUnpacked:
+		return fmt.Errorf("unpacking it: it has more than %d bytes", mostUnpacked)
+	}
+	for line := range strings.Lines(string(lines)) {
+		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		mark, ran, _ := strings.Cut(rest, " ")
+		child, version, err := parse(name)
+		if err != nil {
+			return err
+		}
+		all[child] = entry{version: version, retained: mark == retainedMark, run: parseRun(ran)}
+	}
+	return nil
+}
+
+// limitError is about children of which the parent cannot remember all.
+type limitError struct{ children, record, all, limit int }
+
+// Error has the numbers.
+func (e *limitError) Error() string {
+	return fmt.Sprintf("the record of %d children takes %d bytes, and all annotations of the object %d bytes, which "+
+		"is more than the limit of %d bytes: declare fewer children for one object", e.children, e.record, e.all, e.limit)
+}
+
+// Permanent is true: another try is refused as well.
+func (*limitError) Permanent() bool { return true }
+
+// checkFits returns an error if the API server would refuse the annotations of the body for the record in it.
+func checkFits(body map[string]any, name string, children int) error {
+	annotations, err := storage.Annotations(body)
+	if err != nil {
+		return err
+	}
+	all, size := 0, 0
+	for key, value := range annotations {
+		text, _ := value.(string)
+		all += len(key) + len(text)
+		if key == name {
+			size = len(key) + len(text)
+		}
+	}
+	if all <= annotationsLimit {
+		return nil
+	}
+	return &limitError{children, size, all, annotationsLimit}
+}

@@ -1,0 +1,113 @@
+package children
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// many are children with names that a number and a random text tell apart.
+func many(n int) set {
+	all, random := set{}, rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		name := fmt.Sprintf("a-child-with-a-name-that-is-not-so-short-%d-%010x", i, random.Uint64()>>24)
+		one := identity{"", "ConfigMap", "default", name}
+		all[one] = entry{version: "v1", uid: types.UID(fmt.Sprint("uid-", i))}
+	}
+	return all
+}
+
+// A large record fits, and is read as it was written, but for the uids.
+func TestLargeRecordIsPacked(t *testing.T) {
+	body := map[string]any{"metadata": map[string]any{"uid": "u"}}
+	kept, want := many(10_000), set{}
+	kept[role] = entry{version: "v1", retained: true}
+	kept[web] = entry{version: "v1", run: run{"d", succeeded}}
+	kept[config] = entry{version: "v1", retained: true, run: run{digest: "e"}}
+	for child, known := range kept {
+		known.uid = ""
+		want[child] = known
+	}
+	const name = "a.org/children-of.create"
+	if err := store(body, "a.org", name, kept); err != nil {
+		t.Fatal(err)
+	}
+	text, _ := body["metadata"].(map[string]any)["annotations"].(map[string]any)[name].(string)
+	if len(text) > annotationsLimit-64<<10 {
+		t.Errorf("the record takes %d bytes", len(text))
+	}
+	if !strings.HasPrefix(text, `{"parent":"u","children":{},"packed":"`) {
+		t.Errorf("a former version does not read it as an empty record: %.100s", text)
+	}
+	got, err := recorded(body, name)
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" || err != nil {
+		t.Errorf("%v, -want, +got:\n%.2000s", err, d)
+	}
+	if other, err := recorded(bodyOf("copy", name, text), name); err != nil || len(other) > 0 {
+		t.Errorf("the record of the original came along: %v, %d children", err, len(other))
+	}
+}
+
+// A small record stays as former versions and people read it, and uids as this process has proven them.
+func TestSmallRecordIsNotPacked(t *testing.T) {
+	text, err := storedForm("u", set{web: {version: "v1", uid: "1"}})
+	if want := `{"parent":"u","children":{"apps/v1/Deployment/default/web":"1"}}`; text != want || err != nil {
+		t.Errorf("got %s, %v", text, err)
+	}
+	var p proofs
+	p.put("u", "default", "a", many(1000))
+	if d := cmp.Diff(many(1000), p.of("u")["a"], cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" {
+		t.Errorf("-want, +got:\n%.2000s", d)
+	}
+}
+
+// Everybody who may annotate the parent can write a record.
+func TestForgedPacking(t *testing.T) {
+	var bomb bytes.Buffer
+	compressor := zlib.NewWriter(&bomb)
+	for range 9 {
+		if _, err := compressor.Write(bytes.Repeat([]byte{'\n'}, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := compressor.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for packed, want := range map[string]string{
+		base64.StdEncoding.EncodeToString(bomb.Bytes()): "it has more than 8388608 bytes",
+		"%": "unpacking it", "AAAA": "unpacking it",
+	} {
+		const name = "a.org/children-of.create"
+		_, err := recorded(bodyOf("u", name, `{"parent":"u","packed":"`+packed+`"}`), name)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestRecordThatDoesNotFit(t *testing.T) {
+	const name = "a.org/children-of.create"
+	body := bodyOf("u", name, strings.Repeat("x", 200<<10))
+	if err := checkFits(body, name, 5); err != nil {
+		t.Errorf("it fits: %v", err)
+	}
+	body["metadata"].(map[string]any)["annotations"].(map[string]any)["other"] = strings.Repeat("x", 56<<10)
+	err := checkFits(body, name, 5)
+	var limit *limitError
+	if !errors.As(err, &limit) || !limit.Permanent() {
+		t.Fatalf("got %v", err)
+	}
+	for _, want := range []string{"5 children", "204824 bytes", "262173 bytes", "262144 bytes"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing: %v", want, err)
+		}
+	}
+}
