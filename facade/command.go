@@ -22,7 +22,8 @@ import (
 )
 
 // Main runs the operator as the program: it reads the command line, serves until SIGTERM or Ctrl-C, and exits. It never
-// returns. The second signal ends the process at once. That nobody reads its log any more does not end it.
+// returns. A second signal ends the process at once, unless it is the same one within a second: some
+// launchers send it twice. That nobody reads its log any more does not end it.
 //
 // The exit code is 0 after a graceful stop, 1 on errors, 2 for a wrong command line, and 137 if the process does not
 // end in time, see [ProcessSettings]; errors go to stderr. For the flags, and for the environment variables that stand
@@ -30,7 +31,7 @@ import (
 func Main(op *Operator) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // which would end it within whatever it is doing
 	//nolint:revive // leaving is what it is for
-	os.Exit(ExitCode(NewCommand(op).ExecuteContext(ctrl.SetupSignalHandler())))
+	os.Exit(ExitCode(NewCommand(op).ExecuteContext(commandline.SignalContext())))
 }
 
 // ExitCode is what a program that executes a [NewCommand] exits with: 0 for nil, 2 for a wrong command line, 1 for

@@ -53,6 +53,7 @@ type Controller struct {
 	resource discovery.Resource
 	scope    memory.Scope
 	health   *health.Scope
+	reach    reach
 	journal  *journal.Kind
 	log      logr.Logger
 	handlers adapters.Families
@@ -95,6 +96,7 @@ func newController(
 		changes:     newChanges(deps, turn, r, own, w.occupation),
 		disappeared: newDisappeared(&deps.Settings, families.Changing),
 	}
+	c.reach.again = func() { c.log.Info("Listing and watching a resource again", "handlers", c.handlerIDs()) }
 	c.changes.Resource, c.changes.Cache, c.changes.Journal = &c.resource, c, c.journal
 	if c.events != nil {
 		c.events.handling.Resource, c.events.handling.Cache = &c.resource, c

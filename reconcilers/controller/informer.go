@@ -1,12 +1,10 @@
 package controller
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -24,7 +22,7 @@ const syncTimeout = 365 * 24 * time.Hour
 
 // inform makes the informer of this kind alone, and takes what is read from it.
 func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
-	way := consistent(c.health.Client(c.deps.HTTPClient))
+	way := c.reach.client(consistent(c.health.Client(c.deps.HTTPClient)))
 	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.interest())
 	if err != nil {
 		return nil, err
@@ -97,29 +95,4 @@ func (c *Controller) newQueued() (controller.TypedController[source.Request], er
 	// Handlers have timeouts of their own; the end of a pass's context means that the operator exits.
 	options.ReconciliationTimeout = 0
 	return controller.NewTypedUnmanaged(c.deps.Settings.Name+"."+c.resource.Plural, options)
-}
-
-// watchFailed reports once for each reason that the kind cannot be listed or watched, and again if it could be
-// meanwhile. The informer goes on trying. Whether the kind is still there is for the API server's lists to say.
-func (c *Controller) watchFailed() toolscache.WatchErrorHandlerWithContext {
-	var last, seen string
-	return func(ctx context.Context, r *toolscache.Reflector, err error) {
-		version := r.LastSyncResourceVersion()
-		c.giveUpIndices(err)
-		c.health.Failed(err)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-			return // the informer was too slow, and lists all again: this happens to everybody
-		case apierrors.IsNotFound(err):
-			c.deps.Resync.RequestResync()
-		}
-		if err.Error() == last && version == seen {
-			return
-		}
-		last, seen = err.Error(), version
-		c.log.Error(err, "Cannot list or watch a resource; its handlers wait. Check the permissions and the CRD",
-			"handlers", append(c.changes.IDs(), idsOf(c.handlers.Owning)...))
-	}
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -121,6 +122,19 @@ func (c *Controller) tend(
 func idsOf(all []*adapters.Handler) (ids []string) {
 	for _, h := range all {
 		ids = append(ids, h.Description.ID)
+	}
+	return ids
+}
+
+// handlerIDs are those of all handlers that need the objects of the kind.
+func (c *Controller) handlerIDs() (ids []string) {
+	f := c.handlers
+	for _, family := range [][]*adapters.Handler{f.Changing, f.Spawning, f.Watching, f.Indexing, f.Owning, f.Tending} {
+		for _, h := range family {
+			if id := h.Description.ID; !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
 	}
 	return ids
 }

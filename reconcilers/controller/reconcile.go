@@ -307,7 +307,7 @@ func (c *Controller) conclude(
 		c.journal.Object(seen.Key(), seen.GetUID()).Hold(journal.HeldBlocked, err, time.Time{})
 		if o.Blocks(err.Error()) {
 			logf.FromContext(ctx).Error(err, "Cannot handle the object until it is changed",
-				append(panics.Stack(err), "handlers", c.changes.IDs())...)
+				append(panics.Stack(err), "handlers", c.handlerIDs())...)
 		}
 		o.Throttle.Succeed()
 		return reconcile.Result{}
@@ -325,7 +325,7 @@ func (c *Controller) conclude(
 func (c *Controller) postpone(
 	ctx context.Context, seen, latest *compact.Object, o *memory.Object, err error,
 ) reconcile.Result {
-	log := logf.FromContext(ctx).WithValues(append(panics.Stack(err), "handlers", c.changes.IDs())...)
+	log := logf.FromContext(ctx).WithValues(append(panics.Stack(err), "handlers", c.handlerIDs())...)
 	if o.Repeats(err) {
 		log = logr.Discard()
 	}

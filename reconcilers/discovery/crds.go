@@ -113,15 +113,33 @@ func (w *CRDWatcher) read(ctx context.Context, changed func()) {
 
 // list gives the resource version from which to watch.
 func (w *CRDWatcher) list(ctx context.Context) (string, error) {
-	data, err := w.request("PartialObjectMetadataList").Param("limit", "1").DoRaw(ctx)
+	data, err := w.request("PartialObjectMetadataList").Param("limit", "1").Do(ctx).Raw()
 	if err != nil {
-		return "", fmt.Errorf("listing CRDs: %w", err)
+		return "", fmt.Errorf("listing CRDs: %w", granting(worded(err, data)))
 	}
 	var list metav1.PartialObjectMetadataList
 	if err := json.Unmarshal(data, &list); err != nil {
 		return "", fmt.Errorf("reading the list of CRDs: %w", err)
 	}
 	return list.ResourceVersion, nil
+}
+
+// worded is the error with the message of the API server, which is not decoded if the answer has no text/plain.
+func worded(err error, answer []byte) error {
+	var status metav1.Status
+	if json.Unmarshal(answer, &status) != nil || status.Kind != "Status" || status.Message == "" {
+		return err
+	}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// granting adds to a missing permission which one it is.
+func granting(err error) error {
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	return fmt.Errorf("%w: grant the verbs list and watch on customresourcedefinitions.apiextensions.k8s.io "+
+		"to be notified at once", err)
 }
 
 func (w *CRDWatcher) request(as string) *rest.Request {
@@ -134,7 +152,7 @@ func (w *CRDWatcher) watch(ctx context.Context, version string, changed func()) 
 	stream, err := w.request("PartialObjectMetadata").Param("watch", "true").Param("allowWatchBookmarks", "true").
 		Param("resourceVersion", version).Stream(ctx)
 	if err != nil {
-		return "", fmt.Errorf("watching CRDs: %w", err)
+		return "", fmt.Errorf("watching CRDs: %w", granting(err))
 	}
 	defer func() { _ = stream.Close() }()
 	for events := json.NewDecoder(stream); ; {

@@ -9,8 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
@@ -50,6 +52,36 @@ func TestCRDWatchesThatFailAgainAndAgain(t *testing.T) {
 		if lists > 60 {
 			t.Errorf("in 10 minutes: %d lists, %d requests, each of which asks for all of the server",
 				lists, requested.requests)
+		}
+	})
+}
+
+// A missing permission is logged as the API server words it, with what to grant.
+func TestCRDsThatMayNotBeListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := roundTripper(func(r *http.Request) (*http.Response, error) {
+			body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,` +
+				`"message":"customresourcedefinitions is forbidden: User \"x\" cannot list resource"}`
+			return &http.Response{
+				StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(body)), Request: r,
+			}, nil
+		})
+		client, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(
+			&rest.Config{Host: "http://x", QPS: -1}, &http.Client{Transport: conn},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		log := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+		ctx, stop := context.WithTimeout(logf.IntoContext(t.Context(), log), 10*time.Minute)
+		defer stop()
+		everything := discovery.Selector{Everything: true}
+		discovery.NewCRDWatcher(client.RESTClient(), []discovery.Selector{everything}).Run(ctx, &counter{})
+		if len(lines) != 1 || !strings.Contains(lines[0], "cannot list resource") ||
+			!strings.Contains(lines[0], "grant the verbs list and watch on customresourcedefinitions") {
+			t.Errorf("want one line with the reason and what to grant, got %q", lines)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package orchestration
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -114,8 +115,14 @@ func (o *Orchestrator) report(
 	if err != nil {
 		reason = err.Error()
 	}
+	if err == nil {
+		delete(o.missing, selector)
+	}
 	switch {
 	case ctx.Err() != nil || o.reported[selector] == reason:
+		return
+	case !o.once && discovery.IsUnserved(err) && o.isRecent(selector):
+		o.reportRecent(ctx, selector, err)
 		return
 	case err != nil && len(o.resolutions[selector].Served) > 0:
 		return // what was found before is served still
@@ -134,6 +141,26 @@ func (o *Orchestrator) report(
 	case reason != "":
 		logging.Warn(log, "Not serving some of the selected resources", "reason", reason)
 	}
+}
+
+// grace is how long a resource may be missing without an error: the API server serves a CRD some seconds after it was
+// applied, and the next resync finds it.
+const grace = 5 * time.Second
+
+// isRecent tells whether the resource is not missing for long yet.
+func (o *Orchestrator) isRecent(selector discovery.Selector) bool {
+	since, known := o.missing[selector]
+	return !known || time.Since(since) < grace
+}
+
+// reportRecent logs once that the resource is missing.
+func (o *Orchestrator) reportRecent(ctx context.Context, selector discovery.Selector, err error) {
+	if _, known := o.missing[selector]; known {
+		return
+	}
+	o.missing[selector] = time.Now()
+	logf.FromContext(ctx).Info("The resource of a selector is not served yet; its handlers wait for it",
+		"selector", selector.String(), "handlers", o.idsFor(selector), "reason", err.Error())
 }
 
 // idsFor are the handlers that wait for what the selector means.

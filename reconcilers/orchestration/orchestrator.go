@@ -48,7 +48,8 @@ type Orchestrator struct {
 	resolutions map[discovery.Selector]discovery.Resolution
 	controllers map[schema.GroupVersionResource]controllers
 	reported    map[discovery.Selector]string
-	delay       time.Duration // what the API server asked for in the last resync
+	missing     map[discovery.Selector]time.Time // since when
+	delay       time.Duration                    // what the API server asked for in the last resync
 }
 
 // Registration is one handler for the resources that a selector means.
@@ -65,6 +66,7 @@ func New(registrations []Registration, server discovery.Getter, runner Runner, w
 		resolutions: map[discovery.Selector]discovery.Resolution{},
 		controllers: map[schema.GroupVersionResource]controllers{},
 		reported:    map[discovery.Selector]string{},
+		missing:     map[discovery.Selector]time.Time{},
 	}
 }
 

@@ -76,7 +76,15 @@ func TestServing(t *testing.T) {
 				if said := c.said[0]; !strings.Contains(said, `"handlers"=["a"]`) {
 					c.t.Errorf("the handlers that wait, and no others, are named: %s", said)
 				}
+				if said := c.said[0]; strings.Contains(said, `"error"`) {
+					c.t.Errorf("a CRD that was applied just before is no error: %s", said)
+				}
 				c.wantSaid("the other is missing", 1)
+				c.becomes(discoverytest.Served(without("widgets")), nil, time.Minute)
+				if said := c.said[0]; !strings.Contains(said, `"error"`) {
+					c.t.Errorf("a CRD that is missing for long is an error: %s", said)
+				}
+				c.wantSaid("it is missing still", 1)
 				c.becomes(discoverytest.Served(without("widgets")), nil, time.Minute)
 				c.wantSaid("it is missing still", 0)
 				c.becomes(discoverytest.Served(without("widgets")), lost, time.Minute)

@@ -94,7 +94,7 @@ func (b *base) logger(cmd *cobra.Command, handler slog.Handler) (logr.Logger, er
 	if err != nil {
 		return log, b.environment.explained(err)
 	}
-	b.log.use(log)
+	b.log.use(log, handler != nil)
 	return log, nil
 }
 

@@ -102,8 +102,11 @@ func (l *logFlags) options(cmd *cobra.Command, operator string, out io.Writer) c
 	return o
 }
 
-// use has all libraries log there.
-func (l *logFlags) use(log logr.Logger) {
+// use has all libraries log there. A handler of the program's own may be what the standard loggers write to already.
+func (l *logFlags) use(log logr.Logger, ownHandler bool) {
 	ctrl.SetLogger(log)
 	console.ForwardKlog(log, l.debug)
+	if !ownHandler {
+		console.ForwardStandard(log)
+	}
 }

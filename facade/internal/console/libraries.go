@@ -2,7 +2,9 @@ package console
 
 import (
 	"fmt"
+	stdlog "log"
 	"log/slog"
+	"os"
 	"reflect"
 	"runtime"
 	"slices"
@@ -116,6 +118,15 @@ func ForwardKlog(log logr.Logger, debug bool) {
 		}
 		klog.SetLoggerWithOptions(log, klog.WriteKlogBuffer(func(line []byte) { forwardLine(log, string(line)) }))
 	})
+}
+
+// ForwardStandard makes the loggers of the standard library log to log. One of them is that of net/http, for TLS
+// handshakes that fail. It has no effect if the program has set them up before.
+func ForwardStandard(log logr.Logger) {
+	unset := fmt.Sprintf("%T", slog.Default().Handler()) == "*slog.defaultHandler"
+	if unset && stdlog.Writer() == os.Stderr {
+		slog.SetDefault(slog.New(logr.ToSlogHandler(log)))
+	}
 }
 
 // forwardLine parses a line such as "W0102 15:04:05.000000 1 file.go:1] message", and logs its message.

@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// reach is whether the objects of one scope can be listed and watched, as far as the log knows.
+type reach struct {
+	again func() // logs that they can
+
+	mu         sync.Mutex
+	last, seen string // the reason that was logged, and the version at that time
+}
+
+// fail tells whether the reason is new: it was not logged since the scope could be listed or watched.
+func (r *reach) fail(err error, version string) (isNew bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err.Error() == r.last && version == r.seen {
+		return false
+	}
+	r.last, r.seen = err.Error(), version
+	return true
+}
+
+// recover is called with each list and watch that is granted.
+func (r *reach) recover() {
+	r.mu.Lock()
+	failed := r.last != ""
+	r.last, r.seen = "", ""
+	r.mu.Unlock()
+	if failed {
+		r.again()
+	}
+}
+
+// client is the way to the API server for the informer of the scope alone.
+func (r *reach) client(way *http.Client) *http.Client {
+	own := *way
+	own.Transport = reaching{r, way.Transport}
+	return &own
+}
+
+type reaching struct {
+	reach *reach
+	next  http.RoundTripper
+}
+
+// RoundTrip sends the request.
+func (t reaching) RoundTrip(request *http.Request) (*http.Response, error) {
+	next := t.next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	response, err := next.RoundTrip(request)
+	if err == nil && response.StatusCode == http.StatusOK {
+		t.reach.recover()
+	}
+	return response, err
+}
+
+// watchFailed reports once for each reason that the kind cannot be listed or watched, and again if it could be
+// meanwhile. The informer goes on trying. Whether the kind is still there is for the API server's lists to say.
+func (c *Controller) watchFailed() toolscache.WatchErrorHandlerWithContext {
+	return func(ctx context.Context, r *toolscache.Reflector, err error) {
+		c.giveUpIndices(err)
+		c.health.Failed(err)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
+			return // the informer was too slow, and lists all again: this happens to everybody
+		case apierrors.IsNotFound(err):
+			c.deps.Resync.RequestResync()
+		}
+		if c.reach.fail(err, r.LastSyncResourceVersion()) {
+			c.log.Error(err, "Cannot list or watch a resource; its handlers wait. Check the permissions and the CRD",
+				"handlers", c.handlerIDs())
+		}
+	}
+}
