@@ -94,7 +94,7 @@ var chains = map[handlers.Family]chain{
 			{"Progress", progress},
 			{"Answer", answer},
 			{"Limits", limits},
-			{"PlainErrors", around(PlainErrors)},
+			{"PlainErrors", around(plainErrors)},
 			{"Recovery", around(Recovery)},
 			{"Labels", labels},
 		},

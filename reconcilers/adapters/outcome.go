@@ -24,8 +24,8 @@ func ErrorClasses(next Reconciler) Reconciler {
 	})
 }
 
-// PlainErrors is ErrorClasses for functions that are never cancelled and have no sub-handlers.
-func PlainErrors(next Reconciler) Reconciler {
+// plainErrors is ErrorClasses for functions that are never cancelled and have no sub-handlers.
+func plainErrors(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		result, err := next.Reconcile(ctx, a)
 		a.Outcome = a.Limits.Contain(func() execution.Outcome { return a.Limits.Judge(err) })
