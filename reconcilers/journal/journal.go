@@ -51,6 +51,7 @@ type page struct {
 	uid         types.UID
 	entries     []Entry // the oldest first
 	gone        bool
+	listed      bool // it was there before this process
 	older, next *page
 	changed     uint64
 }
@@ -91,10 +92,11 @@ func (j *Journal) note(key Key, uid types.UID, e Entry) {
 	defer j.mu.Unlock()
 	p := j.page(key)
 	if uid != "" && p.uid != uid {
-		p.uid, p.gone = uid, false
+		p.uid, p.gone, p.listed = uid, false, false
 	}
 	if e.Event != nil {
 		p.gone = e.Event.Type == "DELETED"
+		p.listed = p.listed || e.Event.Type == "LISTED"
 	}
 	j.changes++
 	p.changed = j.changes
@@ -116,15 +118,16 @@ func (j *Journal) Each(visit func(of Key, changed uint64)) (changes uint64) {
 	return j.changes
 }
 
-// Entries are those of one object, the oldest first, and whether it is gone.
-func (j *Journal) Entries(of Key) (entries []Entry, gone bool) {
+// Entries are those of one object, the oldest first; whether it is gone; and whether it was there before this process,
+// so that there are no entries of what happened to it then.
+func (j *Journal) Entries(of Key) (entries []Entry, gone, listed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	p := j.pages[of]
 	if p == nil {
-		return nil, false
+		return nil, false, false
 	}
-	return slices.Clone(p.entries), p.gone
+	return slices.Clone(p.entries), p.gone, p.listed
 }
 
 // page finds or makes the page, and puts it in front. The caller holds the lock.

@@ -64,7 +64,7 @@ func TestObjectsThatAreGone(t *testing.T) {
 			for _, h := range c.happens {
 				h.what(widgetsOf(j).Object(w1, h.uid))
 			}
-			if entries, gone := j.Entries(key); len(entries) != c.entries || gone != c.gone {
+			if entries, gone, _ := j.Entries(key); len(entries) != c.entries || gone != c.gone {
 				t.Errorf("%s: want %d entries, gone: %t; got %v, %t", c.reason, c.entries, c.gone, entries, gone)
 			}
 		})

@@ -35,14 +35,14 @@ func TestStateOfSeveral(t *testing.T) {
 				s.Call(create, 1, retried(time.Hour)).Call(other, 1, retried(time.Minute))
 				s.Call(update, 1, retried(time.Hour))
 			},
-			want: overview.Retrying, until: time.Minute, says: "called resize",
+			want: overview.Retrying, until: time.Minute, says: "called provision: attempt 1 failed",
 		},
 		"no time": {
 			reason: "one that is tried again at once has no time, and says nothing of that of others",
 			tell: func(s story) {
 				s.Call(create, 1, retried(time.Minute)).Call(other, 1, execution.Outcome{Err: errBroken})
 			},
-			want: overview.Retrying, until: time.Minute, says: "called announce",
+			want: overview.Retrying, until: time.Minute, says: "called provision: attempt 1 failed",
 		},
 		"one id": {
 			reason: "the handler of the same id for another change is another one, so the first is not asked any more",
@@ -59,7 +59,7 @@ func TestStateOfSeveral(t *testing.T) {
 				s.Look("create", verdict{Handler: create, Why: execution.Finished},
 					verdict{Handler: other, Why: execution.Asleep})
 			},
-			want: overview.Failed, says: "asleep",
+			want: overview.Failed, says: "called provision: attempt 1 failed for good: no quota",
 		},
 		"finished well": {
 			reason: "what was tried again has been finished by somebody else",
@@ -82,7 +82,7 @@ func TestStateOfSeveral(t *testing.T) {
 				s.Call(sub, 1, retried(time.Minute))
 				s.Look("update", verdict{Handler: create, Why: execution.OtherReason})
 			},
-			want: overview.Handled, says: "called provision/disk",
+			want: overview.Handled, says: "not for provision (other reason)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestRetriesWithoutTime(t *testing.T) {
 		for _, r := range overview.New(j).Look(overview.Query{Most: 9}).Retries {
 			got = append(got, r.Name)
 		}
-		if diff := cmp.Diff([]string{"b", "d", "c", "a", "e"}, got); diff != "" {
+		if diff := cmp.Diff([]string{"d", "b", "c", "a", "e"}, got); diff != "" {
 			t.Errorf("the retries stand in another order (-want, +got):\n%s", diff)
 		}
 	})

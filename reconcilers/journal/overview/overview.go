@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
@@ -26,9 +28,11 @@ type Object struct {
 	State     State  `json:"state"`
 	// Until is when something is done for it by itself: the next attempt, or the end of a throttling.
 	Until *time.Time `json:"until,omitempty"`
-	// Says is the last decision, At its time.
-	Says string    `json:"says"`
-	At   time.Time `json:"at"`
+	// Says is why it is in the state: the call or the error that it comes from, or the last decision about a change.
+	// Calls for raw events and in the background are there only if nothing else is, or if they have failed.
+	Says string `json:"says"`
+	// Since is when the state began; without a problem, when the decision was made.
+	Since time.Time `json:"since"`
 }
 
 // Retry is a handler that has failed and is called again.
@@ -60,8 +64,8 @@ type View struct {
 	Known  int            `json:"known"`
 	Kinds  map[string]int `json:"kinds"`
 	States map[State]int  `json:"states"`
-	// Matching is how many are as asked for; Objects are the first of these: those with problems first, then by time,
-	// the newest first.
+	// Matching is how many are as asked for; Objects are the first of these: the most severe problem first, then those
+	// that have lasted longest; then those without a problem, the last decision first.
 	Matching int      `json:"matching"`
 	Objects  []Object `json:"objects"`
 	// Retrying is how many retries wait in all; Retries are the first that are due.
@@ -131,12 +135,26 @@ func (o *Overview) refresh() {
 		}
 		objects[of], all = s, append(all, s)
 	})
+	changing := o.changing()
 	for _, s := range changed {
-		s.sumUp(o.journal.Entries(s.of))
+		entries, gone, listed := o.journal.Entries(s.of)
+		s.sumUp(entries, gone, listed && changing(s.of.Kind))
+		s.keepSince(o.objects[s.of])
 	}
 	slices.SortFunc(all, (*summary).compare)
 	o.objects, o.sorted = objects, all
 	o.count()
+}
+
+// changing tells whether a kind has handlers of changes, as far as that is known.
+func (o *Overview) changing() func(schema.GroupKind) bool {
+	without := map[schema.GroupKind]bool{}
+	for _, kind := range o.journal.Standing().Kinds {
+		without[kind.GroupKind()] = !slices.ContainsFunc(kind.Handlers, func(h journal.Registered) bool {
+			return (&handler{on: h.On}).ofChanges()
+		})
+	}
+	return func(kind schema.GroupKind) bool { return !without[kind] }
 }
 
 // count counts all, and collects the retries.
@@ -167,20 +185,23 @@ type summary struct {
 	object  Object
 	text    string // to search in
 	retries []Retry
+	lasts   bool // the state goes on since its beginning
 }
 
-// sumUp makes it of the entries.
-func (s *summary) sumUp(entries []journal.Entry, gone bool) {
-	c := course{gone: gone}
+// sumUp makes it of the entries. The object was there before this process, or not.
+func (s *summary) sumUp(entries []journal.Entry, gone, before bool) {
+	c := course{gone: gone, before: before}
 	for i := range entries {
 		c.take(&entries[i])
 	}
-	state, until := c.state()
+	now := c.standing()
+	s.lasts = now.lasts
 	s.object = Object{
-		Kind: s.of.Kind.String(), Namespace: s.of.Object.Namespace, Name: s.of.Object.Name, State: state, Until: until,
+		Kind: s.of.Kind.String(), Namespace: s.of.Object.Namespace, Name: s.of.Object.Name, State: now.state,
+		Until: now.until, Since: now.since,
 	}
-	if told := c.telling(); told != nil {
-		s.object.Says, s.object.At = short(told.String()), told.At
+	if now.by != nil {
+		s.object.Says = short(now.by.String())
 	}
 	s.text = strings.ToLower(s.object.Kind + " " + s.object.Namespace + "/" + s.object.Name + " " + s.object.Says)
 	for _, h := range c.retries() {
@@ -191,18 +212,25 @@ func (s *summary) sumUp(entries []journal.Entry, gone bool) {
 	}
 }
 
-// compare has problems come first, then what is newer.
+// keepSince keeps the time at which a state began that goes on: the journal may have forgotten the beginning.
+func (s *summary) keepSince(former *summary) {
+	if former != nil && s.lasts && former.lasts && s.object.State == former.object.State &&
+		former.object.Since.Before(s.object.Since) {
+		s.object.Since = former.object.Since
+	}
+}
+
+// compare has the most severe problem come first, then what has lasted longest, so that a new problem moves no row
+// above it. Without problems, the newest comes first.
 func (s *summary) compare(other *summary) int {
 	a, b := &s.object, &other.object
-	if a.State.Problem() != b.State.Problem() {
-		if a.State.Problem() {
-			return -1
-		}
-		return 1
+	since := a.Since.Compare(b.Since)
+	if !a.State.Problem() {
+		since = -since
 	}
 	return cmp.Or(
-		b.At.Compare(a.At), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
-		cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.State.severity(), b.State.severity()), since, cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind),
 	)
 }
 

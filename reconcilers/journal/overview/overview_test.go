@@ -2,7 +2,6 @@ package overview_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,8 +57,8 @@ func TestState(t *testing.T) {
 	}{
 		"seen": {
 			reason: "the watch has brought it, and nobody has looked yet",
-			tell:   func(s story, _ time.Time) { s.Event("") },
-			want:   overview.Seen, says: "event LISTED",
+			tell:   func(s story, _ time.Time) { s.Event("ADDED") },
+			want:   overview.Seen, says: "event ADDED",
 		},
 		"running": {
 			reason: "a handler is selected, and its call has not ended",
@@ -75,7 +74,7 @@ func TestState(t *testing.T) {
 		},
 		"unchanged": {
 			reason: "there was never anything to do",
-			tell:   func(s story, _ time.Time) { s.Event("").Look("noop") },
+			tell:   func(s story, _ time.Time) { s.Event("ADDED").Look("noop") },
 			want:   overview.Unchanged, says: "no essential change",
 		},
 		"not wanted": {
@@ -98,7 +97,7 @@ func TestState(t *testing.T) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute)).Event("MODIFIED")
 				s.Look("create", verdict{Handler: create, Why: execution.Asleep, Until: now.Add(time.Minute)})
 			},
-			want: overview.Retrying, until: time.Minute, says: "not for provision (asleep)",
+			want: overview.Retrying, until: time.Minute, says: "called provision: attempt 1 failed; retrying: no quota",
 		},
 		"retried with success": {
 			reason: "the failure is over",
@@ -121,7 +120,7 @@ func TestState(t *testing.T) {
 				s.Look("create", verdict{Handler: create}, verdict{Handler: other, Why: execution.Awaiting})
 				s.Call(create, 1, succeeded())
 			},
-			want: overview.Waiting, says: "called provision",
+			want: overview.Waiting, says: "not for announce (awaiting others)",
 		},
 		"worst first": {
 			reason: "one handler has failed for good, another one is tried again",
@@ -129,7 +128,7 @@ func TestState(t *testing.T) {
 				s.Look("create", verdict{Handler: create}, verdict{Handler: other})
 				s.Call(create, 1, failed()).Call(other, 1, retried(time.Minute))
 			},
-			want: overview.Failed, says: "called announce",
+			want: overview.Failed, says: "called provision: attempt 1 failed for good: no quota",
 		},
 		"failed, then quiet": {
 			reason: "that nothing changes afterwards repairs nothing",
@@ -152,7 +151,7 @@ func TestState(t *testing.T) {
 			tell: func(s story, _ time.Time) {
 				s.Look("update", verdict{Handler: update}).Call(update, 1, retried(time.Minute)).Look("noop")
 			},
-			want: overview.Handled, says: "called resize",
+			want: overview.Handled, says: "no essential change",
 		},
 		"sub-handler": {
 			reason: "nobody asks a sub-handler: it waits as long as its handler does",
@@ -161,7 +160,7 @@ func TestState(t *testing.T) {
 				s.Call(create, 1, waits(time.Minute)).Event("MODIFIED")
 				s.Look("create", verdict{Handler: create, Why: execution.Asleep, Until: now.Add(time.Minute)})
 			},
-			want: overview.Retrying, until: time.Minute, says: "asleep",
+			want: overview.Retrying, until: time.Minute, says: "called provision/disk: attempt 1 failed; retrying",
 		},
 		"sub-handler, over": {
 			reason: "its handler is done",
@@ -169,7 +168,61 @@ func TestState(t *testing.T) {
 				s.Look("create", verdict{Handler: create}).Call(sub, 1, failed()).Call(create, 1, succeeded())
 				s.Look("noop")
 			},
+			want: overview.Handled, says: "no essential change",
+		},
+		"called again": {
+			reason: "that it is called again does not mean that the failure is over",
+			tell: func(s story, _ time.Time) {
+				s.Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute))
+				s.Look("create", verdict{Handler: create})
+			},
+			want: overview.Retrying, says: "called provision: attempt 1 failed; retrying: no quota",
+		},
+		"failed, then ticks": {
+			reason: "what is called again and again says nothing of the failure",
+			tell: func(s story, _ time.Time) {
+				s.Look("create", verdict{Handler: create}).Call(create, 1, failed())
+				s.Look("background").Call(timer, 1, waits(time.Hour)).Event("MODIFIED").Call(event, 1, succeeded())
+			},
+			want: overview.Failed, says: "called provision: attempt 1 failed for good: no quota",
+		},
+		"handled, then ticks": {
+			reason: "the last change is of more interest than the last tick",
+			tell: func(s story, _ time.Time) {
+				s.Look("create", verdict{Handler: create}).Call(create, 1, succeeded())
+				s.Look("background").Call(timer, 1, waits(time.Hour)).Event("MODIFIED").Call(event, 1, succeeded())
+			},
 			want: overview.Handled, says: "called provision: attempt 1 succeeded",
+		},
+		"failing tick": {
+			reason: "a tick is told if it is what is wrong",
+			tell: func(s story, _ time.Time) {
+				s.Look("create", verdict{Handler: create}).Call(create, 1, succeeded())
+				s.Look("background").Call(timer, 4, retried(time.Minute))
+			},
+			want: overview.Retrying, until: time.Minute, says: "called backup: attempt 4 failed; retrying: no quota",
+		},
+		"after a restart": {
+			reason: "nobody knows any more whether the last change was handled, whatever a timer does",
+			tell: func(s story, _ time.Time) {
+				s.Event("LISTED").Look("noop").Look("background").Call(timer, 1, waits(time.Hour))
+			},
+			want: overview.Unknown, says: "called backup",
+		},
+		"after a restart, updated": {
+			reason: "the change in this process is known",
+			tell: func(s story, _ time.Time) {
+				s.Event("LISTED").Look("noop").Look("update", verdict{Handler: update}).Call(update, 1, succeeded())
+				s.Look("background").Call(timer, 1, waits(time.Hour))
+			},
+			want: overview.Handled, says: "called resize",
+		},
+		"after a restart, failing": {
+			reason: "what was unfinished goes on",
+			tell: func(s story, _ time.Time) {
+				s.Event("LISTED").Look("create", verdict{Handler: create}).Call(create, 5, retried(time.Minute))
+			},
+			want: overview.Retrying, until: time.Minute, says: "attempt 5",
 		},
 		"blocked handler": {
 			reason: "the handler cannot be called with the object as it is",
@@ -270,7 +323,8 @@ func names(v overview.View) (all []string) {
 	return all
 }
 
-// Problems come first, then what is newest; counts are of all, whatever is asked for and however much of it is given.
+// Problems come first, the most severe and oldest at the top, then what is newest; counts are of all, whatever is asked
+// for and however much of it is given.
 func TestLook(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -280,11 +334,11 @@ func TestLook(t *testing.T) {
 		matching int
 	}{
 		"all": {"problems first", overview.Query{Most: 9},
-			[]string{"lost", "soon", "late", "gone", "quiet", "fine"}, 6},
-		"few":   {"the first ones", overview.Query{Most: 2}, []string{"lost", "soon"}, 6},
+			[]string{"lost", "late", "soon", "gone", "quiet", "fine"}, 6},
+		"few":   {"the first ones", overview.Query{Most: 2}, []string{"lost", "late"}, 6},
 		"none":  {"somebody wants counts alone", overview.Query{}, nil, 6},
 		"kind":  {"of one kind", overview.Query{Kind: "Gadget", Most: 9}, []string{"quiet"}, 1},
-		"state": {"of one state", overview.Query{State: overview.Retrying, Most: 9}, []string{"soon", "late"}, 2},
+		"state": {"of one state", overview.Query{State: overview.Retrying, Most: 9}, []string{"late", "soon"}, 2},
 		"name":  {"in any case", overview.Query{Text: "DEFAULT/L", Most: 9}, []string{"lost", "late"}, 2},
 		"says":  {"by what was decided", overview.Query{Text: "for good", Most: 9}, []string{"lost"}, 1},
 		"both": {"all of it counts", overview.Query{Text: "default", State: overview.Gone, Most: 9},
@@ -330,37 +384,5 @@ func TestRetries(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the retries differ (-want, +got):\n%s", diff)
 		}
-	})
-}
-
-// What is new is seen after half a second, what was not touched is as before, and what the journal has forgotten goes.
-func TestRefresh(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		j := journal.New(journal.Limits{Objects: 2})
-		of := func(name string) story { return journaltest.Of(j, widgets, "default", name) }
-		of("a").Event("ADDED")
-		of("b").Event("ADDED")
-		o := overview.New(j)
-		look := func() (all []string) {
-			for _, one := range o.Look(overview.Query{Most: 9}).Objects {
-				all = append(all, fmt.Sprintf("%s %s", one.Name, one.State))
-			}
-			return all
-		}
-		want := func(when string, want ...string) {
-			t.Helper()
-			if diff := cmp.Diff(want, look()); diff != "" {
-				t.Errorf("%s (-want, +got):\n%s", when, diff)
-			}
-		}
-		want("at first", "a seen", "b seen")
-		of("b").Look("noop")
-		want("it was asked just now, so nothing is summed up again", "a seen", "b seen")
-		time.Sleep(time.Second)
-		want("half a second later, and more", "a seen", "b unchanged")
-		of("c").Event("ADDED")
-		time.Sleep(time.Second)
-		want("there is no room for a third one", "c seen", "b unchanged")
 	})
 }

@@ -29,6 +29,9 @@ const (
 	Handled State = "handled"
 	// Unchanged has nothing left to be done: nothing essential has changed, or no handler is for it.
 	Unchanged State = "unchanged"
+	// Unknown was there before this process, which has not called a handler of changes for it: what came of its last
+	// change is not known.
+	Unknown State = "unknown"
 	// Seen was brought by the watch, and nothing was decided yet.
 	Seen State = "seen"
 	// Gone is deleted.
@@ -37,20 +40,34 @@ const (
 
 // States are all of them, in this order.
 func States() []State {
-	return []State{Throttled, Blocked, Failed, Retrying, Running, Waiting, Handled, Unchanged, Seen, Gone}
+	return []State{Throttled, Blocked, Failed, Retrying, Running, Waiting, Handled, Unchanged, Unknown, Seen, Gone}
 }
 
+// problems are the first of the states: somebody should look at the object.
+const problems = 4
+
 // Problem tells whether somebody should look at the object.
-func (s State) Problem() bool { return slices.Contains(States()[:4], s) }
+func (s State) Problem() bool { return s.severity() < problems }
+
+// severity is the place of a problem among the states; all others have the same.
+func (s State) severity() int {
+	if at := slices.Index(States(), s); at >= 0 {
+		return min(at, problems)
+	}
+	return problems
+}
 
 // course is what the entries of an object come to; they are taken in the order of time.
 type course struct {
-	gone     bool
+	gone bool
+	// before is true of an object with handlers of changes that was there before this process.
+	before   bool
 	handlers []*handler
-	called   bool
+	called   bool           // a handler of changes was called
 	hold     *journal.Entry // nil if the object was handled since
-	decision *journal.Entry // the last one that somebody was concerned by
-	quiet    *journal.Entry // the last one that nobody was
+	decision *journal.Entry // the last one about a change that concerned a handler
+	routine  *journal.Entry // the last call for a raw event or a child, or in the background
+	quiet    *journal.Entry // the last look that concerned no handler
 	last     *journal.Entry
 }
 
@@ -60,16 +77,43 @@ type handler struct {
 	state   State
 	until   *time.Time
 	attempt *journal.Attempt
+	// by is the entry that the state comes from, since is when the state began.
+	by    *journal.Entry
+	since time.Time
+}
+
+// become changes the state. A look that finds a handler as the last attempt left it says less than the attempt did.
+func (h *handler) become(state State, by *journal.Entry) {
+	if h.state != state {
+		h.since = began(by)
+	}
+	if h.state != state || h.by.Attempt == nil || by.Attempt != nil {
+		h.by = by
+	}
+	h.state = state
+}
+
+// began is when what the entry says happened first.
+func began(e *journal.Entry) time.Time {
+	if e.First != nil {
+		return *e.First
+	}
+	return e.At
 }
 
 func (c *course) take(e *journal.Entry) {
 	c.last = e
 	switch {
 	case e.Hold != nil:
-		c.hold, c.decision = e, e
+		c.hold = e
 	case e.Attempt != nil:
-		c.hold, c.decision, c.called = nil, e, true
-		c.handler(e.Attempt.Handler, e.Attempt.On).takeAttempt(e.Attempt)
+		c.hold = nil
+		h := c.handler(e.Attempt.Handler, e.Attempt.On)
+		if h.takeAttempt(e); h.ofChanges() {
+			c.decision, c.called = e, true
+		} else {
+			c.routine = e
+		}
 	case e.Look != nil:
 		c.takeLook(e)
 	}
@@ -91,12 +135,15 @@ func (c *course) takeLook(e *journal.Entry) {
 	}
 	for _, h := range c.handlers {
 		if h.ofChanges() && h.forgotten(look) {
+			if h.state.Problem() {
+				c.decision = e // what the problem was about is over
+			}
 			h.state = ""
 		}
 	}
 	for i := range look.Verdicts {
 		v := &look.Verdicts[i]
-		c.handler(v.Handler, v.On).takeVerdict(v)
+		c.handler(v.Handler, v.On).takeVerdict(v, e)
 	}
 }
 
@@ -142,36 +189,46 @@ func (h *handler) forgotten(look *journal.Look) bool {
 	})
 }
 
-func (h *handler) takeAttempt(a *journal.Attempt) {
-	h.attempt, h.until, h.state = a, a.Next, ""
+func (h *handler) takeAttempt(e *journal.Entry) {
+	a := e.Attempt
+	h.attempt, h.until = a, a.Next
 	switch a.Outcome {
 	case journal.Failed:
-		h.state = Failed
+		h.become(Failed, e)
 	case journal.Retried:
-		h.state = Retrying
+		h.become(Retrying, e)
 	case journal.Blocked:
-		h.state = Blocked
+		h.become(Blocked, e)
 	case journal.Waiting, journal.Interrupted:
 		if h.ofChanges() {
-			h.state = Waiting
+			h.become(Waiting, e)
+		} else {
+			h.state = ""
 		}
+	default:
+		h.state = ""
 	}
 }
 
-func (h *handler) takeVerdict(v *journal.Verdict) {
+// takeVerdict takes what a look says of the handler. One that is called again after an error is not better before the
+// call has succeeded.
+func (h *handler) takeVerdict(v *journal.Verdict, e *journal.Entry) {
+	h.until = nil
 	switch execution.Why(v.Why) {
 	case "":
-		h.state, h.until = Running, nil
+		if h.state != Retrying {
+			h.become(Running, e)
+		}
 	case execution.Asleep:
 		if h.until = v.Until; h.state != Retrying {
-			h.state = Waiting
+			h.become(Waiting, e)
 		}
 	case execution.Awaiting, execution.NotPicked:
-		h.state, h.until = Waiting, nil
+		h.become(Waiting, e)
 	case execution.Blocked:
-		h.state, h.until = Blocked, nil
+		h.become(Blocked, e)
 	case execution.Missed, execution.Exceeded:
-		h.state, h.until = Failed, nil
+		h.become(Failed, e)
 	case execution.Finished:
 		if h.state != Failed {
 			h.state = ""
@@ -181,49 +238,71 @@ func (h *handler) takeVerdict(v *journal.Verdict) {
 	}
 }
 
-// state is that of the object, and when something is done for it by itself.
-func (c *course) state() (State, *time.Time) {
+// standing is how an object stands.
+type standing struct {
+	state State
+	until *time.Time     // when something is done for it by itself
+	by    *journal.Entry // what says why; nil if there are no entries
+	since time.Time      // when the state began, or the decision was made
+	// lasts is true if since is the beginning of what goes on, so that it cannot become later.
+	lasts bool
+}
+
+func (c *course) standing() standing {
 	switch {
 	case c.gone:
-		return Gone, nil
+		return c.settled(Gone)
 	case c.hold != nil && c.hold.Hold.Why == journal.HeldBlocked:
-		return Blocked, nil
+		return standing{Blocked, nil, c.hold, began(c.hold), true}
 	case c.hold != nil && c.hold.Hold.Why == journal.HeldFailure:
-		return Failed, nil
+		return standing{Failed, nil, c.hold, began(c.hold), true}
 	case c.hold != nil:
-		return Throttled, c.hold.Hold.Until
+		return standing{Throttled, c.hold.Hold.Until, c.hold, began(c.hold), true}
 	}
 	for _, state := range States() {
-		var until *time.Time
-		found := false
+		var found standing
 		for _, h := range c.handlers {
-			if h.state == state {
-				found, until = true, earlier(until, h.until)
+			if h.state != state {
+				continue
 			}
+			until := earlier(found.until, h.until)
+			if found.by == nil || h.since.Before(found.since) {
+				found = standing{state: state, by: h.by, since: h.since, lasts: true}
+			}
+			found.until = until
 		}
-		if found {
-			return state, until
+		if found.by != nil {
+			return found
 		}
 	}
 	switch {
 	case c.called:
-		return Handled, nil
+		return c.settled(Handled)
+	case c.before:
+		return c.settled(Unknown)
+	case c.routine != nil:
+		return c.settled(Handled)
 	case c.decision != nil || c.quiet != nil:
-		return Unchanged, nil
+		return c.settled(Unchanged)
 	default:
-		return Seen, nil
+		return c.settled(Seen)
 	}
 }
 
-// telling is the entry that says most of what was decided last.
-func (c *course) telling() *journal.Entry {
+// settled is the state of an object that nothing is done for. What is repeated for ever says something only if nothing
+// else does.
+func (c *course) settled(state State) standing {
 	switch {
 	case c.decision != nil:
-		return c.decision
+		return standing{state: state, by: c.decision, since: c.decision.At}
+	case c.routine != nil:
+		return standing{state, nil, c.routine, began(c.routine), true}
 	case c.quiet != nil:
-		return c.quiet
+		return standing{state, nil, c.quiet, began(c.quiet), true}
+	case c.last != nil:
+		return standing{state: state, by: c.last, since: c.last.At}
 	default:
-		return c.last
+		return standing{state: state}
 	}
 }
 

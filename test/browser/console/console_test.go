@@ -37,7 +37,7 @@ func TestPictures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := open(t, populated(t), view)
-			p.Wait(rows + " === 10")
+			p.Wait(rows + " === 11")
 			p.CheckAccessibility()
 			p.Screenshot(name)
 		})
@@ -49,7 +49,7 @@ func TestExplanation(t *testing.T) {
 	for name, view := range map[string]browser.View{"explained": {}, "explained-dark": {Dark: true}} {
 		t.Run(name, func(t *testing.T) {
 			p := open(t, populated(t), view)
-			p.Wait(rows + " === 10")
+			p.Wait(rows + " === 11")
 			var focused bool
 			p.Read(focusOn("shop/users"), &focused)
 			p.Press("Enter")
@@ -95,7 +95,7 @@ func TestStandings(t *testing.T) {
 func TestKeyboard(t *testing.T) {
 	w := populated(t)
 	p := open(t, w, browser.View{})
-	p.Wait(rows + " === 10")
+	p.Wait(rows + " === 11")
 	focus := func(want string) {
 		t.Helper()
 		p.Wait("(document.activeElement.id || document.activeElement.textContent.trim()).startsWith(" + want + ")")
@@ -112,7 +112,7 @@ func TestKeyboard(t *testing.T) {
 	focus("'text'")
 	p.Press("C", "A", "R", "T")
 	p.Wait(rows + " === 1")
-	if got := text(p, "#found"); got != "1 of 10 objects matches." {
+	if got := text(p, "#found"); got != "1 of 11 objects matches." {
 		t.Errorf("those who do not see the table hear %q", got)
 	}
 	p.Press("Tab")
@@ -131,19 +131,19 @@ func TestKeyboard(t *testing.T) {
 	p.Press("Shift+Tab", "Shift+Tab")
 	focus("'clear'")
 	p.Press("Enter")
-	p.Wait(rows + " === 10")
+	p.Wait(rows + " === 11")
 }
 
 // What happens is shown without being asked for; who stands on a row by the keyboard stays there.
 func TestLive(t *testing.T) {
 	w := populated(t)
 	p := open(t, w, browser.View{})
-	p.Wait(rows + " === 10")
+	p.Wait(rows + " === 11")
 	var done bool
 	p.Read(focusOn("shop/quiet"), &done)
 	w.tell("newest").Event("ADDED").Look("create", verdict{Handler: provision})
 	w.tell("quiet").Look("update", verdict{Handler: resize})
-	p.Wait(rows + " === 11")
+	p.Wait(rows + " === 12")
 	p.Wait("document.activeElement.textContent === 'shop/quiet'")
 	p.Wait("document.activeElement.closest('tr').cells[2].textContent === 'running'")
 	standing := w.standing()
@@ -156,7 +156,7 @@ func TestLive(t *testing.T) {
 func TestReconnect(t *testing.T) {
 	w := populated(t)
 	p := open(t, w, browser.View{})
-	p.Wait(rows + " === 10")
+	p.Wait(rows + " === 11")
 	address := w.server.Listener.Addr().String()
 	end(w.server)
 	p.Wait("document.getElementById('connection').textContent.startsWith('Disconnected')")
@@ -164,7 +164,7 @@ func TestReconnect(t *testing.T) {
 	w.tell("meanwhile").Event("ADDED")
 	w.serve(t, address)
 	p.Wait(live)
-	p.Wait(rows + " === 11")
+	p.Wait(rows + " === 12")
 	for _, message := range p.Errors() {
 		if !strings.Contains(message, "net::ERR_") {
 			t.Errorf("besides that nobody answers, there is %s", message)

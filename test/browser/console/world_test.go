@@ -65,9 +65,11 @@ func populated(t *testing.T) *world {
 	refused, minute := errors.New("the quota of project shop is used up"), time.Minute
 	synctest.Test(t, func(t *testing.T) {
 		tick := func() { time.Sleep(7 * time.Second) }
-		w.tell("seen").Event("")
+		w.tell("seen").Event("ADDED")
 		tick()
-		w.tell("quiet").Event("").Look("noop")
+		w.tell("quiet").Event("ADDED").Look("noop")
+		tick()
+		w.tell("archive").Event("").Look("noop") // it was there before
 		tick()
 		w.tell("orders").Look("create", verdict{Handler: provision}).
 			Call(provision, 1, execution.Outcome{Final: true}).Event("MODIFIED").Look("noop")

@@ -8,7 +8,8 @@
 	const states = {
 		throttled: ['bad', 'throttled'], blocked: ['bad', 'blocked until it changes'], failed: ['bad', 'failed for good'],
 		retrying: ['warn', 'waiting for a retry'], running: ['busy', 'running'], waiting: ['busy', 'waiting'],
-		handled: ['good', 'handled'], unchanged: ['good', 'nothing to do'], seen: ['none', 'seen'], gone: ['none', 'gone'],
+		handled: ['good', 'handled'], unchanged: ['good', 'nothing to do'],
+		unknown: ['none', 'not known before this start'], seen: ['none', 'seen'], gone: ['none', 'gone'],
 	};
 	const byId = (id) => document.getElementById(id);
 	const number = (n) => n.toLocaleString('en-US');
@@ -203,7 +204,7 @@
 			setText(byId('found'), sentence);
 		}
 		fill(byId('objects'), view.objects, (o) => `${o.kind} ${full(o)}`, (o) => [
-			objectButton(o), element('td', o.kind, {class: 'kind'}), stateOf(o), element('td', o.says, {class: 'long'}), moment(o.at),
+			objectButton(o), element('td', o.kind, {class: 'kind'}), stateOf(o), element('td', o.says, {class: 'long'}), moment(o.since),
 		]);
 		showRetries(view);
 		if (performance.getEntriesByName('objects').length === 0) {
