@@ -27,7 +27,7 @@ func Adopt(owner client.Object, children any, opts ...AdoptOption) error {
 	if name == "" {
 		return fmt.Errorf("adopting: %w", errNoName)
 	}
-	return each(children, func(c child) error {
+	err = each(children, func(c child) error {
 		if err := c.checkOwner(namespace, s); err != nil {
 			return err
 		}
@@ -42,6 +42,10 @@ func Adopt(owner client.Object, children any, opts ...AdoptOption) error {
 		}
 		return c.labelAll(c.inherited(labels, s), s.forced, paths)
 	})
+	if err != nil {
+		return err
+	}
+	return absent(paths)
 }
 
 // checkOwner reports a child that an owner in this namespace cannot own.

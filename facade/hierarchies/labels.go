@@ -1,6 +1,7 @@
 package hierarchies
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -17,7 +18,10 @@ func Label(children any, labels map[string]string, opts ...LabelOption) error {
 	if err != nil {
 		return err
 	}
-	return each(children, func(c child) error { return c.labelAll(labels, s.forced, paths) })
+	if err := each(children, func(c child) error { return c.labelAll(labels, s.forced, paths) }); err != nil {
+		return err
+	}
+	return absent(paths)
 }
 
 // Inherited returns the labels of an owner that its children inherit: all but those of kubernetes.io, k8s.io and their
@@ -34,29 +38,54 @@ func Inherited(labels map[string]string) map[string]string {
 	return inherited
 }
 
-func parse(texts []string) (paths []diff.Path, err error) {
+// nesting is a path of [Nested] with what was found at it: a list may have objects of several types.
+type nesting struct {
+	path   diff.Path
+	exists bool  // in some object
+	absent error // of the first typed object without such a field
+}
+
+func parse(texts []string) (paths []*nesting, err error) {
 	for _, text := range texts {
 		path, err := codec.ParsePath(text)
 		if err != nil {
 			return nil, fmt.Errorf("labelling nested fields: %w", err)
 		}
-		paths = append(paths, path)
+		paths = append(paths, &nesting{path: path})
 	}
 	return paths, nil
 }
 
+// absent returns an error for each path that no object has.
+func absent(paths []*nesting) error {
+	var failed []error
+	for _, one := range paths {
+		if !one.exists && one.absent != nil {
+			failed = append(failed, fmt.Errorf("labelling %s: %w", codec.FormatPath(one.path), one.absent))
+		}
+	}
+	return errors.Join(failed...)
+}
+
 // labelAll labels the object and what stands in it.
-func (c child) labelAll(labels map[string]string, forced bool, paths []diff.Path) error {
+func (c child) labelAll(labels map[string]string, forced bool, paths []*nesting) error {
 	if err := c.label(labels, forced); err != nil {
 		return fmt.Errorf("labelling: %w", err)
 	}
-	for _, path := range paths {
-		nested, there, err := c.nested(path)
+	for _, one := range paths {
+		nested, there, err := c.nested(one.path)
+		if errors.As(err, &absentError{}) {
+			if one.absent == nil {
+				one.absent = err
+			}
+			continue
+		}
+		one.exists = one.exists || there || c.typed != nil
 		if err == nil && there {
 			err = nested.label(labels, forced)
 		}
 		if err != nil {
-			return fmt.Errorf("labelling %s: %w", codec.FormatPath(path), err)
+			return fmt.Errorf("labelling %s: %w", codec.FormatPath(one.path), err)
 		}
 	}
 	return nil

@@ -11,6 +11,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// absentError says that the type of an object does not have a path.
+type absentError struct{ error }
+
 // nested finds what stands at a path of the object.
 func (c child) nested(path diff.Path) (found child, there bool, err error) {
 	if c.typed == nil {
@@ -25,10 +28,14 @@ func (c child) nested(path diff.Path) (found child, there bool, err error) {
 			value = value.Elem()
 		}
 		if value.Kind() != reflect.Struct {
-			return child{}, false, fmt.Errorf("%s is a %s: it has no fields", codec.FormatPath(path[:i]), value.Type())
+			return child{}, false, absentError{
+				fmt.Errorf("%s is a %s: it has no fields", codec.FormatPath(path[:i]), value.Type()),
+			}
 		}
 		if value, there = fieldOf(value, key); !there {
-			return child{}, false, fmt.Errorf("there is no field %s in %T", codec.FormatPath(path[:i+1]), c.whole)
+			return child{}, false, absentError{
+				fmt.Errorf("there is no field %s in %T", codec.FormatPath(path[:i+1]), c.whole),
+			}
 		}
 	}
 	if value.Kind() == reflect.Pointer && value.IsNil() {

@@ -80,7 +80,8 @@ func Strict() interface {
 
 // Nested labels what stands at these paths of children as well, where there is something, such as "spec.template" of a
 // Deployment. A key with dots stands in double quotes. What stands there must have metadata, or be a mapping that gets
-// some. Kopf: nested.
+// some. It is an error if there are typed objects, and no object has the path: a list may have Jobs and Pods. Kopf:
+// nested.
 func Nested(paths ...string) interface {
 	LabelOption
 	AdoptOption

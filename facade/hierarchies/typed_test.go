@@ -81,6 +81,40 @@ func TestAdoptTyped(t *testing.T) {
 	}
 }
 
+// TestNestedInAMixedList has objects of several types: it is enough that one of them has the path.
+func TestNestedInAMixedList(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{"l": "1"}
+	job, pod, config := &batchv1.Job{}, &corev1.Pod{}, &corev1.ConfigMap{}
+	pods := &corev1.PodList{Items: make([]corev1.Pod, 1)}
+	raw := map[string]any{"spec": map[string]any{}}
+	path := hierarchies.Nested("spec.template")
+	for name, label := range map[string]func(children any) error{
+		"Label": func(children any) error { return hierarchies.Label(children, want, path) },
+		"Adopt": func(children any) error {
+			labelled := owner()
+			labelled.SetLabels(want)
+			return hierarchies.Adopt(labelled, children, path)
+		},
+	} {
+		job.Spec.Template.Labels, pod.Labels = nil, nil
+		if err := label([]any{pod, config, raw, pods, job}); err != nil {
+			t.Errorf("%s: a job has the path: %v", name, err)
+		}
+		if d := cmp.Diff(want, job.Spec.Template.Labels); d != "" || pod.Labels["l"] != "1" {
+			t.Errorf("%s: the pod has labels %v, the template of the job -want, +got:\n%s", name, pod.Labels, d)
+		}
+		err := label([]any{pod, raw, pods})
+		const text = "labelling spec.template: there is no field spec.template in *v1.Pod"
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: no object has the path: got %v", name, err)
+		}
+		if err := label([]any{raw}); err != nil {
+			t.Errorf("%s: a mapping may have anything: %v", name, err)
+		}
+	}
+}
+
 // TestAdoptNestedTyped has templates: as a struct, within other structs, and behind a pointer that is nil.
 func TestAdoptNestedTyped(t *testing.T) {
 	t.Parallel()
