@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -127,6 +129,55 @@ func TestEnsureWithRules(t *testing.T) {
 		if d := cmp.Diff([]string{step.once, step.untilDone, step.retained}, all); d != "" {
 			t.Errorf("%q: -want, +got:\n%s", step.value, d)
 		}
+	}
+}
+
+// An unstructured child of a kind that nobody has told the fake client of has a namespace, as one of a type in the
+// scheme; if that cannot be, the error says what the client lacks.
+func TestEnsureOfAnUnknownKind(t *testing.T) {
+	part := func(namespace string) *unstructured.Unstructured {
+		child := &unstructured.Unstructured{}
+		child.SetAPIVersion("parts.example.org/v1")
+		child.SetKind("Part")
+		child.SetName("one")
+		child.SetNamespace(namespace)
+		return child
+	}
+	plain := func() *fake.ClientBuilder { // with a scheme of its own, as the fake adds kinds to it
+		return fake.NewClientBuilder().WithScheme(runtime.NewScheme())
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(part("").GroupVersionKind(), meta.RESTScopeRoot)
+	everywhere := orders()
+	everywhere.Namespace = ""
+	for name, tc := range map[string]struct {
+		why       string
+		parent    *Database
+		client    client.Client
+		namespace string
+		want      string // the child, or the error
+	}{
+		"Default": {
+			"it gets the namespace of its parent", orders(), plain().Build(), "", "[Part.parts.example.org shop/one]",
+		},
+		"NoNamespace": {
+			"the parent has none", everywhere, plain().Build(), "",
+			"it has no namespace, and neither has its parent: set one; " +
+				"facadetest: the client does not know whether the kind has namespaces: tell it by WithRESTMapper",
+		},
+		"OfItsOwn": {
+			"nor has the parent one to give", everywhere, plain().Build(), "shop", "[Part.parts.example.org shop/one]",
+		},
+		"Mapped": {
+			"the test says that it has none", everywhere, plain().WithRESTMapper(mapper).Build(), "",
+			"[Part.parts.example.org one]",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := facadetest.NewChange(tc.parent, facadetest.Client(tc.client)).Call(t.Context(),
+				func(ctx context.Context, c *DatabaseChange) error { return c.Ensure(ctx, part(tc.namespace)) })
+			contains(t, fmt.Sprint(got.Children, errorText(got.Err)), tc.want)
+		})
 	}
 }
 

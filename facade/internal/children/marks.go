@@ -61,6 +61,9 @@ func (k *Keeper) place(owner, child *unstructured.Unstructured) error {
 	case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
 		child.SetNamespace("")
 	case child.GetNamespace() == "" && owner.GetNamespace() == "":
+		if assumed, ok := mapping.Scope.(interface{ Advice() string }); ok { // in tests of handlers
+			return fmt.Errorf("%w; %s", errNoNamespace, assumed.Advice())
+		}
 		return errNoNamespace
 	case child.GetNamespace() == "":
 		child.SetNamespace(owner.GetNamespace())
