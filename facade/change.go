@@ -73,7 +73,7 @@ type Change[T client.Object] struct {
 	keys     *listKeys
 	// finalizer is the operator's own.
 	finalizer string
-	owns      func(owner discovery.Resource, child schema.GroupKind) bool
+	watches   func(owner discovery.Resource, kind schema.GroupKind) (children, objects bool)
 
 	mu       sync.Mutex
 	original *inplace.Object[T]    // what Object was like; nil if that is not looked at
@@ -117,7 +117,7 @@ func newChange[T client.Object](
 		Object: object, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
 		Client: cluster.client, Live: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
 		mistakes: said, children: cluster.children, keys: cluster.keys,
-		owns: cluster.owns, finalizer: cluster.finalizer,
+		watches: cluster.watches, finalizer: cluster.finalizer,
 	}
 	changes := call.Cause.Diff
 	if call.Handler != nil {

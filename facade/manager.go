@@ -21,7 +21,7 @@ type clients struct {
 	keys     *listKeys // nil without an API server that publishes schemas
 	// finalizer is the operator's own.
 	finalizer string
-	owns      func(owner discovery.Resource, child schema.GroupKind) bool
+	watches   func(owner discovery.Resource, kind schema.GroupKind) (children, objects bool)
 }
 
 // clientsOf writes as the operator, as long as the manager waits for it. A program that Main runs loses no lease, and
@@ -32,7 +32,7 @@ func (op *Operator) clientsOf(writing client.Client, live client.Reader) clients
 	}
 	writing = client.WithFieldOwner(writing, op.name)
 	return clients{
-		client: writing, live: live, children: op.keeper(writing, live), owns: op.ownsKind,
+		client: writing, live: live, children: op.keeper(writing, live), watches: op.watchesFor,
 		finalizer: op.settings.values.Persistence.Finalizer,
 	}
 }

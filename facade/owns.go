@@ -78,28 +78,48 @@ func OnlyEnsured() OwnsOption { return ownsOption(func(r *registration) { r.only
 // objects that have neither the label nor an owner reference to an object of a kind with Owns for it. With
 // [OnlyEnsured], they are not even sent.
 func Owns[T, C client.Object](owners Selection[T], child C, opts ...OwnsOption) Owned[T, C] {
+	return watch("Owns", owners, child, opts...)
+}
+
+// Watches has objects of another kind watched for the handlers of the selection: so [WaitFor] can wait for any of them,
+// whoever owns it. The kind is given by an empty object, as for [Owns]. Kopf: none; controller-runtime: Watches.
+//
+//	kopf.Watches(dbs, &corev1.Secret{})
+//	dbs.OnCreate("login", func(ctx context.Context, c *kopf.Change[*v1.Database]) error {
+//		login := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Object.Spec.SecretName}}
+//		return kopf.WaitFor(c, login, func(s *corev1.Secret) bool { return len(s.Data["password"]) > 0 }, time.Hour)
+//	})
+//
+// All objects of the kind in the namespaces of the operator are kept in memory as a whole, in one cache with handlers
+// of the kind. It includes what Owns does for children that [Change.Ensure] has declared, and needs the same rights.
+func Watches[T, C client.Object](selection Selection[T], object C) {
+	watch("Watches", selection, object, ownsOption(func(r *registration) { r.handler.Whole = true }))
+}
+
+// watch has the kind of the object watched for the owners.
+func watch[T, C client.Object](verb string, owners Selection[T], child C, opts ...OwnsOption) Owned[T, C] {
 	where := location()
-	id := fmt.Sprintf("Owns(%T) at %s", child, where)
+	id := fmt.Sprintf("%s(%T) at %s", verb, child, where)
 	s := Owned[T, C]{owners: owners, owning: &handlers.Handler{ID: id, Family: handlers.Owning, Location: where}}
 	s.owning.Owned = s.owning
 	if owners.kind == nil || !owners.kind.op.valid() {
-		owners.kind.addError(fmt.Errorf("kopf.Owns(%T): the selection is empty: make it with kopf.For", child))
+		owners.kind.addError(fmt.Errorf("kopf.%s(%T): the selection is empty: make it with kopf.For", verb, child))
 		return s
 	}
 	op := owners.kind.op
 	objects := For(op, child)
 	s.codec = objects.codec
 	if objects.kind.find != nil && owners.kind.find != nil {
-		watched := registration{kind: objects.kind, verb: "Owns", handler: s.owning}
+		watched := registration{kind: objects.kind, verb: verb, handler: s.owning}
 		for _, opt := range opts {
 			if opt == nil {
-				owners.kind.addError(fmt.Errorf("kopf.Owns(%T): an option is nil: leave it out", child))
+				owners.kind.addError(fmt.Errorf("kopf.%s(%T): an option is nil: leave it out", verb, child))
 				continue
 			}
 			opt.owns(&watched)
 		}
 		op.register(watched)
-		op.register(registration{kind: owners.kind, verb: "Owns", handler: &handlers.Handler{
+		op.register(registration{kind: owners.kind, verb: verb, handler: &handlers.Handler{
 			ID: id, Family: handlers.Tending, Owned: s.owning, Location: where,
 		}})
 	}
@@ -209,17 +229,23 @@ func (op *Operator) watchesChildren(of schema.GroupKind) bool {
 	})
 }
 
-// ownsKind tells whether children of the kind are watched for the objects of the resource.
-func (op *Operator) ownsKind(owner discovery.Resource, of schema.GroupKind) bool {
-	return slices.ContainsFunc(op.registrations, func(r registration) bool {
+// watchesFor tells whether children of the kind, or any objects of it, are watched for the objects of the resource.
+func (op *Operator) watchesFor(owner discovery.Resource, of schema.GroupKind) (children, objects bool) {
+	for _, r := range op.registrations {
 		if r.handler.Owned == nil || watches(r.handler) {
-			return false
+			continue
 		}
 		owners, err := r.kind.find(op.filled)
-		return err == nil && owners.Matches(owner) && slices.ContainsFunc(op.registrations, func(c registration) bool {
-			return c.handler == r.handler.Owned && c.isOf(of, op.filled)
-		})
-	})
+		if err != nil || !owners.Matches(owner) {
+			continue
+		}
+		for _, c := range op.registrations {
+			if c.handler == r.handler.Owned && c.isOf(of, op.filled) {
+				children, objects = true, objects || c.handler.Whole
+			}
+		}
+	}
+	return children, objects
 }
 
 // isOf tells whether the registration is for a kind that was given by an object.

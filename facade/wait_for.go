@@ -18,12 +18,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// ErrWaitTimeout says that the time of [WaitFor] is over, and the child is not as the handler wants it.
-var ErrWaitTimeout = errors.New("the wait for a child is over")
+// ErrWaitTimeout says that the time of [WaitFor] is over, and the object is not as the handler wants it.
+var ErrWaitTimeout = errors.New("the wait is over")
 
-// WaitFor has the handler wait until a child of the object is as the function wants it. The child is given by an object
-// with its name, such as that for [Change.Ensure]; without a namespace, it is in that of the handled object. Nil is
-// that it is so; any other error must be returned by the handler. Kopf: none.
+// WaitFor has the handler wait until another object, a child or not, is as the function wants it. It is given by an
+// object with its name, such as that for [Change.Ensure]; without a namespace, it is in that of the handled object. Nil
+// is that it is so; any other error must be returned by the handler. Kopf: none.
 //
 //	if err := c.Ensure(ctx, server); err != nil {
 //		return err
@@ -37,54 +37,62 @@ var ErrWaitTimeout = errors.New("the wait for a child is over")
 //
 // # Flow
 //
-// The kind must be watched: kopf.Owns(selection, &appsv1.Deployment{}). Nothing is asked of the API server, and no
-// goroutine or worker waits: the handler ends, and is called again from its start when the child is as wanted, or when
+// The kind must be watched: by kopf.Owns(selection, &appsv1.Deployment{}) for children, or by [Watches] for any object
+// in the namespaces that the operator serves. Nothing is asked of the API server, and no
+// goroutine or worker waits: the handler ends, and is called again from its start when the object is as wanted, or when
 // the object has changed, so all before WaitFor is done again, and must be idempotent. After a restart, it is called at
 // once, and goes on waiting.
 //
-// The function gets the child as it is by now, not as it was before this operator has applied it last. What a
-// controller has not seen yet is for the function to find out, as above. A child that is not there, or is being
+// The function gets the object as it is by now, not as it was before this operator has applied it last. What a
+// controller has not seen yet is for the function to find out, as above. An object that is not there, or is being
 // deleted, is waited for. The function may be called at any time, also after the handler has returned, and must do
 // nothing but look.
 //
-// The time counts from the first wait of the handler for this child and this change, also across restarts and errors in
-// between; it is remembered on the object. If the handler waits for several children, one after the other, each has its
-// own time. A wait is no failure: it does not count for [Retries] and [Change].Retry, and the log tells it as it is.
-// [Timeout] goes on, and may end the wait before.
+// The time counts from the first wait of the handler for this object and this change, also across restarts and errors
+// in between; it is remembered on the object. If the handler waits for several objects, one after the other, each has
+// its own time. A wait is no failure: it does not count for [Retries] and [Change].Retry, and the log tells it as it
+// is. [Timeout] goes on, and may end the wait before.
 //
 // # Errors
 //
-// When the time is over, the error names the child, and is a permanent one that wraps [ErrWaitTimeout]: the handler has
-// failed for good until the object is changed. To begin a new wait instead, return [Temporary] of it. Without Owns for
-// the kind, without a name, a function or a time, it is permanent as well.
+// When the time is over, the error names the object, and is a permanent one that wraps [ErrWaitTimeout]: the handler
+// has failed for good until the object is changed. To begin a new wait instead, return [Temporary] of it. If nothing
+// watches the kind, without a name, a function or a time, it is permanent as well.
 func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) bool, timeout time.Duration) error {
 	if c.byHand() {
 		return errByHand
 	}
 	w, err := newWait(c, child, wanted, timeout)
 	if err != nil {
-		return fmt.Errorf("waiting for a child of object %s in handler %q: %w", c.name(), c.ID, err)
+		return fmt.Errorf("waiting for a %T for object %s in handler %q: %w", child, c.name(), c.ID, err)
 	}
 	name, now := childName(w, c.metadata().GetNamespace()), time.Now().UTC().Truncate(time.Microsecond)
-	until := now.Add(timeout)
+	described, until := "child "+name, now.Add(timeout)
+	if w.Any {
+		described = name
+	}
 	if former := c.call.Waited; former.Child == name && former.Until.Before(until) {
 		until = former.Until
 	}
 	found, reached, err := c.children.Owned.Await(w)
 	switch {
 	case err != nil:
-		return fmt.Errorf("looking at child %s of object %s in handler %q: %w", name, c.name(), c.ID, err)
+		return fmt.Errorf("looking at %s for object %s in handler %q: %w", described, c.name(), c.ID, err)
 	case reached:
 		return nil
 	case until.After(now):
 		return &execution.PendingError{Awaited: progress.Wait{Child: name, Until: until}, Delay: until.Sub(now)}
 	}
-	state := "there is no such child with an owner reference to the object, or declared by Ensure"
-	if found {
+	state := "there is no such child with an owner reference to the object, or declared by Ensure; to wait for an " +
+		"object that is no child, register kopf.Watches"
+	switch {
+	case w.Any && !found:
+		state = "there is no such object in the namespaces that the operator serves"
+	case found:
 		state = "it is there, but not as the function wants it at " + location()
 	}
-	return Permanent(fmt.Errorf("waited %s for child %s of object %s in handler %q: %s: %w",
-		timeout, name, c.name(), c.ID, state, ErrWaitTimeout))
+	return Permanent(fmt.Errorf("waited %s for %s for object %s in handler %q: %s: %w",
+		timeout, described, c.name(), c.ID, state, ErrWaitTimeout))
 }
 
 // newWait checks what the handler has asked for.
@@ -104,16 +112,21 @@ func newWait[T, C client.Object](
 	if err != nil {
 		return w, Permanent(fmt.Errorf("finding the kind of a %T: %w; add its type to the scheme", child, err))
 	}
-	if c.owns == nil || c.call.Resource == nil || !c.owns(*c.call.Resource, kind.GroupKind()) {
-		return w, Permanent(fmt.Errorf("children of kind %s are not watched: register kopf.Owns(selection, %s), with "+
-			"the selection of the handler", kind.GroupKind(), example(child)))
+	isWatched, isWhole := false, false
+	if c.watches != nil && c.call.Resource != nil {
+		isWatched, isWhole = c.watches(*c.call.Resource, kind.GroupKind())
+	}
+	if !isWatched {
+		return w, Permanent(fmt.Errorf("objects of kind %s are not watched: register kopf.Owns(selection, %[2]s) for "+
+			"children, or kopf.Watches(selection, %[2]s) for any object, with the selection of the handler",
+			kind.GroupKind(), example(child)))
 	}
 	children := codec.New[C](reflect.TypeOf(child).Elem())
 	namespace := cmp.Or(child.GetNamespace(), c.metadata().GetNamespace())
 	return owned.Wait{
 		Owner: c.metadata().GetUID(), Body: c.call.Cause.Body(), Handler: c.call.Handler,
 		Change: c.call.Cause.Fingerprint(), Kind: kind.GroupKind(),
-		Namespace: namespace, Name: child.GetName(),
+		Namespace: namespace, Name: child.GetName(), Any: isWhole,
 		Ended: func() (bool, error) { return c.hasEnded(kind.GroupKind(), namespace, child.GetName()) },
 		Reached: func(raw map[string]any) (bool, error) {
 			object, err := children.Decode(raw)

@@ -31,7 +31,7 @@ type Change[T client.Object] struct {
 // have no uids, so that it is not noticed if a child is replaced by another object of its name.
 func NewChange[T client.Object](object T, options ...Option) *Change[T] {
 	c := &Change[T]{trial: newTrial(
-		"NewChange", object, options, optOwns, optOld, optField, optReason, optRetry, optStarted,
+		"NewChange", object, options, optOwns, optWatches, optOld, optField, optReason, optRetry, optStarted,
 	)}
 	c.reason = c.trial.reason()
 	c.memory.Initial = c.reason == kopf.ReasonResume

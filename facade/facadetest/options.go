@@ -19,7 +19,7 @@ type wishes struct {
 	given []string // the names of the options
 
 	client        client.Client
-	owns          []client.Object
+	owns, watches []client.Object
 	id            string
 	old           client.Object
 	field         string
@@ -68,6 +68,7 @@ func mistake(format string, args ...any) { panic("facadetest: " + fmt.Sprintf(fo
 const (
 	optClient   = "Client"
 	optOwns     = "Owns"
+	optWatches  = "Watches"
 	optID       = "ID"
 	optOld      = "Old"
 	optField    = "Field"
@@ -87,6 +88,11 @@ func Client(c client.Client) Option { return option(optClient, func(w *wishes) {
 // kopf.WaitFor sees what there is of them in the [Client] when the handler is called. Another call of the handler sees
 // what has become of them since.
 func Owns(kinds ...client.Object) Option { return option(optOwns, func(w *wishes) { w.owns = kinds }) }
+
+// Watches has any objects of the kinds watched, as kopf.Watches does for the operator. See [Owns].
+func Watches(kinds ...client.Object) Option {
+	return option(optWatches, func(w *wishes) { w.watches = kinds })
+}
 
 // ID is the id of the handler, which its result stands under. Default: "handler".
 func ID(id string) Option { return option(optID, func(w *wishes) { w.id = id }) }

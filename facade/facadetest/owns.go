@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
@@ -17,22 +18,27 @@ var errUnwatched = errors.New("facadetest: if the operator does so, pass facadet
 
 // own registers the kinds of children.
 func (t *trial[T]) own(selection kopf.Selection[T]) {
-	if t.wishes.has(optOwns) && t.wishes.client == nil {
-		mistake("%s: Owns says which children are watched, and Client has them: pass both", t.by)
+	for _, name := range []string{optOwns, optWatches} {
+		if t.wishes.has(name) && t.wishes.client == nil {
+			mistake("%s: %s says which objects are watched, and Client has them: pass both", t.by, name)
+		}
 	}
-	for _, kind := range t.ownedKinds() {
+	for _, kind := range t.watchedKinds(optOwns, t.wishes.owns) {
 		kopf.Owns(selection, emptyOf(kind))
+	}
+	for _, kind := range t.watchedKinds(optWatches, t.wishes.watches) {
+		kopf.Watches(selection, emptyOf(kind))
 	}
 }
 
-func (t *trial[T]) ownedKinds() (all []schema.GroupVersionKind) {
-	for _, child := range t.wishes.owns {
-		if child == nil {
-			mistake("%s: Owns: a kind is nil: give an empty object of it, such as &appsv1.Deployment{}", t.by)
+func (t *trial[T]) watchedKinds(by string, given []client.Object) (all []schema.GroupVersionKind) {
+	for _, object := range given {
+		if object == nil {
+			mistake("%s: %s: a kind is nil: give an empty object of it, such as &appsv1.Deployment{}", t.by, by)
 		}
-		kind := kindOf(t.by+": Owns", child, t.wishes.client.Scheme())
+		kind := kindOf(t.by+": "+by, object, t.wishes.client.Scheme())
 		if kind.Group == unknownGroup {
-			mistake("%s: Owns: the scheme of the client does not know a %T: add it there", t.by, child)
+			mistake("%s: %s: the scheme of the client does not know a %T: add it there", t.by, by, object)
 		}
 		all = append(all, kind)
 	}

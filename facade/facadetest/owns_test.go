@@ -61,7 +61,7 @@ func TestWaitFor(t *testing.T) {
 		if got.Delay <= 9*time.Minute || got.Delay > 10*time.Minute {
 			t.Errorf("the wait ends in %s", got.Delay)
 		}
-		contains(t, errorText(got.Err), "waits for child Deployment.apps orders")
+		contains(t, errorText(got.Err), "waits for Deployment.apps orders")
 	}
 	start(t, cluster, "orders")
 	got := c.Call(t.Context(), serve, kopf.Timeout(15*time.Minute))
@@ -150,6 +150,11 @@ func TestWaitForWhatOthersMake(t *testing.T) {
 	}
 	if got := call(); got.Awaited != "Secret password" {
 		t.Errorf("it is no child: got %+v", got)
+	}
+	got := facadetest.NewChange(db, facadetest.Client(newFake(secret)), facadetest.Watches(&corev1.Secret{})).
+		Call(t.Context(), wait)
+	if got.Err != nil || !got.Final {
+		t.Errorf("any object is waited for: got %+v", got)
 	}
 	secret.OwnerReferences = []metav1.OwnerReference{
 		{APIVersion: "shop.example.org/v1", Kind: "Database", Name: "orders", UID: "1"},

@@ -3,6 +3,7 @@ package facadetest
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,7 +39,8 @@ func (t *trial[T]) handler(absent *noClient, register func(s kopf.Selection[T]))
 	t.own(selection)
 	c := absent.client(t.subject.scheme)
 	if t.wishes.client != nil {
-		t.watch = &watch{client: t.wishes.client, kinds: t.ownedKinds()}
+		t.watch = &watch{client: t.wishes.client, kinds: slices.Concat(
+			t.watchedKinds(optOwns, t.wishes.owns), t.watchedKinds(optWatches, t.wishes.watches))}
 		c = watched{withMapper(t.wishes.client), t.watch.look}
 	}
 	parts, err := rehearsal.Of(op, t.subject.scheme, c)
@@ -46,7 +48,7 @@ func (t *trial[T]) handler(absent *noClient, register func(s kopf.Selection[T]))
 		mistake("%s: registering the handler: %v", t.by, err)
 	}
 	if t.keeper = parts.Children; t.keeper.Owned != nil && t.watch != nil {
-		t.watch.source = t.keeper.Owned.Watch(nil)
+		t.watch.source = t.keeper.Owned.Watch(nil, t.watch.find)
 	}
 	for _, h := range parts.Handlers {
 		if h.Call != nil {

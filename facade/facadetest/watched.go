@@ -61,6 +61,22 @@ func (w *watch) look(ctx context.Context) {
 	w.there = there
 }
 
+// find is a lookup.
+func (w *watch) find(kind schema.GroupKind, key types.NamespacedName) *compact.Object {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, object := range w.there {
+		if object.GroupVersionKind().GroupKind() == kind && client.ObjectKeyFromObject(object) == key {
+			found, err := compact.Of(object.Object)
+			if err != nil {
+				w.failed = errors.Join(w.failed, fmt.Errorf("facadetest: reading an object: %w", err))
+			}
+			return found
+		}
+	}
+	return nil
+}
+
 func (w *watch) tell(event string, child *unstructured.Unstructured) {
 	seen, err := compact.Of(child.Object)
 	if err == nil {

@@ -66,7 +66,7 @@ func TestLoggingByFamily(t *testing.T) {
 		},
 		"Awaiting": {
 			"the child is known", handlers.Handler{}, execution.Outcome{Err: &execution.PendingError{Awaited: awaited}},
-			"Handler waits for a child", 0.0,
+			"Handler waits for an object", 0.0,
 		},
 		"AwaitingForGood": {
 			"the time is over", handlers.Handler{},

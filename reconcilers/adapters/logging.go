@@ -68,7 +68,7 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	case o.Aborted:
 		log.Info("Handler was interrupted; calling it again later", "error", o.Err.Error())
 	case errors.As(o.Err, &pending) && !o.Final && !pending.Awaited.Until.IsZero():
-		log.Info("Handler waits for a child", "child", pending.Awaited.Child, "until", pending.Awaited.Until)
+		log.Info("Handler waits for an object", "object", pending.Awaited.Child, "until", pending.Awaited.Until)
 	case errors.As(o.Err, &pending) && !o.Final:
 		log.V(1).Info("Handler waits for its sub-handlers", "after", pending.Delay.String())
 	case o.Ignored != nil:

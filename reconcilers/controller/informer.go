@@ -43,7 +43,7 @@ func (c *Controller) interest() informers.Interest {
 		Namespace: c.scope.Namespace, Selector: c.selector,
 		Metadata: c.reads == reflect.TypeFor[metav1.PartialObjectMetadata](),
 	}
-	if c.owned != nil && c.owned.idle {
+	if c.owned != nil && c.owned.idle && c.owned.lookup == nil {
 		wanted.Whole = c.owned.handling.Children.MayBeChild(c.resource.GroupKind())
 	}
 	if c.reads == nil || wanted.Metadata {

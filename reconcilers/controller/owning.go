@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -24,6 +25,7 @@ type owning struct {
 	source   *owned.Source // of one run; nil if the objects are no children of others
 	route    *owned.Route  // of one run; nil if they have none
 	idle     bool          // the kind is watched for others alone
+	lookup   owned.Lookup  // nil if nobody waits for objects that are no children
 }
 
 func (c *Controller) newOwning(families adapters.Families) *owning {
@@ -32,7 +34,7 @@ func (c *Controller) newOwning(families adapters.Families) *owning {
 		return nil
 	}
 	return &owning{
-		families: families,
+		families: families, lookup: c.lookupFor(families.Owning),
 		idle: len(families.Changing)+len(families.Watching)+len(families.Spawning)+len(families.Indexing)+
 			len(families.Admitting)+len(families.Tending) == 0,
 		handling: owned.Handling{
@@ -52,7 +54,7 @@ func (o *owning) begin(enqueue func(types.NamespacedName)) (end func()) {
 	known := o.handling.Children
 	o.source, o.route = nil, nil
 	if len(o.families.Owning) > 0 {
-		o.source = known.Watch(descriptionsOf(o.families.Owning))
+		o.source = known.Watch(descriptionsOf(o.families.Owning), o.lookup)
 	}
 	if len(o.families.Tending) > 0 {
 		kind := o.handling.Resource.GroupKind()
@@ -65,6 +67,19 @@ func (o *owning) begin(enqueue func(types.NamespacedName)) (end func()) {
 		if o.route != nil {
 			o.route.End()
 		}
+	}
+}
+
+// lookupFor is by the cache of the kind; nil if handlers may wait for children only.
+func (c *Controller) lookupFor(owning []*adapters.Handler) owned.Lookup {
+	if !slices.ContainsFunc(owning, func(h *adapters.Handler) bool { return h.Description.Whole }) {
+		return nil
+	}
+	return func(kind schema.GroupKind, key types.NamespacedName) *compact.Object {
+		if kind != c.resource.GroupKind() {
+			return nil
+		}
+		return c.cached(key)
 	}
 }
 

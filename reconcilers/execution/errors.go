@@ -79,7 +79,7 @@ type PendingError struct {
 // Error says what the function waits for.
 func (e *PendingError) Error() string {
 	if !e.Awaited.Until.IsZero() {
-		return "waits for child " + e.Awaited.Child
+		return "waits for " + e.Awaited.Child
 	}
 	return "the sub-handlers are not all finished"
 }

@@ -138,6 +138,8 @@ type Handler struct {
 	// Owned is the owning handler, itself or that which has the kind watched that a tending one is told of. A tending
 	// one without Call is told nothing, but its objects may wait for children, which are repaired.
 	Owned *Handler
+	// Whole is for an owning handler by which handlers may wait for any object of the kind, not only for children.
+	Whole bool
 	// Wants tells whether a tending handler is to be told of a child, which is shared; nil is of all.
 	Wants func(ctx context.Context, child map[string]any) (bool, error)
 	// Activity is the name of the activity that an acting handler is for; Often is for one that comes so often that its

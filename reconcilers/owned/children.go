@@ -55,6 +55,8 @@ type Children struct {
 	owners  map[types.UID]*owner
 	of      map[types.UID][]types.UID               // the owners of each child
 	waits   map[types.UID][]*wait                   // of each owner
+	targets map[target][]*wait                      // those for any object, made from waits when needed
+	sources []*Source                               // with a lookup
 	parents map[schema.GroupKind][]schema.GroupKind // of each kind of children
 }
 
@@ -170,7 +172,7 @@ func (r *Route) End() {
 // part forgets what the handlers of the owner were told.
 func (c *Children) part(uid types.UID, known *owner) {
 	known.route = nil
-	delete(c.waits, uid)
+	c.drop(uid, func(*wait) bool { return true })
 	c.Repairer.Forget(uid)
 	for child, one := range known.children {
 		if one.told, one.listed = nil, true; one.gone {

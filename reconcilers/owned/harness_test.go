@@ -71,7 +71,7 @@ func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world 
 	for _, one := range tending {
 		w.handling.Handlers = append(w.handling.Handlers, adapters.New(one(w), nil))
 	}
-	w.pods, w.secrets = w.Watch([]*handlers.Handler{pods}), w.Watch([]*handlers.Handler{secrets})
+	w.pods, w.secrets = w.Watch([]*handlers.Handler{pods}, nil), w.Watch([]*handlers.Handler{secrets}, nil)
 	w.begin()
 	return w
 }

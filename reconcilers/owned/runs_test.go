@@ -60,7 +60,7 @@ func TestRuns(t *testing.T) {
 			func(w *world) {
 				w.pods.End()
 				w.tend("o")
-				w.pods = w.Watch([]*handlers.Handler{pods})
+				w.pods = w.Watch([]*handlers.Handler{pods}, nil)
 				w.seen(w.pods, owned.Listed, child("c", 5, "o"))
 				w.seen(w.pods, owned.Deleted, child("gone", 5, "o"))
 			},
@@ -95,7 +95,7 @@ func TestRuns(t *testing.T) {
 			"an owner without children is an owner still",
 			func(w *world) {
 				w.pods.End()
-				w.pods = w.Watch([]*handlers.Handler{pods})
+				w.pods = w.Watch([]*handlers.Handler{pods}, nil)
 				w.seen(w.pods, owned.Added, child("late", 1, "o"))
 			},
 			[]string{"pass o", "h ADDED late@1", "repair o"},
@@ -121,7 +121,7 @@ func TestEndOfChildrenMeanwhile(t *testing.T) {
 	var w *world
 	w = newWorld(t, telling("h", fail(nil), func(_ context.Context, _ *handlers.Call) error {
 		w.pods.End()
-		w.pods = w.Watch([]*handlers.Handler{pods})
+		w.pods = w.Watch([]*handlers.Handler{pods}, nil)
 		w.seen(w.pods, owned.Listed, child("c", 3, "o"))
 		return nil
 	}))

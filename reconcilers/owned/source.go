@@ -25,13 +25,23 @@ type Source struct {
 	children *Children
 	kinds    []*handlers.Handler
 	kind     schema.GroupVersionKind // of the last object: all are of one, whose text they share
+	lookup   Lookup
 }
 
-// Watch begins a run of the controller of children.
-func (c *Children) Watch(owning []*handlers.Handler) *Source {
-	s := &Source{children: c}
+// Lookup returns an object as the informer has it, whether it is a child or not; nil if there is none. Any goroutine
+// may call it.
+type Lookup func(kind schema.GroupKind, key types.NamespacedName) *compact.Object
+
+// Watch begins a run of the controller of children. The lookup is nil if handlers may wait for children only.
+func (c *Children) Watch(owning []*handlers.Handler, lookup Lookup) *Source {
+	s := &Source{children: c, lookup: lookup}
 	for _, h := range owning {
 		s.kinds = append(s.kinds, h.Owned)
+	}
+	if lookup != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.sources = append(c.sources, s)
 	}
 	return s
 }
@@ -61,6 +71,7 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 				routes = append(routes, c.way(one.uid, decoded))
 			}
 		}
+		routes = append(routes, c.waitsFor(s, object)...)
 	}
 	for _, owner := range before {
 		if slices.Contains(now, owner) {
@@ -146,6 +157,7 @@ func (s *Source) End() {
 	c := s.children
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.sources = slices.DeleteFunc(c.sources, func(other *Source) bool { return other == s })
 	for uid, known := range c.owners {
 		for child, one := range known.children {
 			if one.source == s {

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// Wait is what a handler waits for: that a child of its object is as it should be.
+// Wait is what a handler waits for: that a child of its object, or any object, is as it should be.
 type Wait struct {
 	// Owner is the object, and Handler whose wait it is; Change is the change that it is called for. Body is the object
 	// as the handler has it, which counts as long as no informer has seen it.
@@ -27,6 +27,8 @@ type Wait struct {
 	// whatever is given.
 	Kind            schema.GroupKind
 	Namespace, Name string
+	// Any is for an object that does not have to be a child: one that a Lookup finds.
+	Any bool
 	// Reached tells whether the child is as it should be. It is the function's own.
 	Reached func(child map[string]any) (bool, error)
 	// Ended tells whether a child that is not there was as it should be, as the operator remembers; nil is never.
@@ -53,6 +55,7 @@ func (c *Children) Await(w Wait) (found, reached bool, err error) {
 			c.waits = map[types.UID][]*wait{}
 		}
 		c.waits[w.Owner] = append(c.waits[w.Owner], entry)
+		c.targets = nil
 		entry.Body = nil // the cache has it
 	}
 	c.mu.Unlock()
@@ -116,6 +119,7 @@ func (c *Children) Called(owner types.UID, h *handlers.Handler, waits bool) {
 }
 
 func (c *Children) drop(owner types.UID, which func(w *wait) bool) {
+	c.targets = nil
 	left := slices.DeleteFunc(c.waits[owner], which)
 	if len(left) == 0 {
 		delete(c.waits, owner)
@@ -131,6 +135,9 @@ func (c *Children) awaits(owner types.UID, one *child) bool {
 
 // awaited is the child as far as it is there: not one that is being deleted, nor as it was before it was applied.
 func (c *Children) awaited(w *wait) *compact.Object {
+	if w.Any {
+		return c.anyAwaited(w)
+	}
 	c.mu.Lock()
 	known := c.owners[w.Owner]
 	if known == nil || known.route == nil && w.Body == nil {

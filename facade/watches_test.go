@@ -1,0 +1,137 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// An object that nobody owns is waited for without polling, while it does not exist, changes, and over a restart.
+func TestWaitForAnyObject(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var told heard
+		begin := func(s houseSel) {
+			kopf.Watches(s, &corev1.ConfigMap{})
+			s.On("wait", always[:2], told.waits(nothing, 24*time.Hour), kopf.Retries(1))
+		}
+		_, stop := h.run(begin)
+		h.build()
+		told.want(t, "nothing is there", "call, retry 0")
+		h.lodge("bath", "tiles")
+		told.want(t, "it is not as wanted")
+		h.sleep(time.Hour)
+		told.want(t, "nobody polls")
+		stop()
+
+		way, stop := h.run(begin)
+		h.settle()
+		told.want(t, "a restart", "call, retry 0")
+		way.Drain()
+		h.sleep(time.Hour)
+		h.furnish("bath", "carpet")
+		for _, r := range way.Drain() {
+			if r.Verb != "watch" {
+				t.Errorf("the wait costs a request: %s %s", r.Verb, r.Path)
+			}
+		}
+		told.want(t, "it is still not as wanted")
+		h.furnish("bath", "ready")
+		told.want(t, "it is as wanted", "call, retry 0", "done")
+		if left := h.progress("wait"); left != "" {
+			t.Errorf("a record is left: %s", left)
+		}
+		stop()
+	})
+}
+
+// Without a namespace in its kind, an object is waited for by its name.
+func TestWaitForObjectWithoutNamespace(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var told heard
+		_, stop := h.run(func(s houseSel) {
+			kopf.Watches(s, &corev1.Namespace{})
+			s.OnCreate("wait", func(_ context.Context, c *houseChange) error {
+				told.note("call")
+				team := &corev1.Namespace{}
+				team.Name = "team"
+				return kopf.WaitFor(c, team, func(*corev1.Namespace) bool { return true }, time.Hour)
+			})
+		})
+		h.build()
+		told.want(t, "nothing is there", "call")
+		team := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "team"},
+		}}
+		if err := h.people.Create(t.Context(), team); err != nil {
+			t.Fatal(err)
+		}
+		h.pause()
+		told.want(t, "it is there", "call")
+		if left := h.progress("wait"); left != "" {
+			t.Errorf("a record is left: %s", left)
+		}
+		stop()
+	})
+}
+
+func TestWaitForErrors(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		watch   func(s houseSel)
+		timeout time.Duration
+		want    []string
+	}{
+		"NotWatched": {
+			"the error says how to watch the kind", func(houseSel) {}, time.Hour,
+			[]string{"ConfigMap", "not watched", "kopf.Watches(selection, &v1.ConfigMap{})", "kopf.Owns", `"wait"`,
+				"object default/home"},
+		},
+		"NoChild": {
+			"Owns is for children", func(s houseSel) { kopf.Owns(s, &corev1.ConfigMap{}) }, time.Minute,
+			[]string{"ConfigMap bath", "no such child", "kopf.Watches"},
+		},
+		"Absent": {
+			"the object is named", func(s houseSel) { kopf.Watches(s, &corev1.ConfigMap{}) }, time.Minute,
+			[]string{"ConfigMap attic", "no such object", "object default/home"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				var failure error
+				_, stop := h.run(func(s houseSel) {
+					tc.watch(s)
+					s.OnCreate("wait", func(_ context.Context, c *houseChange) error {
+						room := bath()
+						if name == "Absent" {
+							room.Name = "attic"
+						}
+						err := kopf.WaitFor(c, room, func(*corev1.ConfigMap) bool { return true }, tc.timeout)
+						if kopf.IsPermanent(err) || errors.Is(err, kopf.ErrWaitTimeout) {
+							failure = err
+						}
+						return err
+					})
+				})
+				h.lodge("bath", "1")
+				h.build()
+				if failure == nil {
+					t.Fatalf("%s: no failure", tc.reason)
+				}
+				for _, part := range tc.want {
+					if !strings.Contains(failure.Error(), part) {
+						t.Errorf("%s: %q is missing in: %v", tc.reason, part, failure)
+					}
+				}
+				stop()
+			})
+		})
+	}
+}

@@ -1,0 +1,64 @@
+package owned
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+)
+
+// target is what waits for any object are found by. The namespace is compared apart: a wait for an object of a kind
+// without namespaces may have one.
+type target struct {
+	kind schema.GroupKind
+	name string
+}
+
+// waitsFor returns how passes over the owners are requested whose handlers wait for the object, be it a child or not.
+// The caller holds the lock.
+func (c *Children) waitsFor(s *Source, object *compact.Object) (routes []func()) {
+	if s.lookup == nil || len(c.waits) == 0 {
+		return nil
+	}
+	if c.targets == nil {
+		c.targets = map[target][]*wait{}
+		for _, all := range c.waits {
+			for _, w := range all {
+				if w.Any {
+					at := target{w.Kind, w.Name}
+					c.targets[at] = append(c.targets[at], w)
+				}
+			}
+		}
+	}
+	for _, w := range c.targets[target{s.kind.GroupKind(), object.GetName()}] {
+		known := c.owners[w.Owner]
+		namespace := object.GetNamespace()
+		if known == nil || known.route == nil || namespace != "" && namespace != w.Namespace {
+			continue
+		}
+		route, key := known.route, known.key
+		routes = append(routes, func() { route.enqueue(key) })
+	}
+	return routes
+}
+
+// anyAwaited is the object as far as it is there, as for awaited. It looks into caches, so c.mu must not be held.
+func (c *Children) anyAwaited(w *wait) *compact.Object {
+	c.mu.Lock()
+	sources := append([]*Source(nil), c.sources...)
+	c.mu.Unlock()
+	for _, s := range sources {
+		for _, namespace := range []string{w.Namespace, ""} {
+			object := s.lookup(w.Kind, types.NamespacedName{Namespace: namespace, Name: w.Name})
+			if object == nil || object.Deleting() {
+				continue
+			}
+			seen := &child{kind: w.Kind.WithVersion(""), object: object}
+			if !c.Author.Outdated(w.Owner, seen.identity()) {
+				return object
+			}
+		}
+	}
+	return nil
+}
