@@ -45,6 +45,14 @@ func (i *Index[K, V]) held() *indexes.Index {
 	return i.index
 }
 
+// notifier tells of changes of the index; nil without an index.
+func (i *Index[K, V]) notifier() handlers.Notifier {
+	if i == nil || i.index == nil {
+		return nil
+	}
+	return i.index
+}
+
 // NewIndex registers an index of the selected objects: for every object, the function says what is to be found under
 // which keys.
 //

@@ -37,8 +37,9 @@ func registerField[T client.Object](
 	for _, reason := range reasons {
 		h := handlers.Handler{
 			ID: all.ID, Family: all.Family, Field: field, Filters: all.Filters, Labels: all.Labels,
-			Words: requirements.Words{Filters: s.words}, Redacted: all.Redacted, Location: all.Location,
-			Call: s.call(fn.call),
+			Words: requirements.Words{Filters: s.words}, Redacted: all.Redacted, RecheckOn: s.rechecks,
+			Location: all.Location,
+			Call:     s.call(fn.call),
 		}
 		setFunction(&h, fn.call)
 		for _, o := range chosen {
@@ -78,7 +79,7 @@ func prepare[T client.Object](
 ) ([]option, bool) {
 	id := h.ID
 	h.Filters, h.Labels, h.Redacted, h.Location = s.filters, s.selector(), s.redacted, location()
-	h.Words.Filters = s.words
+	h.Words.Filters, h.RecheckOn = s.words, s.rechecks
 	chosen, wrong := opts.resolve()
 	problems = append(append(checkHandler(id, missing), problems...), wrong...)
 	given := h.Field

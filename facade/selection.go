@@ -42,6 +42,7 @@ type ChangeSelection[T client.Object] struct {
 
 	requires []requirements.Requirement // of the filters, what else can be said
 	redacted []diff.Path
+	rechecks []handlers.Notifier // what filters look at
 }
 
 // MatchingLabels narrows the selection down to objects whose labels match a selector, in the syntax of kubectl:
@@ -65,6 +66,40 @@ func (s Selection[T]) MatchingAnnotations(selector string) Selection[T] {
 // A panic, or an object that does not decode into its type, keeps the object waiting. Kopf: when=.
 func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Selection[T] {
 	return Selection[T]{s.ChangeSelection.When(matches)}
+}
+
+// RecheckOn has the objects looked at again when one of the indices changes: for filters, such as those of
+// [Selection.When], that look into an index. Otherwise they are asked at the next event of the object only. Kopf: none.
+//
+//	wanted := secrets.RecheckOn(byOrder).When(func(_ context.Context, s *corev1.Secret) bool {
+//		return byOrder.Has(s.Name)
+//	})
+//
+// Handlers of changes, with their finalizer, daemons and timers then begin and end with the filters. A handler whose
+// change is handled is not called again for that, nor is one before its delay is over. It has no effect for OnEvent and
+// for index functions, which are for events alone.
+//
+// All objects of the kind are looked at, at most once a second, after everything that is more urgent. It costs no
+// request as long as nothing follows. An index changes when an object has other keys or values than before: values that
+// differ each time, such as a resourceVersion, have all objects looked at for each event.
+func (s Selection[T]) RecheckOn(indices ...anyIndex) Selection[T] {
+	return Selection[T]{s.ChangeSelection.RecheckOn(indices...)}
+}
+
+// anyIndex is an index of whatever type.
+type anyIndex interface{ notifier() handlers.Notifier }
+
+// RecheckOn is [Selection.RecheckOn].
+func (s ChangeSelection[T]) RecheckOn(indices ...anyIndex) ChangeSelection[T] {
+	s.rechecks = slices.Clip(s.rechecks)
+	for _, index := range indices {
+		if index == nil || index.notifier() == nil {
+			s.kind.addError(errors.New("RecheckOn: an index is nil: make it with kopf.NewIndex before"))
+			continue
+		}
+		s.rechecks = append(s.rechecks, index.notifier())
+	}
+	return s
 }
 
 // Redacted keeps the values of these fields, with all that is in them, out of what is remembered of the objects: only

@@ -70,7 +70,8 @@ type Controller struct {
 	indexer     *indexes.Indexer  // nil if there is nothing to be indexed
 	feed        *indexes.Feed     // of one run
 	unhandled   *memory.Unhandled // nil if nobody asks for it
-	owned       *owning           // nil if the kind has to do with children of others, or of its own
+	rechecks    []handlers.Notifier
+	owned       *owning // nil if the kind has to do with children of others, or of its own
 
 	store     store
 	hasSynced func() bool   // whether the store is complete
@@ -91,7 +92,7 @@ func newController(
 		deps: deps, turn: turn, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
 		log: logging.OfKind(deps.Log, r.GroupVersionKind), handlers: families,
 		journal: deps.JournalOf(r, own), reads: typeOf(own),
-		workers: w, objects: kept.Objects, background: kept.Background,
+		workers: w, rechecks: notifiers(own), objects: kept.Objects, background: kept.Background,
 		events:      newEventHandling(deps, turn, r, families.Watching, w.occupation),
 		changes:     newChanges(deps, turn, r, own, w.occupation),
 		disappeared: newDisappeared(&deps.Settings, families.Changing),
@@ -168,6 +169,7 @@ func (c *Controller) runOnce(ctx context.Context) error {
 func (c *Controller) control(ctx context.Context, informer toolscache.SharedIndexInformer) error {
 	defer c.beginBackground(ctx)()
 	defer c.owned.begin(c.enqueueOwner)()
+	defer c.beginRechecks(ctx)()
 	queued, err := c.newQueued()
 	if err != nil {
 		return fmt.Errorf("making the controller of %s: %w", c.resource.GroupVersionKind, err)

@@ -119,6 +119,12 @@ type Index struct {
 	Into Indexed
 }
 
+// Notifier is what tells of its changes, such as an index.
+type Notifier interface {
+	// Notify has the function called after each change until stop is called.
+	Notify(changed func()) (stop func())
+}
+
 // sameTarget reports whether both fill the same index, or neither fills one.
 func (i *Index) sameTarget(other *Index) bool {
 	if i == nil || other == nil {

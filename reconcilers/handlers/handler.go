@@ -146,6 +146,8 @@ type Handler struct {
 	// successes are not worth a line in the log.
 	Activity string
 	Often    bool
+	// RecheckOn are what the filters look at beside the object: after their changes, all objects have another pass.
+	RecheckOn []Notifier
 	// Filters must all agree; they are asked in order.
 	Filters []Filter
 	// Matches is asked after the filters, and needs more of the call than its cause, such as the request for admission;

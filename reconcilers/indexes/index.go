@@ -2,6 +2,7 @@ package indexes
 
 import (
 	"math"
+	"reflect"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -12,6 +13,7 @@ type Index struct {
 	mu       sync.RWMutex
 	byKey    map[any]*bucket
 	byOrigin map[types.UID][]position
+	watchers watchers
 }
 
 // bucket holds all values under one key.
@@ -94,15 +96,25 @@ func (i *Index) Keys() []any {
 
 // Replace makes these entries the only ones of the object.
 func (i *Index) Replace(origin types.UID, entries map[any]any) {
+	if i.replace(origin, entries) {
+		i.watchers.call()
+	}
+}
+
+// replace tells whether anything has changed, if there are watchers.
+func (i *Index) replace(origin types.UID, entries map[any]any) (changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	isWatched := i.watchers.any()
 	var kept []position
 	for _, p := range i.byOrigin[origin] {
 		value, wanted := entries[p.bucket.key]
 		if !wanted {
 			i.drop(p)
+			changed = true
 			continue
 		}
+		changed = changed || isWatched && !reflect.DeepEqual(p.bucket.values[p.at], value)
 		p.bucket.values[p.at], p.bucket.snapshot = value, nil
 		kept = append(kept, p)
 	}
@@ -111,22 +123,32 @@ func (i *Index) Replace(origin types.UID, entries map[any]any) {
 			continue
 		}
 		kept = append(kept, i.add(origin, key, value))
+		changed = true
 	}
 	if len(kept) == 0 {
 		delete(i.byOrigin, origin)
-		return
+		return changed
 	}
 	i.byOrigin[origin] = kept
+	return changed
 }
 
 // Remove removes all values of the object.
 func (i *Index) Remove(origin types.UID) {
+	if i.remove(origin) {
+		i.watchers.call()
+	}
+}
+
+func (i *Index) remove(origin types.UID) (changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, p := range i.byOrigin[origin] {
 		i.drop(p)
+		changed = true
 	}
 	delete(i.byOrigin, origin)
+	return changed
 }
 
 // isNaN tells whether the key is unequal to itself: the map could neither find nor remove it.

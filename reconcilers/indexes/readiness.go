@@ -73,6 +73,19 @@ func (r *Readiness) Waiting() []string {
 	return slices.Concat(r.waiting, r.unknown)
 }
 
+// Open tells whether the indices are filled. Nil is open.
+func (r *Readiness) Open() bool {
+	if r == nil {
+		return true
+	}
+	select {
+	case <-r.open:
+		return true
+	default:
+		return false
+	}
+}
+
 // Wait waits until the indices are filled; it returns false if the context ends before that. Nil is open.
 func (r *Readiness) Wait(ctx context.Context) bool {
 	if r == nil {

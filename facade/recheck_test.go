@@ -1,0 +1,114 @@
+package facade_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// A filter that looks into an index is asked again when the index changes, and then only.
+func TestRecheckOn(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var told heard
+		var asked atomic.Int32
+		way, stop := h.runOperator(kopf.Settings{}, func(op *kopf.Operator, s houseSel) {
+			byHouse := kopf.NewIndex(kopf.For(op, &corev1.ConfigMap{}), "by-house", func(
+				_ context.Context, room *corev1.ConfigMap,
+			) (map[string]string, error) {
+				return map[string]string{strings.TrimPrefix(room.Name, "of-"): room.Name}, nil
+			})
+			furnished := s.RecheckOn(byHouse).When(func(_ context.Context, house kopf.Dynamic) bool {
+				asked.Add(1)
+				return byHouse.Has(house.GetName())
+			})
+			furnished.OnCreate("create", func(context.Context, *houseChange) error { told.note("create"); return nil })
+			furnished.OnDelete("delete", func(context.Context, *houseChange) error { told.note("delete"); return nil })
+			furnished.Daemon("watch", func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+				told.note("daemon begins")
+				<-r.Stopping()
+				told.note("daemon ends")
+				return nil
+			})
+		})
+		h.build()
+		told.want(t, "it is not in the index")
+		h.lodge("of-home", "1")
+		if got := slices.Sorted(slices.Values(told.take())); !slices.Equal(got, []string{"create", "daemon begins"}) {
+			t.Errorf("it is in the index: got %q", got)
+		}
+		if got := h.house().GetFinalizers(); len(got) != 1 {
+			t.Errorf("finalizers %v, want that of the operator", got)
+		}
+		before := asked.Load()
+		way.Drain()
+		h.furnish("of-home", "2")
+		h.lodge("of-other", "1")
+		h.demolish("default", "of-home")
+		told.want(t, "it is not in the index any more", "daemon ends")
+		if got := h.house().GetFinalizers(); len(got) != 0 {
+			t.Errorf("finalizers %v are left", got)
+		}
+		if got := writes(way); len(got) > 2 {
+			t.Errorf("too many writes: %v", got)
+		}
+		if before == asked.Load() {
+			t.Error("the filter was not asked again")
+		}
+		h.sleep(time.Minute)
+		before = asked.Load()
+		h.sleep(time.Hour)
+		if now := asked.Load(); now != before {
+			t.Errorf("the filter was asked %d times while nothing has changed", now-before)
+		}
+		stop()
+	})
+}
+
+// Entries that are the same as before are no change, and a change of the objects' own index ends.
+func TestRecheckOnOwnIndexEnds(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var asked atomic.Int32
+		way, stop := h.runOperator(kopf.Settings{}, func(op *kopf.Operator, s houseSel) {
+			byPhase := kopf.NewIndex(s, "by-phase", func(
+				_ context.Context, house kopf.Dynamic,
+			) (map[string]string, error) {
+				phase, _, err := nested(house, "status", "phase")
+				return map[string]string{phase: house.GetName()}, err
+			})
+			s.RecheckOn(byPhase).When(func(context.Context, kopf.Dynamic) bool { asked.Add(1); return true }).
+				OnCreate("create", func(_ context.Context, c *houseChange) error {
+					c.TryPatch(func(house kopf.Dynamic) error { return kopf.SetAt(house, "status.phase", "built") })
+					return nil
+				})
+		})
+		h.build()
+		h.settle()
+		way.Drain()
+		before := asked.Load()
+		h.sleep(time.Hour)
+		if now := asked.Load(); now != before {
+			t.Errorf("the filter was asked %d times while nothing has changed", now-before)
+		}
+		if got := writes(way); len(got) > 0 {
+			t.Errorf("it writes without end: %v", got)
+		}
+		stop()
+	})
+}
+
+func TestRecheckOnNothing(t *testing.T) {
+	op := kopf.New("test.example.org")
+	var index *kopf.Index[string, string]
+	kopf.For(op, &Widget{}).RecheckOn(index).OnCreate("create", succeed)
+	_, err := kopf.Plan(op, newScheme(t))
+	if err == nil || !strings.Contains(err.Error(), "RecheckOn: an index is nil") {
+		t.Errorf("got %v, want an error of the set-up", err)
+	}
+}

@@ -1,0 +1,42 @@
+package indexes
+
+import (
+	"slices"
+	"sync"
+)
+
+// watchers are the functions that are called after changes of one index.
+type watchers struct {
+	mu  sync.Mutex
+	all []*func()
+}
+
+// Notify has the function called after each change of the index, by the goroutine that has changed it, until stop is
+// called. Entries that are replaced by equal ones are no change. The function must not block.
+func (i *Index) Notify(changed func()) (stop func()) {
+	w := &i.watchers
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	own := &changed
+	w.all = append(slices.Clip(w.all), own)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.all = slices.DeleteFunc(slices.Clone(w.all), func(other *func()) bool { return other == own })
+	}
+}
+
+func (w *watchers) any() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.all) > 0
+}
+
+func (w *watchers) call() {
+	w.mu.Lock()
+	all := w.all
+	w.mu.Unlock()
+	for _, changed := range all {
+		(*changed)()
+	}
+}
