@@ -22,12 +22,15 @@ var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.
 //
 // # Guarantees
 //
-// The manager's cache and its other controllers are left alone. Metrics go to the registry of controller-runtime. Where
-// the manager elects a leader, handlers are called by the leader alone, and so are those of [Operator.OnStartup] and
-// [Operator.OnCleanup], unless there are handlers of admission: every process serves these, so each begins with its
-// startup, and keeps the indices filled. When it loses its lease, the manager gives no time to anybody: the contexts of
-// handlers end at once, neither the operator nor the Client of its handlers writes anything more, and nothing is
-// cleaned up. What handlers send through clients of their own is up to them: give the context to each request.
+// The manager's cache and its other controllers are left alone. The operator has caches of its own:
+// Cache.DefaultNamespaces and Cache.ByObject of the manager do not limit what handlers are called for. Give
+// [Settings].Namespaces and [Selection.MatchingLabels] again; a warning at the set-up names such options, as far as
+// the cache shows them. Metrics go to the registry of controller-runtime. Where the manager elects a leader, handlers
+// are called by the leader alone, and so are those of [Operator.OnStartup] and [Operator.OnCleanup], unless there are
+// handlers of admission: every process serves these, so each begins with its startup, and keeps the indices filled.
+// When it loses its lease, the manager gives no time to anybody: the contexts of handlers end at once, neither the
+// operator nor the Client of its handlers writes anything more, and nothing is cleaned up. What handlers send through
+// clients of their own is up to them: give the context to each request.
 //
 // # Errors
 //
@@ -106,6 +109,9 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	}
 	if len(plan) == 0 {
 		logging.Warn(m.GetLogger(), "Operator has no handlers; it does nothing", "operator", op.name)
+	}
+	if !op.program {
+		op.warnOfCache(m, plan)
 	}
 	if err := m.Add(manager.RunnableFunc(op.start)); err != nil {
 		return err

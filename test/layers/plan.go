@@ -100,7 +100,7 @@ var House = Plan{
 	{Dir: "facade/internal/serving", Layer: 4},
 	{Dir: "facade/internal/persistence", Layer: 4},
 	{Dir: "peering/attendance", Layer: 4},
-	{Dir: "reconcilers/handlers", Layer: 4, Exports: 28},
+	{Dir: "reconcilers/handlers", Layer: 4, Exports: 29},
 	{Dir: "reconcilers/internal/queue", Layer: 4},
 
 	{Dir: "facade/hierarchies", Layer: 5},

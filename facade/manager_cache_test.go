@@ -1,0 +1,123 @@
+package facade_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// Options of the project's cache that do not apply to handlers are named at the set-up, with what to do.
+func TestLimitsOfTheManagersCache(t *testing.T) {
+	shops := map[string]cache.Config{"shop-b": {}, "shop-a": {}}
+	serving := labels.SelectorFromSet(labels.Set{"serve": "yes"})
+	const namespaces, selectors, byObject = "Cache.DefaultNamespaces", "default selectors", "Cache.ByObject"
+	tests := map[string]struct {
+		reason  string
+		options cache.Options
+		given   kopf.Settings
+		want    []string // in one line each
+		not     []string
+	}{
+		"Default": {"nothing is limited", cache.Options{}, kopf.Settings{}, nil, []string{"Cache", "cache"}},
+		"Namespaces": {
+			"they are named", cache.Options{DefaultNamespaces: shops}, kopf.Settings{},
+			[]string{namespaces, "shop-a", "shop-b", "Settings.Namespaces", `"operator"="test.example.org"`},
+			[]string{byObject},
+		},
+		"NamespacesAgain": {
+			"the settings say it", cache.Options{DefaultNamespaces: shops},
+			kopf.Settings{Namespaces: []string{"shop-a", "shop-b"}}, nil, []string{namespaces},
+		},
+		"AllNamespaces": {
+			"those not named are cached as well", cache.Options{DefaultNamespaces: map[string]cache.Config{
+				cache.AllNamespaces: {}, "shop": {LabelSelector: serving},
+			}}, kopf.Settings{}, nil, []string{namespaces},
+		},
+		"Selector": {
+			"handlers see all objects", cache.Options{DefaultLabelSelector: serving}, kopf.Settings{},
+			[]string{selectors, "MatchingLabels"}, []string{namespaces},
+		},
+		"ByObject": {
+			"the kind is handled", cache.Options{ByObject: map[client.Object]cache.ByObject{
+				&Widget{}: {Label: serving},
+			}}, kopf.Settings{}, []string{byObject, "Kind=Widget", "MatchingLabels"}, []string{namespaces, selectors},
+		},
+		"ByObjectNamespaces": {
+			"the kind is handled in all namespaces", cache.Options{ByObject: map[client.Object]cache.ByObject{
+				&Widget{}: {Namespaces: shops},
+			}}, kopf.Settings{}, []string{byObject, "Kind=Widget", "Settings.Namespaces"}, []string{namespaces},
+		},
+		"ByObjectElsewhere": {
+			"no handler is for the kind", cache.Options{ByObject: map[client.Object]cache.ByObject{
+				&corev1.Secret{}: {Label: serving},
+			}}, kopf.Settings{}, nil, []string{byObject},
+		},
+		"ByObjectTransform": {
+			"it limits nothing", cache.Options{ByObject: map[client.Object]cache.ByObject{
+				&Widget{}: {Transform: cache.TransformStripManagedFields()},
+			}}, kopf.Settings{}, nil, []string{byObject},
+		},
+		"Both": {
+			"the cache of all other kinds counts as well", cache.Options{
+				DefaultNamespaces: shops,
+				ByObject:          map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: serving}},
+			}, kopf.Settings{}, []string{namespaces, "shop-a"}, []string{byObject},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var lines []string
+			scheme := newScheme(t)
+			if err := corev1.AddToScheme(scheme); err != nil {
+				t.Fatal(err)
+			}
+			m, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{
+				Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: tc.options,
+				MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+					return testrestmapper.TestOnlyStaticRESTMapper(scheme), nil
+				},
+				Logger: funcr.New(func(_, line string) {
+					mu.Lock()
+					defer mu.Unlock()
+					lines = append(lines, line)
+				}, funcr.Options{}),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			op := kopf.New("test.example.org", tc.given)
+			kopf.For(op, &Widget{}).OnCreate("fn", succeed)
+			if err := op.SetupWithManager(m); err != nil {
+				t.Fatal(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if len(tc.want) > 0 && !slices.ContainsFunc(lines, func(line string) bool {
+				return !slices.ContainsFunc(tc.want, func(part string) bool { return !strings.Contains(line, part) })
+			}) {
+				t.Errorf("%s: no line has all of %q: %q", tc.reason, tc.want, lines)
+			}
+			for _, part := range tc.not {
+				if strings.Contains(strings.Join(lines, "\n"), part) {
+					t.Errorf("%s: a line has %q: %q", tc.reason, part, lines)
+				}
+			}
+		})
+	}
+}
