@@ -62,6 +62,9 @@ func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration
 	if waits {
 		options.Open = op.indexed.wait()
 	}
+	if op.inProcess != nil {
+		options.Announce = op.inProcess.Announce
+	}
 	var err error
 	if options.Metrics, err = metrics.New(op.name, op.registry()); err != nil {
 		return err
@@ -74,6 +77,7 @@ func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration
 	if err != nil {
 		return err
 	}
+	op.reviews = true
 	return op.serveAdmission(m, served, certified)
 }
 

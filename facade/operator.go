@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
@@ -66,6 +67,8 @@ type Operator struct {
 	cluster       serving.Cluster // that of the flags
 
 	observed  observation.Observer // is whoever runs it; nil is nobody
+	inProcess *inprocess.Webhooks  // answers admission reviews without a port; nil in products
+	reviews   bool                 // handlers of admission are served
 	embedding bool                 // by Run
 	embedded  RunSettings
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
@@ -78,7 +79,7 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	if err != nil {
 		return err
 	}
-	op.observed = observation.From(ctx)
+	op.observed, op.inProcess = observation.From(ctx), inprocess.From(ctx)
 	program := commandOperator{op}
 	settingsOf := func() (serving.Settings, error) {
 		now, err := program.Settings()
@@ -128,7 +129,7 @@ func (op *Operator) Ready() <-chan struct{} {
 
 // awaitWork runs in the manager.
 func (op *Operator) awaitWork(ctx context.Context) error {
-	if op.health.AtWork(ctx) {
+	if op.health.AtWork(ctx) && op.awaitReviews(ctx) {
 		op.atWork.Do(func() { close(op.ready) })
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/standstill"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 )
 
@@ -45,6 +46,9 @@ type Runner struct {
 // Start runs an operator in this process, with the startup, the login, the handlers and the cleanup, as [kopf.Main]
 // does without a command line. It works in a bubble of testing/synctest, with memapi for the API server: make both in
 // the bubble, or time stands still there.
+//
+// Against memapi, admission handlers need no settings: requests to the server are led to them, without a port, a
+// certificate or webhook configurations. A Server in the settings of the operator stays in charge.
 //
 // # Errors
 //
@@ -78,6 +82,8 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	}
 	observe := r.gate.observer(observation.Beside(r.calls.observe, observation.From(t.Context())))
 	ctx, cancel := context.WithCancel(observation.Into(context.WithoutCancel(t.Context()), observe))
+	hooks := newWebhooks(o.settings.Config, r.gate)
+	ctx = inprocess.Into(ctx, hooks.inProcess())
 	r.ask, r.give, r.ready = cancel, functionsUnderWay, op.Ready()
 	go func() {
 		select {
@@ -88,6 +94,7 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	}()
 	go func() {
 		err := op.Run(ctx, o.settings)
+		hooks.end()
 		r.end(kopf.ExitCode(err), err)
 	}()
 	return r

@@ -107,6 +107,7 @@ var House = Plan{
 	{Dir: "facade/internal/inplace", Layer: 5},
 	{Dir: "facade/internal/commandline", Layer: 10},
 	{Dir: "facade/internal/inspection", Layer: 9},
+	{Dir: "facade/internal/inprocess", Layer: 5},
 	{Dir: "facade/internal/observation", Layer: 5},
 	{Dir: "facade/internal/nested", Layer: 5, Only: pure()},
 	{Dir: "reconcilers/execution", Layer: 5, Exports: 27},

@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
 const (
@@ -105,8 +107,29 @@ func (a *Admission) announce(now *resources) {
 	if now != nil {
 		a.known = *now
 	}
+	hooks := a.options.hooks(a.known)
 	if a.writer != nil {
-		a.writer.Serve(a.options.hooks(a.known))
+		a.writer.Serve(hooks)
+	}
+	if a.options.Announce == nil || !a.isOpen() {
+		return
+	}
+	objects, err := configurations.Objects(
+		a.options.Operator, hooks, tunnels.ByURL("https://announced"+a.options.Path, nil), a.options.form(),
+	)
+	if err != nil {
+		a.options.Log.Error(err, "Cannot make the webhook configurations")
+	}
+	a.options.Announce(objects)
+}
+
+// isOpen tells whether reviews are answered.
+func (a *Admission) isOpen() bool {
+	select {
+	case <-a.open:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -123,6 +146,7 @@ func (a *Admission) opens(ctx context.Context) error {
 		}
 	}
 	close(a.open)
+	a.announce(nil)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
@@ -68,6 +69,9 @@ type Options struct {
 	Tunnel tunnels.Tunnel
 	// Local is where the tunnel leads to; its path and bundle are filled in.
 	Local tunnels.Local
+	// Announce is called with the webhook configurations whenever they change, from the moment when reviews can be
+	// answered. The entries have URLs with the paths of their handlers, and any host. Nil is not called.
+	Announce func(configurations []client.Object)
 	// Started tells when the webhook server can be reached, as its StartedChecker does: nothing is told to the cluster
 	// before. Nil is at once.
 	Started healthz.Checker

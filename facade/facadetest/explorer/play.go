@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func (p *Play) Context() context.Context { return p.T.Context() }
 // Create creates objects, one after the other.
 func (p *Play) Create(objects ...client.Object) {
 	for _, object := range objects {
-		if err := p.Client.Create(p.Context(), object); err != nil {
+		if err := p.patiently(func() error { return p.Client.Create(p.Context(), object) }); err != nil {
 			p.T.Fatalf("creating %s: %v", named(object), err)
 		}
 	}
@@ -44,7 +45,7 @@ func (p *Play) Edit(object client.Object, change func()) {
 			p.T.Fatalf("reading %s: %v", named(object), err)
 		}
 		change()
-		err := p.Client.Update(p.Context(), object)
+		err := p.patiently(func() error { return p.Client.Update(p.Context(), object) })
 		if err == nil {
 			return
 		}
@@ -57,8 +58,19 @@ func (p *Play) Edit(object client.Object, change func()) {
 // Delete asks for the deletion of objects. It does not wait until they are gone: see [Play.Settle].
 func (p *Play) Delete(objects ...client.Object) {
 	for _, object := range objects {
-		if err := p.Client.Delete(p.Context(), object); err != nil {
+		if err := p.patiently(func() error { return p.Client.Delete(p.Context(), object) }); err != nil {
 			p.T.Fatalf("deleting %s: %v", named(object), err)
+		}
+	}
+}
+
+// patiently repeats a request while the admission handlers of a killed operator do not answer.
+func (p *Play) patiently(request func() error) error {
+	for begun := time.Now(); ; time.Sleep(restart) {
+		err := request()
+		down := apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+		if !down || time.Since(begun) > time.Minute {
+			return err
 		}
 	}
 }

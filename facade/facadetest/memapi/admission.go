@@ -1,5 +1,7 @@
 package memapi
 
+import "maps"
+
 // Admission is what stands between a write and the storage, beside the schemas and the rules of the server itself: the
 // webhooks of a cluster, for instance. Its functions are called with the server locked, so they must not ask it for
 // anything. The objects have their apiVersion and kind.
@@ -24,6 +26,13 @@ func (s *Server) admit(t target, object, before map[string]any) error {
 	if err := s.mutate(t, object); err != nil {
 		return err
 	}
+	reviewed, err := s.review(t, true, object, before)
+	if err != nil {
+		return err
+	}
+	copied := maps.Clone(reviewed) // which may be the object itself
+	clear(object)
+	maps.Copy(object, copied)
 	if before != nil {
 		tidy(metadataOf(object))
 		if err := s.manage(t, before, object); err != nil {
@@ -58,8 +67,11 @@ func (s *Server) validate(t target, object, before map[string]any) error {
 	if len(problems) > 0 {
 		return t.invalid(problems)
 	}
-	if s.admission.Validate == nil {
-		return nil
+	if s.admission.Validate != nil {
+		if err := s.admission.Validate(t.Resource, t.named(cloned(object))); err != nil {
+			return err
+		}
 	}
-	return s.admission.Validate(t.Resource, t.named(cloned(object)))
+	_, err = s.review(t, false, object, before)
+	return err
 }

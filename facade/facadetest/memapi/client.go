@@ -1,6 +1,7 @@
 package memapi
 
 import (
+	"context"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +19,23 @@ func Config(transport http.RoundTripper) *rest.Config {
 			ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON,
 		},
 	}
+}
+
+// findServer is the key of the context of a request that only asks which server it arrives at.
+type findServer struct{}
+
+// ServerOf returns the server that requests of the transport arrive at, be it through a [Connection] or other
+// transports that keep the context of requests; nil if that is no server in memory.
+func ServerOf(transport http.RoundTripper) (found *Server) {
+	ctx := context.WithValue(context.Background(), findServer{}, &found)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://mem/version", nil)
+	if err != nil {
+		return nil
+	}
+	if response, err := transport.RoundTrip(r); err == nil {
+		_ = response.Body.Close()
+	}
+	return found
 }
 
 // NewClient makes a client of the transport for unstructured objects of these resources. It knows them beforehand, so

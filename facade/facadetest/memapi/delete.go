@@ -48,6 +48,9 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 	if err := t.expected(was, options.Preconditions); err != nil {
 		return nil, err
 	}
+	if _, err := s.review(t, false, nil, before); err != nil {
+		return nil, err
+	}
 	held, _ := was["finalizers"].([]any)
 	finalizers := propagated(held, options)
 	if len(finalizers) == 0 {

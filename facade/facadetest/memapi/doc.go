@@ -5,7 +5,7 @@
 // the real server does of what operators rely on: versions, conflicts, preconditions, finalizers, subresources and
 // watches; of kinds that custom resource definitions describe, schemas, versions and server-side apply by keys. That is
 // proven by one script of requests played against both. What it does not do is listed at [Server]. Webhooks are
-// functions: see [Admission]. What goes wrong between a client and the server is for a [Connection].
+// functions: see [Admission] and [Reviewer]. What goes wrong between a client and the server is for a [Connection].
 //
 // Neighbours: internal/schemas reads definitions; test/explorer and the tests of the engine's packages use the server;
 // test/e2e has the real one.

@@ -30,6 +30,8 @@ type target struct {
 	// dry has nothing stored.
 	dry   bool
 	notes *notes
+	// reviews are those of the request; nil for what nobody reviews.
+	reviews *reviews
 }
 
 func (t target) key() string { return t.namespace + "/" + t.name }
@@ -47,6 +49,9 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
+	if found, ok := r.Context().Value(findServer{}).(**Server); ok {
+		*found = s
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	partial, err := negotiated(r, body)
@@ -57,19 +62,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if document, ok := s.discovery(parts); ok {
 		return respond(r, http.StatusOK, document), nil
 	}
-	t, ok := s.route(parts)
-	if !ok {
-		return refuse(r, s.missing(t, parts)), nil
-	}
-	if err := t.options(r); err != nil {
-		return refuse(r, err), nil
-	}
-	t.partial = partial
-	response := s.serve(r, t, body)
-	for _, warning := range t.notes.warnings {
-		response.Header.Add("Warning", header(warning))
-	}
-	return response, nil
+	return s.serveReviewed(r, parts, partial, body), nil
 }
 
 func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {

@@ -38,6 +38,7 @@ type Server struct {
 	uids      int
 	changed   chan struct{} // closed by every change, and replaced
 	admission Admission
+	reviewers []*reviewer
 	schemas   map[schema.GroupResource]*schemas.Definition
 	books     map[merging]*managedfields.FieldManager
 	forgotten map[any]bool // the uids of objects whose books somebody has removed

@@ -1,0 +1,50 @@
+package explorer_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
+)
+
+// TestAdmission explores an operator whose creations rely on a default of its own: people who meet a dead operator try
+// again, as its webhooks fail then.
+func TestAdmission(t *testing.T) {
+	explorer.Explore(t, func() explorer.Scenario {
+		s := plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+			all.Mutate("defaults", func(_ context.Context, a *kopf.Admission[kopf.Dynamic]) error {
+				if kopf.AtOr(a.Object, "spec.class", "") == "" {
+					return kopf.SetAt(a.Object, "spec.class", "standard")
+				}
+				return nil
+			}, kopf.Operations("CREATE"))
+			all.Validate("size", func(_ context.Context, a *kopf.Admission[kopf.Dynamic]) error {
+				if sizeOf(a.Object) == "huge" {
+					return kopf.Deny(http.StatusForbidden, "too large")
+				}
+				return nil
+			})
+			all.On("serve", kopf.CreateUpdateResume(), func(_ context.Context, c *change) error {
+				setStatus(c, "serves", kopf.AtOr(c.Object, "spec.class", "nothing")+" "+sizeOf(c.Object))
+				return nil
+			})
+		})()
+		s.Play = func(p *explorer.Play) {
+			orders := database("orders")
+			p.Create(orders)
+			p.Edit(orders, func() { _ = kopf.SetAt(orders, "spec.size", "large") })
+			p.Settle()
+			if err := p.Client.Get(p.Context(), client.ObjectKeyFromObject(orders), orders); err != nil {
+				p.T.Fatal(err)
+			}
+			if got := kopf.AtOr(orders, "status.serves", ""); got != "standard large" {
+				p.T.Errorf("the default is part of each creation: got %q", got)
+			}
+		}
+		return s
+	}, explorer.Courses(40))
+}

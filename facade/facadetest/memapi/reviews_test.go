@@ -1,0 +1,98 @@
+package memapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// reviewLog is a reviewer that notes its requests, adds data, and refuses deletions. Another writer changes the object
+// during its first review of an update.
+type reviewLog struct {
+	server *memapi.Server
+	seen   []string
+}
+
+var mapsResource = memapi.Resource{
+	Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true, Plain: true,
+}
+
+func (l *reviewLog) review(
+	_ context.Context, mutating bool, r *admissionv1.AdmissionRequest,
+) ([]byte, []string, error) {
+	var now, before struct {
+		Data map[string]string `json:"data"`
+	}
+	_ = json.Unmarshal(r.Object.Raw, &now) // of a deletion, there is none
+	_ = json.Unmarshal(r.OldObject.Raw, &before)
+	stage := "validating "
+	if mutating {
+		stage = "mutating "
+	}
+	l.seen = append(l.seen, stage+string(r.Operation)+" from "+before.Data["owner"]+" to "+now.Data["owner"])
+	if r.Operation == admissionv1.Update && len(l.seen) == 3 {
+		l.server.Edit(mapsResource, "default", "a", func(object map[string]any) {
+			object["data"] = map[string]any{"owner": "theirs"}
+		})
+	}
+	if !mutating && r.Operation == admissionv1.Delete {
+		return nil, nil, memapi.Refusal(http.StatusForbidden)
+	}
+	if !mutating {
+		return nil, []string{"reviewed"}, nil
+	}
+	var object map[string]any
+	if err := json.Unmarshal(r.Object.Raw, &object); err != nil {
+		return nil, nil, err
+	}
+	object["immutable"] = false
+	text, err := json.Marshal(object)
+	return text, nil, err
+}
+
+// Reviews see each state that is stored: what changes during a review is reviewed again, as the real server does.
+func TestReviewers(t *testing.T) {
+	server := memapi.New()
+	log := &reviewLog{server: server}
+	alive := true
+	server.AddReviewer(log.review, func() bool { return alive })
+	p := newPlayer(t, "http://mem", server)
+	send := func(method, name, form, body string) int {
+		return p.play(request{method: method, kind: configmaps, name: name, form: form, body: body}).Code
+	}
+	codes := []int{
+		send(http.MethodPost, "", plain, object(configmaps, "a", "", content(configmaps, "x"))),
+		send(http.MethodPatch, "a", merging, `{"data":{"owner":"y"}}`),
+		send(http.MethodDelete, "a", "", ""),
+	}
+	if d := cmp.Diff([]int{http.StatusCreated, http.StatusOK, http.StatusForbidden}, codes); d != "" {
+		t.Errorf("codes (-want, +got):\n%s", d)
+	}
+	want := []string{
+		"mutating CREATE from  to x", "validating CREATE from  to x",
+		"mutating UPDATE from x to y", "mutating UPDATE from theirs to y", "validating UPDATE from theirs to y",
+		"validating DELETE from y to ",
+	}
+	if d := cmp.Diff(want, log.seen); d != "" {
+		t.Errorf("reviews (-want, +got):\n%s", d)
+	}
+	if got, ok := server.Object(mapsResource, "default", "a")["immutable"]; !ok || got != false {
+		t.Errorf("what the reviewer has changed is stored: %v", got)
+	}
+	alive = false
+	remove := server.AddReviewer(func(
+		context.Context, bool, *admissionv1.AdmissionRequest,
+	) ([]byte, []string, error) {
+		return nil, nil, nil
+	}, func() bool { return true })
+	if code := send(http.MethodDelete, "a", "", ""); code != http.StatusOK {
+		t.Errorf("a reviewer that is not alive has been replaced: got %d", code)
+	}
+	remove()
+}

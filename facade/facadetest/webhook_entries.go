@@ -1,0 +1,152 @@
+package facadetest
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// reviewTimeout is how long the API server waits if an entry does not say it.
+const reviewTimeout = 10 * time.Second
+
+// hook is an entry of a webhook configuration, as far as the API server in memory goes by it.
+type hook struct {
+	name, url           string
+	mutating, ignores   bool
+	timeout             time.Duration
+	rules               []admissionregistrationv1.RuleWithOperations
+	objects, namespaces *metav1.LabelSelector
+}
+
+// hooksOf are the entries of all configurations; never nil.
+func hooksOf(configurations []client.Object) []hook {
+	hooks := []hook{}
+	for _, one := range configurations {
+		switch one := one.(type) {
+		case *admissionregistrationv1.MutatingWebhookConfiguration:
+			for _, entry := range one.Webhooks {
+				h := newHook(entry.Name, entry.ClientConfig, entry.FailurePolicy, entry.TimeoutSeconds)
+				h.mutating, h.rules = true, entry.Rules
+				h.objects, h.namespaces = entry.ObjectSelector, entry.NamespaceSelector
+				hooks = append(hooks, h)
+			}
+		case *admissionregistrationv1.ValidatingWebhookConfiguration:
+			for _, entry := range one.Webhooks {
+				h := newHook(entry.Name, entry.ClientConfig, entry.FailurePolicy, entry.TimeoutSeconds)
+				h.rules, h.objects, h.namespaces = entry.Rules, entry.ObjectSelector, entry.NamespaceSelector
+				hooks = append(hooks, h)
+			}
+		}
+	}
+	return hooks
+}
+
+func newHook(
+	name string, at admissionregistrationv1.WebhookClientConfig,
+	policy *admissionregistrationv1.FailurePolicyType, seconds *int32,
+) hook {
+	h := hook{name: name, timeout: reviewTimeout}
+	h.ignores = policy != nil && *policy == admissionregistrationv1.Ignore
+	if at.URL != nil {
+		h.url = *at.URL
+	}
+	if seconds != nil {
+		h.timeout = time.Duration(*seconds) * time.Second
+	}
+	return h
+}
+
+// isFor tells whether the API server sends the request to the entry.
+func (h hook) isFor(r *admissionv1.AdmissionRequest, server *memapi.Server) bool {
+	resource := r.Resource.Resource
+	if r.SubResource != "" {
+		resource += "/" + r.SubResource
+	}
+	has := func(all []string, one string) bool { return slices.Contains(all, one) || slices.Contains(all, "*") }
+	matches := slices.ContainsFunc(h.rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
+		operation := slices.Contains(rule.Operations, admissionregistrationv1.OperationAll) ||
+			slices.Contains(rule.Operations, admissionregistrationv1.OperationType(r.Operation))
+		named := slices.Contains(rule.Resources, resource) || slices.Contains(rule.Resources, "*/*") ||
+			slices.Contains(rule.Resources, "*") && r.SubResource == "" ||
+			slices.Contains(rule.Resources, r.Resource.Resource+"/*") && r.SubResource != ""
+		return operation && named && has(rule.APIGroups, r.Resource.Group) && has(rule.APIVersions, r.Resource.Version)
+	})
+	return matches && (selects(h.objects, labelsOf(r.Object.Raw)) || selects(h.objects, labelsOf(r.OldObject.Raw))) &&
+		(r.Namespace == "" || selects(h.namespaces, namespaceLabels(r, server)))
+}
+
+// selects tells whether the labels match; nil matches all, and nil labels are of no object.
+func selects(selector *metav1.LabelSelector, of labels.Set) bool {
+	if selector == nil {
+		return true
+	}
+	chosen, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && (chosen.Empty() || of != nil && chosen.Matches(of))
+}
+
+func labelsOf(text []byte) labels.Set {
+	var object unstructured.Unstructured
+	if len(text) == 0 || object.UnmarshalJSON(text) != nil {
+		return nil
+	}
+	if set := object.GetLabels(); set != nil {
+		return set
+	}
+	return labels.Set{}
+}
+
+// namespaceLabels are those of the namespace of the object, which need not exist in memory: it has the label with its
+// name in any case.
+func namespaceLabels(r *admissionv1.AdmissionRequest, server *memapi.Server) labels.Set {
+	namespaces := memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
+	set := labels.Set{}
+	stored := unstructured.Unstructured{Object: server.Object(namespaces, "", r.Namespace)}
+	if stored.Object != nil {
+		set = labels.Merge(set, stored.GetLabels())
+	}
+	return labels.Merge(set, labels.Set{corev1.LabelMetadataName: r.Namespace})
+}
+
+// failure is the answer for a webhook that does not answer.
+func (h hook) failure(err error) error {
+	return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: %w", h.name, err))
+}
+
+// denial is the answer for a request that the webhook denies.
+func (h hook) denial(result *metav1.Status) error {
+	status := metav1.Status{}
+	if result != nil {
+		status = *result
+	}
+	status.Status, status.Code = metav1.StatusFailure, max(status.Code, http.StatusBadRequest)
+	by := fmt.Sprintf("admission webhook %q denied the request", h.name)
+	if text := cmp.Or(status.Message, string(status.Reason)); text != "" {
+		status.Message = by + ": " + text
+	} else {
+		status.Message = by + " without explanation"
+	}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// patched applies a JSON patch.
+func patched(document, patch []byte) ([]byte, error) {
+	decoded, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, err
+	}
+	return decoded.Apply(document)
+}
