@@ -3,6 +3,7 @@ package changes
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -110,6 +111,8 @@ type Handling struct {
 	Waits Waits
 	// Conditions are what objects tell of the handlers in their status; nil is nothing.
 	Conditions *Conditions
+	// Restored are the handlers and fields of which it was logged that the API server puts the fields back; nil logs none.
+	Restored *sync.Map
 	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
 	Backoff time.Duration
 	// Lifecycle picks from the handlers that are due.

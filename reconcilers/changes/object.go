@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -37,10 +38,11 @@ type object struct {
 	looked map[string]any // the body that the round has looked at, if it has written since
 	stored map[string]any // the annotations that it has written for its own sake, nil for those that it has removed
 
-	gone     bool  // the object does not exist any more, or is another one under the same name
-	released bool  // our write let the object go for good
-	refusal  error // of the status, by the last write
-	misread  bool  // a record could not be read
+	gone     bool        // the object does not exist any more, or is another one under the same name
+	released bool        // our write let the object go for good
+	refusal  error       // of the status, by the last write
+	restored []diff.Path // fields that the last write was to remove
+	misread  bool        // a record could not be read
 
 	recordsLost bool // no record is on the object, though our last write has left some there
 }
@@ -103,7 +105,7 @@ func (o *object) write(ctx context.Context, patch patching.Patch, statusDecides 
 	if o.gone = result.Gone || errors.Is(err, patching.ErrReplaced); o.gone {
 		return nil
 	}
-	o.refusal = result.StatusRefused
+	o.refusal, o.restored = result.StatusRefused, result.Restored
 	latest := newest(fresh, result.Body)
 	o.accept(withText(latest, result.Answer), result.Released)
 	o.noteStored(annotationsOf(patch.Merge))

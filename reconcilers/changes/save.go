@@ -120,6 +120,9 @@ func (p *pass) saveOnce(
 		return err // the finalizer is gone, and others hold the object: the status is written later
 	}
 	p.logStatusRefusal(ctx, attempts)
+	if len(p.object.restored) > 0 {
+		p.logRestored(ctx, attempts)
+	}
 	if told {
 		p.noteTold(ctx, handled)
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -28,7 +29,7 @@ func newChanges(
 	// Only the storages of our own formats have keys with kinds.
 	essences, _ := s.Diffbase.(diffbase.Annotations)
 	return &changes.Handling{
-		Waits:    waits,
+		Waits: waits, Restored: &sync.Map{},
 		Handlers: families.Changing, Conditions: deps.conditionsOf(r, families.Reporting),
 		Place: place, Open: turn.open(), Lens: s.lens(r, own),
 		Progress: s.Progress, CompactSubs: s.CompactSubs, KopfTexts: s.KopfTexts,

@@ -137,10 +137,12 @@ func (x *exchange) merge(
 		}
 		guards["resourceVersion"] = version
 	}
+	before := x.current
 	proceed, err = x.write(
 		ctx, request{status: status, kind: types.MergePatchType, payload: withMetadata(payload, guards)},
 	)
 	if proceed && (!status || x.result.StatusRefused == nil) {
+		x.result.Restored = append(x.result.Restored, restored(payload, before, x.current)...)
 		x.result.Dropped = append(x.result.Dropped, dropped(payload, x.current)...)
 	}
 	return proceed, err
@@ -262,6 +264,27 @@ func dropped(payload, answer map[string]any) []diff.Path {
 		}
 	}
 	return lost
+}
+
+// restored gives the fields that a merge-patch removes, and that the answer has with the same value as before: a default
+// of the schema puts them back. It ignores the metadata.
+func restored(payload, before, answer map[string]any) (paths []diff.Path) {
+	for _, key := range slices.Sorted(maps.Keys(payload)) {
+		value, then, now := payload[key], before[key], answer[key]
+		inner, mapping := value.(map[string]any)
+		switch {
+		case key == "metadata":
+		case value == nil && then != nil && diff.Equal(then, now):
+			paths = append(paths, diff.Path{key})
+		case mapping:
+			former, _ := then.(map[string]any)
+			present, _ := now.(map[string]any)
+			for _, path := range restored(inner, former, present) {
+				paths = append(paths, append(diff.Path{key}, path...))
+			}
+		}
+	}
+	return paths
 }
 
 // missing appends the paths of wanted values that are absent; for an absent mapping, only the path of the mapping. The

@@ -95,6 +95,8 @@ type Result struct {
 	StatusRefused error
 	// Dropped are the fields that the server took, and did not keep: its schema does not have them.
 	Dropped []diff.Path
+	// Restored are the fields that were to be removed, and that the server has set to the same values as before.
+	Restored []diff.Path
 	// Remaining is the part that was not written because of an ErrConflict. It is empty otherwise.
 	Remaining Patch
 }
@@ -228,6 +230,7 @@ func renewed(
 func joined(earlier, later Result) Result {
 	later.Requests += earlier.Requests
 	later.Versions = append(earlier.Versions, later.Versions...)
+	later.Restored = append(earlier.Restored, later.Restored...)
 	later.Dropped = append(earlier.Dropped, later.Dropped...)
 	if later.Body == nil {
 		later.Body, later.Answer = earlier.Body, earlier.Answer
