@@ -1,4 +1,4 @@
-package alerts
+package alerts_test
 
 import (
 	"context"
