@@ -61,7 +61,9 @@ func (i *Index[K, V]) notifier() handlers.Notifier {
 //	})
 //
 // The same function registered under the same id for several selections fills one index: an object that several of them
-// select is indexed once. Kopf: on.index; handlers have the handle in their closures instead of an argument.
+// select is indexed once. For a collection without keys, as Kopf makes of results that are no dict, return a
+// map[struct{}]V with one value; Get(struct{}{}) has all of them. Kopf: on.index; handlers have the handle in their
+// closures instead of an argument.
 //
 // # Flow
 //

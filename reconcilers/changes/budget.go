@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -59,8 +60,10 @@ func (b *budget) measure() error {
 		return err
 	}
 	patch, body := map[string]any{}, b.object.body
-	if err := b.state.Store(b.handling.Progress, patch, body); err != nil {
-		return err
+	if b.copies != (size{}) {
+		if err := b.state.Store(b.handling.Progress, patch, body); err != nil {
+			return err
+		}
 	}
 	b.left.annotations = annotationsLimit - annotationsSize(body, patch) + b.interimSize() - headroom
 	if b.copies.rest > 0 {
@@ -76,7 +79,7 @@ func (b *budget) measure() error {
 // countCopies finds out in how many places the storage keeps a record.
 func (b *budget) countCopies() error {
 	patch := map[string]any{}
-	if err := b.handling.Progress.Store(patch, b.object.body, "a", progress.Record{}); err != nil {
+	if err := storages.ProbeProgress(patch, b.handling.Progress, "a"); err != nil {
 		return fmt.Errorf("asking the storage of progress for its places: %w", err)
 	}
 	for place, value := range storage.Leaves(patch) {
@@ -203,6 +206,9 @@ func (b *budget) naming(h *execution.HandlerState) size {
 
 // recordSize is that of a record, and of its mentions in those of the handlers around.
 func (b *budget) recordSize(h *execution.HandlerState, record progress.Record) (size, error) {
+	if b.copies == (size{}) {
+		return size{}, nil // it is kept elsewhere: a trial would be stored there
+	}
 	patch := map[string]any{}
 	if err := b.handling.Progress.Store(patch, b.object.body, h.ID, record); err != nil {
 		return size{}, fmt.Errorf("storing the progress of sub-handler %q: %w", h.ID, err)

@@ -81,8 +81,10 @@ func (o *object) send(ctx context.Context, patch patching.Patch) error {
 
 // write is send, or, if the status decides, writes nothing to the main resource once the status is refused.
 func (o *object) write(ctx context.Context, patch patching.Patch, statusDecides bool) error {
-	if o.refusal = nil; patch.Empty() {
-		return nil
+	o.refusal = nil
+	err := o.tolerate(ctx, progress.Flush(o.handling.Progress))
+	if err != nil || patch.Empty() {
+		return err
 	}
 	o.untouch(ctx, &patch)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.handling.writeTimeout())

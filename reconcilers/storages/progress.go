@@ -54,6 +54,11 @@ func (f foreignProgress) Store(patch, body map[string]any, id string, record pro
 	})
 }
 
+// Flush is that of a storage that has it.
+func (f foreignProgress) Flush() error {
+	return contain(f.of, "Flush", func() error { return progress.Flush(f.of) })
+}
+
 // Purge adds to the patch all that the storage does, or nothing.
 func (f foreignProgress) Purge(patch, body map[string]any, id string) {
 	own := copied(patch)

@@ -43,6 +43,28 @@ type Writer interface {
 	Touch(patch, body map[string]any, value *string)
 }
 
+// A Flusher is a storage that collects what it is given, such as for one transaction of a database. Flush is called
+// after the records of a pass over an object are stored and purged, before the object itself is written; it may be
+// called more often. An error has the object tried again. Kopf: flush.
+type Flusher interface {
+	Flush() error
+}
+
+// Flush calls the method Flush of a storage that has it; of several storages, of each.
+func Flush(storage Storage) error {
+	switch storage := storage.(type) {
+	case Multi:
+		for _, one := range storage {
+			if err := Flush(one); err != nil {
+				return err
+			}
+		}
+	case Flusher:
+		return storage.Flush()
+	}
+	return nil
+}
+
 // MalformedError says that nobody can read a record on the object: it is text that is not JSON, JSON that is not an
 // object, or a key has a wrong type. An operator handles nothing but the deletion of such an object until somebody
 // repairs or removes it.

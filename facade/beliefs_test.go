@@ -1,0 +1,88 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+var maps1 = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+
+// believed runs an operator on one object, with labels, and a function that goes on from there.
+func believed(
+	t *testing.T, labels map[string]any, register func(s kopf.Selection[kopf.Dynamic], seen *journal),
+	then func(label func(map[string]any)), want ...string,
+) {
+	synctest.Test(t, func(t *testing.T) {
+		server, seen := memapi.New(), &journal{}
+		server.Put(maps1, map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "w1", "labels": labels}})
+		op := kopf.New("beliefs.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
+		register(kopf.ForResource(op, "configmaps"), seen)
+		r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
+		r.Ready()
+		time.Sleep(10 * time.Second)
+		then(func(labels map[string]any) {
+			server.Edit(maps1, "ns", "w1", func(body map[string]any) {
+				body["metadata"].(map[string]any)["labels"] = labels
+			})
+		})
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		seen.want(t, want...)
+	})
+}
+
+func noting(seen *journal, what string) kopf.ChangeFunc[kopf.Dynamic] {
+	return func(context.Context, *kopf.Change[kopf.Dynamic]) error { seen.add(what); return nil }
+}
+
+// The mark is K-resume-creation.
+func TestResumeIsNotMixedIntoACreation(t *testing.T) {
+	believed(t, nil, func(s kopf.Selection[kopf.Dynamic], seen *journal) {
+		s.OnResume("r", noting(seen, "resume"))
+		s.OnCreate("c", noting(seen, "create"))
+	}, func(func(map[string]any)) {}, "create")
+}
+
+// The mark is K-dummy-field.
+func TestHandlerThatKeepsObjectsInScope(t *testing.T) {
+	relabel := func(label func(map[string]any)) { label(map[string]any{"on": "1"}) }
+	believed(t, nil, func(s kopf.Selection[kopf.Dynamic], seen *journal) {
+		s.OnField("keep", "spec.nonexistent", noting(seen, "never"))
+		s.MatchingLabels("on").OnCreate("c", noting(seen, "create"))
+		s.MatchingLabels("on").OnUpdate("u", noting(seen, "update"))
+	}, relabel, "create")
+	believed(t, nil, func(s kopf.Selection[kopf.Dynamic], seen *journal) {
+		s.OnUpdate("keep", noting(seen, "keep"))
+		s.MatchingLabels("on").OnCreate("c", noting(seen, "create"))
+		s.MatchingLabels("on").OnUpdate("u", noting(seen, "update"))
+	}, relabel, "keep", "update")
+}
+
+// The mark is D-daemon-respawn.
+func TestDaemonThatIsSelectedAgainBeforeItHasExited(t *testing.T) {
+	began := time.Time{}
+	believed(t, map[string]any{"on": "1"}, func(s kopf.Selection[kopf.Dynamic], seen *journal) {
+		s.MatchingLabels("on").Daemon("d", func(_ context.Context, r *kopf.Run[kopf.Dynamic]) error {
+			if began.IsZero() {
+				began = time.Now()
+			}
+			seen.add("begins at " + time.Since(began).Truncate(time.Second).String())
+			<-r.Stopping()
+			if errors.Is(r.StopReason(), kopf.ErrUnmatched) {
+				time.Sleep(time.Minute) // it takes its time
+			}
+			return nil
+		}, kopf.CancelBackoff(time.Hour))
+	}, func(label func(map[string]any)) {
+		label(nil)
+		time.Sleep(10 * time.Second)
+		label(map[string]any{"on": "1"})
+	}, "begins at 0s", "begins at 1m10s")
+}

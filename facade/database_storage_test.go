@@ -1,0 +1,169 @@
+package facade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// recordStore keeps records by the uids of the objects and the ids of the handlers. What it is given counts when it is
+// flushed.
+type recordStore struct {
+	mu      sync.Mutex
+	rows    map[string]progress.Record
+	pending map[string]*progress.Record
+	flushes int
+	refuses error
+}
+
+func newRecordStore() *recordStore {
+	return &recordStore{rows: map[string]progress.Record{}, pending: map[string]*progress.Record{}}
+}
+
+func row(body map[string]any, id string) string {
+	uid, _ := diff.Resolve(body, diff.Path{"metadata", "uid"})
+	return fmt.Sprint(uid) + "/" + id
+}
+
+func (d *recordStore) Fetch(body map[string]any, id string) (*progress.Record, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if record, ok := d.rows[row(body, id)]; ok {
+		own := record.Clone()
+		return &own, nil
+	}
+	return nil, nil
+}
+
+func (d *recordStore) Clear(essence map[string]any) map[string]any { return essence }
+
+func (d *recordStore) Store(_, body map[string]any, id string, record progress.Record) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pending[row(body, id)] = &record
+	return nil
+}
+
+func (d *recordStore) Purge(_, body map[string]any, id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pending[row(body, id)] = nil
+}
+
+func (d *recordStore) Touch(_, _ map[string]any, _ *string) {}
+
+func (d *recordStore) Flush() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refuses != nil {
+		return d.refuses
+	}
+	d.flushes++
+	for key, record := range d.pending {
+		if record == nil {
+			delete(d.rows, key)
+		} else {
+			d.rows[key] = record.Clone()
+		}
+	}
+	clear(d.pending)
+	return nil
+}
+
+func (d *recordStore) keys() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.rows))
+}
+
+// A storage that keeps the records in a database, and nothing on the object, goes on after a restart. Nothing is left
+// in it of trials, nor of what is finished.
+func TestProgressInADatabase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept, calls, server := newRecordStore(), &journal{}, memapi.New()
+		kind := memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+		object := map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "w1", "uid": "u1"}}
+		run := func(stop time.Duration) {
+			op := kopf.New("database.example.org", kopf.Settings{
+				Peering:     kopf.PeeringSettings{Standalone: true},
+				Persistence: kopf.PersistenceSettings{ProgressStorage: kept},
+			})
+			kopf.ForResource(op, "configmaps").OnCreate("c", func(
+				_ context.Context, c *kopf.Change[kopf.Dynamic],
+			) error {
+				c.Sub("s", func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
+					calls.add(fmt.Sprintf("%s %d", c.ID, c.Retry))
+					if c.Retry < 2 {
+						return kopf.Temporary(errors.New("not yet"), time.Minute)
+					}
+					return nil
+				})
+				return nil
+			})
+			r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
+			r.Ready()
+			time.Sleep(stop)
+			synctest.Wait()
+			if err := r.Stop(); err != nil {
+				t.Error(err)
+			}
+		}
+		server.Put(kind, object)
+		run(10 * time.Second)
+		if d := cmp.Diff([]string{"u1/c", "u1/c/s"}, kept.keys()); d != "" {
+			t.Errorf("the records of an unfinished change, and no others: -want, +got:\n%s", d)
+		}
+		run(10 * time.Minute)
+		calls.want(t, "c/s 0", "c/s 1", "c/s 2")
+		if keys := kept.keys(); len(keys) > 0 || kept.flushes == 0 {
+			t.Errorf("after the end of the change, %v are left; flushed %d times", keys, kept.flushes)
+		}
+	})
+}
+
+// What a storage cannot flush is not lost: the object waits and is tried again.
+func TestFlushThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept, calls, server := newRecordStore(), &journal{}, memapi.New()
+		op := kopf.New("database.example.org", kopf.Settings{
+			Peering:     kopf.PeeringSettings{Standalone: true},
+			Persistence: kopf.PersistenceSettings{ProgressStorage: kept},
+		})
+		kopf.ForResource(op, "configmaps").OnCreate("c", func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
+			calls.add(fmt.Sprint(c.Retry))
+			if c.Retry == 0 {
+				kept.mu.Lock()
+				kept.refuses = errors.New("the database is down")
+				kept.mu.Unlock()
+				return kopf.Temporary(errors.New("not yet"), time.Second)
+			}
+			return nil
+		})
+		server.Put(memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true},
+			map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "w1", "uid": "u1"}})
+		r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
+		r.Ready()
+		time.Sleep(time.Minute)
+		calls.want(t, "0")
+		kept.mu.Lock()
+		kept.refuses = nil
+		kept.mu.Unlock()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		calls.want(t, "0", "1")
+	})
+}
