@@ -266,8 +266,8 @@ func dropped(payload, answer map[string]any) []diff.Path {
 	return lost
 }
 
-// restored gives the fields that a merge-patch removes, and that the answer has with the same value as before: a default
-// of the schema puts them back. It ignores the metadata.
+// restored gives the fields that a merge-patch removes, and that the answer has with the same value as before: a
+// default of the schema puts them back. It ignores the metadata.
 func restored(payload, before, answer map[string]any) (paths []diff.Path) {
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
 		value, then, now := payload[key], before[key], answer[key]

@@ -21,7 +21,8 @@ func TestRestored(t *testing.T) {
 		"Removed": {"no default", object{"spec": object{"other": nil}}, object{"spec": object{"enabled": true}}, nil},
 		"Reset": {"another value than before is an effect", object{"spec": object{"replicas": nil}},
 			object{"spec": object{"replicas": int64(1)}}, nil},
-		"Absent":   {"nothing was there", object{"spec": object{"none": nil}}, object{"spec": object{"none": "x"}}, nil},
+		"Absent": {"nothing was there", object{"spec": object{"none": nil}},
+			object{"spec": object{"none": "x"}}, nil},
 		"Metadata": {"the server maintains it", object{"metadata": object{"uid": nil}}, before, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
