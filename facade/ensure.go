@@ -56,8 +56,8 @@ var errEnsureInDeletion = errors.New("it was called by a handler of the deletion
 // CustomResourceDefinitions and Namespaces are applied first. A child of a kind that the object's own definition is
 // about to provide, or in its own namespace, is a temporary error of 5 seconds, whatever the Backoff.
 //
-// A call in a handler of the deletion fails permanently. So does one whose children do not fit into the annotation, which
-// applies nothing; nothing else does. If the handler returns nil all the same, nothing is deleted, and the log tells of
+// A call in a handler of the deletion fails permanently. So does one whose children do not fit into the annotation: it
+// applies nothing. Nothing else does. If the handler returns nil all the same, nothing is deleted, and the log tells of
 // what would have been. A deletion that fails is an error of the handler: it is called again.
 func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 	switch {

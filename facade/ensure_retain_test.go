@@ -121,3 +121,24 @@ func TestEnsureNoLongerRetains(t *testing.T) {
 		h.requireRooms("nothing is declared")
 	})
 }
+
+// A child that was made once becomes a retained one, though it was created, and not applied: it must not be deleted with
+// the object.
+func TestEnsureRetainsWhatWasMadeOnce(t *testing.T) {
+	inHousehold(t, func(h household) {
+		rule := kopf.Once
+		_, stop := h.run(func(s houseSel) {
+			s.On("ensure", always, ruled(func(child any) any { return rule(child) }))
+		})
+		defer stop()
+		h.build("a=1", "b=1")
+		rule = retain
+		h.rebuild("a=2", "b=1")
+		if a, b := h.owner("default", "a"), h.owner("default", "b"); a != "nobody" || b != "nobody" {
+			t.Errorf("the owners are %q and %q", a, b)
+		}
+		if got := h.value("default", "a"); got != "2" {
+			t.Errorf("it is not applied: %q", got)
+		}
+	})
+}

@@ -91,8 +91,9 @@ type limitError struct{ children, record, all, limit int }
 
 // Error has the numbers.
 func (e *limitError) Error() string {
-	return fmt.Sprintf("the record of %d children takes %d bytes, and all annotations of the object %d bytes, which "+
-		"is more than the limit of %d bytes: declare fewer children for one object", e.children, e.record, e.all, e.limit)
+	return fmt.Sprintf("the record of %d children takes %d bytes, and all annotations of the object %d bytes, "+
+		"which is more than the limit of %d bytes: declare fewer children for one object",
+		e.children, e.record, e.all, e.limit)
 }
 
 // Permanent is true: another try is refused as well.
