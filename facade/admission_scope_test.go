@@ -57,6 +57,18 @@ func TestNamespacesOfAdmission(t *testing.T) {
 		"excluded": {
 			"the list takes the place of the default", kopf.Settings{Admission: excluding("shop", "kube-*")},
 			requirements{selecting(notIn, "shop")}, true, "team-a team-b"},
+		"labels": {
+			"the entries select by them, and so does the operator",
+			kopf.Settings{
+				NamespaceLabels: "team in (b,c),!paused", Namespaces: []string{"team-*"}, Admission: excluding(),
+			},
+			requirements{
+				{Key: "paused", Operator: metav1.LabelSelectorOpDoesNotExist},
+				{Key: "team", Operator: in, Values: []string{"b", "c"}},
+			}, true, "team-b"},
+		"labels alone": {
+			"no condition is needed", kopf.Settings{NamespaceLabels: "team=b", Admission: excluding()},
+			requirements{{Key: "team", Operator: in, Values: []string{"b"}}}, false, "team-b"},
 		"AsKopf": {"the entries are Kopf's, and the operator answers for its namespaces", asKopf, nil, false, "shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,6 +76,10 @@ func TestNamespacesOfAdmission(t *testing.T) {
 				tc.settings.Admission.Managed, tc.settings.Admission.Service = "shared.example.org", "team-a/webhook"
 				op, api := kopf.New("test.example.org", tc.settings), cluster()
 				api.Install(served)
+				for _, name := range []string{"shop", "team-a", "team-b"} {
+					labels := map[string]any{"team": strings.TrimPrefix(name, "team-")}
+					api.Put(allNamespaces, map[string]any{"metadata": map[string]any{"name": name, "labels": labels}})
+				}
 				api.Install(memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"})
 				kopf.For(op, &Widget{}).Validate("v", func(context.Context, *Admission) error {
 					return kopf.Deny(http.StatusForbidden, "judged")
@@ -160,3 +176,5 @@ func TestExcludedNamespacesMistake(t *testing.T) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }
+
+var allNamespaces = memapi.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"}

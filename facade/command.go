@@ -93,7 +93,7 @@ func (c commandOperator) Around(ctx context.Context, given commandline.Given, se
 	defer limit.Stop()
 	c.op.mu.Lock()
 	if given.Scoped {
-		c.op.given.Namespaces, c.op.given.NamespacePatterns = given.Namespaces, nil
+		c.op.given.Namespaces, c.op.given.NamespacePatterns, c.op.given.NamespaceLabels = given.Namespaces, nil, ""
 	}
 	c.op.given.Peering.take(given.Peering)
 	c.op.mu.Unlock()

@@ -51,6 +51,7 @@ type Operator struct {
 	indexed       gate
 	indexes       map[indexKey]*indexes.Index
 	creations     creations
+	matching      *namespaces.Live                 // those that match by their labels, if these matter
 	judged        atomic.Pointer[namespaces.Scope] // the namespaces of admission, as of the last plan
 	ownWrites     atomic.Pointer[review.OwnWrites] // as of the last plan
 	errs          setupErrors
@@ -100,6 +101,7 @@ const (
 // when the operator is set up.
 func New(name string, settings ...Settings) *Operator {
 	op := &Operator{name: name, location: location(), health: health.New(), ready: make(chan struct{})}
+	op.matching = namespaces.NewLive()
 	op.probing = op.newProbing()
 	if err := validateName(name); err != nil {
 		op.errs.add(op.location, err)

@@ -1,6 +1,7 @@
 package facade
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +109,7 @@ func (op *Operator) addPeering(m ctrl.Manager, options *reconcilers.Options) err
 
 // minding has the options mind the peers of the operator. It gives what runs before the manager has a leader, if any.
 func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manager.Runnable, error) {
-	told, live := peering.Gate(op.newGate(options).Take()), namespaces.NewLive()
+	told, live := peering.Gate(op.newGate(options).Take()), cmp.Or(options.Matching, namespaces.NewLive())
 	options.Matching = live
 	own := op.settings.values
 	member := own.Peering.member()

@@ -39,6 +39,11 @@ type Settings struct {
 	// NamespacePatterns are patterns as Namespaces has them, beside those, as regular expressions: each matches whole
 	// names. Default: none. The flags -n and -A override it, too. Kopf: the argument namespaces of kopf.operator.
 	NamespacePatterns []*regexp.Regexp
+	// NamespaceLabels restrict the operator to namespaces whose labels match the selector, such as "team=shop,!paused".
+	// Of those that Namespaces and NamespacePatterns match, or of all, the operator serves the ones that have the
+	// labels, as these come and go. It needs the right to list and watch namespaces, see docs/scopes.md. Default: the
+	// labels do not matter. The flags -n and -A override it, too.
+	NamespaceLabels string
 	// AddToScheme makes Go types known, so that [For] finds their kinds: it has the AddToScheme of every API package
 	// that is handled or read through clients, such as runtime.SchemeBuilder{v1.AddToScheme}. The types of client-go
 	// are known without it. Under SetupWithManager the functions are applied to the manager's scheme.

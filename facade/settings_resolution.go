@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
@@ -73,6 +76,10 @@ func (s *Settings) checkScope() (problems []error) {
 			problems = append(problems, fmt.Errorf("NamespacePatterns[%d]: the regular expression is nil", i))
 		}
 	}
+	if err := s.checkNamespaceLabels(); err != nil {
+		problems = append(problems, fmt.Errorf("NamespaceLabels: %w", err))
+		s.NamespaceLabels = ""
+	}
 	for i, add := range s.AddToScheme {
 		if add == nil {
 			problems = append(problems, fmt.Errorf("AddToScheme[%d]: the function is nil", i))
@@ -89,7 +96,38 @@ func (s *Settings) patterns() (all namespaces.Patterns) {
 	for _, expression := range s.NamespacePatterns {
 		all = append(all, namespaces.Regexp(expression))
 	}
-	return all
+	by := s.namespaceLabels()
+	switch {
+	case by == nil:
+		return all
+	case len(all) == 0:
+		all = namespaces.Patterns{namespaces.Parse("*")}
+	}
+	return all.Labelled(by)
+}
+
+// namespaceLabels is what the labels of namespaces must match; nil is anything.
+func (s *Settings) namespaceLabels() labels.Selector {
+	if by, err := labels.Parse(s.NamespaceLabels); err == nil && !by.Empty() {
+		return by
+	}
+	return nil
+}
+
+// checkNamespaceLabels returns why namespaces cannot be selected by the labels.
+func (s *Settings) checkNamespaceLabels() error {
+	switch _, err := metav1.ParseToLabelSelector(s.NamespaceLabels); {
+	case s.NamespaceLabels == "":
+		return nil
+	case err != nil:
+		return err
+	case s.namespaceLabels() == nil:
+		return fmt.Errorf("%q selects all namespaces: leave it out", s.NamespaceLabels)
+	case s.Scanning.Disabled:
+		return errors.New("labels of namespaces are watched, which Scanning.Disabled forbids: use one of both")
+	default:
+		return nil
+	}
 }
 
 // backoff is the delay as the engine has it, where a negative one is none.

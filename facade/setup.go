@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.New")
@@ -162,7 +163,11 @@ func (op *Operator) settle(scheme *runtime.Scheme) (wrong setupErrors) {
 	var problems []error
 	op.settings, problems = resolveSettings(op.name, op.given)
 	op.ownWrites.Store(op.settings.values.Persistence.ownWrites())
-	op.judged.Store(op.settings.values.judged(&op.settings.values.Admission))
+	judged := op.settings.values.judged(&op.settings.values.Admission)
+	if op.settings.values.namespaceLabels() != nil {
+		judged.Live = op.matching
+	}
+	op.judged.Store(judged)
 	op.serveInProcess(&op.settings.values.Admission)
 	for _, err := range append(problems, op.settings.values.checkCachedReads(scheme)...) {
 		wrong.add(op.location, fmt.Errorf("%s: %w", op.settingsSource(), err))
@@ -199,8 +204,13 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 	s := op.settings
 	kept, limits := s.values.Persistence, s.values.Background
 	op.journal.Limit(journal.Limits(s.values.Journal)) // which the startup may have changed
+	var matching *namespaces.Live
+	if s.values.namespaceLabels() != nil {
+		matching = op.matching
+	}
 	return reconcilers.Options{
-		Name: op.name, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: op.registry(),
+		Matching: matching,
+		Name:     op.name, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: op.registry(),
 		Journal: op.journal,
 		Prefix:  kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.boundTo,
 		Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.compact, Digests: s.digests,

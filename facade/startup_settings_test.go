@@ -81,6 +81,8 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		field.Set(reflect.ValueOf([]string{"extra.example.org"}))
 	case "Admission.TLSOpts":
 		field.Set(reflect.ValueOf([]func(*tls.Config){func(*tls.Config) {}}))
+	case "NamespaceLabels":
+		field.SetString("team=a")
 	case "NamespacePatterns":
 		field.Set(reflect.ValueOf([]*regexp.Regexp{regexp.MustCompile("a.+")}))
 	case "Persistence.IgnoredFields":
@@ -105,6 +107,7 @@ type same struct {
 func effect(op *kopf.Operator) same {
 	s := same{kopf.EngineOptions(op), kopf.ConnectionOf(op), map[string]string{}}
 	s.engine.Metrics, s.engine.Fence, s.engine.Forget, s.engine.Dependents = nil, nil, nil, nil // each has its own
+	s.engine.Matching = nil
 	own := kopf.ResolvedSettings(op)
 	for name, field := range fieldsOf(reflect.ValueOf(&own).Elem(), "") {
 		s.fields[name] = fmt.Sprintf("%+v", field.Interface())

@@ -46,5 +46,9 @@ func (c *Creations) Hold(
 
 // serves tells whether objects in the namespace are served, or will be as soon as it is seen.
 func (o Options) serves(namespace string) bool {
-	return namespaces.Scope{Served: o.Namespaces, NamedOnly: o.ScanOnce}.Has(namespace)
+	scope := namespaces.Scope{Served: o.Namespaces, NamedOnly: o.ScanOnce}
+	if o.Namespaces.Labels() != nil {
+		scope.Live = o.Matching
+	}
+	return scope.Has(namespace)
 }

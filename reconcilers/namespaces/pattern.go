@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -13,6 +14,7 @@ type Pattern struct {
 	text       string
 	globs      []glob
 	expression *regexp.Regexp
+	labels     labels.Selector // that namespaces must match besides; nil is anything
 }
 
 // Parse reads a list of globs with commas between them, such as "myapp-*, !*-pr-*, *-pr-123": the first one selects,
@@ -44,10 +46,11 @@ func (p Pattern) String() string { return p.text }
 
 // Equal tells whether the patterns have the same form and text.
 func (p Pattern) Equal(other Pattern) bool {
-	return p.text == other.text && (p.expression == nil) == (other.expression == nil)
+	return p.text == other.text && (p.expression == nil) == (other.expression == nil) &&
+		textOf(p.labels) == textOf(other.labels)
 }
 
-// Matches tells whether the namespace of that name is served.
+// Matches tells whether the namespace of that name is served, if it has the labels.
 func (p Pattern) Matches(name string) bool {
 	if p.expression != nil {
 		at := p.expression.FindStringIndex(name)
@@ -79,7 +82,7 @@ func (p Patterns) Matches(name string) bool {
 // are.
 func (p Patterns) Plain() (names []string, ok bool) {
 	for _, one := range p {
-		if one.expression != nil || strings.ContainsAny(one.text, "!*?,[") {
+		if one.expression != nil || one.labels != nil || strings.ContainsAny(one.text, "!*?,[") {
 			return nil, false
 		}
 		names = append(names, one.text)
@@ -92,7 +95,7 @@ func (p Patterns) Plain() (names []string, ok bool) {
 // namespaces may not be listed. Brackets are not looked at, as in Kopf.
 func (p Patterns) Specific() (names []string) {
 	for _, one := range p {
-		if one.expression == nil && !strings.ContainsAny(one.text, "!*?,") {
+		if one.expression == nil && one.labels == nil && !strings.ContainsAny(one.text, "!*?,") {
 			names = append(names, one.text)
 		}
 	}

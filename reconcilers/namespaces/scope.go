@@ -10,10 +10,18 @@ type Scope struct {
 	NamedOnly bool
 	// Excluded are left out of those.
 	Excluded Patterns
+	// Live are those that are served at present, if that depends on their labels; nil, or not known yet, is those that
+	// the patterns match.
+	Live *Live
 }
 
 // Has reports whether the namespace is in the scope.
 func (s Scope) Has(name string) bool {
+	if s.Live != nil {
+		if names, _ := s.Live.Current(); names != nil && !slices.Contains(names, name) {
+			return false
+		}
+	}
 	served := s.served()
 	return (len(s.Served) == 0 || served.Matches(name)) && !s.Excluded.Matches(name)
 }
@@ -35,7 +43,7 @@ func (s Scope) In() (in, notIn []string, rest Scope, hasRest bool) {
 	served := s.served()
 	if names, plain := served.Plain(); plain && len(names) > 0 {
 		in = names
-	} else {
+	} else if !s.Served.takeAnyName() {
 		rest.Served, rest.NamedOnly = s.Served, s.NamedOnly
 	}
 	for _, one := range s.Excluded {

@@ -26,7 +26,7 @@ var resource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"
 type Watcher struct {
 	// Client lists and watches namespaces.
 	Client dynamic.Interface
-	// Patterns say which are served.
+	// Patterns say which are served. The API server selects by their labels.
 	Patterns Patterns
 	// Serve is called with all names that are served: at first, and after each change; one call at a time.
 	Serve func(names []string)
@@ -107,11 +107,14 @@ func (w *Watcher) failed(ctx context.Context, err error, version string) (end bo
 }
 
 func (w *Watcher) lister() *toolscache.ListWatch {
+	selector := textOf(w.Patterns.Labels())
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = selector
 			return w.Client.Resource(resource).List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = selector
 			return w.Client.Resource(resource).Watch(ctx, o)
 		},
 	}

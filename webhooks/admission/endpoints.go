@@ -2,10 +2,13 @@ package admission
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -141,11 +144,28 @@ func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler) {
 		// A selector would be about the labels of these objects themselves.
 		rest, hasRest = scope, len(in)+len(notIn) > 0 || hasRest
 	} else {
-		hook.Namespaces = configurations.Namespaces(in, notIn)
+		hook.Namespaces = append(configurations.Namespaces(in, notIn), labelled(scope.Served.Labels())...)
 	}
 	if one, ok := conditions.InNamespaces(rest); ok && hasRest {
 		hook.Conditions = append([]admissionregistrationv1.MatchCondition{one}, hook.Conditions...)
 	}
+}
+
+// labelled are the requirements of a selector of namespaces; nil is none. Set-up has checked that there are such.
+func labelled(by labels.Selector) (all []metav1.LabelSelectorRequirement) {
+	if by == nil {
+		return nil
+	}
+	selector, err := metav1.ParseToLabelSelector(by.String())
+	if err != nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(selector.MatchLabels)) {
+		all = append(all, metav1.LabelSelectorRequirement{
+			Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{selector.MatchLabels[key]},
+		})
+	}
+	return append(all, selector.MatchExpressions...)
 }
 
 func isNamespace(r discovery.Resource) bool { return r.Group == "" && r.Plural == "namespaces" }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientdiscovery "k8s.io/client-go/discovery"
@@ -124,7 +125,7 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
-	switch err := c.client.List(ctx, list); {
+	switch err := c.client.List(ctx, list, selecting(meant.Labels())...); {
 	case apierrors.IsForbidden(err) && len(all) > 0:
 		logging.Warn(logf.FromContext(ctx), "Patterns of namespaces are left out: namespaces may not be listed",
 			"patterns", fmt.Sprint(patterns), "error", err.Error())
@@ -140,6 +141,13 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 		return nil, fmt.Errorf("no namespace matches the patterns %v", patterns)
 	}
 	return all, nil
+}
+
+func selecting(by labels.Selector) (options []client.ListOption) {
+	if by != nil {
+		options = append(options, client.MatchingLabelsSelector{Selector: by})
+	}
+	return options
 }
 
 func has(all []place, namespace string) bool {

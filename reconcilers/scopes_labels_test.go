@@ -1,0 +1,72 @@
+package reconcilers_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+)
+
+// mark sets a label of a namespace, or removes it.
+func (l landlords) mark(name, value string) {
+	l.t.Helper()
+	namespace := l.object("Namespace", name)
+	namespace.SetNamespace("")
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"team":`+value+`}}}`))
+	if err := l.Patch(context.Background(), namespace, patch); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// Namespaces that are selected by labels come and go as these change. Patterns and names must match besides.
+func TestNamespacesSelectedByLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := memapi.New()
+		l := landlords{newPeople(t, server)}
+		for _, name := range []string{"a1", "a2", "a3", "b1", "c"} {
+			l.open(name)
+		}
+		l.mark("a1", `"x"`)
+		l.mark("a2", `"y"`)
+		l.mark("b1", `"x"`)
+		l.mark("c", `"x"`)
+		var seen visited
+		connection := &watched{RoundTripper: server, plural: "configmaps"}
+		live, by := namespaces.NewLive(), must(labels.Parse("team=x"))
+		own := reconcilers.Options{Namespaces: named("a*", "c").Labelled(by), Matching: live}
+		stop := operateAll(t, connection, own, to(t, "configmaps", seen.handler("c", cause.Create)))
+		defer stop()
+		want := func(when, called string, served ...string) {
+			t.Helper()
+			time.Sleep(10 * time.Second)
+			if got := seen.take(); got != called {
+				t.Errorf("%s: handled in %q, want %q", when, got, called)
+			}
+			if names, _ := live.Current(); !slices.Equal(names, served) {
+				t.Errorf("%s: served are %q, want %q", when, names, served)
+			}
+			if open := connection.open.Load(); int(open) != len(served) {
+				t.Errorf("%s: %d watches, want %d", when, open, len(served))
+			}
+		}
+		want("those that have the labels, names included", "a1 c", "a1", "c")
+		l.mark("a3", `"x"`)
+		want("one gets the label", "a3", "a1", "a3", "c")
+		l.mark("a1", `null`)
+		l.mark("c", `"y"`)
+		want("two lose it", "", "a3")
+		l.mark("c", `"x"`)
+		want("one has it again, and its objects are handled already", "", "a3", "c")
+		l.raze("a3")
+		want("one goes", "", "c")
+	})
+}
