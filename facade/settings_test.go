@@ -73,7 +73,7 @@ func TestSettings(t *testing.T) {
 			withDefaults(reconcilers.Options{
 				Prefix: "kopf.zalando.org", Finalizer: "kopf.zalando.org/KopfFinalizerMarker",
 				Diffbase: diffbase.Annotations{Prefix: "kopf.zalando.org"},
-				Progress: progress.Smart{Prefix: "kopf.zalando.org"}, KopfTexts: true,
+				Progress: progress.Smart{Prefix: "kopf.zalando.org"}, KopfTexts: true, KopfDeletions: true,
 				Posting: reconcilers.Posting{Component: "kopf", Plain: true},
 			})},
 		"namespaces": {"one given twice would be handled twice", kopf.Settings{Namespaces: []string{"b", "a", "b"}},
