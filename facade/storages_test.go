@@ -145,7 +145,8 @@ func TestRightStorages(t *testing.T) {
 			AnnotationPrefix: mine, Finalizer: mine + "/fin", KopfFormats: true,
 		}, reconcilers.Options{
 			Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: mine + "/fin",
-			Diffbase: diffbase.Annotations{Prefix: mine}, Progress: progress.Smart{Prefix: mine}, KopfTexts: true, KopfDeletions: true}},
+			Diffbase: diffbase.Annotations{Prefix: mine}, Progress: progress.Smart{Prefix: mine}, KopfTexts: true,
+			KopfDeletions: true}},
 		"ignored": {"the default storage ignores them", kopf.PersistenceSettings{
 			IgnoredFields: []string{"spec.size", `metadata.labels."a.b/c"`}, TrustCopies: true,
 		}, reconcilers.Options{
