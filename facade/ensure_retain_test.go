@@ -122,8 +122,8 @@ func TestEnsureNoLongerRetains(t *testing.T) {
 	})
 }
 
-// A child that was made once becomes a retained one, though it was created, and not applied: it must not be deleted with
-// the object.
+// A child that was made once becomes a retained one, though it was created and not applied: it must not be deleted
+// with the object.
 func TestEnsureRetainsWhatWasMadeOnce(t *testing.T) {
 	inHousehold(t, func(h household) {
 		rule := kopf.Once

@@ -28,7 +28,7 @@ func (c cuttableTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// An API server that cannot be reached is logged with the handlers that wait, whatever they are; its return is one line.
+// An API server that cannot be reached is logged with the handlers that wait, of all families. Its return is one line.
 func TestServerIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()

@@ -260,3 +260,22 @@ func asValue(e diffbase.Essence) any {
 	}
 	return e
 }
+
+// fillIn adds to a merge-patch what another one says of places that it says nothing of.
+func fillIn(patch, other map[string]any) {
+	for key, value := range other {
+		held, ok := patch[key]
+		inner, isMapping := value.(map[string]any)
+		into, wasMapping := held.(map[string]any)
+		switch {
+		case isMapping && !ok:
+			into = map[string]any{}
+			patch[key] = into
+			fillIn(into, inner)
+		case isMapping && wasMapping:
+			fillIn(into, inner)
+		case !ok:
+			patch[key] = value
+		}
+	}
+}

@@ -1,44 +1,16 @@
 package execution
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// Pick chooses from the states of the handlers that are due, given in the order of registration. They are not modified.
-// An error is that of a function of the user, which must pick at least one handler: otherwise the object would be due
-// again at once, forever.
-func Pick(ctx context.Context, l handlers.Lifecycle, due []*HandlerState) ([]*HandlerState, error) {
-	if len(due) == 0 {
-		return nil, nil
-	}
-	if pick := l.PickFunc(); pick != nil {
-		return pickBy(ctx, pick, due)
-	}
-	switch l {
-	case handlers.ASAP:
-		// The first of equals, as registered.
-		fewest := func(a, b *HandlerState) int { return cmp.Compare(a.Retries, b.Retries) }
-		return []*HandlerState{slices.MinFunc(due, fewest)}, nil
-	case handlers.OneByOne:
-		return due[:1:1], nil
-	case handlers.Randomized:
-		return []*HandlerState{due[rand.IntN(len(due))]}, nil
-	case handlers.Shuffled:
-		shuffled := slices.Clone(due)
-		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		return shuffled, nil
-	default:
-		return due, nil
-	}
-}
-
+// pickBy asks a function of the user, which must pick at least one handler: otherwise the object would be due again at
+// once, forever.
 func pickBy(
 	ctx context.Context, pick func(context.Context, []handlers.DueHandler) []handlers.DueHandler, due []*HandlerState,
 ) (picked []*HandlerState, err error) {

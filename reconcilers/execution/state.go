@@ -1,12 +1,16 @@
 package execution
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -323,4 +327,31 @@ func Purge(to progress.Writer, patch, body map[string]any, id string) error {
 		return fmt.Errorf("removing the progress of handler %q: %w", id, err)
 	}
 	return nil
+}
+
+// Pick chooses from the states of the handlers that are due, given in the order of registration. They are not modified.
+// An error is that of a function of the user.
+func Pick(ctx context.Context, l handlers.Lifecycle, due []*HandlerState) ([]*HandlerState, error) {
+	if len(due) == 0 || l == handlers.InOrder {
+		return due, nil
+	}
+	if pick := l.PickFunc(); pick != nil {
+		return pickBy(ctx, pick, due)
+	}
+	switch l {
+	case handlers.ASAP:
+		// The first of equals, as registered.
+		fewest := func(a, b *HandlerState) int { return cmp.Compare(a.Retries, b.Retries) }
+		return []*HandlerState{slices.MinFunc(due, fewest)}, nil
+	case handlers.OneByOne:
+		return due[:1:1], nil
+	case handlers.Randomized:
+		return []*HandlerState{due[rand.IntN(len(due))]}, nil
+	case handlers.Shuffled:
+		shuffled := slices.Clone(due)
+		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		return shuffled, nil
+	default:
+		return due, nil
+	}
 }

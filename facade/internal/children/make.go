@@ -20,7 +20,7 @@ type result struct {
 	run    run
 }
 
-// entry is what is remembered of the child. One that is made once has no uid: it was created, not applied, so if another
+// entry returns the record of the child. One that is made once has no uid: it was created, not applied, so if another
 // rule applies it later, it is read first, and the fields of its creation are taken over.
 func (r result) entry(child declared) entry {
 	known := entry{version: child.object.GroupVersionKind().Version, retained: child.rules.Retain, run: r.run}
