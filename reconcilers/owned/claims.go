@@ -39,10 +39,12 @@ type claim struct {
 
 // claimsOf returns what an object says about its owners, each of them once.
 func (c *Children) claimsOf(object *unstructured.Unstructured) (all []claim) {
+	indices := map[types.UID]int{} // an object can have ten thousand owner references
 	at := func(uid types.UID) *claim {
-		i := slices.IndexFunc(all, func(one claim) bool { return one.uid == uid })
-		if i < 0 {
-			all, i = append(all, claim{uid: uid}), len(all)
+		i, found := indices[uid]
+		if !found {
+			i = len(all)
+			all, indices[uid] = append(all, claim{uid: uid}), i
 		}
 		return &all[i]
 	}

@@ -62,6 +62,10 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 		s.kind = kind
 	}
 	before, now, claims := c.of[uid], []types.UID(nil), c.claimsOf(decoded)
+	isClaimed := make(map[types.UID]bool, len(claims))
+	for _, one := range claims {
+		isClaimed[one.uid] = true
+	}
 	if eventType == Deleted {
 		c.Author.Gone(uid)
 	} else {
@@ -74,11 +78,10 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 		routes = append(routes, c.waitsFor(s, object)...)
 	}
 	for _, owner := range before {
-		if slices.Contains(now, owner) {
+		if isClaimed[owner] && eventType != Deleted {
 			continue
 		}
-		wasChild := slices.ContainsFunc(claims, func(one claim) bool { return one.uid == owner })
-		if c.lose(s, owner, state{object, decoded}, wasChild) {
+		if c.lose(s, owner, state{object, decoded}, isClaimed[owner]) {
 			routes = append(routes, c.way(owner, nil))
 		}
 	}

@@ -1,0 +1,51 @@
+package owned_test
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+	"github.com/kopf-runtime/kopf-runtime/test/growth"
+)
+
+// Everybody who may write an object can give it as many owners as fit into it, about ten thousand.
+func TestManyOwnersLinear(t *testing.T) {
+	growth.Linear(t, 2000, func(size int) func() {
+		owners := make([]string, size)
+		for i := range owners {
+			owners[i] = fmt.Sprintf("b6fdc2cc-a3ee-4e4e-8c3c-1a2b3c%06d", i)
+		}
+		w := newWorld(t)
+		seen := func(event string, version, owned int) func() {
+			pod := compacttest.Of(child("c", version, owners[:owned]...).Object)
+			return func() {
+				if err := w.pods.Seen(event, pod); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		events := []func(){
+			seen(owned.Added, 1, size), seen(owned.Modified, 2, size), seen(owned.Modified, 3, size/2),
+			seen(owned.Deleted, 4, size),
+		}
+		return func() {
+			for _, event := range events {
+				event()
+			}
+			w.journal = nil
+		}
+	})
+}
+
+// Several mentions of one owner are one claim.
+func TestOwnersOnce(t *testing.T) {
+	w := newWorld(t, telling("h"))
+	for _, name := range []string{"a", "b"} {
+		w.route.Seen(types.UID(name), types.NamespacedName{Namespace: "ns", Name: name})
+	}
+	w.seen(w.pods, owned.Added, child("c", 1, "a", "b", "a", label+"=b"))
+	w.want("each owner is looked at once", "pass b", "pass a")
+}
