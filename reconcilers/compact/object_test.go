@@ -62,6 +62,7 @@ func TestObjects(t *testing.T) {
 			"elements of lists do not say what they are", ` {"metadata":{"managedFields":[],"name":"n"}}`, pod,
 			known{Name: "n"}, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"}}`,
 		},
+		"EmptyElement": {"nothing follows the type", ` { } `, pod, known{}, `{"apiVersion":"v1","kind":"Pod" } `},
 		"Deleting": {
 			"it has a time", `{"metadata":{"name":"n","deletionTimestamp":"2020-01-01T00:00:00Z"}}`, metav1.TypeMeta{},
 			known{Name: "n", Deleting: true}, `{"metadata":{"name":"n","deletionTimestamp":"2020-01-01T00:00:00Z"}}`,

@@ -112,8 +112,9 @@ func Trim(text []byte, former *jsontext.Object) (*jsontext.Object, error) {
 // take has the text of an object without managed fields, and gives what is kept beside it.
 func (s *scratch) take(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	var metadata jsontext.Member
-	typed := typ.Kind == ""
+	typed, isEmpty := typ.Kind == "", true
 	whole := jsontext.Members(text, func(m jsontext.Member) {
+		isEmpty = false
 		switch string(m.Key) {
 		case "metadata":
 			metadata = m
@@ -130,7 +131,10 @@ func (s *scratch) take(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	managed.At, managed.End = at+managed.At, at+managed.End
 	s.text = s.text[:0]
 	if !typed {
-		s.text = fmt.Appendf(s.text, `{"apiVersion":%q,"kind":%q,`, typ.APIVersion, typ.Kind)
+		s.text = fmt.Appendf(s.text, `{"apiVersion":%q,"kind":%q`, typ.APIVersion, typ.Kind)
+		if !isEmpty {
+			s.text = append(s.text, ',')
+		}
 		skipped := bytes.IndexByte(text, '{') + 1
 		text, managed.At, managed.End = text[skipped:], managed.At-skipped, managed.End-skipped
 	}

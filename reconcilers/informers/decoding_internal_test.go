@@ -63,6 +63,10 @@ func TestDecoding(t *testing.T) {
 			`list 7c; {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}; ` +
 				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}`,
 		},
+		"EmptyElement": {
+			"an element may have nothing", `{"kind":"PodList","apiVersion":"v1","items":[{},{ }]}`,
+			`list ; {"apiVersion":"v1","kind":"Pod"}; {"apiVersion":"v1","kind":"Pod" }`,
+		},
 		"Empty": {
 			"there may be none", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`,
 			"list 7",
