@@ -42,7 +42,7 @@ func TestClientOfStartup(t *testing.T) {
 		logins int
 	}{
 		"Used":   {"its first use logs in, and so does the operator", true, 1},
-		"Unused": {"nothing is sent, and nobody logs in", false, 0},
+		"Unused": {"without a request, no login is called", false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestClientOfStartupInAManager(t *testing.T) {
 	})
 }
 
-// A login that fails is the error of the request, so that the startup can say what it was for.
+// A failing login is the error of the request, so that the startup handler can name the request.
 func TestStartupWithoutCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		op := kopf.New(activities, kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})

@@ -21,7 +21,7 @@ func (op *Operator) serveInProcess(own *AdmissionSettings) {
 	}
 }
 
-// hasAdmission tells whether there are handlers of admission.
+// hasAdmission reports whether the operator has admission handlers.
 func (op *Operator) hasAdmission() bool {
 	return slices.ContainsFunc(op.registrations, func(r registration) bool { return admits(r.handler) })
 }

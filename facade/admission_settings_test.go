@@ -185,11 +185,11 @@ func TestAdmissionServer(t *testing.T) {
 			"", "Admission.Server: it is for kopf.Main",
 		},
 		"no client CA": {
-			"it is told at once", kopf.AdmissionSettings{SelfSigned: true, ClientCA: "/nowhere"},
+			"the set-up reports it", kopf.AdmissionSettings{SelfSigned: true, ClientCA: "/nowhere"},
 			"Admission.ClientCA: reading", "Admission.SelfSigned",
 		},
 		"no CA bundle": {
-			"it is told at once", kopf.AdmissionSettings{CAFile: "/nowhere", Insecure: true},
+			"the set-up reports it", kopf.AdmissionSettings{CAFile: "/nowhere", Insecure: true},
 			"Admission.CAFile: reading", "Admission.Insecure",
 		},
 		"another CA": {
@@ -197,7 +197,7 @@ func TestAdmissionServer(t *testing.T) {
 			"Admission.CABundle: the CA is that of the operator's", "Admission.CABundle: reading",
 		},
 		"no files": {
-			"it is told at once", kopf.AdmissionSettings{CertificateDir: "/nowhere"},
+			"the set-up reports it", kopf.AdmissionSettings{CertificateDir: "/nowhere"},
 			"Admission.CertificateDir: reading", "Admission.CertificateDir: reading",
 		},
 	}

@@ -16,11 +16,11 @@ import (
 //
 // # Guarantees
 //
-// It never runs twice at once for one object. Nothing of it is remembered on the object: a restart of the operator
-// begins anew. Unless the function is [Optional], the object is held by a finalizer as long as it is selected and the
-// function has not returned for good: on its deletion, what runs is stopped, then all handlers that want the deletion
-// are called until they are done, optional ones included. When the function has returned for good, the finalizer is
-// removed at once, unless others need it.
+// It never runs twice at once for one object. The object stores nothing of it: a restart of the operator calls the
+// function from its beginning. Unless the function is [Optional], a finalizer holds the object as long as it is
+// selected and the function has not returned permanently. On the deletion of the object, the running functions are
+// stopped; then all delete handlers are called until they are done, optional ones included. When the function has
+// returned permanently, the finalizer is removed at once, unless others need it.
 //
 // # Errors
 //

@@ -29,7 +29,7 @@ import (
 //
 // # Errors
 //
-// A child that is no object; one of another namespace, or a cluster-scoped one of an object with a namespace: the
+// A child that is not an object; one of another namespace, or a cluster-scoped one of an object with a namespace: the
 // garbage collector would delete it. Declare it by [Change.Ensure]. Under [AsKopf], that is a warning.
 func (c *Change[T]) Adopt(children ...any) error {
 	if c.byHand() {

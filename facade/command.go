@@ -22,8 +22,8 @@ import (
 )
 
 // Main runs the operator as the program: it reads the command line, serves until SIGTERM or Ctrl-C, and exits. It never
-// returns. A second signal ends the process at once, unless it is the same one within a second: some
-// launchers send it twice. That nobody reads its log any more does not end it.
+// returns. A second signal ends the process at once, unless it is the same one within a second: some launchers send it
+// twice. A closed log pipe does not end the process.
 //
 // The exit code is 0 after a graceful stop, 1 on errors, 2 for a wrong command line, and 137 if the process does not
 // end in time, see [ProcessSettings]; errors go to stderr. For the flags, and for the environment variables that stand

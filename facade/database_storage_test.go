@@ -20,8 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// recordStore keeps records by the uids of the objects and the ids of the handlers. What it is given counts when it is
-// flushed.
+// recordStore keeps records by the uids of the objects and the ids of the handlers. Flush saves the collected records.
 type recordStore struct {
 	mu      sync.Mutex
 	rows    map[string]progress.Record
@@ -90,8 +89,8 @@ func (d *recordStore) keys() []string {
 	return slices.Sorted(maps.Keys(d.rows))
 }
 
-// A storage that keeps the records in a database, and nothing on the object, goes on after a restart. Nothing is left
-// in it of trials, nor of what is finished.
+// A storage that keeps the records in a database, and nothing on the object, goes on after a restart. It keeps no
+// records of trials and of finished handlers.
 func TestProgressInADatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept, calls, server := newRecordStore(), &journal{}, memapi.New()

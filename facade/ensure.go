@@ -29,8 +29,9 @@ var errEnsureInDeletion = errors.New("it was called by a handler of the deletion
 // object say. Fields that are not declared are left to others: a typed object declares all its fields that have no
 // omitempty, be they set or not. But the fields of former field managers, which have set that reference or that label
 // or are in [ExecutionSettings].FormerManagers, are taken over when a process applies a child first: those that are not
-// declared are removed. Where nothing differs, nothing is written. What is declared is remembered in the annotation
-// "<prefix>/children-of.<id>": before a child is applied that is not in it, and with the outcome of the handler.
+// declared are removed. Where nothing differs, nothing is written. The annotation "<prefix>/children-of.<id>" records
+// the declared children. It is written before a child is applied that is not in it, and with the outcome of the
+// handler.
 //
 // The set belongs to the handler's id: handlers of several reasons with one id, see [ChangeSelection.On], declare one
 // set, others have their own, and a child in several of them stays until the last one drops it. The set is what one
@@ -50,15 +51,15 @@ var errEnsureInDeletion = errors.New("it was called by a handler of the deletion
 // all children of the call, those in lists included, and by its name: one that is nil, or has no name or kind; one of a
 // kind that the cluster does not have; an object of its name that is no child of this object, which is never touched;
 // one that this call of the handler has declared otherwise before; and a field that another field manager declares by
-// server-side apply with another value, with the name of that one. A field that somebody has edited otherwise is set
-// back, with a line in the log.
+// server-side apply with another value, with the name of that one. A declared field that was edited by other means is
+// set back, with a line in the log.
 //
 // CustomResourceDefinitions and Namespaces are applied first. A child of a kind that the object's own definition is
 // about to provide, or in its own namespace, is a temporary error of 5 seconds, whatever the Backoff.
 //
 // A call in a handler of the deletion fails permanently. So does one whose children do not fit into the annotation: it
-// applies nothing. Nothing else does. If the handler returns nil all the same, nothing is deleted, and the log tells of
-// what would have been. A deletion that fails is an error of the handler: it is called again.
+// applies nothing. Nothing else does. If the handler returns nil all the same, nothing is deleted, and the log names
+// the children that would have been. A deletion that fails is an error of the handler: it is called again.
 func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 	switch {
 	case c.byHand():

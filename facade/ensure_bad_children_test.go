@@ -28,7 +28,7 @@ func TestEnsureAppliesTheOthersBesideABadChild(t *testing.T) {
 		"nil":           {nil, []string{"child 2: it is nil"}},
 		"nil of a type": {(*corev1.ConfigMap)(nil), []string{"child 2: it is nil"}},
 		"no name":       {nameless, []string{"child 2: ConfigMap: it has no name"}},
-		"no object":     {5, []string{"child 2: a int is no object"}},
+		"no object":     {5, []string{"child 2: a int is not an object"}},
 		"no kind":       {map[string]any{"kind": "ConfigMap"}, []string{"child 2: it has no kind"}},
 		"an unknown kind": {
 			partOf("x"), []string{"child 2, Part.parts.example.org x", "the cluster has no such kind"},

@@ -11,8 +11,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// As the operator applies a child first, it becomes the field manager of what a former program has set, so that what is
-// not declared any more is removed. Others keep what they have set.
+// With its first apply of a child, the operator takes over the fields of a former program, and removes the fields that
+// are not declared any more. Other field managers keep their fields.
 func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 	const python, ours = "python-operator", "test.example.org"
 	cases := map[string]struct {
@@ -45,7 +45,7 @@ func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 			kopf.ExecutionSettings{}, map[string]string{"value": "1"},
 		},
 		"renamed, edited": {
-			"the fields that somebody has edited are set back, or stay theirs",
+			"edited fields are set back if declared, and stay otherwise",
 			func(h household) {
 				h.runFormerly("before.example.org", map[string]any{"value": "0", "b": "2", "c": "3"})
 				h.patchRoom("kubectl-edit", `{"data":{"value":"edited","c":"edited","note":"theirs"}}`)
@@ -53,7 +53,7 @@ func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 			kopf.ExecutionSettings{}, map[string]string{"value": "1", "c": "edited", "note": "theirs"},
 		},
 		"stripped": {
-			"nobody knows who has set what, but it is a child",
+			"without managedFields, all fields of a child are taken over",
 			func(h household) {
 				h.putChild(python, map[string]string{"value": "0", "b": "2"})
 				h.patchRoom("kubectl-edit", `{"metadata":{"managedFields":[{}]},"data":{"c":"edited"}}`)
@@ -61,7 +61,7 @@ func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 			kopf.ExecutionSettings{}, map[string]string{"value": "1"},
 		},
 		"renamed, stripped": {
-			"nor who has applied it",
+			"without managedFields, the fields of a former operator are taken over as well",
 			func(h household) {
 				h.runFormerly("before.example.org", map[string]any{"value": "0", "b": "2"})
 				h.patchRoom("kubectl-edit", `{"metadata":{"managedFields":[{}]}}`)
@@ -98,7 +98,7 @@ func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inHousehold(t, func(h household) {
-				h.begin() // nobody handles it yet
+				h.begin() // no operator runs yet
 				tc.former(h)
 				heard := &complaints{}
 				start := func() func() {

@@ -26,8 +26,8 @@ func (h household) value(namespace, name string) string {
 	return value
 }
 
-// A child that is made once keeps what it was created with, over updates, restarts and edits. It is made again when it
-// was deleted, and pruned like any other.
+// A child that is made once keeps its first content over updates, restarts and edits. It is made again when it was
+// deleted, and pruned like any other.
 func TestEnsureOnce(t *testing.T) {
 	for name, owns := range map[string]bool{"Watched": true, "NotWatched": false} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestEnsureOnce(t *testing.T) {
 				}
 				h.rebuild()
 				if got := h.value("default", "login"); got != "absent" {
-					t.Errorf("what is not declared any more is left: %q", got)
+					t.Errorf("a child that is not declared any more is left: %q", got)
 				}
 				stop()
 			})
@@ -85,7 +85,7 @@ func TestEnsureOnce(t *testing.T) {
 	}
 }
 
-// What is made once is as much a child as others: nothing of somebody else is taken for it.
+// An object of another owner is not taken for a child that is made once.
 func TestEnsureOnceLeavesStrangersAlone(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard := &complaints{}

@@ -26,7 +26,7 @@ func TestEnsureRetain(t *testing.T) {
 			t.Errorf("it is retained by %q", got)
 		}
 		h.rebuild("a=2", "yard/d=2")
-		h.requireRooms("what is not declared any more stays", "default/a", "default/c", "yard/d")
+		h.requireRooms("undeclared children stay", "default/a", "default/c", "yard/d")
 		if got := h.value("default", "a"); got != "2" {
 			t.Errorf("a retained child is applied: got %q", got)
 		}
@@ -63,7 +63,7 @@ func TestEnsureAdoptsRetained(t *testing.T) {
 		rule = func(child any) any { return kopf.Retain(kopf.Once(child), kopf.AdoptFormer()) }
 		h.rebuild("yard/d=3")
 		if got := h.room("yard", "d").GetLabels()[parentLabel]; got != string(h.house().GetUID()) {
-			t.Errorf("what is made once is not adopted: %q, %v", got, heard.last())
+			t.Errorf("a child that is made once is not adopted: %q, %v", got, heard.last())
 		}
 		rule = retainAdopting
 		h.put("guest", "theirs")

@@ -3,15 +3,15 @@ package facade
 import "github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 
 // Once returns a child, or a list of children, that [Change.Ensure] creates if it is absent, and does not change
-// afterwards: for what is generated, such as a password. Kopf: none.
+// afterwards: for generated values, such as a password. Kopf: none.
 //
 //	secret := &corev1.Secret{Data: map[string][]byte{"password": []byte(rand.Text())}}
 //	secret.Name = c.Object.Name + "-login"
 //	return c.Ensure(ctx, kopf.Once(secret))
 //
-// The child is owned by the object, and is deleted when the handler does not declare it any more. If somebody deletes
-// it, it is created again, as it is declared then. With [Owns] for its kind, this happens at once; edits are not set
-// back. An object of its name that is not a child of this object is an error, as for other children.
+// The child is owned by the object, and is deleted when the handler does not declare it any more. If it is deleted
+// otherwise, it is created again, as it is declared then. With [Owns] for its kind, this happens at once; edits are not
+// set back. An object of its name that is not a child of this object is an error, as for other children.
 func Once(child any) any {
 	return &children.Ruled{Given: child, Rules: children.Rules{Once: true}}
 }
@@ -29,8 +29,8 @@ func Once(child any) any {
 //
 // The operator sees that a child is done when the handler calls Ensure, or at once with [Owns] for its kind. A child
 // that is gone counts as done if its end was not seen: while the operator did not run, or without Owns. With Owns, a
-// child that somebody deletes before it is done is made again. [WaitFor] a child that is done and gone ends at once:
-// with a permanent error if the child has failed.
+// child that is deleted before it is done is made again. [WaitFor] a child that is done and gone ends at once: with a
+// permanent error if the child has failed.
 //
 // With [Once], the child is made once, whatever is declared later.
 func UntilDone(child any) any {

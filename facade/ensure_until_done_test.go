@@ -186,7 +186,7 @@ func TestWaitForUntilDoneThatFails(t *testing.T) {
 	})
 }
 
-// What is made once until it is done is not made again, whatever is declared.
+// A child with Once and UntilDone is not made again, even if another declaration follows.
 func TestEnsureOnceUntilDone(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard := &complaints{}
@@ -230,7 +230,7 @@ func TestEnsureUntilDoneReplacesNoStrangers(t *testing.T) {
 		h.settle()
 		heard.wantLast(t, "Job.batch default/backup", "no child of this one")
 		if now := h.jobUID(); now != before {
-			t.Errorf("the job of somebody else is %s, was %s", now, before)
+			t.Errorf("the job of another owner is %s, was %s", now, before)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func StartUp(ctx context.Context, op *Operator) error {
 	return err
 }
 
-// AskProbes calls the probes, as whoever watches the health of the operator does.
+// AskProbes calls the probes, as the health endpoint does.
 func AskProbes(ctx context.Context, op *Operator) (any, error) { return op.probing.Ask(ctx) }
 
 // SetUpAsProgram adds the operator to the manager of a program, after [StartUp].

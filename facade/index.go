@@ -45,7 +45,7 @@ func (i *Index[K, V]) held() *indexes.Index {
 	return i.index
 }
 
-// notifier tells of changes of the index; nil without an index.
+// notifier reports changes of the index; nil without an index.
 func (i *Index[K, V]) notifier() handlers.Notifier {
 	if i == nil || i.index == nil {
 		return nil

@@ -158,7 +158,7 @@ func ForResourceAs[T client.Object](op *Operator, spelling ...string) Selection[
 		err = fmt.Errorf("kopf.ForResourceAs(%s): %w", quoteAll(spelling), err)
 	}
 	if typ := reflect.TypeFor[T](); typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
-		err = fmt.Errorf("kopf.ForResourceAs(%s): %s is no pointer to a struct, such as *v1.Database",
+		err = fmt.Errorf("kopf.ForResourceAs(%s): %s is not a pointer to a struct, such as *v1.Database",
 			quoteAll(spelling), typ)
 	}
 	return selectionOf[T](op, "kopf.ForResourceAs", selector, err)

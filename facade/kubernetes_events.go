@@ -106,8 +106,8 @@ func (c *Change[T]) Event(eventType, reason, message string) {
 //
 //	c.About(pod, claim).Warn("Evicted", "the node is gone")
 //
-// Something that is no object, or of which the kind is not known, is an error of the handler. Kopf: the first argument
-// of event, info, warn and exception.
+// A value that is not an object, or whose kind is not known, is an error of the handler. Kopf: the first argument of
+// event, info, warn and exception.
 func (c *Change[T]) About(objects ...any) Events {
 	about := c.events()
 	if about.poster == nil {
@@ -141,7 +141,7 @@ func bodiesOf(objects []any, scheme *runtime.Scheme) (bodies []map[string]any, e
 		}
 		typed, ok := object.(client.Object)
 		if !ok {
-			return bodies, fmt.Errorf("%T is no object", object)
+			return bodies, fmt.Errorf("%T is not an object", object)
 		}
 		about, err := hierarchies.ObjectReference(typed, hierarchies.Scheme(scheme))
 		if err != nil {

@@ -31,7 +31,8 @@ var (
 
 // LifecycleFunc makes a lifecycle of a function. The function gets the handlers of one object that are due, in the
 // order of registration, and returns those to be called, in the order of the calls. Then their outcomes are written,
-// and it is called again with those that are due by then. With [Change.RunSubs], the handlers are sub-handlers.
+// and it is called again with the handlers that are due at that point. With [Change.RunSubs], the handlers are
+// sub-handlers.
 //
 //	twoAtATime := kopf.LifecycleFunc(func(_ context.Context, due []kopf.DueHandler) []kopf.DueHandler {
 //		return due[:min(2, len(due))]

@@ -72,7 +72,7 @@ type ConnectionInfo struct {
 //
 // Meanwhile nothing is lost: handlers go on, and requests, those of handlers included, wait for the new credentials,
 // and are sent again with them. The operator's own requests wait no longer than [NetworkingSettings].RequestTimeout, 10
-// seconds for writes: of a login that takes longer, the log tells, and writes are made again, without another call of a
+// seconds for writes. If a login takes longer, the operator logs it and repeats the writes, without another call of a
 // handler.
 //
 // # Guarantees

@@ -21,8 +21,8 @@ type cacheLimits struct {
 	kinds       []schema.GroupVersionKind // of Cache.ByObject, with namespaces or selectors
 }
 
-// limitsOf looks into the caches of controller-runtime, which do not tell their options otherwise: a read would need an
-// API server, and a cache that has started. It finds nothing in caches of other types.
+// limitsOf reads the fields of controller-runtime's caches, which do not export their options: a read would need an API
+// server, and a cache that has started. It finds nothing in caches of other types.
 func limitsOf(given any) (limits cacheLimits) {
 	cache := structOf(reflect.ValueOf(given))
 	if byKind := fieldOf(cache, "caches", reflect.Map); byKind.IsValid() {

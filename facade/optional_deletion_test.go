@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// A handler of an object that has disappeared gets the last known state. Its patches have no effect, and are no error.
+// A handler of an object that has disappeared gets the last known state. Its patches have no effect and cause no error.
 func TestOptionalDeletionGetsTheLastState(t *testing.T) {
 	for name, tc := range map[string]struct {
 		settings []kopf.Settings

@@ -89,7 +89,7 @@ type EventOption interface {
 // option is all options of all families: what a verb accepts is decided by the type that an option is returned as.
 type option struct {
 	name    string       // as the user wrote it, without arguments
-	family  reflect.Type // what it was returned as; in a Policy, this decides what accepts it
+	family  reflect.Type // the returned interface; in a Policy, it decides which verbs accept the option
 	set     func(*handlers.Handler)
 	err     error    // why it is wrong
 	parts   []Option // of a Policy
@@ -165,8 +165,8 @@ func Errors(mode ErrorsMode) LimitOption {
 // objects that disappear while the operator is down or paused; nor, with [AsKopf], for objects that nothing holds.
 //
 // A daemon or a timer that is optional starts as soon as the object is seen, and is stopped when the object is deleted
-// or has disappeared, which does not wait for it: its last patches may be lost, and what it leaves behind stays if the
-// operator is down meanwhile.
+// or has disappeared, which does not wait for it. Its last patches may be lost, and its resources stay if the operator
+// is down meanwhile.
 func Optional() FinalizerOption {
 	return optionOf[FinalizerOption]("Optional", nil, func(h *handlers.Handler) { h.Optional = true })
 }

@@ -82,7 +82,8 @@ func Owns[T, C client.Object](owners Selection[T], child C, opts ...OwnsOption) 
 }
 
 // Watches has objects of another kind watched for the handlers of the selection: so [WaitFor] can wait for any of them,
-// whoever owns it. The kind is given by an empty object, as for [Owns]. Kopf: none; controller-runtime: Watches.
+// with any owner or without. The kind is given by an empty object, as for [Owns]. Kopf: none; controller-runtime:
+// Watches.
 //
 //	kopf.Watches(dbs, &corev1.Secret{})
 //	dbs.OnCreate("login", func(ctx context.Context, c *kopf.Change[*v1.Database]) error {
@@ -229,7 +230,7 @@ func (op *Operator) watchesChildren(of schema.GroupKind) bool {
 	})
 }
 
-// watchesFor tells whether children of the kind, or any objects of it, are watched for the objects of the resource.
+// watchesFor reports whether children of the kind, or any objects of it, are watched for the objects of the resource.
 func (op *Operator) watchesFor(owner discovery.Resource, of schema.GroupKind) (children, objects bool) {
 	for _, r := range op.registrations {
 		if r.handler.Owned == nil || watches(r.handler) {

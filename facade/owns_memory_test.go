@@ -46,7 +46,7 @@ func (h household) populate() {
 
 // heldBytes is the size of everything reachable.
 func heldBytes() int64 {
-	runtime.GC() // pools give up what they hold in the second collection
+	runtime.GC() // pools are emptied in the second collection
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
@@ -110,7 +110,7 @@ func TestStrangersBecomeChildren(t *testing.T) {
 	})
 }
 
-// Indices of the kind need whole objects, whoever owns them.
+// Indices of the kind need whole objects, including those without an owner.
 func TestOwnsSharesWholeObjectsWithIndices(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var byValue *kopf.Index[string, string]

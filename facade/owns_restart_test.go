@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// childEvents are the types of what OnChild handlers were called for, since the last look.
+// childEvents collects the event types of OnChild calls since the last read.
 type childEvents struct {
 	mu  sync.Mutex
 	all []string

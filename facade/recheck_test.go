@@ -71,7 +71,7 @@ func TestRecheckOn(t *testing.T) {
 	})
 }
 
-// Entries that are the same as before are no change, and a change of the objects' own index ends.
+// Replacing entries by equal ones does not count as a change, so rechecks of the objects' own index end.
 func TestRecheckOnOwnIndexEnds(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var asked atomic.Int32

@@ -34,7 +34,7 @@ func TestSleep(t *testing.T) {
 			[]bool{true, false}, 70 * time.Second,
 		},
 		"Unitless": {
-			"30 is no duration", 30, 2500 * time.Millisecond, nil, []bool{true, true, false}, 2500 * time.Millisecond,
+			"30 has no unit", 30, 2500 * time.Millisecond, nil, []bool{true, true, false}, 2500 * time.Millisecond,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -90,7 +90,7 @@ func (c *Change[T]) clients() clients {
 // place of this handler, and have none of the values that it has added to its own.
 //
 // A lifecycle says which of them are called in one go; without, it is that of the operator. More than one, or a
-// [LifecycleFunc] of nil, fails the handler for good. Kopf: lifecycle=.
+// [LifecycleFunc] of nil, fails the handler permanently. Kopf: lifecycle=.
 func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
 	if c.byHand() {
 		return errByHand

@@ -50,14 +50,14 @@ var ErrWaitTimeout = errors.New("the wait is over")
 //
 // The time counts from the first wait of the handler for this object and this change, also across restarts and errors
 // in between; it is remembered on the object. If the handler waits for several objects, one after the other, each has
-// its own time. A wait is no failure: it does not count for [Retries] and [Change].Retry, and the log tells it as it
-// is. [Timeout] goes on, and may end the wait before.
+// its own time. A wait is not a failure: it does not count for [Retries] and [Change].Retry, and the log has a line of
+// its own for it. [Timeout] goes on, and may end the wait before.
 //
 // # Errors
 //
 // When the time is over, the error names the object, and is a permanent one that wraps [ErrWaitTimeout]: the handler
-// has failed for good until the object is changed. To begin a new wait instead, return [Temporary] of it. If nothing
-// watches the kind, without a name, a function or a time, it is permanent as well.
+// has failed until the object is changed. To begin a new wait instead, return [Temporary] of it. If nothing watches the
+// kind, without a name, a function or a time, it is permanent as well.
 func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) bool, timeout time.Duration) error {
 	if c.byHand() {
 		return errByHand

@@ -13,7 +13,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// An object that nobody owns is waited for without polling, while it does not exist, changes, and over a restart.
+// WaitFor waits for an object without an owner, and does not poll: while it does not exist, while it changes, and over
+// a restart.
 func TestWaitForAnyObject(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard

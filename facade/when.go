@@ -38,8 +38,8 @@ func selectorOption(
 	})
 }
 
-// WhenChange restricts a sub-handler to changes for which the function returns true, see [Selection.WhenChange] for
-// what it gets and [MatchingLabels] for what a sub-handler does that does not match. Kopf: when= of subhandlers.
+// WhenChange restricts a sub-handler to changes for which the function returns true, see [Selection.WhenChange] for its
+// argument and [MatchingLabels] for the treatment of a sub-handler that does not match. Kopf: when= of subhandlers.
 func WhenChange[T client.Object](matches func(ctx context.Context, c *Change[T]) bool) SubOption {
 	return matchesOption[SubOption]("WhenChange", matches, matches == nil)
 }

@@ -151,7 +151,7 @@ func TestDeletionsWaitForAMinute(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 				}
 				stop()
-				time.Sleep(5 * time.Minute) // for what was abandoned
+				time.Sleep(5 * time.Minute) // for abandoned daemons
 				if d := cmp.Diff(tc.want, j.String()); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}

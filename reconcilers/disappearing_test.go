@@ -40,7 +40,7 @@ func (d *disappearing) start() {
 	d.stop = operateAll(d.t, d.line, d.own, d.all...)
 }
 
-// hold has somebody else's finalizer hold the object.
+// hold adds another client's finalizer to the object.
 func (d *disappearing) hold() {
 	d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["coming.example.org/finalizer","example.org/other"]}}`)
 }
@@ -104,11 +104,11 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 				time.Sleep(time.Minute)
 				d.letGo()
 			}, 0, "1m0s delete o; 1m0s delete d"},
-		"Stripped": {"somebody removes all finalizers before the deletion is seen", reconcilers.Options{}, nil,
+		"Stripped": {"all finalizers are removed before the deletion is seen", reconcilers.Options{}, nil,
 			[]handlers.Handler{deletion}, func(d *disappearing) {
 				d.server.Discard(memapi.Resource{Version: "v1", Plural: "configmaps"}, "default", "c")
 			}, 0, "1m0s delete o"},
-		"Down": {"nothing is known of what disappears while the operator is down", reconcilers.Options{}, nil, nil,
+		"Down": {"a disappearance is not seen while the operator is down", reconcilers.Options{}, nil, nil,
 			func(d *disappearing) {
 				d.stop()
 				d.remove("ConfigMap", "c")

@@ -30,8 +30,7 @@ func keeping(policy handlers.Policy) handlers.Handler {
 	return handlers.Handler{ID: "d", Reason: cause.Delete, HoldOnFailure: true, Policy: policy}
 }
 
-// A deletion that has failed permanently keeps the object until somebody edits or releases it (deviation
-// D-hold-failure).
+// A deletion that has failed permanently keeps the object until a user edits or releases it (deviation D-hold-failure).
 func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 	permanent, again := []error{refusal{}}, laterError{10 * time.Second}
 	filtered := keeping(handlers.Policy{})
@@ -74,10 +73,10 @@ func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 			func(d *disappearing) { d.stop(); edit(d); d.start() }, "1m0s delete d; 6m0s delete d; gone",
 		},
 		"Touched": {
-			"the status and foreign finalizers are no edit", keeping(handlers.Policy{}), permanent,
+			"the status and foreign finalizers do not count", keeping(handlers.Policy{}), permanent,
 			func(d *disappearing) { d.merge("ConfigMap", "c", `{"status":{"a":"b"}}`) }, "1m0s delete d; held",
 		},
-		"Released": {"somebody removes the finalizer", keeping(handlers.Policy{}), permanent, (*disappearing).letGo,
+		"Released": {"a user removes the finalizer", keeping(handlers.Policy{}), permanent, (*disappearing).letGo,
 			"1m0s delete d; gone"},
 		"FilteredOut": {
 			"the handler does not match any more", filtered, permanent, func(d *disappearing) {
@@ -85,7 +84,7 @@ func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 			}, "1m0s delete d; gone",
 		},
 		"Forgotten": {
-			"somebody removes the record", keeping(handlers.Policy{}), permanent, func(d *disappearing) {
+			"a user removes the record", keeping(handlers.Policy{}), permanent, func(d *disappearing) {
 				d.merge("ConfigMap", "c", `{"metadata":{"annotations":{"coming.example.org/d":null}}}`)
 			}, "1m0s delete d; 6m0s delete d; gone",
 		},
@@ -103,7 +102,7 @@ func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 	}
 }
 
-// deleteFailing lets an object be deleted after a minute, and notes what has become of it 10 minutes later.
+// deleteFailing deletes an object after a minute, and notes its state 10 minutes later.
 func deleteFailing(
 	t *testing.T, j *journal, act func(d *disappearing), registrations ...reconcilers.Registration,
 ) {
@@ -130,7 +129,7 @@ func deleteFailing(
 	j.lines = append(j.lines, end)
 }
 
-// Changes that the failing handler makes itself are no edit, even if they differ each time.
+// Changes by the failing handler itself do not count as edits, even if they differ each time.
 func TestDeletionsThatFailWithPatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, calls := &journal{began: time.Now()}, 0

@@ -132,8 +132,8 @@ func TestEnsureWithRules(t *testing.T) {
 	}
 }
 
-// An unstructured child of a kind that nobody has told the fake client of has a namespace, as one of a type in the
-// scheme; if that cannot be, the error says what the client lacks.
+// An unstructured child gets a namespace even if the fake client does not know its kind, like a child of a type in the
+// scheme. If that is not possible, the error names the missing RESTMapper.
 func TestEnsureOfAnUnknownKind(t *testing.T) {
 	part := func(namespace string) *unstructured.Unstructured {
 		child := &unstructured.Unstructured{}
@@ -161,15 +161,15 @@ func TestEnsureOfAnUnknownKind(t *testing.T) {
 			"it gets the namespace of its parent", orders(), plain().Build(), "", "[Part.parts.example.org shop/one]",
 		},
 		"NoNamespace": {
-			"the parent has none", everywhere, plain().Build(), "",
+			"the parent does not have one either", everywhere, plain().Build(), "",
 			"it has no namespace, and neither has its parent: set one; " +
-				"facadetest: the client does not know whether the kind has namespaces: tell it by WithRESTMapper",
+				"facadetest: the client does not know whether the kind has namespaces: set it with WithRESTMapper",
 		},
 		"OfItsOwn": {
 			"nor has the parent one to give", everywhere, plain().Build(), "shop", "[Part.parts.example.org shop/one]",
 		},
 		"Mapped": {
-			"the test says that it has none", everywhere, plain().WithRESTMapper(mapper).Build(), "",
+			"the mapper has a cluster-scoped kind", everywhere, plain().WithRESTMapper(mapper).Build(), "",
 			"[Part.parts.example.org one]",
 		},
 	} {

@@ -22,7 +22,7 @@ var errKilled = errors.New("the operator was killed")
 //     open, and show nothing new.
 //   - No handler is called, no line is logged, and no context is cancelled.
 //
-// What is left comes to its end with [Runner.Stop], or with the test.
+// The remaining goroutines end with [Runner.Stop], or with the test.
 //
 // The error of a killed operator says so, and does not fail the test; its exit code is -1. Another operator may be
 // started at once, as after the crash of a pod.

@@ -81,7 +81,7 @@ func TestKill(t *testing.T) {
 			createConfigMap(t, server, "two")
 			time.Sleep(time.Hour)
 			if got, want := told.read(), []string{"between", "after"}; !slices.Equal(got, want) {
-				t.Errorf("no context is cancelled, and no request answered: the function told %q, not %q", got, want)
+				t.Errorf("no context is cancelled, and no request answered: the function noted %q, not %q", got, want)
 			}
 			if calls := r.Calls(); len(calls) != 1 || calls[0].Outcome != "" {
 				t.Errorf("nothing is called in a killed operator, nothing ends: %v", calls)
@@ -179,7 +179,7 @@ func TestKillDuringDiscovery(t *testing.T) {
 			createConfigMap(t, server, "one")
 			time.Sleep(time.Hour)
 			if got, want := told.read(), []string{"one reads", "two reads"}; !slices.Equal(got, want) {
-				t.Errorf("reads are answered, writes are not: the functions told %q, not %q", got, want)
+				t.Errorf("reads are answered, writes are not: the functions noted %q, not %q", got, want)
 			}
 			for _, child := range []client.Object{&appsv1.Deployment{}, &rbacv1.Role{}} {
 				key := client.ObjectKey{Namespace: "default", Name: "one"}

@@ -46,7 +46,7 @@ type assumedScope struct{ meta.RESTScope }
 
 // Advice is for an error that comes of it.
 func (assumedScope) Advice() string {
-	return "facadetest: the client does not know whether the kind has namespaces: tell it by WithRESTMapper of the " +
+	return "facadetest: the client does not know whether the kind has namespaces: set it with WithRESTMapper of the " +
 		"builder of the fake client"
 }
 

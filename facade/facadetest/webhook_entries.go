@@ -70,7 +70,7 @@ func newHook(
 	return h
 }
 
-// isFor tells whether the API server sends the request to the entry.
+// isFor reports whether the API server sends the request to the entry.
 func (h hook) isFor(r *admissionv1.AdmissionRequest, server *memapi.Server) bool {
 	resource := r.Resource.Resource
 	if r.SubResource != "" {
@@ -89,7 +89,7 @@ func (h hook) isFor(r *admissionv1.AdmissionRequest, server *memapi.Server) bool
 		(r.Namespace == "" || selects(h.namespaces, namespaceLabels(r, server)))
 }
 
-// selects tells whether the labels match; nil matches all, and nil labels are of no object.
+// selects reports whether the labels match. A nil selector matches all; nil labels stand for an absent object.
 func selects(selector *metav1.LabelSelector, of labels.Set) bool {
 	if selector == nil {
 		return true

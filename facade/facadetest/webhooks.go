@@ -41,7 +41,7 @@ func newWebhooks(config *rest.Config, g *gate) *webhooks {
 	}
 }
 
-// inProcess is what the operator is run with.
+// inProcess returns the option that the operator runs with.
 func (w *webhooks) inProcess() *inprocess.Webhooks {
 	return &inprocess.Webhooks{Server: w, Attach: w.attach, Announce: w.announce, Announced: w.announced}
 }
@@ -158,7 +158,7 @@ func (w *webhooks) call(
 	}
 	var review admissionv1.AdmissionReview
 	if err := json.Unmarshal(answer.Body.Bytes(), &review); err != nil || review.Response == nil {
-		return nil, fmt.Errorf("the answer is no review: %w", err)
+		return nil, fmt.Errorf("the answer is not a review: %w", err)
 	}
 	return review.Response, nil
 }

@@ -85,8 +85,8 @@ func eachElement(value reflect.Value, act func(c child) error) error {
 			return eachYielded(value, act)
 		}
 	}
-	return fmt.Errorf("a %s is no object, and nothing that has objects: pass pointers to objects, mappings, lists, "+
-		"slices or iterators of them", value.Type())
+	return fmt.Errorf("a %s is not an object, and does not contain objects: pass pointers to objects, mappings, "+
+		"lists, slices or iterators of them", value.Type())
 }
 
 // eachYielded goes through an iterator.

@@ -155,8 +155,8 @@ func TestObjects(t *testing.T) {
 	if len(got) != len(want) {
 		t.Fatalf("got %v", got)
 	}
-	if len(failed) != 2 || !strings.HasPrefix(failed[0], "4: a int is no object") ||
-		!strings.HasPrefix(failed[1], "5: a string is no object") {
+	if len(failed) != 2 || !strings.HasPrefix(failed[0], "4: a int is not an object") ||
+		!strings.HasPrefix(failed[1], "5: a string is not an object") {
 		t.Errorf("the errors are %q", failed)
 	}
 	for i := range want {

@@ -38,7 +38,7 @@ func Inherited(labels map[string]string) map[string]string {
 	return inherited
 }
 
-// nesting is a path of [Nested] with what was found at it: a list may have objects of several types.
+// nesting is a path of [Nested] with the values found at it: a list may have objects of several types.
 type nesting struct {
 	path   diff.Path
 	exists bool  // in some object

@@ -183,8 +183,8 @@ func TestErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a struct":              {hierarchies.Label(corev1.Pod{}, labels), "v1.Pod is no object"},
-		"a scalar":              {hierarchies.Label([]any{nil, "x"}, labels), "item 1: a string is no object"},
+		"a struct":              {hierarchies.Label(corev1.Pod{}, labels), "v1.Pod is not an object"},
+		"a scalar":              {hierarchies.Label([]any{nil, "x"}, labels), "item 1: a string is not an object"},
 		"deep within":           {hierarchies.Label([]any{[]any{1}}, labels), "item 0: item 0: a int"},
 		"a nil mapping":         {hierarchies.Label(map[string]any(nil), labels), "nil"},
 		"odd metadata":          {hierarchies.Label(map[string]any{"metadata": "x"}, labels), "metadata is a string"},

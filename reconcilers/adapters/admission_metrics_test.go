@@ -33,7 +33,7 @@ var database = discovery.Resource{GroupVersionKind: schema.GroupVersionKind{
 	Group: "example.org", Version: "v1", Kind: "Database",
 }}
 
-// A request that a handler denies is no failure of the handler; the reason is the operation.
+// A request that a handler denies does not count as a failure of the handler; the reason is the operation.
 func TestMetricsOfAdmission(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
@@ -97,7 +97,7 @@ func TestFailuresAreExpected(t *testing.T) {
 			},
 		},
 		"Resume": {
-			"it joins changes of what is there at the start, but no deletion",
+			"it joins changes of objects found at the start, but no deletion",
 			handlers.Handler{Family: handlers.Changing, Initial: true},
 			map[string][]string{
 				"fn failure": {"create", "resume", "update"}, "fn retry": {"create", "resume", "update"},

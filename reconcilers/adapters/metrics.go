@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// The outcomes of calls that somebody may have to look at, as the metrics name them.
+// The outcomes of calls that may need attention, as the metrics name them.
 const failure, retry, denied = "failure", "retry", "denied"
 
 // measured is for operators that measure anything.
@@ -127,7 +127,7 @@ type Holder struct {
 	Objects int
 	// Longest is for how long it has held one of them.
 	Longest time.Duration
-	// Overdue is for how long it has gone on after its timeout, at most; zero if it has none, or time left.
+	// Overdue is for how long it has gone on after its timeout, at most; zero without a timeout, or before it.
 	Overdue time.Duration
 }
 

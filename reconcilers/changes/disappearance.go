@@ -19,8 +19,8 @@ func (p *pass) noteReleased(seen *observation, wanted interest) {
 }
 
 // Disappeared calls the optional deletion handlers for an object that does not exist any more, and whose deletion was
-// not handled. There is one call of each, and no write: what they change in the object is dropped. The object is in its
-// last known state.
+// not handled. Each is called once, and nothing is written: their changes to the object are dropped. The object is in
+// its last known state.
 func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 	body, err := last.Value()
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 	}
 }
 
-// disappearance is the cause for handlers. What cannot be read of the object's memory is not known to them.
+// disappearance returns the cause for handlers. Malformed progress of the object is ignored.
 func (h *Handling) disappearance(ctx context.Context, body map[string]any, last *jsontext.Object) *cause.Cause {
 	p := &pass{handling: h, memory: &Memory{}}
 	p.object = object{handling: h, memory: p.memory, body: body, opened: last}

@@ -110,7 +110,7 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			w.want("at rest", true, p.memory.Idle())
 			w.wantClean("at rest")
 		}},
-		"Settling": {"a handler that completes what others edit is no loop", func(w *world) {
+		"Settling": {"a handler that completes edits of others is not a loop", func(w *world) {
 			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Call) error {
 				return c.Writes.Remember(func(body map[string]any) error {
 					put(body, at(body, "spec", "field"), "spec", "copy")

@@ -39,7 +39,7 @@ type object struct {
 	stored map[string]any // the annotations that it has written for its own sake, nil for those that it has removed
 
 	gone     bool        // the object does not exist any more, or is another one under the same name
-	released bool        // our write let the object go for good
+	released bool        // our write removed the last finalizer, so the object is gone
 	refusal  error       // of the status, by the last write
 	restored []diff.Path // fields that the last write was to remove
 	misread  bool        // a record could not be read

@@ -10,7 +10,7 @@ import (
 func TestPatchesWithoutEffect(t *testing.T) {
 	const line = "A patch had no effect"
 	run(t, map[string]scenario{
-		"Default": {"the field is as before, so nobody would notice", func(w *world) {
+		"Default": {"the field is as before, so the loss needs a log line", func(w *world) {
 			w.webhook = func(body map[string]any) {
 				if at(body, "spec", "enabled") == nil {
 					put(body, true, "spec", "enabled")

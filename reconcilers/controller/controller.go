@@ -69,7 +69,7 @@ type Controller struct {
 	background  *background.Supervisor
 	indexer     *indexes.Indexer  // nil if there is nothing to be indexed
 	feed        *indexes.Feed     // of one run
-	unhandled   *memory.Unhandled // nil if nobody asks for it
+	unhandled   *memory.Unhandled // nil without metrics or change handlers
 	rechecks    []handlers.Notifier
 	owned       *owning // nil if the kind has to do with children of others, or of its own
 

@@ -34,10 +34,10 @@ func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
 	return informer, nil
 }
 
-// interest is what is watched: no other objects than those with the labels that everybody demands; no more than their
-// metadata, if nobody looks at anything else, or than the identity, where objects are watched as children alone and are
-// none; and in protobuf, if they are for nothing but events and indices, by
-// functions that have the Go type of the kind: all others would have to make JSON of the messages first.
+// interest returns the smallest watch that serves all handlers. It selects by the labels that all handlers demand. It
+// keeps only the metadata if no handler reads more, and only the identity of objects that are watched as children but
+// are not children. It uses protobuf for kinds with only event handlers and indices whose functions have the Go type of
+// the kind: other handlers would need JSON, made of the messages.
 func (c *Controller) interest() informers.Interest {
 	wanted := informers.Interest{
 		Namespace: c.scope.Namespace, Selector: c.selector,

@@ -22,10 +22,10 @@ import (
 type owning struct {
 	families adapters.Families
 	handling owned.Handling
-	source   *owned.Source // of one run; nil if the objects are no children of others
-	route    *owned.Route  // of one run; nil if they have none
+	source   *owned.Source // of one run; nil if the objects are not children of others
+	route    *owned.Route  // of one run; nil if they do not have children
 	idle     bool          // the kind is watched for others alone
-	lookup   owned.Lookup  // nil if nobody waits for objects that are no children
+	lookup   owned.Lookup  // nil if no handler waits for objects other than children
 }
 
 func (c *Controller) newOwning(families adapters.Families) *owning {

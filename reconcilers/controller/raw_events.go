@@ -22,7 +22,7 @@ type eventHandling struct {
 	handling events.Handling
 	waiting  events.Queue
 	log      logr.Logger
-	dropped  func() // counts an event that nobody will see
+	dropped  func() // counts an event that is not delivered
 }
 
 // newEventHandling is nil if there are no handlers of events.

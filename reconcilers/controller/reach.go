@@ -17,7 +17,7 @@ type reach struct {
 	last, seen string // the reason that was logged, and the version at that time
 }
 
-// fail tells whether the reason is new: it was not logged since the scope could be listed or watched.
+// fail reports whether the reason is new: it was not logged since the scope could be listed or watched.
 func (r *reach) fail(err error, version string) (isNew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

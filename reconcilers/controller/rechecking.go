@@ -14,7 +14,7 @@ import (
 // recheckPause is the time between two rechecks of all objects of a kind. Changes in between are one.
 const recheckPause = time.Second
 
-// notifiers are what the filters of the handlers look at beside the objects, each once.
+// notifiers returns the other sources that the filters of the handlers read beside the objects, each once.
 func notifiers(own []*adapters.Handler) (all []handlers.Notifier) {
 	for _, h := range own {
 		for _, one := range h.Description.RecheckOn {
@@ -26,7 +26,7 @@ func notifiers(own []*adapters.Handler) (all []handlers.Notifier) {
 	return all
 }
 
-// beginRechecks requests a pass over each object after changes of what filters look at beside the objects, until the
+// beginRechecks requests a pass over each object after changes of the other sources that filters read, until the
 // returned function is called. Changes before the first pass of the operator request nothing.
 func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 	if len(c.rechecks) == 0 {

@@ -231,8 +231,8 @@ func (c *Controller) tellProgress(uid types.UID, next changes.Next, err error) {
 	}
 }
 
-// deliverEvents shows the handlers of events what has happened since, before anything else is done for the object. It
-// returns in what time that is to be done again; zero is with the next event.
+// deliverEvents calls the event handlers with the events since the last pass, before anything else is done for the
+// object. It returns the delay until it has to be called again; zero waits for the next event.
 func (c *Controller) deliverEvents(
 	ctx context.Context, key types.NamespacedName, cached *compact.Object,
 ) (wait time.Duration) {

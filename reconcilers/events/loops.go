@@ -50,7 +50,7 @@ func (h *Handling) DeliverNext(
 	}
 	loop.calls, loop.writes, loop.times, loop.only = nil, nil, 0, nil
 	if held := loop.held; len(waiting) > 0 {
-		loop.held, loop.heldFor = nil, nil // what has come since is newer
+		loop.held, loop.heldFor = nil, nil // the waiting events are newer
 	} else if held != nil && loop.wait() <= 0 {
 		waiting, loop.only = []Event{*held}, loop.heldFor
 		loop.held, loop.heldFor = nil, nil
@@ -65,8 +65,8 @@ func (h *Handling) DeliverNext(
 	return patch, loop.wait()
 }
 
-// NoteWrite takes account of what Write has done. It reports whether handlers call themselves again and again by that,
-// so that their next such calls are delayed.
+// NoteWrite counts the result of Write. It returns the handlers that call themselves again and again by their writes;
+// their next such calls are delayed.
 func (h *Handling) NoteWrite(
 	ctx context.Context, key types.NamespacedName, body map[string]any, result patching.Result,
 ) (looping []string) {
@@ -118,7 +118,7 @@ func (l *loop) begin(e Event, last bool) {
 	}
 }
 
-// holds tells whether the handler is not to be called for the event, or not now.
+// holds reports whether the handler is not to be called for the event, or not now.
 func (l *loop) holds(e Event, id string, now time.Time) bool {
 	switch {
 	case l == nil:
@@ -174,7 +174,7 @@ func (l *loop) wait() (wait time.Duration) {
 	return wait
 }
 
-// isOver tells whether nothing of the object is worth to be kept after this event.
+// isOver reports whether the state of the object can be dropped after this event.
 func (l *loop) isOver(last Event) bool {
 	if last.Type == Deleted {
 		return true

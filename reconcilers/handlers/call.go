@@ -119,7 +119,7 @@ type Index struct {
 	Into Indexed
 }
 
-// Notifier is what tells of its changes, such as an index.
+// Notifier reports its changes to functions; an index is one.
 type Notifier interface {
 	// Notify has the function called after each change until stop is called.
 	Notify(changed func()) (stop func())

@@ -36,7 +36,7 @@ func (h *Handler) Writes() bool {
 	return h.Family != Watching && h.Family != Owning && h.Family != Tending
 }
 
-// IsForChildren tells whether the handler is for the children that the other one, an owning handler, has watched.
+// IsForChildren reports whether the handler is for the children that the other one, an owning handler, has watched.
 func (h *Handler) IsForChildren(watched *Handler) bool {
 	return h.Family == Tending && watched.Family == Owning && h.Owned == watched
 }
@@ -59,9 +59,9 @@ func (h *Handler) Follows() bool {
 	return true
 }
 
-// Watched are the labels without which nobody has to look at an object for the handler; nil are none. That is for
-// events, indices and children alone: others have to look at objects that do not match any more, be it to remove what
-// they have left on these. It is false for handlers that look at no objects but those that they are given.
+// Watched returns the labels that an object needs to concern the handler; nil without such labels. Only handlers of
+// events, indices and children have them: others handle objects that do not match any more, such as to remove their
+// records. It returns false for handlers that do not watch objects.
 func (h *Handler) Watched() (by labels.Selector, looks bool) {
 	switch h.Family {
 	case Admitting, Acting:

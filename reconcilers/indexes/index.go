@@ -101,7 +101,7 @@ func (i *Index) Replace(origin types.UID, entries map[any]any) {
 	}
 }
 
-// replace tells whether anything has changed, if there are watchers.
+// replace reports whether anything has changed, if there are watchers.
 func (i *Index) replace(origin types.UID, entries map[any]any) (changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -73,7 +73,7 @@ func (r *Readiness) Waiting() []string {
 	return slices.Concat(r.waiting, r.unknown)
 }
 
-// Open tells whether the indices are filled. Nil is open.
+// Open reports whether the indices are filled. Nil is open.
 func (r *Readiness) Open() bool {
 	if r == nil {
 		return true

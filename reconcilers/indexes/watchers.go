@@ -12,7 +12,7 @@ type watchers struct {
 }
 
 // Notify has the function called after each change of the index, by the goroutine that has changed it, until stop is
-// called. Entries that are replaced by equal ones are no change. The function must not block.
+// called. Replacing entries by equal ones does not count as a change. The function must not block.
 func (i *Index) Notify(changed func()) (stop func()) {
 	w := &i.watchers
 	w.mu.Lock()

@@ -43,7 +43,7 @@ func TestReducedObjects(t *testing.T) {
 				`{"apiVersion":"v1","kind":"A","metadata":{"name":"owner"},"data":{}}`,
 		},
 		"Bookmark": {
-			"what ends a listing is no object",
+			"the bookmark at the end of a list is not an object",
 			`{"kind":"A","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}`,
 			`{"kind":"A","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}`,
 		},

@@ -118,8 +118,8 @@ func (j *Journal) Each(visit func(of Key, changed uint64)) (changes uint64) {
 	return j.changes
 }
 
-// Entries are those of one object, the oldest first; whether it is gone; and whether it was there before this process,
-// so that there are no entries of what happened to it then.
+// Entries returns the entries of one object, the oldest first. It also returns whether the object is gone, and whether
+// it existed before this process, so that there are no entries of its earlier history.
 func (j *Journal) Entries(of Key) (entries []Entry, gone, listed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

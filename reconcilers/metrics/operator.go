@@ -92,7 +92,7 @@ func (o *Operator) Lost(kind string) {
 	}
 }
 
-// Looped counts the calls of handlers that call themselves again and again by what they change on an object.
+// Looped counts the calls of handlers that call themselves again and again by their changes to an object.
 func (o *Operator) Looped(kind string, handlers []string) {
 	if o.off() {
 		return

@@ -50,7 +50,7 @@ func (p Pattern) Equal(other Pattern) bool {
 		textOf(p.labels) == textOf(other.labels)
 }
 
-// Matches tells whether the namespace of that name is served, if it has the labels.
+// Matches reports whether the namespace of that name is served, if it has the labels.
 func (p Pattern) Matches(name string) bool {
 	if p.expression != nil {
 		at := p.expression.FindStringIndex(name)
@@ -73,7 +73,7 @@ func (p Pattern) Matches(name string) bool {
 // Patterns serve what any of them does.
 type Patterns []Pattern
 
-// Matches tells whether any of the patterns matches.
+// Matches reports whether any of the patterns matches.
 func (p Patterns) Matches(name string) bool {
 	return slices.ContainsFunc(p, func(one Pattern) bool { return one.Matches(name) })
 }

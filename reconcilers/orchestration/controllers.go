@@ -34,8 +34,8 @@ func (c controllers) over() bool {
 	}
 }
 
-// serve tells whether they are, and go on being, those of the assignment. Further parents need another listing: the
-// cache may have only the identities of their children.
+// serve reports whether the controllers run, and keep running, for the assignment. Additional parents need a new list:
+// the cache may have only the identities of their children.
 func (c controllers) serve(a Assignment) bool {
 	return c.started() && !c.stopped && !c.over() && slices.Equal(c.of.Handlers, a.Handlers) &&
 		!slices.ContainsFunc(a.Parents, func(parent schema.GroupKind) bool {
@@ -147,7 +147,7 @@ func (o *Orchestrator) report(
 // applied, and the next resync finds it.
 const grace = 5 * time.Second
 
-// isRecent tells whether the resource is not missing for long yet.
+// isRecent reports whether the resource has been missing for a short time only.
 func (o *Orchestrator) isRecent(selector discovery.Selector) bool {
 	since, known := o.missing[selector]
 	return !known || time.Since(since) < grace

@@ -77,7 +77,7 @@ func TestServing(t *testing.T) {
 					c.t.Errorf("the handlers that wait, and no others, are named: %s", said)
 				}
 				if said := c.said[0]; strings.Contains(said, `"error"`) {
-					c.t.Errorf("a CRD that was applied just before is no error: %s", said)
+					c.t.Errorf("a recently applied CRD is not an error: %s", said)
 				}
 				c.wantSaid("the other is missing", 1)
 				c.becomes(discoverytest.Served(without("widgets")), nil, time.Minute)

@@ -14,8 +14,8 @@ type target struct {
 	name string
 }
 
-// waitsFor returns how passes over the owners are requested whose handlers wait for the object, be it a child or not.
-// The caller holds the lock.
+// waitsFor returns functions that request passes over the owners whose handlers wait for the object. The object may be
+// a child or not. The caller holds the lock.
 func (c *Children) waitsFor(s *Source, object *compact.Object) (routes []func()) {
 	if s.lookup == nil || len(c.waits) == 0 {
 		return nil

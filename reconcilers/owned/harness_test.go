@@ -53,7 +53,7 @@ type world struct {
 	old     map[string]bool                   // versions from before the operator has made something of them
 	drifts  map[types.UID]bool                // children that are to be repaired
 	again   *time.Duration                    // when the repair is to be repeated
-	unsaved patching.Transform                // what the owners have to remember of their children
+	unsaved patching.Transform                // the records of children that the owners still have to save
 	answers []func() (patching.Result, error) // to the next writes
 	closed  bool
 	strange map[string]bool // children that no owner has declared

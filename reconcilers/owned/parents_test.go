@@ -25,10 +25,10 @@ func TestMayBeChild(t *testing.T) {
 			ownerOf + `{"kind":"Owner","apiVersion":"example.org/v9","uid":"2"}]}`, true},
 		"SecondParent": {"kinds are added", ownerOf + `{"kind":"Node","apiVersion":"v1","uid":"2"}]}`, true},
 		"Label":        {"what Ensure declares elsewhere", `{"name":"p","labels":{"` + label + `":"2"}}`, true},
-		"NoUID":        {"the label without a uid names nobody", `{"name":"p","labels":{"` + label + `":""}}`, false},
-		"Annotation": {"an annotation is no label",
+		"NoUID":        {"an empty label names no parent", `{"name":"p","labels":{"` + label + `":""}}`, false},
+		"Annotation": {"an annotation is not a label",
 			`{"name":"p","annotations":{"` + label + `":"2","x":"\"ownerReferences\""}}`, false},
-		"Malformed": {"what cannot be read is kept as it is", `{"name":"p","labels":{"` + label + `":5}}`, true},
+		"Malformed": {"a malformed object is kept as it is", `{"name":"p","labels":{"` + label + `":5}}`, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -133,9 +133,9 @@ func (c *Children) note(s *Source, claimed claim, seen state, listed bool) bool 
 	return known.route != nil && (drifted || (owns || undecided) && (known.route.tends(s) || c.awaits(uid, one)))
 }
 
-// lose notes that the object is no child of the owner any more, and tells whether the owner is to be looked at. It
-// is for the owners in Children.of: as long as one is there, it is known, and so is this child of it. Its last state is
-// the last one in which it was a child: of what is no child, the informer may keep nothing but the identity.
+// lose records that the object is not a child of the owner any more, and reports whether the owner needs a pass. It is
+// for the owners in Children.of: as long as one is there, it is known, and so is this child of it. The last state of
+// the child is the last one in which it was a child: for other objects, the informer may keep nothing but the identity.
 func (c *Children) lose(s *Source, uid types.UID, seen state, wasChild bool) bool {
 	known := c.owners[uid]
 	one := known.children[seen.object.GetUID()]
@@ -146,7 +146,7 @@ func (c *Children) lose(s *Source, uid types.UID, seen state, wasChild bool) boo
 	drifted := c.Repairer.Drifted(uid, seen.decoded, true)
 	owned, _ := known.owns(one)
 	awaited := owned && c.awaits(uid, one) // the operator may remember how it has ended
-	if len(one.told) == 0 {                // nobody has ever heard of it
+	if len(one.told) == 0 {                // no handler was called for it
 		delete(known.children, seen.object.GetUID())
 		c.tidy(uid, known)
 	} else {

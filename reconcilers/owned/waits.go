@@ -23,15 +23,15 @@ type Wait struct {
 	Body    map[string]any
 	Handler *handlers.Handler
 	Change  string
-	// Kind, Namespace and Name are those of the child, of any version. A child of a kind without namespaces has none,
-	// whatever is given.
+	// Kind, Namespace and Name are those of the child, of any version. The namespace is ignored for a cluster-scoped
+	// kind.
 	Kind            schema.GroupKind
 	Namespace, Name string
 	// Any is for an object that does not have to be a child: one that a Lookup finds.
 	Any bool
-	// Reached tells whether the child is as it should be. It is the function's own.
+	// Reached reports whether the child is as it should be. It is the function's own.
 	Reached func(child map[string]any) (bool, error)
-	// Ended tells whether a child that is not there was as it should be, as the operator remembers; nil is never.
+	// Ended reports whether an absent child was as it should be, according to the operator's records; nil is never.
 	Ended func() (bool, error)
 }
 

@@ -43,9 +43,9 @@ type Writer interface {
 	Touch(patch, body map[string]any, value *string)
 }
 
-// A Flusher is a storage that collects what it is given, such as for one transaction of a database. Flush is called
-// after the records of a pass over an object are stored and purged, before the object itself is written; it may be
-// called more often. An error has the object tried again. Kopf: flush.
+// A Flusher is a storage that collects records, such as for one transaction of a database. Flush is called after the
+// records of a pass over an object are stored and purged, before the object itself is written; it may be called more
+// often. An error has the object tried again. Kopf: flush.
 type Flusher interface {
 	Flush() error
 }

@@ -18,7 +18,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// What only the real server can show: which manager it books defaults and the scale under, and what cannot be removed.
+// Only the real server shows which managers own defaults and the scale, and which fields cannot be removed.
 var _ = Describe("Children of a former program", func() {
 	// declare has an operator declare the children of the only widget, from when the test has made them itself.
 	declare := func(namespace string, children ...client.Object) *calls {
@@ -44,7 +44,7 @@ var _ = Describe("Children of a former program", func() {
 	}
 	strip := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))
 	for _, stripped := range []bool{false, true} {
-		It("lose what is not declared any more, and an autoscaler's replicas stay", func(ctx context.Context) {
+		It("lose undeclared fields, and an autoscaler's replicas stay", func(ctx context.Context) {
 			home := namespace(ctx)
 			parent := widget(home, "parent", nil)
 			create(ctx, parent)
@@ -68,7 +68,7 @@ var _ = Describe("Children of a former program", func() {
 			Expect(held.Spec.Replicas).To(HaveValue(BeEquivalentTo(7)))
 			Expect(held.UID).To(Equal(former.UID))
 		})
-		It("keep what nobody can remove", func(ctx context.Context) {
+		It("keep immutable fields", func(ctx context.Context) {
 			home := namespace(ctx)
 			parent := widget(home, "parent", nil)
 			create(ctx, parent)

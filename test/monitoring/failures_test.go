@@ -14,7 +14,7 @@ import (
 )
 
 // From the moment a kind is served, its handlers have counters of failures, so that the first one is an increase.
-// Handlers of everything have none: there would be some for each kind of the cluster.
+// Handlers for all kinds do not have them in advance: each kind of the cluster would need some.
 func TestTheFirstFailureIsAnIncrease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -45,7 +45,7 @@ func TestTheFirstFailureIsAnIncrease(t *testing.T) {
 	})
 }
 
-// Kinds of one name and different groups are told apart. The text is that of explain: Shop.example.org.
+// Kinds of one name and different groups have different labels. The text is that of explain: Shop.example.org.
 func TestKindsHaveTheirGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -154,8 +154,8 @@ func (a *Admission) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate
 // NeedLeaderElection tells the manager that every replica serves.
 func (a *Admission) NeedLeaderElection() bool { return false }
 
-// write keeps the configurations. Without handlers, there is nothing to be served: what cannot be taken away is only
-// logged, so that it does not end the other controllers of the process.
+// write keeps the configurations. Without handlers, there is nothing to serve: a failed removal is only logged, so that
+// it does not end the other controllers of the process.
 func (a *Admission) write(ctx context.Context) error {
 	err := a.writer.Run(ctx)
 	if err == nil || len(a.options.Registrations) > 0 {

@@ -123,7 +123,7 @@ func (a *Admission) announce(now *resources) {
 	a.options.Announce(objects)
 }
 
-// isOpen tells whether reviews are answered.
+// isOpen reports whether reviews are answered.
 func (a *Admission) isOpen() bool {
 	select {
 	case <-a.open:

@@ -16,7 +16,7 @@ type foreign struct {
 }
 
 // Foreign is where only the bundle comes from: a file that is read again every minute, or, without one, the data. The
-// certificate is that of somebody else, such as of a proxy before the server.
+// certificate belongs to another component, such as a proxy before the server.
 func Foreign(path string, data []byte) (Source, error) {
 	source := foreign{path: path, data: data}
 	_, err := source.bundle()

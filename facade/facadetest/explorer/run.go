@@ -21,8 +21,8 @@ type run struct {
 
 	beginning, finally, leftover state
 	complete, cleared            bool // there is finally, there is leftover
-	resumes                      bool // a start calls functions, or writes, though all is at rest
-	strange                      bool // somebody has changed what matters
+	resumes                      bool // a start calls functions, or writes, though the operator was idle
+	strange                      bool // another client has changed the compared state
 	exhausted                    bool // it was ended
 	closed                       bool // nothing more counts
 

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
 )
 
-// setStatus writes a field of the status, and overwrites what was there.
+// setStatus writes a field of the status, and overwrites its former value.
 func setStatus(p kopf.Patcher[kopf.Dynamic], field string, value any) {
 	p.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status."+field, value) })
 }

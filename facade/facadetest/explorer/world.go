@@ -139,8 +139,8 @@ func (w *world) act() {
 	}
 }
 
-// resume starts the operator anew if a start calls functions or writes anything. Each kill has that happen as well, so
-// it must happen on all courses before they are compared: the uncut one finds out.
+// resume starts the operator again if a start calls functions or writes anything. Each kill leads to such a start, so
+// all courses need one before they are compared. The uncut course finds out whether it is needed.
 func (w *world) resume(p *Play) {
 	if w.isExhausted() || !w.settings.resumes && len(w.run.course) > 0 {
 		return

@@ -24,8 +24,8 @@ func Config(transport http.RoundTripper) *rest.Config {
 // findServer is the key of the context of a request that only asks which server it arrives at.
 type findServer struct{}
 
-// ServerOf returns the server that requests of the transport arrive at, be it through a [Connection] or other
-// transports that keep the context of requests; nil if that is no server in memory.
+// ServerOf returns the server that requests of the transport arrive at, also through a [Connection] or other transports
+// that keep the context of requests. It returns nil if that is not a server in memory.
 func ServerOf(transport http.RoundTripper) (found *Server) {
 	ctx := context.WithValue(context.Background(), findServer{}, &found)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://mem/version", nil)

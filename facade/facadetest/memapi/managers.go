@@ -66,8 +66,8 @@ func (t target) resets() map[fieldpath.APIVersion]fieldpath.Filter {
 	})
 }
 
-// manage notes who has changed the object, if anybody has ever applied it: nobody asks that of others. A request may
-// change the notes themselves, or remove them all.
+// manage updates the managedFields of an object that was ever applied; other objects do not need them. A request may
+// change the managedFields themselves, or remove them all.
 func (s *Server) manage(t target, before, object map[string]any) error {
 	metadata, was := metadataOf(object), metadataOf(before)["managedFields"]
 	given := metadata["managedFields"]
@@ -133,8 +133,8 @@ func (t target) typed(object map[string]any) map[string]any {
 // author is who has made a change, and by which path.
 type author struct{ manager, subresource, version string }
 
-// recall are the books on an object that nobody has applied yet, out of its history. Nothing is known if that is lost,
-// or if somebody has removed them.
+// recall reconstructs the managedFields of an object before its first apply, from its history. It returns nil if the
+// history is lost, or if a request has removed the managedFields.
 func (s *Server) recall(t target, object map[string]any) (any, error) {
 	uid := metadataOf(object)["uid"]
 	if s.forgotten[uid] {

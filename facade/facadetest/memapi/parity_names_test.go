@@ -41,7 +41,7 @@ func playNames(t *testing.T, genuine, own *player) {
 	}
 }
 
-// createNamed returns the code, and what is wrong with the name.
+// createNamed returns the code, and the errors of the name.
 func (p *player) createNamed(r memapi.Resource, spec, field, name string) []string {
 	p.t.Helper()
 	body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{%q:%q},%s}`,
@@ -69,8 +69,8 @@ func (p *player) createNamed(r memapi.Resource, spec, field, name string) []stri
 	return slices.Compact(told) // a job has two labels with its name, and memapi none
 }
 
-// playAgain applies the same twice, with a second in between: the times in managedFields differ then, and nothing
-// else. The status of a Service is no part of what the path lets through.
+// playAgain applies the same twice, with a second in between: the times in managedFields differ then, and nothing else.
+// The path does not let the status of a Service through.
 func playAgain(t *testing.T, genuine, own *player) {
 	t.Helper()
 	for _, p := range []*player{genuine, own} {

@@ -53,8 +53,8 @@ func (s *Server) dropReviewers(which func(one *reviewer) bool) {
 	s.reviewers = slices.DeleteFunc(slices.Clone(s.reviewers), which)
 }
 
-// reviews are the verdicts on one request. The request is served anew for each missing one, as the server is locked
-// while it serves, and not while a reviewer thinks.
+// reviews are the verdicts on one request. The request is served again for each missing verdict, because the server is
+// locked while it serves, and must not be while a reviewer runs.
 type reviews struct {
 	made    map[string]verdict
 	missing *missingReview
@@ -75,7 +75,7 @@ type missingReview struct {
 
 var errMissingReview = errors.New("the request is not reviewed yet")
 
-// review applies the verdict on what is about to be stored, or deleted if object is nil.
+// review applies the verdict on the object that is about to be stored; if object is nil, on the deletion.
 func (s *Server) review(t target, mutating bool, object, before map[string]any) (map[string]any, error) {
 	if t.reviews == nil || len(s.reviewers) == 0 {
 		return object, nil

@@ -83,7 +83,7 @@ func TestReviewers(t *testing.T) {
 		t.Errorf("reviews (-want, +got):\n%s", d)
 	}
 	if got, ok := server.Object(mapsResource, "default", "a")["immutable"]; !ok || got != false {
-		t.Errorf("what the reviewer has changed is stored: %v", got)
+		t.Errorf("the reviewer's change is not stored: %v", got)
 	}
 	alive = false
 	remove := server.AddReviewer(func(

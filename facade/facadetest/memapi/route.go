@@ -30,7 +30,7 @@ type target struct {
 	// dry has nothing stored.
 	dry   bool
 	notes *notes
-	// reviews are those of the request; nil for what nobody reviews.
+	// reviews are those of the request; nil if it has no reviewers.
 	reviews *reviews
 }
 

@@ -41,7 +41,7 @@ type Server struct {
 	reviewers []*reviewer
 	schemas   map[schema.GroupResource]*schemas.Definition
 	books     map[merging]*managedfields.FieldManager
-	forgotten map[any]bool // the uids of objects whose books somebody has removed
+	forgotten map[any]bool // the uids of objects whose managedFields a request has removed
 	collector *collector   // nil if nothing is collected
 	pages     map[string]page
 }

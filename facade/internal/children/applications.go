@@ -92,7 +92,7 @@ func (a *applications) add(parent types.UID, record string, one *application) {
 	a.parents[parent][record][one.child.identity] = one
 }
 
-// drop forgets a child that is declared anew, and returns how it was known.
+// drop forgets a child that is declared again, and returns its former application.
 func (a *applications) drop(parent types.UID, record string, child identity) *application {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,7 +114,7 @@ func (a *applications) keep(parent types.UID, record string, declared set) {
 	a.tidy(parent, record)
 }
 
-// tidy drops what is empty.
+// tidy drops empty maps.
 func (a *applications) tidy(parent types.UID, record string) {
 	records := a.parents[parent]
 	if len(records[record]) == 0 {

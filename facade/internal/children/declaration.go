@@ -51,8 +51,8 @@ func (d *Declaration) Ensure(ctx context.Context, given []any) error {
 	}))
 }
 
-// add takes up what is declared: nothing of it is there yet. It returns what is to be applied: all that no earlier call
-// has declared otherwise.
+// add records the declared children as absent. It returns the children to apply: all those that no earlier call has
+// declared otherwise.
 func (d *Declaration) add(all []declared, wanted set, invalid error) ([]declared, set, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,11 +117,11 @@ func (p *pass) leave(ctx context.Context, wanted set) error {
 	return nil
 }
 
-// content is what a child is declared to be: two declarations with the same say the same.
+// content is the digest of a declaration: two declarations with the same content are equal.
 type content [sha256.Size]byte
 
-// describe notes what the handler has declared, before anything of the parent is added. Of a child that is made once,
-// any later declaration says the same.
+// describe records the declaration of the handler, before labels and references of the parent are added. For a child
+// that is made once, all declarations count as equal.
 func (d *declared) describe() {
 	object := d.object.Object
 	if d.rules.UntilDone {

@@ -25,14 +25,14 @@ type declared struct {
 	object  *unstructured.Unstructured
 	content content // as the handler has declared it
 	rules   Rules
-	digest  string // of what the handler has declared, if it is made until it is done
+	digest  string // of the handler's declaration, if the child is made until it is done
 }
 
 // failure returns the error of this child.
 func (d declared) failure(err error) error { return fmt.Errorf("%s, %s: %w", d.place, d.identity, err) }
 
-// declare takes what a handler has given apart, and makes copies of it in one form. The error names each child that
-// cannot be applied by its index, as if there were no lists; the others are returned.
+// declare flattens the arguments of a handler, and copies them into one form. The error names each child that cannot be
+// applied by its index, as if there were no lists; the others are returned.
 func declare(scheme *runtime.Scheme, given []any) (all []declared, err error) {
 	var failed []error
 	i := 0

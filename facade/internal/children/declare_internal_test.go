@@ -26,16 +26,16 @@ func TestDeclare(t *testing.T) {
 		want   []string // the names
 		wrong  string
 	}{
-		"Nil":        {reason: "nobody means it", given: []any{plain, nil}, wrong: "child 1: it is nil"},
-		"TypedNil":   {reason: "nor this", given: []any{(*corev1.Pod)(nil)}, wrong: "child 0: it is nil"},
-		"NilInAList": {reason: "nor there", given: []any{[]any{plain, nil}}, wrong: "child 1: it is nil"},
+		"Nil":        {reason: "a nil is an error", given: []any{plain, nil}, wrong: "child 1: it is nil"},
+		"TypedNil":   {reason: "with a type", given: []any{(*corev1.Pod)(nil)}, wrong: "child 0: it is nil"},
+		"NilInAList": {reason: "in a list", given: []any{[]any{plain, nil}}, wrong: "child 1: it is nil"},
 		"Several": {
 			reason: "each has the index of the child, and the others are returned", want: []string{"a", "a"},
 			given: []any{[]any{nil, plain}, slices.Values([]any{5, plain})},
-			wrong: "child 0: it is nil: leave it out, or pass an object\nchild 2: a int is no object",
+			wrong: "child 0: it is nil: leave it out, or pass an object\nchild 2: a int is not an object",
 		},
-		"NoObject":    {reason: "a number", given: []any{plain, 5}, wrong: "child 1: a int is no object"},
-		"OtherStruct": {reason: "a pointer to one", given: []any{&struct{ A int }{}}, wrong: "is no object"},
+		"NoObject":    {reason: "a number", given: []any{plain, 5}, wrong: "child 1: a int is not an object"},
+		"OtherStruct": {reason: "a pointer to one", given: []any{&struct{ A int }{}}, wrong: "is not an object"},
 		"NoKind": {
 			reason: "nobody knows where to send it", given: []any{map[string]any{"metadata": plain["metadata"]}},
 			wrong: "child 0: it has no kind",

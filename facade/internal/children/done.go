@@ -20,8 +20,8 @@ const (
 	vanished  outcome = "vanished"
 )
 
-// run is what is remembered of a child that is made until it is done: the digest of the declaration that was applied,
-// and how it ended. The zero value is a child that was not applied yet.
+// run is the record of a child that is made until it is done: the digest of the applied declaration, and the outcome.
+// The zero value is a child that was not applied yet.
 type run struct {
 	digest  string
 	outcome outcome
@@ -35,7 +35,7 @@ func parseRun(text string) run {
 	return run{digest, outcome(ended)}
 }
 
-// then returns what is known after a later state. The outcome of one declaration stays known.
+// then merges a later state into the run. The outcome of one declaration stays known.
 func (r run) then(later run) run {
 	if later.digest == "" {
 		return r

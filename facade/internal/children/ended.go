@@ -91,8 +91,8 @@ func (a *applications) ended(parent types.UID) map[string]set {
 	return all
 }
 
-// Ended is true if a child that is not there was made until it was done, as the body of the parent or this process
-// remembers. A child that has failed is an error. A child of a kind without namespaces has none, whatever is given.
+// Ended reports whether an absent child was made until it was done, according to the body of the parent or to the
+// memory of this process. A child that has failed is an error. The namespace is ignored for a cluster-scoped kind.
 func (k *Keeper) Ended(body map[string]any, kind schema.GroupKind, namespace, name string) (bool, error) {
 	records, err := recordsOf(body, k.isRecord)
 	if err != nil {

@@ -26,10 +26,10 @@ const unknownManager = "before-first-apply"
 // replicas may be an autoscaler's where it is not known who has set which field.
 var replicas = fieldpath.MakePathOrDie("spec", "replicas")
 
-// formers returns the indices of the entries whose fields this operator takes over: what a former field manager has set
-// and this operator does not declare would stay in the child for ever, and what both declare would be a conflict. A
-// manager is a former one if it has set our mark of this parent, or if the settings name it. Entries of subresources,
-// such as an autoscaler's, are not about what is declared.
+// formers returns the indices of the entries whose fields this operator takes over. Otherwise, fields of a former field
+// manager that this operator does not declare would stay in the child for ever, and fields that both declare would
+// conflict. A manager is a former one if it has set our mark of this parent, or if the settings name it. Entries of
+// subresources, such as an autoscaler's, do not concern declared fields.
 func (k *Keeper) formers(parent map[string]any, managed []metav1.ManagedFieldsEntry) (found []int) {
 	type writer struct {
 		manager   string
@@ -97,7 +97,7 @@ func (k *Keeper) applyFirst(
 	}
 	if made, err = k.applyOnce(ctx, parent, child, held.UID); err == nil {
 		logging.Warn(logf.FromContext(ctx), "Cannot take over the fields of a child from former field managers; "+
-			"what they have set stays", "child", child.String())
+			"their fields stay", "child", child.String())
 	}
 	return made, err
 }
@@ -115,7 +115,7 @@ func (k *Keeper) askManagers(ctx context.Context, child declared, held *metav1.P
 	return err
 }
 
-// takeOver makes this operator the field manager of what the entries have, by server-side apply.
+// takeOver makes this operator the field manager of the entries' fields, by server-side apply.
 func (k *Keeper) takeOver(ctx context.Context, held *metav1.PartialObjectMetadata, entries []int) error {
 	upgraded := held.DeepCopy()
 	names, synthetic := []string{}, sets.New[string]()

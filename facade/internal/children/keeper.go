@@ -83,8 +83,8 @@ func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler Handler, giv
 	return errors.Join(invalid, err)
 }
 
-// prepare returns what a handler has declared as it is to be applied, in the order of that. The error is about the
-// children that cannot be applied; the others do not depend on them.
+// prepare returns the declared children in the form and order in which they are applied. The error names the children
+// that cannot be applied; the others do not depend on them.
 func (k *Keeper) prepare(parent Parent, given []any) (all []declared, wanted set, err error) {
 	valid, malformed := declare(k.Client.Scheme(), given)
 	all, unplaced := k.mark(parent.Newest(), valid)

@@ -49,7 +49,7 @@ func (k *Keeper) make(
 	return k.apply(ctx, parent, child, uid)
 }
 
-// create creates the child if it is absent, and returns what is there. It never writes an object that is there, even if
+// create creates the child if it is absent, and returns the present object. It never writes an existing object, even if
 // another process creates it meanwhile: an apply would overwrite that.
 func (k *Keeper) create(
 	ctx context.Context, parent map[string]any, child declared,

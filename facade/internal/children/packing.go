@@ -14,7 +14,8 @@ import (
 const (
 	// packedFrom is the length above which a record is packed. Smaller ones are for people, too.
 	packedFrom = 32 << 10
-	// mostUnpacked limits what a record is unpacked to: everybody who may annotate the parent can write one.
+	// mostUnpacked limits the size of an unpacked record: any client with permission to annotate the parent can write
+	// one.
 	mostUnpacked = 8 << 20
 	// annotationsLimit is how many bytes of keys and values the API server takes.
 	annotationsLimit = 256 << 10

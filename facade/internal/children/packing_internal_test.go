@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// many are children with names that a number and a random text tell apart.
+// many returns children whose names differ by a number and a random text.
 func many(n int) set {
 	all, random := set{}, rand.New(rand.NewPCG(1, 2))
 	for i := range n {

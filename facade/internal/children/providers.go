@@ -10,7 +10,7 @@ import (
 )
 
 // Some children provide what others need: a CustomResourceDefinition the kind of its objects, a Namespace the place of
-// what is in it.
+// its objects.
 
 func (i identity) isDefinition() bool {
 	return i.group == "apiextensions.k8s.io" && i.kind == "CustomResourceDefinition"
@@ -37,15 +37,15 @@ func (i identity) rank() int {
 	return 1
 }
 
-// awaited makes the error of a child temporary if the child lacks only what the parent has declared as well, in this
-// call or before: the API server serves a new kind after a moment.
+// awaited makes the error of a child temporary if the child only lacks a definition or namespace that the parent
+// declares, in this call or before: the API server serves a new kind after a moment.
 func (k *Keeper) awaited(parent map[string]any, all []declared, child declared, err error) error {
 	if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 		return err
 	}
 	provides := func(one identity) bool { return one.provides(child.identity) }
 	isDeclared := slices.ContainsFunc(all, func(one declared) bool { return provides(identityOf(one.object)) })
-	before, _ := recordedAll(parent, k.isRecord) // what cannot be read is an error elsewhere
+	before, _ := recordedAll(parent, k.isRecord) // another function reports unreadable records
 	before = before.with(union(k.proofs.of(uidOf(parent))))
 	if isDeclared || slices.ContainsFunc(before.sorted(), provides) {
 		return &waitError{err}

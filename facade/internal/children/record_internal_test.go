@@ -103,7 +103,7 @@ func TestSets(t *testing.T) {
 	union := set{web: {version: "v2", uid: "1"}, config: {version: "v1", uid: "2"}, role: {version: "v1"}}
 	for reason, tc := range map[string]struct{ want, got set }{
 		"a uid stays known, a version is the new one": {union, before.with(wanted)},
-		"what is declared no more":                    {set{config: {version: "v1", uid: "2"}}, before.without(wanted)},
+		"undeclared children":                         {set{config: {version: "v1", uid: "2"}}, before.without(wanted)},
 		"a parent with a namespace":                   {set{role: {version: "v1"}}, union.held("default")},
 		"a parent elsewhere":                          {union, union.held("other")},
 		"a parent without a namespace owns all":       {set{}, union.held("")},

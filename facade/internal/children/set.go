@@ -51,7 +51,7 @@ func (s set) without(others set) set {
 	return rest
 }
 
-// has tells whether all of the others are in the set, as those that are retained or not.
+// has reports whether all of the others are in the set, with the same retention.
 func (s set) has(others set) bool {
 	for child, other := range others {
 		if known, ok := s[child]; !ok || known.retained != other.retained {

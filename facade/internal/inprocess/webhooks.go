@@ -11,8 +11,8 @@ import (
 type Webhooks struct {
 	// Server serves the handlers.
 	Server webhook.Server
-	// Attach tells whether the API server can be led to the handlers in the process. It is called if there are any, and
-	// may be called again.
+	// Attach reports whether the API server in memory can send reviews to the handlers in the process. It is called if
+	// the operator has admission handlers, and may be called again.
 	Attach func() bool
 	// Announce is called with the webhook configurations as soon as reviews can be answered, and again when they
 	// change. The URL of each entry has the path of its handler.

@@ -132,7 +132,8 @@ func TestRestartWithTimersAlone(t *testing.T) {
 	}
 }
 
-// What is new is seen after half a second, what was not touched is as before, and what the journal has forgotten goes.
+// New entries are seen after half a second, unchanged objects stay as before, and objects that the journal has dropped
+// disappear.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

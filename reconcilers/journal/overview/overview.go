@@ -146,7 +146,7 @@ func (o *Overview) refresh() {
 	o.count()
 }
 
-// changing tells whether a kind has handlers of changes, as far as that is known.
+// changing returns a function that reports whether a kind has change handlers, as far as that is known.
 func (o *Overview) changing() func(schema.GroupKind) bool {
 	without := map[schema.GroupKind]bool{}
 	for _, kind := range o.journal.Standing().Kinds {
@@ -220,8 +220,8 @@ func (s *summary) keepSince(former *summary) {
 	}
 }
 
-// compare has the most severe problem come first, then what has lasted longest, so that a new problem moves no row
-// above it. Without problems, the newest comes first.
+// compare sorts the most severe problem first, then the longest one, so that a new problem moves no row above it.
+// Without problems, the newest object comes first.
 func (s *summary) compare(other *summary) int {
 	a, b := &s.object, &other.object
 	since := a.Since.Compare(b.Since)

@@ -179,7 +179,7 @@ func TestState(t *testing.T) {
 			want: overview.Retrying, says: "called provision: attempt 1 failed; retrying: no quota",
 		},
 		"failed, then ticks": {
-			reason: "what is called again and again says nothing of the failure",
+			reason: "periodic calls do not replace the failure",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, failed())
 				s.Look("background").Call(timer, 1, waits(time.Hour)).Event("MODIFIED").Call(event, 1, succeeded())
@@ -195,7 +195,7 @@ func TestState(t *testing.T) {
 			want: overview.Handled, says: "called provision: attempt 1 succeeded",
 		},
 		"failing tick": {
-			reason: "a tick is told if it is what is wrong",
+			reason: "a tick is shown if it is the problem",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, succeeded())
 				s.Look("background").Call(timer, 4, retried(time.Minute))
@@ -203,7 +203,7 @@ func TestState(t *testing.T) {
 			want: overview.Retrying, until: time.Minute, says: "called backup: attempt 4 failed; retrying: no quota",
 		},
 		"after a restart": {
-			reason: "nobody knows any more whether the last change was handled, whatever a timer does",
+			reason: "the outcome of the last change is not known any more, even if a timer runs",
 			tell: func(s story, _ time.Time) {
 				s.Event("LISTED").Look("noop").Look("background").Call(timer, 1, waits(time.Hour))
 			},
@@ -218,7 +218,7 @@ func TestState(t *testing.T) {
 			want: overview.Handled, says: "called resize",
 		},
 		"after a restart, failing": {
-			reason: "what was unfinished goes on",
+			reason: "an unfinished change continues",
 			tell: func(s story, _ time.Time) {
 				s.Event("LISTED").Look("create", verdict{Handler: create}).Call(create, 5, retried(time.Minute))
 			},
@@ -323,8 +323,8 @@ func names(v overview.View) (all []string) {
 	return all
 }
 
-// Problems come first, the most severe and oldest at the top, then what is newest; counts are of all, whatever is asked
-// for and however much of it is given.
+// Problems come first, the most severe and oldest at the top, then the newest objects. Counts include all objects, also
+// those that the query excludes.
 func TestLook(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -43,10 +43,10 @@ func States() []State {
 	return []State{Throttled, Blocked, Failed, Retrying, Running, Waiting, Handled, Unchanged, Unknown, Seen, Gone}
 }
 
-// problems are the first of the states: somebody should look at the object.
+// problems is the number of states that need a user's attention; they come first.
 const problems = 4
 
-// Problem tells whether somebody should look at the object.
+// Problem reports whether the object needs a user's attention.
 func (s State) Problem() bool { return s.severity() < problems }
 
 // severity is the place of a problem among the states; all others have the same.
@@ -136,7 +136,7 @@ func (c *course) takeLook(e *journal.Entry) {
 	for _, h := range c.handlers {
 		if h.ofChanges() && h.forgotten(look) {
 			if h.state.Problem() {
-				c.decision = e // what the problem was about is over
+				c.decision = e // the change with the problem is over
 			}
 			h.state = ""
 		}
@@ -244,7 +244,7 @@ type standing struct {
 	until *time.Time     // when something is done for it by itself
 	by    *journal.Entry // what says why; nil if there are no entries
 	since time.Time      // when the state began, or the decision was made
-	// lasts is true if since is the beginning of what goes on, so that it cannot become later.
+	// lasts is true if since is the beginning of a continuing activity, so that it cannot become later.
 	lasts bool
 }
 
@@ -289,8 +289,8 @@ func (c *course) standing() standing {
 	}
 }
 
-// settled is the state of an object that nothing is done for. What is repeated for ever says something only if nothing
-// else does.
+// settled returns the state of an object without pending work. Periodic calls determine it only if there is no other
+// entry.
 func (c *course) settled(state State) standing {
 	switch {
 	case c.decision != nil:

@@ -59,16 +59,16 @@ var changes = map[string][]course{
 				calls + `,handler="provision",reason="create",outcome="failure"} 0x20 1x40`,
 				calls + `,handler="provision",reason="create",outcome="success"} 5x60`,
 			},
-			21 * time.Minute, []string{"Handler provision of Database.example.org has failed for good in dbs."},
+			21 * time.Minute, []string{"Handler provision of Database.example.org has failed permanently in dbs."},
 		},
 		{
 			"a failure after a restart", []string{
 				calls + `,handler="provision",reason="create",outcome="failure"} 7x10 _x5 0x10 1x10`,
 			},
-			28 * time.Minute, []string{"Handler provision of Database.example.org has failed for good in dbs."},
+			28 * time.Minute, []string{"Handler provision of Database.example.org has failed permanently in dbs."},
 		},
 		{
-			reason: "users are denied what they ask for, and a handler is repeated", series: []string{
+			reason: "requests of users are denied, and a handler is repeated", series: []string{
 				calls + `,handler="size",reason="CREATE",outcome="denied"} 0x20 1+1x40`,
 				calls + `,handler="size",reason="CREATE",outcome="failure"} 0x60`,
 				calls + `,handler="provision",reason="create",outcome="retry"} 0+1x60`,
@@ -103,7 +103,7 @@ var processes = map[string][]course{
 	"KopfWatchSilent": {
 		{
 			"nothing comes for ten minutes", []string{`kopf_watch_age_seconds` + these + `} 0+60x10`},
-			6 * time.Minute, []string{"Nothing was heard of Database.example.org for 6m 0s in dbs."},
+			6 * time.Minute, []string{"The watch of Database.example.org has been silent for 6m 0s in dbs."},
 		},
 		{
 			reason: "bookmarks come every two minutes",
@@ -141,8 +141,8 @@ var processes = map[string][]course{
 				`kopf_timers` + these + `,handler="backup",state="stopping"} 1x30`,
 			},
 			20 * time.Minute, []string{
-				"Handler backup of Database.example.org was told to stop, and does not end.",
-				"Handler watch of Database.example.org was told to stop, and does not end.",
+				"Handler backup of Database.example.org was asked to stop, and does not end.",
+				"Handler watch of Database.example.org was asked to stop, and does not end.",
 			},
 		},
 		{
@@ -181,7 +181,7 @@ var processes = map[string][]course{
 			"a child is repaired every minute",
 			[]string{`kopf_children_repaired_total` + these + `,child="Secret"} 0+1x60`},
 			40 * time.Minute,
-			[]string{"Each Secret that is repaired for a Database.example.org is changed by somebody again."},
+			[]string{"Each Secret that is repaired for a Database.example.org is changed again by another client."},
 		},
 		{
 			reason: "ten are repaired once",

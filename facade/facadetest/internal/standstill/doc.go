@@ -1,4 +1,4 @@
-// Package standstill reports bubbles of testing/synctest whose virtual time has stopped for good: every goroutine of
+// Package standstill reports bubbles of testing/synctest whose virtual time has stopped permanently: every goroutine of
 // the bubble waits, and at least one of them for a mutex, which is no durable wait.
 //
 // [Guard] is called in a bubble and watches it in real time, from outside. It reports states that no machine is too

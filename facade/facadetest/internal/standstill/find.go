@@ -56,7 +56,7 @@ func find(stacks string) map[string]standing {
 	return found
 }
 
-// header is what stands in brackets in the first line of a stack; empty if this is no stack.
+// header returns the text in brackets in the first line of a stack; empty if the text is not a stack.
 func header(stack string) string {
 	matched := headers.FindStringSubmatch(stack)
 	if matched == nil {
@@ -76,10 +76,10 @@ func bubbleOf(header string) string {
 	return matched[1]
 }
 
-// isIdle tells whether virtual time passes while the goroutine waits.
+// isIdle reports whether virtual time passes while the goroutine waits.
 func (r routine) isIdle() bool { return strings.HasSuffix(r.state, "(durable)") }
 
-// wantsMutex tells whether the goroutine waits for a mutex, a sync.Once included.
+// wantsMutex reports whether the goroutine waits for a mutex, a sync.Once included.
 func (r routine) wantsMutex() bool {
 	return strings.HasPrefix(r.state, "sync.Mutex.") || strings.HasPrefix(r.state, "sync.RWMutex.")
 }
