@@ -118,25 +118,34 @@ func (p *pass) retryHolders(ctx context.Context, seen *observation) (verdict, er
 	if len(failed) == 0 {
 		return goOn, nil
 	}
-	p.memory.retried, p.memory.open = cause.Hash(c.New), openRecords{}
-	return p.forgetFailed(ctx, failed)
+	if err := p.forgetFailed(ctx, failed); err != nil || p.object.gone {
+		return stop, err
+	}
+	// The edit is noted after the write: if the write fails, the next pass repeats it.
+	p.memory.retried = cause.Hash(c.New)
+	return startOver, nil
 }
 
-func (p *pass) forgetFailed(ctx context.Context, failed []*execution.HandlerState) (verdict, error) {
-	patch, ids := patching.Patch{Merge: map[string]any{}}, []string{}
+// forgetFailed removes the records of the handlers and of their sub-handlers.
+func (p *pass) forgetFailed(ctx context.Context, failed []*execution.HandlerState) error {
+	patch, ids, purged := patching.Patch{Merge: map[string]any{}}, []string{}, []string{}
 	for _, h := range failed {
 		ids = append(ids, h.ID)
 		for _, id := range slices.Concat([]string{h.ID}, h.Subrefs) {
-			delete(p.memory.records, id)
+			purged = append(purged, id)
 			if err := execution.Purge(p.handling.Progress, patch.Merge, p.object.kept, id); err != nil {
-				return stop, err
+				return err
 			}
 		}
 	}
+	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
+		return err
+	}
+	p.memory.open = openRecords{}
+	for _, id := range purged {
+		delete(p.memory.records, id)
+	}
 	logf.FromContext(ctx).Info("Object was edited after its deletion failed; calling the failed handlers again",
 		"handlers", ids)
-	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
-		return stop, err
-	}
-	return startOver, nil
+	return nil
 }
