@@ -107,7 +107,7 @@ func newRun[T client.Object](
 		children: cluster.children, keys: cluster.keys, finalizer: cluster.finalizer,
 	}
 	return &Run[T]{
-		ID: c.ID, Retry: call.Retry, Started: call.Started, Client: cluster.client, Live: cluster.live, change: c,
+		ID: c.ID, Retry: call.Retry, Started: call.Started, Client: c.clientOf(cluster), Live: cluster.live, change: c,
 		done: ctx.Done(),
 	}
 }

@@ -58,7 +58,8 @@ type Change[T client.Object] struct {
 	// started.
 	Started time.Time
 	// Client reads and writes other objects, with the operator's name as the field manager; the handled object itself
-	// is better written with Patch. Under [Main] it reads what the API server has now, in all namespaces that it may
+	// is better written with Patch: an Update erases fields that the Go type does not have, which is logged once for
+	// the handler. Under [Main] it reads what the API server has now, in all namespaces that it may
 	// read, unless [Settings].CachedReads has the kind. In a manager that the project makes, it reads as the manager's
 	// client does: from its cache, by default, which a first read of a kind waits for.
 	Client client.Client
@@ -115,10 +116,11 @@ func newChange[T client.Object](
 	}
 	c := &Change[T]{
 		Object: object, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
-		Client: cluster.client, Live: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
+		Live: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
 		mistakes: said, children: cluster.children, keys: cluster.keys,
 		watches: cluster.watches, finalizer: cluster.finalizer,
 	}
+	c.Client = c.clientOf(cluster)
 	changes := call.Cause.Diff
 	if call.Handler != nil {
 		c.ID = call.Handler.ID

@@ -21,6 +21,7 @@ type mistakes struct {
 	delay   atomic.Bool
 	sleep   atomic.Bool
 	items   atomic.Bool // fields of list items were lost
+	erased  atomic.Bool // by an update with the client
 
 	mu   sync.Mutex
 	subs map[uintptr]*mistakes // of sub-handlers by their functions, as there may be any number of ids

@@ -1,0 +1,76 @@
+package codec
+
+import (
+	"reflect"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// Erased returns the fields of the raw object that its API server loses when a client replaces it by the given object:
+// those that the Go type of the object cannot hold. Only the top-level fields that the function accepts are compared.
+// The paths are without the places in lists. A zero value that omitempty leaves out is not lost.
+func Erased(raw map[string]any, object client.Object, accepts func(key string) bool) (fields []string) {
+	typ := reflect.TypeOf(object)
+	if typ.Kind() != reflect.Pointer || typ.Elem() == unstructuredType {
+		return nil
+	}
+	e := eraser{codec: New[client.Object](typ.Elem())}
+	var kept map[string]any
+	if err := panics.Contain(func() (err error) {
+		decoded, _ := e.codec.Decode(raw) // values that do not fit are lost as well
+		kept, err = e.codec.encode(decoded)
+		return err
+	}); err != nil {
+		return nil
+	}
+	for key, value := range raw {
+		if accepts(key) {
+			e.compare(diff.Path{key}, value, kept[key])
+		}
+	}
+	slices.Sort(e.fields)
+	return slices.Compact(e.fields)
+}
+
+// eraser collects the fields that one Go type cannot hold.
+type eraser struct {
+	codec  *Codec[client.Object]
+	fields []string
+}
+
+// compare compares a raw value with what is left of it; nil is nothing.
+func (e *eraser) compare(path diff.Path, raw, kept any) {
+	switch {
+	case raw == nil:
+	case kept == nil:
+		if withoutEmpty(diff.Copy(raw)) == nil || reflect.ValueOf(raw).IsZero() {
+			if e.codec.CheckPart(path) == nil {
+				return
+			}
+		}
+		e.fields = append(e.fields, FormatPath(path))
+	default:
+		e.descend(path, raw, kept)
+	}
+}
+
+func (e *eraser) descend(path diff.Path, raw, kept any) {
+	switch raw := raw.(type) {
+	case map[string]any:
+		if kept, ok := kept.(map[string]any); ok {
+			for key, value := range raw {
+				e.compare(append(slices.Clip(path), key), value, kept[key])
+			}
+		}
+	case []any:
+		if kept, ok := kept.([]any); ok && len(kept) == len(raw) {
+			for i, item := range raw {
+				e.compare(path, item, kept[i])
+			}
+		}
+	}
+}

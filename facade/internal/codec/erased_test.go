@@ -1,0 +1,52 @@
+package codec_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+)
+
+func TestErased(t *testing.T) {
+	list := func(items ...any) []any { return items }
+	for name, tc := range map[string]struct {
+		reason string
+		spec   object
+		into   client.Object
+		want   []string
+	}{
+		"Known":  {"nothing is lost", object{"nodeName": "n", "containers": list(object{"name": "c"})}, nil, nil},
+		"Absent": {"the type does not have the field", object{"novel": object{"a": "b"}}, nil, []string{"spec.novel"}},
+		"Zero": {"an unknown field may be there for its zero value", object{"novel": false, "other": object{}}, nil,
+			[]string{"spec.novel", "spec.other"}},
+		"OmitEmpty": {"a field with omitempty may be zero", object{
+			"hostNetwork": false, "nodeName": "", "securityContext": object{}, "tolerations": list(), "volumes": nil,
+		}, nil, nil},
+		"Items": {"in items of lists, named once", object{"containers": list(
+			object{"name": "c", "novel": "x"}, object{"name": "d", "novel": "y", "tty": false},
+		)}, nil, []string{"spec.containers.novel"}},
+		"Dotted": {"a key with dots is in quotes", object{"a.b": "c"}, nil, []string{`spec."a.b"`}},
+		"Canonical": {"a quantity is written in another way", object{"containers": list(object{
+			"name": "c", "resources": object{"limits": object{"cpu": "1000m"}},
+		})}, nil, nil},
+		"Misfit": {"a value that does not fit is left out of the object", object{"nodeName": int64(1)}, nil,
+			[]string{"spec.nodeName"}},
+		"Unstructured": {"no Go type, no loss", object{"novel": "x"}, &unstructured.Unstructured{},
+			nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			into := tc.into
+			if into == nil {
+				into = &corev1.Pod{}
+			}
+			got := codec.Erased(pod(tc.spec), into, func(key string) bool { return key == "spec" })
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
