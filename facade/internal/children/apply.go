@@ -100,6 +100,20 @@ func (k *Keeper) get(ctx context.Context, child identity, version string) (*meta
 	return held, k.Live.Get(ctx, child.key(), held)
 }
 
+// getServed is get in the given version, or in another one that the cluster serves: the version may be gone, and a record
+// on the parent can have any.
+func (k *Keeper) getServed(ctx context.Context, child identity, version string) (*metav1.PartialObjectMetadata, error) {
+	held, err := k.get(ctx, child, version)
+	if !meta.IsNoMatchError(err) {
+		return held, err
+	}
+	mapping, err := k.Client.RESTMapper().RESTMapping(child.in(version).GroupKind())
+	if err != nil {
+		return nil, err
+	}
+	return k.get(ctx, child, mapping.GroupVersionKind.Version)
+}
+
 // isAnother tells whether the API server has refused a request because of the uid in it: the object that we knew is
 // gone, and there may be another one of its name.
 func isAnother(err error) bool {
@@ -149,7 +163,7 @@ func (k *Keeper) settle(
 // is proven.
 func (k *Keeper) remove(ctx context.Context, parent map[string]any, child identity, known entry) error {
 	log := logf.FromContext(ctx).WithValues("child", child.String())
-	held, err := k.get(ctx, child, known.version)
+	held, err := k.getServed(ctx, child, known.version)
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil

@@ -109,6 +109,13 @@ func TestSets(t *testing.T) {
 		"a parent without a namespace owns all":       {set{}, union.held("")},
 		"nothing is known of none":                    {wanted, set(nil).with(wanted)},
 		"what stays holds no parent":                  {set{}, set{role: {retained: true}}.held("default")},
+		"a forged record changes nothing that is proven": {
+			set{role: {version: "v1", uid: "2"}},
+			set{role: {version: "v9", uid: "1", retained: true}}.proven(set{role: {version: "v1", uid: "2"}}),
+		},
+		"without a proof, the record counts": {
+			set{role: {version: "v9", retained: true}}, set{role: {version: "v9", uid: "1", retained: true}}.proven(nil),
+		},
 		"uids are those that are proven": {
 			set{web: {uid: "2"}}, set{web: {uid: "1"}}.proven(set{web: {uid: "2"}}),
 		},

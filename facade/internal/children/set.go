@@ -25,16 +25,21 @@ func (s set) with(others set) set {
 }
 
 // proven returns the children with the uids that this process has proven, and with those alone; children that only this
-// process knows are added: their record was lost. The record is right about how children have ended: another process
-// may have seen it.
+// process has applied are added: their record was lost. The version, and whether a child is retained, are those that
+// this process has proven, too: a forged record must not keep a child from being deleted. The record is right about how
+// children have ended: another process may have seen it.
 func (s set) proven(proven set) set {
 	all := maps.Clone(proven)
 	if all == nil {
 		all = make(set, len(s))
 	}
 	for child, known := range s {
-		known.uid = proven[child].uid
-		known.run = proven[child].run.then(known.run)
+		proof, isProven := proven[child]
+		known.uid = proof.uid
+		known.run = proof.run.then(known.run)
+		if isProven {
+			known.version, known.retained = proof.version, proof.retained
+		}
 		all[child] = known
 	}
 	return all

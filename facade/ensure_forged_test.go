@@ -1,0 +1,63 @@
+package facade_test
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// forge is a tenant who replaces the record of children on the object. The text has the uid of the object as %s.
+func (h household) forge(record string) {
+	h.api.Edit(houses, "default", "home", func(house map[string]any) {
+		one := &unstructured.Unstructured{Object: house}
+		annotations := one.GetAnnotations()
+		annotations[houseRecord] = fmt.Sprintf(record, one.GetUID())
+		one.SetAnnotations(annotations)
+	})
+}
+
+const (
+	forgedRetained = `{"parent":"%s","children":{},"retained":{"v1/ConfigMap/yard/d":""}}`
+	forgedVersion  = `{"parent":"%s","children":{"v9/ConfigMap/yard/d":""}}`
+)
+
+// A forged record says that a child is to be retained, or has a version that is not served. The child goes with its
+// parent, and is pruned, nevertheless.
+func TestEnsureDeletesInSpiteOfAForgedRecord(t *testing.T) {
+	for name, tc := range map[string]struct {
+		record    string
+		restarted bool // no process has proven the child
+	}{
+		"Retained":             {record: forgedRetained},
+		"Version":              {record: forgedVersion},
+		"VersionAfterARestart": {record: forgedVersion, restarted: true},
+	} {
+		for action, act := range map[string]func(h household){
+			"Delete": func(h household) { h.api.Delete(houses, "default", "home") },
+			"Prune":  func(h household) { h.rebuild("a=1") },
+		} {
+			t.Run(name+action, func(t *testing.T) {
+				inHousehold(t, func(h household) {
+					_, stop := h.runEnsure()
+					h.build("a=1", "yard/d=1")
+					if tc.restarted {
+						stop()
+					}
+					h.forge(tc.record)
+					if tc.restarted {
+						act(h)
+						_, stop = h.runEnsure()
+					} else {
+						act(h)
+					}
+					h.settle()
+					if h.room("yard", "d") != nil {
+						t.Errorf("the child outlives: the parent is %v", h.api.Object(houses, "default", "home"))
+					}
+					stop()
+				})
+			})
+		}
+	}
+}
