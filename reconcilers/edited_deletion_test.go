@@ -1,11 +1,16 @@
 package reconcilers_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -18,6 +23,8 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 		e.ID, e.Reason = "e", cause.Delete
 		return func(j *journal) handlers.Handler { return j.wisher(e, errs...) }
 	}
+	waiting := laterError{8 * time.Minute}
+	filtered := handlers.Handler{Filters: []handlers.Filter{handlers.Labels(must(labels.Parse("!orphan")))}}
 	for name, tc := range map[string]struct {
 		reason string
 		other  func(j *journal) handlers.Handler
@@ -32,6 +39,35 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 				d.down.Store(false)
 			}, "1m0s delete d; 1m0s delete e; 6m7s delete d; gone",
 		},
+		"BetweenRetries": {
+			"another handler that sees the edit does not end it", other(handlers.Handler{}, waiting), edit,
+			"1m0s delete d; 1m0s delete e; 9m0s delete e; 9m0s delete d; gone",
+		},
+		"Unedited": {
+			"the retries of another handler are no edit", other(handlers.Handler{}, waiting), nil,
+			"1m0s delete d; 1m0s delete e; 9m0s delete e; held",
+		},
+		"FilteredOut": {
+			"a handler that does not match any more is not waited for", other(filtered, waiting),
+			func(d *disappearing) { d.merge("ConfigMap", "c", `{"metadata":{"labels":{"orphan":"yes"}}}`) },
+			"1m0s delete d; 1m0s delete e; 6m0s delete d; gone",
+		},
+		"Patching": {
+			"the later patches of another handler are no edit", func(j *journal) handlers.Handler {
+				e := handlers.Handler{ID: "e", Reason: cause.Delete}
+				errs := []error{waiting, nil}
+				e.Call = func(_ context.Context, c *handlers.Call) error {
+					j.add("delete e")
+					err, text := errs[0], time.Now().String()
+					errs = errs[1:]
+					return errors.Join(err, c.Writes.Remember(func(body map[string]any) error {
+						body["data"] = map[string]any{"called": text}
+						return nil
+					}))
+				}
+				return e
+			}, nil, "1m0s delete d; 1m0s delete e; 9m0s delete e; held",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -44,4 +80,56 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An edit between the failure of a sub-handler and the end of another one counts, too.
+func TestEditsOfFailedSubHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{began: time.Now()}
+		failing := j.wisher(handlers.Handler{ID: "bad", Reason: cause.Delete}, refusal{})
+		later := j.wisher(handlers.Handler{ID: "later", Reason: cause.Delete}, laterError{8 * time.Minute})
+		own := keeping(handlers.Policy{})
+		own.Call = func(_ context.Context, c *handlers.Call) error {
+			return errors.Join(
+				c.Subs.Declare(&handlers.Handler{ID: "bad", Call: failing.Call}),
+				c.Subs.Declare(&handlers.Handler{ID: "later", Call: later.Call}),
+			)
+		}
+		deleteFailing(t, j, func(d *disappearing) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) },
+			to(t, "configmaps", &own))
+		want := "1m0s delete bad; 1m0s delete later; 9m0s delete later; 9m0s delete bad; 9m0s delete later; gone"
+		if d := cmp.Diff(want, j.String()); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+// A handler whose outcome could not be written at first is not called again, although the failure of another one was
+// written before.
+func TestUnwrittenOutcomesBesideFailedDeletions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, server := &journal{began: time.Now()}, memapi.New()
+		own := j.wisher(keeping(handlers.Policy{}), refusal{})
+		d := &disappearing{people: newPeople(t, server), server: server}
+		slow := handlers.Handler{ID: "e", Reason: cause.Delete, Call: func(context.Context, *handlers.Call) error {
+			j.add("delete e")
+			time.Sleep(10 * time.Second) // longer than the checkpoint that writes the failure of the other one
+			d.down.Store(true)
+			return nil
+		}}
+		d.all = append(d.all, to(t, "configmaps", &own), to(t, "configmaps", &slow))
+		d.own.BoundTo = ours + "handled-uid"
+		d.start()
+		d.create("ConfigMap", "c")
+		d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["coming.example.org/finalizer"]}}`)
+		d.merge("ConfigMap", "c", `{"data":{"k":"unhandled"}}`)
+		d.remove("ConfigMap", "c")
+		time.Sleep(time.Minute)
+		d.down.Store(false)
+		time.Sleep(5 * time.Minute)
+		d.stop()
+		if diff := cmp.Diff("0s delete d; 0s delete e", j.String()); diff != "" {
+			t.Errorf("-want, +got:\n%s", diff)
+		}
+	})
 }

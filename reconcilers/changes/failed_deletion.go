@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
@@ -64,20 +66,50 @@ func (o *outcomes) holders() (failed []*execution.HandlerState) {
 	return failed
 }
 
-// composeKept stores what the failed handlers saw, with the handlers' own patches, as the last-handled configuration:
-// an edit differs from it. If there is no room for that, edits are noticed by this process alone.
-func (p *pass) composeKept(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
-	last := handled.cause.New
+// failsNow reports whether the next write contains the failure of a handler that keeps the object, or of a sub-handler of
+// one. A handler that fails by its sub-handlers saw nothing new: they have failed before.
+func (o *outcomes) failsNow() bool {
+	return slices.ContainsFunc(o.attempts, func(a *execution.Attempt) bool {
+		var bySubs *failedSubsError
+		failed := a.Outcome.Final && a.Outcome.Err != nil && !errors.As(a.Outcome.Err, &bySubs)
+		own := a.Call.Handler
+		return failed && a.Call.Cause == o.cause && o.by.holdsOnFailure(cmp.Or(own.Root, own.ID))
+	})
+}
+
+// composeFailed stores what the failed handlers saw, with the handlers' own patches, as the last-handled configuration:
+// an edit differs from it, also while other handlers are retried. What the others see later is not stored, except for
+// their own patches if there was no edit. If there is no room for that, edits are noticed by this process alone.
+func (p *pass) composeFailed(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
+	c, stored := handled.cause, handled.keeps
+	holds := func(h *adapters.Handler) bool { return h.Description.HoldOnFailure }
+	if !c.Deleting || !slices.ContainsFunc(p.handling.Handlers, holds) {
+		return nil
+	}
+	handled.keeps = stored || handled.failsNow()
+	if !handled.keeps && (c.Changed || handled.working == nil) {
+		return nil
+	}
+	last := c.New
 	if handled.working != nil {
 		if left, err := p.handling.Lens.New(handled.working); err == nil {
 			last = left
 		}
 	}
-	if last == nil || diff.Equal(asValue(handled.cause.Old), asValue(last)) || !p.object.fits(patch, last) {
+	isKnown := !stored && diff.Equal(asValue(c.Old), asValue(last))
+	if last == nil || isKnown || !p.object.fits(patch, last) {
 		return nil
 	}
 	handled.last = last
 	return p.object.storeHandled(ctx, patch, last)
+}
+
+// noteFailed keeps what the object remembers now as the last-handled configuration, though its deletion is not over.
+func (p *pass) noteFailed(handled *outcomes) {
+	p.memory.Handled.Hash = cause.Hash(handled.last)
+	if stored, err := p.handling.Lens.Last(p.object.own, handled.cause.New); err == nil {
+		handled.seen.stored = stored
+	}
 }
 
 // reportKept logs once per process why the object is kept.
@@ -100,25 +132,12 @@ func (p *pass) reportKept(ctx context.Context, handled *outcomes) {
 // retryHolders removes the progress of the handlers that keep the object, if it was edited since they failed: they are
 // called as if for the first time. An edit that does not end the difference, as something reverts the handlers' own
 // patches, counts once per process.
-func (p *pass) retryHolders(ctx context.Context, seen *observation) (verdict, error) {
-	c := seen.cause
-	if !c.Changed || p.memory.retried == cause.Hash(c.New) {
+func (p *pass) retryHolders(ctx context.Context) (verdict, error) {
+	c := p.outcomes.cause
+	if !c.Deleted() || !c.Changed || !p.outcomes.isKept() || p.memory.retried == cause.Hash(c.New) {
 		return goOn, nil
 	}
-	var failed []*execution.HandlerState
-	for _, h := range seen.former.Handlers() {
-		switch {
-		case h.Purpose != string(cause.Delete):
-		case !h.Finished():
-			return goOn, nil
-		case h.Failure && p.handling.holdsOnFailure(h.ID):
-			failed = append(failed, h)
-		}
-	}
-	if len(failed) == 0 {
-		return goOn, nil
-	}
-	if err := p.forgetFailed(ctx, failed); err != nil || p.object.gone {
+	if err := p.forgetFailed(ctx, p.outcomes.holders()); err != nil || p.object.gone {
 		return stop, err
 	}
 	// The edit is noted after the write: if the write fails, the next pass repeats it.

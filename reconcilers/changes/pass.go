@@ -157,13 +157,13 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 		if p.waits = p.awaitsBackground(seen.cause); p.waits {
 			return stop, nil
 		}
-		if next, err := p.retryHolders(ctx, seen); next != goOn || err != nil {
-			return next, err
-		}
 	}
 	selected, err := p.restoreProgress(ctx, seen, wanted.busy, unwritten)
 	if err != nil {
 		return stop, err
+	}
+	if next, err := p.retryHolders(ctx); next != goOn || err != nil {
+		return next, err
 	}
 	p.deletion = p.deletion || seen.cause.Reason == cause.Delete
 	if err := p.callDueHandlers(ctx, selected); err != nil || p.object.gone {

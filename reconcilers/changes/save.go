@@ -149,8 +149,8 @@ func (p *pass) saveOnce(
 func (p *pass) noteRemembered(handled *outcomes) {
 	switch {
 	case !handled.done():
-		if handled.isKept() && handled.last != nil {
-			p.memory.Handled.Hash = cause.Hash(handled.last)
+		if handled.last != nil {
+			p.noteFailed(handled)
 		}
 		p.memory.open = openRecords{p.handling, handled.state.StoredRecords()}
 	case handled.last != nil:
@@ -223,6 +223,7 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 // composeProgress adds what an unfinished cause needs: the records, and what the first successful handler saw.
 func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h := &p.object, p.handling
+	handled.last = nil
 	if handled.purging {
 		err := handled.state.PurgePassive(h.Progress, patch.Merge, o.kept)
 		if err := o.tolerate(ctx, err); err != nil {
@@ -249,10 +250,8 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	if err := p.composeLost(ctx, handled, patch); err != nil {
 		return err
 	}
-	if handled.isKept() {
-		if err := p.composeKept(ctx, handled, patch); err != nil {
-			return err
-		}
+	if err := p.composeFailed(ctx, handled, patch); err != nil {
+		return err
 	}
 	return o.bind(patch)
 }
