@@ -102,7 +102,9 @@ func (k *Keeper) get(ctx context.Context, child identity, version string) (*meta
 
 // getServed is get in the given version, or in another one that the cluster serves: the version may be gone, and a record
 // on the parent can have any.
-func (k *Keeper) getServed(ctx context.Context, child identity, version string) (*metav1.PartialObjectMetadata, error) {
+func (k *Keeper) getServed(
+	ctx context.Context, child identity, version string,
+) (*metav1.PartialObjectMetadata, error) {
 	held, err := k.get(ctx, child, version)
 	if !meta.IsNoMatchError(err) {
 		return held, err

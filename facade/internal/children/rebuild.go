@@ -17,6 +17,9 @@ func (p *pass) key(name string) string { return strings.TrimPrefix(name, p.keepe
 
 // nameRecords writes the records of the parent that list the child into an annotation of the child: if this record is
 // lost, its children can be told from those of other handlers. All handlers of a child write the same.
+//
+// A former version of the operator deletes children that have exactly the name of a record that it restores, and does
+// not check whether they are retained. So the names of a retained child have a suffix.
 func (p *pass) nameRecords(child declared) {
 	names := []string{p.key(p.name)}
 	if others, err := p.elsewhere(); err == nil { // otherwise, nothing is pruned either
@@ -29,13 +32,20 @@ func (p *pass) nameRecords(child declared) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[p.keeper.Prefix+"/"+keys.DeclaredIn] = strings.Join(names, ",")
+	value := strings.Join(names, ",")
+	if child.rules.Retain {
+		value += retainedSuffix
+	}
+	annotations[p.keeper.Prefix+"/"+keys.DeclaredIn] = value
 	child.object.SetAnnotations(annotations)
 }
 
-// recordsIn returns what nameRecords has written.
+// retainedSuffix stands behind the names of the records that list a retained child.
+const retainedSuffix = "," + retainedMark
+
+// recordsIn returns the names that nameRecords has written.
 func (k *Keeper) recordsIn(object *metav1.PartialObjectMetadata) string {
-	return object.Annotations[k.Prefix+"/"+keys.DeclaredIn]
+	return strings.TrimSuffix(object.Annotations[k.Prefix+"/"+keys.DeclaredIn], retainedSuffix)
 }
 
 // rebuild returns the children that the record has lost, if it was removed or shortened while no process remembered it:

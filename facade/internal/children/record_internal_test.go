@@ -114,7 +114,8 @@ func TestSets(t *testing.T) {
 			set{role: {version: "v9", uid: "1", retained: true}}.proven(set{role: {version: "v1", uid: "2"}}),
 		},
 		"without a proof, the record counts": {
-			set{role: {version: "v9", retained: true}}, set{role: {version: "v9", uid: "1", retained: true}}.proven(nil),
+			set{role: {version: "v9", retained: true}},
+			set{role: {version: "v9", uid: "1", retained: true}}.proven(nil),
 		},
 		"uids are those that are proven": {
 			set{web: {uid: "2"}}, set{web: {uid: "1"}}.proven(set{web: {uid: "2"}}),
