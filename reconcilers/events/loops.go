@@ -51,7 +51,7 @@ func (h *Handling) DeliverNext(
 	loop.calls, loop.writes, loop.times, loop.only = nil, nil, 0, nil
 	if held := loop.held; len(waiting) > 0 {
 		loop.held, loop.heldFor = nil, nil // the waiting events are newer
-	} else if held != nil && loop.wait() <= 0 {
+	} else if held != nil && loop.isDue() {
 		waiting, loop.only = []Event{*held}, loop.heldFor
 		loop.held, loop.heldFor = nil, nil
 	}
@@ -161,17 +161,23 @@ func (l *loop) note(now time.Time) (delay time.Duration, isNew bool) {
 	return delay, isNew
 }
 
-// wait is for how long an event is still held; zero if none is.
+// isDue reports whether the held event may be delivered now.
+func (l *loop) isDue() bool {
+	at := now()
+	return slices.ContainsFunc(l.heldFor, func(id string) bool { return !l.guard.Until(id).After(at) })
+}
+
+// wait returns in what time the held event must be delivered; zero if none is held. It is never zero otherwise, even
+// if other handlers have run for longer than the delay, or have ended the loop: no other event may follow.
 func (l *loop) wait() (wait time.Duration) {
 	if l.held == nil {
 		return 0
 	}
+	wait = loops.LongestDelay
 	for _, id := range l.heldFor {
-		if left := time.Until(l.guard.Until(id)); wait == 0 || left < wait {
-			wait = left
-		}
+		wait = min(wait, time.Until(l.guard.Until(id)))
 	}
-	return wait
+	return max(wait, time.Nanosecond)
 }
 
 // isOver reports whether the state of the object can be dropped after this event.

@@ -1,0 +1,83 @@
+package events_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// runOwnEvents makes the passes of one object: each write is an event, and nothing else calls the handlers.
+func runOwnEvents(ctx context.Context, h *events.Handling, during time.Duration) {
+	key := types.NamespacedName{Namespace: "ns", Name: "a"}
+	version, waiting := 1, []events.Event{{Type: events.Added, Object: object("a", "u1", 1)}}
+	for until := time.Now().Add(during); time.Now().Before(until); {
+		patch, wait := h.DeliverNext(ctx, key, waiting)
+		waiting = nil
+		time.Sleep(10 * time.Millisecond) // of a request
+		switch {
+		case !patch.Empty():
+			version++
+			body := map[string]any{"metadata": map[string]any{}}
+			h.NoteWrite(ctx, key, body, patching.Result{Versions: []string{fmt.Sprint(version)}, Body: body})
+			waiting = []events.Event{{Type: events.Modified, Object: object("a", "u1", version)}}
+		case wait > 0:
+			time.Sleep(wait)
+		default:
+			return // no pass follows
+		}
+	}
+}
+
+// A delayed event is delivered even if its time has come before the pass ends: nothing else would call the handler.
+func TestDelayedEventsAreNotLost(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		slow   time.Duration // of the second handler
+		third  int           // the calls of the third handler that write
+	}{
+		"Fast":  {"the pass ends before the delay", 0, 0},
+		"Slow":  {"the delay ends while the second handler runs", 3 * time.Second, 0},
+		"Reset": {"the third handler ends its part of the loop, so there is no delay any more", 3 * time.Second, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls, thirds := 0, 0
+				write := func(call *handlers.Call) error {
+					return call.Writes.Remember(func(body map[string]any) error {
+						body["data"] = fmt.Sprint(calls)
+						return nil
+					})
+				}
+				h := handling(
+					watching("a", func(_ context.Context, call *handlers.Call) error {
+						calls++
+						return write(call)
+					}),
+					watching("b", func(context.Context, *handlers.Call) error {
+						time.Sleep(tc.slow)
+						return nil
+					}),
+					watching("c", func(_ context.Context, call *handlers.Call) error {
+						if thirds++; thirds > tc.third {
+							return nil
+						}
+						return write(call)
+					}),
+				)
+				h.Loops = &events.Loops{}
+				runOwnEvents(t.Context(), h, 30*time.Minute)
+				if calls < 18 || calls > 50 {
+					t.Errorf("%s: %d calls in 30 minutes, want about 20", tc.reason, calls)
+				}
+			})
+		})
+	}
+}
