@@ -2,8 +2,6 @@ package changes
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -11,24 +9,27 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// logRestored logs once for the handlers that a patch of theirs had no effect: a zero value that omitempty leaves out
-// removes the field, and the default of the schema puts it back.
+// logRestored logs once for each handler that a patch of it had no effect: a zero value that omitempty leaves out
+// removes the field, and the default of the schema puts it back. It does not remember the fields: they contain keys of
+// maps, which users choose, so their number has no limit.
 func (p *pass) logRestored(ctx context.Context, attempts []*execution.Attempt) {
 	if p.handling.Restored == nil {
 		return
 	}
 	var ids, fields []string
 	for _, a := range attempts {
-		if id := a.Call.Handler.ID; len(a.Remembered()) > 0 && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		if len(a.Remembered()) == 0 {
+			continue
 		}
+		if _, isLogged := p.handling.Restored.LoadOrStore(a.Call.Handler.ID, true); !isLogged {
+			ids = append(ids, a.Call.Handler.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return
 	}
 	for _, path := range p.object.restored {
 		fields = append(fields, path.String())
-	}
-	key := strings.Join(ids, " ") + ": " + strings.Join(fields, " ")
-	if _, isLogged := p.handling.Restored.LoadOrStore(key, true); isLogged || len(ids) == 0 {
-		return
 	}
 	logging.Warn(logf.FromContext(ctx), "A patch had no effect: it removes fields, and the defaults of the schema put "+
 		"them back. To set a field to its zero value, its Go field must not have omitempty, or must be a pointer; "+

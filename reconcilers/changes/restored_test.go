@@ -1,9 +1,13 @@
 package changes_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // A patch that removes a field which the schema has a default for is logged once for its handler.
@@ -27,6 +31,34 @@ func TestPatchesWithoutEffect(t *testing.T) {
 			w.want("lines", 2, strings.Count(strings.Join(w.logged, "\n"), line))
 			w.want("creation", true, w.hasLogged(line, `"handlers"=["c"]`, `"fields"=["spec.enabled"]`))
 			w.want("updates", true, w.hasLogged(line, `"handlers"=["u"]`, `"fields"=["spec.enabled"]`))
+		}},
+		"MapKeys": {"users choose the keys of maps, so the memory must not keep them", func(w *world) {
+			w.webhook = func(body map[string]any) {
+				tenants, _ := at(body, "spec", "tenants").(map[string]any)
+				for _, tenant := range tenants {
+					if tenant.(map[string]any)["quota"] == nil {
+						put(tenant.(map[string]any), int64(5), "quota")
+					}
+				}
+			}
+			name := "t0"
+			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Call) error {
+				return c.Writes.Remember(func(body map[string]any) error {
+					put(body, nil, "spec", "tenants", name, "quota")
+					return nil
+				})
+			}))
+			p.handling.Restored = &sync.Map{}
+			p.settle()
+			for i := range 20 {
+				name = fmt.Sprintf("t%d", i)
+				w.set(int64(5), "spec", "tenants", name, "quota")
+				p.settle()
+			}
+			kept := 0
+			p.handling.Restored.Range(func(any, any) bool { kept++; return true })
+			w.want("kept", 1, kept)
+			w.want("lines", 1, strings.Count(strings.Join(w.logged, "\n"), line))
 		}},
 		"NoDefault": {"a field that is gone is an effect", func(w *world) {
 			p := w.start(onCreate("c", patches(nil, "spec", "enabled")))
