@@ -22,8 +22,8 @@ func selecting(operator metav1.LabelSelectorOperator, names ...string) metav1.La
 	return metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: operator, Values: names}
 }
 
-// Handlers of admission are for the namespaces of the operator: it answers for no others, and the entries do not even
-// send them. The mark is D-webhook-namespaces.
+// Handlers of admission are for the namespaces of the operator: the entries do not send other objects, and the operator
+// admits them without a call. Labels are only in the entries. The mark is D-webhook-namespaces.
 func TestNamespacesOfAdmission(t *testing.T) {
 	const in, notIn = metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn
 	type requirements = []metav1.LabelSelectorRequirement
@@ -58,17 +58,18 @@ func TestNamespacesOfAdmission(t *testing.T) {
 			"the list takes the place of the default", kopf.Settings{Admission: excluding("shop", "kube-*")},
 			requirements{selecting(notIn, "shop")}, true, "team-a team-b"},
 		"labels": {
-			"the entries select by them, and so does the operator",
+			"the entries select by them, and the operator only by the names",
 			kopf.Settings{
 				NamespaceLabels: "team in (b,c),!paused", Namespaces: []string{"team-*"}, Admission: excluding(),
 			},
 			requirements{
 				{Key: "paused", Operator: metav1.LabelSelectorOpDoesNotExist},
 				{Key: "team", Operator: in, Values: []string{"b", "c"}},
-			}, true, "team-b"},
+			}, true, "team-a team-b"},
 		"labels alone": {
 			"no condition is needed", kopf.Settings{NamespaceLabels: "team=b", Admission: excluding()},
-			requirements{{Key: "team", Operator: in, Values: []string{"b"}}}, false, "team-b"},
+			requirements{{Key: "team", Operator: in, Values: []string{"b"}}}, false,
+			"kube-system shop team-a team-b"},
 		"AsKopf": {"the entries are Kopf's, and the operator answers for its namespaces", asKopf, nil, false, "shop"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -163,11 +163,7 @@ func (op *Operator) settle(scheme *runtime.Scheme) (wrong setupErrors) {
 	var problems []error
 	op.settings, problems = resolveSettings(op.name, op.given)
 	op.ownWrites.Store(op.settings.values.Persistence.ownWrites())
-	judged := op.settings.values.judged(&op.settings.values.Admission)
-	if op.settings.values.namespaceLabels() != nil {
-		judged.Live = op.matching
-	}
-	op.judged.Store(judged)
+	op.judged.Store(op.settings.values.judged(&op.settings.values.Admission))
 	op.serveInProcess(&op.settings.values.Admission)
 	for _, err := range append(problems, op.settings.values.checkCachedReads(scheme)...) {
 		wrong.add(op.location, fmt.Errorf("%s: %w", op.settingsSource(), err))

@@ -136,6 +136,7 @@ func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler) {
 		return
 	}
 	scope := o.Scope()
+	byLabels := labelled(scope.Served.Labels()) // the reviewer does not check labels, so all entries need them
 	if o.AsKopf {
 		scope.Served = nil // Kopf's entries are for the whole cluster
 	}
@@ -144,7 +145,7 @@ func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler) {
 		// A selector would be about the labels of these objects themselves.
 		rest, hasRest = scope, len(in)+len(notIn) > 0 || hasRest
 	} else {
-		hook.Namespaces = append(configurations.Namespaces(in, notIn), labelled(scope.Served.Labels())...)
+		hook.Namespaces = append(configurations.Namespaces(in, notIn), byLabels...)
 	}
 	if one, ok := conditions.InNamespaces(rest); ok && hasRest {
 		hook.Conditions = append([]admissionregistrationv1.MatchCondition{one}, hook.Conditions...)

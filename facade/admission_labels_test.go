@@ -1,0 +1,103 @@
+package facade_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// withoutNamespaces does not let the operator see namespaces: it answers with the status, or, if that is zero, delays
+// watch requests until they end.
+type withoutNamespaces struct {
+	next   http.RoundTripper
+	status int
+}
+
+func (n withoutNamespaces) RoundTrip(r *http.Request) (*http.Response, error) {
+	switch {
+	case r.URL.Path != "/api/v1/namespaces" || r.Method != http.MethodGet:
+	case n.status != 0:
+		text := fmt.Sprintf(
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":%d}`, n.status,
+		)
+		return &http.Response{
+			StatusCode: n.status, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+			Body: io.NopCloser(strings.NewReader(text)),
+		}, nil
+	case r.URL.Query().Get("watch") != "":
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return n.next.RoundTrip(r)
+}
+
+// The API server selects the namespaces of admission handlers by their labels. A review that it sends calls them, even
+// if the operator has not seen the label yet, or cannot see it: it must not admit the object unseen.
+func TestAdmissionDoesNotWaitForLabels(t *testing.T) {
+	asKopf := kopf.AsKopf()
+	for name, tc := range map[string]struct {
+		reason   string
+		settings kopf.Settings
+		status   int
+	}{
+		"Delayed":         {"the watch has not delivered the label", kopf.Settings{}, 0},
+		"Forbidden":       {"namespaces cannot be listed", kopf.Settings{}, http.StatusForbidden},
+		"DelayedAsKopf":   {"the entries have the selector, too", asKopf, 0},
+		"ForbiddenAsKopf": {"the entries have the selector, too", asKopf, http.StatusForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := memapi.New()
+				server.Install(served)
+				server.Put(allNamespaces, map[string]any{"metadata": map[string]any{"name": "other"}})
+				config := memapi.Config(server)
+				config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+					return withoutNamespaces{next, tc.status}
+				})
+				var calls atomic.Int64
+				tc.settings.NamespaceLabels, tc.settings.AddToScheme = "team=b", runtime.SchemeBuilder{addWidgets}
+				op := kopf.New("test.example.org", tc.settings)
+				kopf.For(op, &Widget{}).Validate("v", func(context.Context, *Admission) error {
+					calls.Add(1)
+					return kopf.Deny(http.StatusForbidden, "judged")
+				})
+				r := facadetest.Start(t, op, facadetest.Against(config))
+				r.Ready()
+				server.Put(allNamespaces, map[string]any{
+					"metadata": map[string]any{"name": "late", "labels": map[string]any{"team": "b"}},
+				})
+				users, err := client.New(memapi.Config(server), client.Options{Scheme: newScheme(t)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				create := func(namespace string) error {
+					return users.Create(t.Context(), &Widget{
+						ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "w1"},
+					})
+				}
+				if err := create("late"); err == nil || !strings.Contains(err.Error(), "judged") || calls.Load() != 1 {
+					t.Errorf("%s: %d calls, got error %v, want a denial", tc.reason, calls.Load(), err)
+				}
+				if err := create("other"); err != nil || calls.Load() != 1 {
+					t.Errorf("without the label: %d calls, got error %v, want none", calls.Load()-1, err)
+				}
+				if err := r.Stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
