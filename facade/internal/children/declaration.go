@@ -39,7 +39,7 @@ func (k *Keeper) Begin(parent Parent, handler Handler) *Declaration {
 
 // Ensure applies these as well, see [Keeper.Ensure]. Nothing is deleted before the end.
 func (d *Declaration) Ensure(ctx context.Context, given []any) error {
-	all, wanted, invalid := d.keeper.prepare(d.parent, given)
+	all, wanted, invalid := d.keeper.prepare(ctx, d.parent, given)
 	all, wanted, err := d.add(all, wanted, invalid)
 	if err != nil && len(all) == 0 {
 		return err

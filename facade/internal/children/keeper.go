@@ -74,7 +74,7 @@ func (p Parent) own() map[string]any {
 //
 // If any child fails, the others are applied, and none is deleted.
 func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler Handler, given []any) error {
-	all, wanted, invalid := k.prepare(parent, given)
+	all, wanted, invalid := k.prepare(ctx, parent, given)
 	whole := wanted
 	if invalid != nil {
 		whole = nil
@@ -85,9 +85,11 @@ func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler Handler, giv
 
 // prepare returns the declared children in the form and order in which they are applied. The error names the children
 // that cannot be applied; the others do not depend on them.
-func (k *Keeper) prepare(parent Parent, given []any) (all []declared, wanted set, err error) {
+func (k *Keeper) prepare(
+	ctx context.Context, parent Parent, given []any,
+) (all []declared, wanted set, err error) {
 	valid, malformed := declare(k.Client.Scheme(), given)
-	all, unplaced := k.mark(parent.Newest(), valid)
+	all, unplaced := k.mark(ctx, parent.Newest(), valid)
 	wanted = make(set, len(all))
 	for _, child := range all {
 		wanted[child.identity] = result{}.entry(child)

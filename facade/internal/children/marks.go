@@ -1,6 +1,7 @@
 package children
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,12 +23,18 @@ const labelName = "parent-uid"
 
 // mark makes the declared objects children of the parent, as they will be applied: with its namespace if they have
 // none, its labels, the label with its uid, and an owner reference where that holds. The error names each child that
-// cannot be applied; the others are returned.
-func (k *Keeper) mark(parent map[string]any, all []declared) (marked []declared, err error) {
+// cannot be applied; the others are returned. It stops when the context ends.
+func (k *Keeper) mark(
+	ctx context.Context, parent map[string]any, all []declared,
+) (marked []declared, err error) {
 	owner := &unstructured.Unstructured{Object: parent}
-	places := map[identity]string{}
+	places, providers := map[identity]string{}, k.providers(parent, all)
 	var failed []error
 	for _, child := range all {
+		if ctx.Err() != nil {
+			failed = append(failed, context.Cause(ctx))
+			break
+		}
 		err := k.place(owner, child.object)
 		child.identity = identityOf(child.object)
 		if before, twice := places[child.identity]; twice {
@@ -40,7 +47,7 @@ func (k *Keeper) mark(parent map[string]any, all []declared) (marked []declared,
 			err = k.markOne(owner, &child)
 		}
 		if err != nil {
-			failed = append(failed, child.failure(k.awaited(parent, all, child, err)))
+			failed = append(failed, child.failure(providers.awaited(child, err)))
 			continue
 		}
 		places[child.identity] = child.place

@@ -125,7 +125,7 @@ func (p *pass) isStored(children set) bool {
 // applyAll returns what was applied, with the uids, and the errors of the rest. Listed is what the annotation had
 // before.
 func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, error) {
-	applied := set{}
+	applied, providers := set{}, p.keeper.providers(p.parent.own(), all)
 	var failed []error
 	for _, child := range all {
 		uid := uidOf(p.parent.own())
@@ -136,7 +136,7 @@ func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, e
 			if seen != nil && child.rules.UntilDone {
 				p.keeper.applied.add(uid, p.name, seen) // whether it was deleted before it was done must stay known
 			}
-			failed = append(failed, child.failure(p.keeper.awaited(p.parent.own(), all, child, err)))
+			failed = append(failed, child.failure(providers.awaited(child, err)))
 			continue
 		}
 		if _, ok := listed[child.identity]; !ok && made.former == p.key(p.name) {

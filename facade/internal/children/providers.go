@@ -3,6 +3,7 @@ package children
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,17 +38,36 @@ func (i identity) rank() int {
 	return 1
 }
 
+// providers returns the definitions and namespaces that a parent declares, in this call or before. They are collected
+// when the first child fails: the records of a parent may list thousands of children, and as many may fail.
+type providers func() []identity
+
+func (k *Keeper) providers(parent map[string]any, all []declared) providers {
+	return sync.OnceValue(func() (some []identity) {
+		for _, one := range all {
+			if one := identityOf(one.object); one.rank() == 0 {
+				some = append(some, one)
+			}
+		}
+		before, _ := recordedAll(parent, k.isRecord) // another function reports unreadable records
+		for _, known := range []set{before, union(k.proofs.of(uidOf(parent)))} {
+			for one := range known {
+				if one.rank() == 0 {
+					some = append(some, one)
+				}
+			}
+		}
+		return some
+	})
+}
+
 // awaited makes the error of a child temporary if the child only lacks a definition or namespace that the parent
-// declares, in this call or before: the API server serves a new kind after a moment.
-func (k *Keeper) awaited(parent map[string]any, all []declared, child declared, err error) error {
+// declares: the API server serves a new kind after a moment.
+func (p providers) awaited(child declared, err error) error {
 	if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 		return err
 	}
-	provides := func(one identity) bool { return one.provides(child.identity) }
-	isDeclared := slices.ContainsFunc(all, func(one declared) bool { return provides(identityOf(one.object)) })
-	before, _ := recordedAll(parent, k.isRecord) // another function reports unreadable records
-	before = before.with(union(k.proofs.of(uidOf(parent))))
-	if isDeclared || slices.ContainsFunc(before.sorted(), provides) {
+	if slices.ContainsFunc(p(), func(one identity) bool { return one.provides(child.identity) }) {
 		return &waitError{err}
 	}
 	return err
