@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -61,13 +63,23 @@ func (a *applications) read(child types.UID, version string) {
 	a.found[child] = version
 }
 
-// wrote notes what our own request made of a child. A request that changed nothing made nothing: the version may be
-// one that handlers do not know yet.
-func (a *applications) wrote(made *unstructured.Unstructured) {
+// noteRead is read for a child of a watched kind.
+func (k *Keeper) noteRead(child *metav1.PartialObjectMetadata) {
+	if k.isWatched(child.GroupVersionKind().GroupKind()) {
+		k.applied.read(child.UID, child.ResourceVersion)
+	}
+}
+
+func (k *Keeper) isWatched(kind schema.GroupKind) bool { return k.Watched != nil && k.Watched(kind) }
+
+// wrote notes the version that our own request made of a child. A version that was read before the request is not
+// ours. If none was read, the version is ours only if hasChanged: the child differs from what was applied before.
+func (a *applications) wrote(made *unstructured.Unstructured, hasChanged bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	before := a.found[made.GetUID()]
-	if delete(a.found, made.GetUID()); before == made.GetResourceVersion() {
+	before, wasRead := a.found[made.GetUID()]
+	delete(a.found, made.GetUID())
+	if wasRead && before == made.GetResourceVersion() || !wasRead && !hasChanged {
 		return
 	}
 	if a.versions == nil {

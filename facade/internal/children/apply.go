@@ -87,9 +87,7 @@ func (k *Keeper) find(
 	case held.DeletionTimestamp != nil:
 		return nil, &waitError{errTerminating}
 	}
-	if k.Watched != nil && k.Watched(child.object.GroupVersionKind().GroupKind()) {
-		k.applied.read(held.UID, held.ResourceVersion)
-	}
+	k.noteRead(held)
 	return held, nil
 }
 
@@ -156,6 +154,7 @@ func (k *Keeper) settle(
 	}
 	logf.FromContext(ctx).Info("Setting back fields of a child that others have changed",
 		"child", child.String(), "fields", found.fields(), "managers", found.managers())
+	k.noteRead(held)
 	applied.Object = child.object.DeepCopy().Object
 	applied.SetUID(uid)
 	return k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.ForceOwnership)

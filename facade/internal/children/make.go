@@ -90,6 +90,8 @@ func (k *Keeper) leave(
 		if err := k.Client.Patch(ctx, held, guarded); err != nil {
 			return nil, "", fmt.Errorf("adopting it: %w", err)
 		}
+	default:
+		k.noteRead(held) // nothing is written, so its version is not ours
 	}
 	made = child.object.DeepCopy()
 	made.SetUID(held.UID)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 )
@@ -143,21 +145,26 @@ func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, e
 			p.missing = append(p.missing, child)
 		}
 		applied[child.identity] = made.entry(child)
-		p.watch(child, made)
+		p.watch(child, made, seen)
 	}
 	return applied, errors.Join(failed...)
 }
 
-// watch has a child repaired that this process has made, as long as it is not done.
-func (p *pass) watch(child declared, made result) {
+// watch has a child repaired that this process has made, as long as it is not done. Seen is how this process knew it.
+//
+// An apply of what was applied before has usually written nothing, and its answer may have the edits of others: their
+// events must reach the handlers. If it has written, handlers see one event more.
+func (p *pass) watch(child declared, made result, seen *application) {
 	kind := child.object.GroupVersionKind().GroupKind()
-	if made.object == nil || p.keeper.Watched == nil || !p.keeper.Watched(kind) {
+	if made.object == nil || !p.keeper.isWatched(kind) {
 		return
 	}
 	if made.run.outcome == "" {
 		p.keeper.applied.add(uidOf(p.parent.own()), p.name, newApplication(child, made.object))
 	}
-	p.keeper.applied.wrote(made.object)
+	isSame := made.object.GetUID() == p.known[child.identity].uid &&
+		(seen == nil || equality.Semantic.DeepEqual(seen.child.object.Object, child.object.Object))
+	p.keeper.applied.wrote(made.object, !isSame)
 }
 
 // prune deletes what is not declared any more, and gives what is gone: all but what other handlers have declared as

@@ -114,7 +114,7 @@ func (k *Keeper) repair(ctx context.Context, parent map[string]any, one *applica
 	if made.GetResourceVersion() == seen {
 		return // what was changed is not what was declared
 	}
-	k.applied.wrote(made)
+	k.applied.wrote(made, true)
 	log.Info("Repaired a child that somebody has touched", "what", string(what))
 	if k.Repaired != nil {
 		kind := (&unstructured.Unstructured{Object: parent}).GroupVersionKind().GroupKind()
