@@ -2,7 +2,9 @@ package facade_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,7 +39,13 @@ func hasSucceeded(job kopf.Dynamic) bool { return kopf.AtOr(job, "status.succeed
 type jobCase struct{ owns, waits, once bool }
 
 func (c jobCase) start(h household, heard *complaints) (stop func()) {
-	_, stop = h.run(func(s houseSel) {
+	_, stop = c.connect(h, heard)
+	return stop
+}
+
+// connect is start, and returns the connection of the operator.
+func (c jobCase) connect(h household, heard *complaints) (way *memapi.Connection, stop func()) {
+	return h.run(func(s houseSel) {
 		if c.owns {
 			kopf.Owns(s, newJob())
 		}
@@ -52,7 +60,6 @@ func (c jobCase) start(h household, heard *complaints) (stop func()) {
 			return kopf.WaitFor(change, backup(change), hasSucceeded, time.Hour)
 		}), kopf.Backoff(10*time.Second))
 	})
-	return stop
 }
 
 // job is the Job; nil if there is none.
@@ -163,6 +170,39 @@ func TestEnsureUntilDoneWatched(t *testing.T) {
 			t.Errorf("the job that has failed runs again: %s", now)
 		}
 		stop()
+	})
+}
+
+// A Job whose end falls into a gap of the watch is not made again: a later list shows only that it is gone.
+func TestEnsureUntilDoneWithAGapInTheWatch(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var isRefused atomic.Bool
+		heard := &complaints{}
+		way, stop := jobCase{owns: true}.connect(h, heard)
+		way.Before = func(_ context.Context, r memapi.Request) error {
+			if isRefused.Load() && r.Resource.Plural == "jobs" && (r.Verb == "list" || r.Verb == "watch") {
+				return memapi.Refusal(http.StatusServiceUnavailable)
+			}
+			return nil
+		}
+		defer stop()
+		h.begin()
+		h.pause()
+		first := h.jobUID()
+		isRefused.Store(true)
+		h.sleep(20 * time.Minute) // the running watch has ended
+		h.finish("Complete")
+		h.expire()
+		h.api.Compact()
+		isRefused.Store(false)
+		h.sleep(20 * time.Minute)
+		if now := h.jobUID(); first == "absent" || now != "absent" {
+			t.Errorf("the job was %s, is %s", first, now)
+		}
+		record := h.house().GetAnnotations()["test.example.org/children-of.backup"]
+		if !strings.Contains(record, ` vanished"`) {
+			t.Errorf("the outcome is not remembered: %s", record)
+		}
 	})
 }
 

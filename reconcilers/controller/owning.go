@@ -91,7 +91,7 @@ func (c *Controller) seenByOwners(eventType string, obj source.Object) {
 	}
 	switch {
 	case o.route == nil:
-	case eventType == owned.Deleted:
+	case eventType == owned.Deleted, eventType == owned.Vanished:
 		o.route.Gone(obj.GetUID())
 	default:
 		o.route.Seen(obj.GetUID(), obj.Key())

@@ -42,8 +42,8 @@ func (*family) Outdated(types.UID, *unstructured.Unstructured) bool { return fal
 func (*family) Declared(types.UID, map[string]any) func(child *unstructured.Unstructured) bool {
 	return func(*unstructured.Unstructured) bool { return true }
 }
-func (f *family) Gone(types.UID)                                               { f.change(func() { f.ended++ }) }
-func (*family) Drifted(_ types.UID, _ *unstructured.Unstructured, _ bool) bool { return false }
+func (f *family) Gone(types.UID)                                                  { f.change(func() { f.ended++ }) }
+func (*family) Drifted(_ types.UID, _ *unstructured.Unstructured, _, _ bool) bool { return false }
 
 func (*family) Unsaved(map[string]any) patching.Transform { return nil }
 

@@ -22,6 +22,9 @@ func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUI
 // and what comes during a pass is for its end to tell: see put.
 func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
 	shown := eventType
+	if eventType == source.Vanished {
+		eventType = "DELETED" // only owners distinguish the two
+	}
 	switch {
 	case eventType == "DELETED":
 		if pass = true; c.selector != nil && c.events == nil {

@@ -34,7 +34,8 @@ type Author interface { //nolint:interfacebloat // all of it is about the operat
 // informers.
 type Repairer interface {
 	// Drifted tells whether the child is to be repaired by the next Repair: it is gone, or not as it was declared.
-	Drifted(owner types.UID, child *unstructured.Unstructured, gone bool) bool
+	// The child is in its last known state if it is gone; unseen says that it may have changed before it went.
+	Drifted(owner types.UID, child *unstructured.Unstructured, gone, unseen bool) bool
 	// Unsaved returns the change of the owner that remembers how its children have ended; nil if it remembers it all.
 	Unsaved(owner map[string]any) patching.Transform
 	// Repair makes the children of an owner again what they are to be, and gives when to look again; nil is never.

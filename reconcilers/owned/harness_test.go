@@ -205,7 +205,7 @@ func (w author) Gone(child types.UID) { w.note("gone " + string(child)) }
 // repairer is the operator as far as it repairs them.
 type repairer struct{ *world }
 
-func (w repairer) Drifted(_ types.UID, child *unstructured.Unstructured, _ bool) bool {
+func (w repairer) Drifted(_ types.UID, child *unstructured.Unstructured, _, _ bool) bool {
 	return w.drifts[child.GetUID()]
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
 )
 
 // The types of what happened to a child. One that was there when the operator began to look has the empty one.
@@ -18,6 +19,7 @@ const (
 	Added    = "ADDED"
 	Modified = "MODIFIED"
 	Deleted  = "DELETED"
+	Vanished = source.Vanished // deleted; the object is an earlier state of the child
 )
 
 // Source is the informer of one kind of children, in one namespace or in all, as long as its controller runs.
@@ -54,6 +56,10 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 	if err != nil {
 		return err
 	}
+	isUnseen := eventType == Vanished
+	if isUnseen {
+		eventType = Deleted
+	}
 	c := s.children
 	c.mu.Lock()
 	var routes []func()
@@ -71,7 +77,7 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 	} else {
 		for _, one := range claims {
 			now = append(now, one.uid)
-			if c.note(s, one, state{object, decoded}, eventType == Listed) {
+			if c.note(s, one, state{object, decoded, false}, eventType == Listed) {
 				routes = append(routes, c.way(one.uid, decoded))
 			}
 		}
@@ -81,7 +87,7 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 		if isClaimed[owner] && eventType != Deleted {
 			continue
 		}
-		if c.lose(s, owner, state{object, decoded}, isClaimed[owner]) {
+		if c.lose(s, owner, state{object, decoded, isUnseen}, isClaimed[owner]) {
 			routes = append(routes, c.way(owner, nil))
 		}
 	}
@@ -101,6 +107,7 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 type state struct {
 	object  *compact.Object
 	decoded *unstructured.Unstructured
+	missed  bool // what followed is not known, except that the child is gone
 }
 
 // way returns how a pass over the owner is requested: if it is undecided whether the child is one, that is found out
@@ -128,7 +135,7 @@ func (c *Children) note(s *Source, claimed claim, seen state, listed bool) bool 
 		known.children[seen.object.GetUID()] = one
 	}
 	one.claim, one.source, one.kind, one.object, one.gone = claimed, s, s.kind, seen.object, false
-	drifted := c.Repairer.Drifted(uid, seen.decoded, false)
+	drifted := c.Repairer.Drifted(uid, seen.decoded, false, false)
 	owns, undecided := known.owns(one)
 	return known.route != nil && (drifted || (owns || undecided) && (known.route.tends(s) || c.awaits(uid, one)))
 }
@@ -143,7 +150,7 @@ func (c *Children) lose(s *Source, uid types.UID, seen state, wasChild bool) boo
 		one.object = seen.object
 	}
 	maps.DeleteFunc(one.told, func(_ string, t *told) bool { return t.version == "" })
-	drifted := c.Repairer.Drifted(uid, seen.decoded, true)
+	drifted := c.Repairer.Drifted(uid, seen.decoded, true, seen.missed)
 	owned, _ := known.owns(one)
 	awaited := owned && c.awaits(uid, one) // the operator may remember how it has ended
 	if len(one.told) == 0 {                // no handler was called for it

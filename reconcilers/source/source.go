@@ -34,6 +34,9 @@ const (
 // Object is one of the informer's cache.
 type Object = *compact.Object
 
+// Vanished is the type of a deletion whose event was missed: the object is its last known state, not its final one.
+const Vanished = "VANISHED"
+
 // Queue takes the requests.
 type Queue = workqueue.TypedRateLimitingInterface[Request]
 
@@ -43,7 +46,7 @@ type Watcher interface {
 	Listed(obj Object)
 	// Deleted gets the last known state of an object that does not exist any more.
 	Deleted(obj Object)
-	// Seen gets every event with its type: empty in the first listing, or ADDED, MODIFIED, DELETED. It tells whether a
+	// Seen gets every event with its type: empty in the first listing, or ADDED, MODIFIED, DELETED, [Vanished]. It tells whether a
 	// pass is to follow; one follows a deletion anyway.
 	Seen(eventType string, obj Object) (pass bool)
 }
@@ -91,7 +94,7 @@ func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Q
 	switch {
 	case ev.ObjectOld.GetUID() != ev.ObjectNew.GetUID():
 		e.Watcher.Deleted(ev.ObjectOld)
-		e.Watcher.Seen("DELETED", ev.ObjectOld)
+		e.Watcher.Seen(Vanished, ev.ObjectOld)
 		e.Watcher.Seen("ADDED", ev.ObjectNew)
 	case ev.ObjectOld.GetResourceVersion() == ev.ObjectNew.GetResourceVersion():
 		add(q, ev.ObjectNew, PriorityResume)
@@ -104,15 +107,18 @@ func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Q
 
 // Delete requests the last pass over an object, which delivers the deletion to event handlers.
 func (e Events) Delete(_ context.Context, ev event.TypedDeleteEvent[Object], q Queue) {
-	obj := ev.Object
-	if e.Doubts == nil || !e.Doubts.Leave(obj, func() { e.gone(obj, q) }) {
-		e.gone(obj, q)
+	obj, eventType := ev.Object, "DELETED"
+	if ev.DeleteStateUnknown {
+		eventType = Vanished
+	}
+	if e.Doubts == nil || !e.Doubts.Leave(obj, func() { e.gone(eventType, obj, q) }) {
+		e.gone(eventType, obj, q)
 	}
 }
 
-func (e Events) gone(obj Object, q Queue) {
+func (e Events) gone(eventType string, obj Object, q Queue) {
 	e.Watcher.Deleted(obj)
-	e.Watcher.Seen("DELETED", obj)
+	e.Watcher.Seen(eventType, obj)
 	add(q, obj, PriorityDeletion)
 }
 

@@ -36,7 +36,7 @@ const (
 const RepairReason = "ChildRepaired"
 
 // Drifted notes a child that is not as it was applied, and tells whether it is to be repaired.
-func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gone bool) bool {
+func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gone, unseen bool) bool {
 	a := &k.applied
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,6 +53,9 @@ func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gon
 			continue
 		case one.outcome != "":
 			found = found || gone // a handler may wait for it
+			continue
+		case gone && unseen && one.child.rules.UntilDone: // it may have been done before it went
+			one.outcome, one.drift, found = vanished, "", true
 			continue
 		case gone:
 			one.drift = deleted
