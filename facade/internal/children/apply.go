@@ -98,8 +98,8 @@ func (k *Keeper) get(ctx context.Context, child identity, version string) (*meta
 	return held, k.Live.Get(ctx, child.key(), held)
 }
 
-// getServed is get in the given version, or in another one that the cluster serves: the version may be gone, and a record
-// on the parent can have any.
+// getServed is get in the given version, or in another one that the cluster serves: the version may be gone, and a
+// record on the parent can have any.
 func (k *Keeper) getServed(
 	ctx context.Context, child identity, version string,
 ) (*metav1.PartialObjectMetadata, error) {

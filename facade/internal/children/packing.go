@@ -17,6 +17,8 @@ const (
 	// mostUnpacked limits the size of an unpacked record: any client with permission to annotate the parent can write
 	// one.
 	mostUnpacked = 8 << 20
+	// mostChildren limits the children of a packed record, as each takes memory.
+	mostChildren = 20_000
 	// annotationsLimit is how many bytes of keys and values the API server takes.
 	annotationsLimit = 256 << 10
 )
@@ -30,6 +32,9 @@ const retainedMark = "retained"
 //	v1/Secret/default/login retained
 //	batch/v1/Job/default/backup - <digest> <outcome>
 func pack(children set) (string, error) {
+	if len(children) > mostChildren {
+		return "", &limitError{children: len(children)}
+	}
 	var text bytes.Buffer
 	compressor, err := zlib.NewWriterLevel(&text, zlib.BestCompression)
 	if err != nil {
@@ -74,6 +79,8 @@ func unpack(packed string, all set) error {
 		return fmt.Errorf("unpacking it: %w", err)
 	case len(lines) > mostUnpacked:
 		return fmt.Errorf("unpacking it: it has more than %d bytes", mostUnpacked)
+	case bytes.Count(lines, []byte("\n")) > mostChildren:
+		return fmt.Errorf("unpacking it: it has more than %d children", mostChildren)
 	}
 	for line := range strings.Lines(string(lines)) {
 		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -92,6 +99,10 @@ type limitError struct{ children, record, all, limit int }
 
 // Error has the numbers.
 func (e *limitError) Error() string {
+	if e.children > mostChildren {
+		return fmt.Sprintf("the record has %d children, which is more than the limit of %d: declare fewer children "+
+			"for one object", e.children, mostChildren)
+	}
 	return fmt.Sprintf("the record of %d children takes %d bytes, and all annotations of the object %d bytes, "+
 		"which is more than the limit of %d bytes: declare fewer children for one object",
 		e.children, e.record, e.all, e.limit)

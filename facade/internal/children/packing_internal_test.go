@@ -111,3 +111,27 @@ func TestRecordThatDoesNotFit(t *testing.T) {
 		}
 	}
 }
+
+// Each child takes memory, however well its name is compressed.
+func TestNumberOfPackedChildrenIsLimited(t *testing.T) {
+	_, err := pack(many(mostChildren + 1))
+	var limit *limitError
+	if !errors.As(err, &limit) || !strings.Contains(err.Error(), "20001 children") {
+		t.Errorf("packing too many children: got %v", err)
+	}
+	if _, err := pack(many(mostChildren)); err != nil {
+		t.Errorf("packing as many children as possible: %v", err)
+	}
+	var text bytes.Buffer
+	compressor := zlib.NewWriter(&text)
+	for i := range mostChildren + 1 {
+		fmt.Fprintf(compressor, "v1/ConfigMap/a/%d\n", i)
+	}
+	if err := compressor.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = unpack(base64.StdEncoding.EncodeToString(text.Bytes()), set{})
+	if err == nil || !strings.Contains(err.Error(), "more than 20000 children") {
+		t.Errorf("unpacking too many children: got %v", err)
+	}
+}
