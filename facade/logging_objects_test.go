@@ -124,6 +124,7 @@ func TestEachLineSaysItsObject(t *testing.T) {
 		want := []string{
 			"Cannot call the handler with this object; waiting until the object changes",
 			"Cannot handle the object now; retrying",
+			"Deletion handlers wait until daemons and timers of the object have ended",
 			"Failed to post a Kubernetes event; dropping it",
 			"Failed to write the changes of a handler; retrying",
 			"Filter of a handler failed; skipping the event for it",

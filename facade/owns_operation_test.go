@@ -167,7 +167,8 @@ func repaired(t *testing.T) (total float64) {
 			for _, label := range one.GetLabel() {
 				labels[label.GetName()] = label.GetValue()
 			}
-			if labels["operator"] == "test.example.org" && labels["kind"] == "House" && labels["child"] == "ConfigMap" {
+			isHouse := labels["kind"] == "House.test.example.org" && labels["child"] == "ConfigMap"
+			if labels["operator"] == "test.example.org" && isHouse {
 				total += one.GetCounter().GetValue()
 			}
 		}

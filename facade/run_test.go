@@ -89,7 +89,7 @@ func createNamed(t *testing.T, server *memapi.Server, name string) {
 	}
 }
 
-// series is how many time series of a metric a registry has.
+// series returns how many counters of a metric are above zero.
 func series(t *testing.T, registry *prometheus.Registry, name string) int {
 	t.Helper()
 	families, err := registry.Gather()
@@ -98,7 +98,13 @@ func series(t *testing.T, registry *prometheus.Registry, name string) int {
 	}
 	for _, family := range families {
 		if family.GetName() == name {
-			return len(family.GetMetric())
+			count := 0
+			for _, one := range family.GetMetric() {
+				if one.GetCounter().GetValue() > 0 {
+					count++
+				}
+			}
+			return count
 		}
 	}
 	return 0

@@ -94,7 +94,7 @@ func TestSpansOfAdmission(t *testing.T) {
 	if len(all) != 1 {
 		t.Fatalf("%d spans", len(all))
 	}
-	if got := spanLine(all[0]); got != "CREATE, Widget quota #0: failure Error *errors.errorString" ||
+	if got := spanLine(all[0]); got != "CREATE, Widget quota #0: denied Error *errors.errorString" ||
 		spanAttribute(all[0], "kopf.name") != "w1" {
 		t.Errorf("got %s: %v", got, all[0].Attributes())
 	}

@@ -11,8 +11,9 @@ const (
 	usual = 100
 	// everything is all of them.
 	everything = math.MaxInt
-	// calm is how long nothing must happen for a scenario to be at rest: longer than the usual delays of retries.
-	calm = 10 * time.Minute
+	// calm is how long nothing must happen for a scenario to be at rest: longer than the usual delays of retries, and
+	// than the longest delay of handlers that call themselves by their own changes.
+	calm = 11 * time.Minute
 )
 
 // Option is one of [Explore] and [Search].
