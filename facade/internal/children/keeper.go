@@ -124,7 +124,7 @@ func (k *Keeper) Release(ctx context.Context, body map[string]any) error {
 	}
 	held := all.proven(union(k.proofs.of(uidOf(body)))).held(namespaceOf(body))
 	var failed []error
-	for _, child := range held.sorted() {
+	for _, child := range held.without(k.strangers(ctx, body, held)).sorted() {
 		failed = append(failed, k.remove(ctx, body, child, held[child]))
 	}
 	return errors.Join(failed...)

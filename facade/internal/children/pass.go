@@ -177,16 +177,23 @@ func (p *pass) prune(ctx context.Context, dropped set) (set, error) {
 	if err != nil {
 		return nil, err
 	}
-	gone := set{}
-	var failed []error
-	for _, child := range dropped.sorted() {
+	gone, rest := set{}, set{}
+	for child, known := range dropped {
 		if _, kept := elsewhere[child]; kept {
-			p.shared = true
-		} else if err := p.keeper.remove(ctx, p.parent.Newest(), child, dropped[child]); err != nil {
+			p.shared, gone[child] = true, known
+		} else {
+			rest[child] = known
+		}
+	}
+	strangers := p.keeper.strangers(ctx, p.parent.Newest(), rest)
+	gone = gone.with(strangers)
+	var failed []error
+	for _, child := range rest.without(strangers).sorted() {
+		if err := p.keeper.remove(ctx, p.parent.Newest(), child, rest[child]); err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		gone[child] = dropped[child]
+		gone[child] = rest[child]
 	}
 	return gone, errors.Join(failed...)
 }
