@@ -66,8 +66,8 @@ func (o *outcomes) holders() (failed []*execution.HandlerState) {
 	return failed
 }
 
-// failsNow reports whether the next write contains the failure of a handler that keeps the object, or of a sub-handler of
-// one. A handler that fails by its sub-handlers saw nothing new: they have failed before.
+// failsNow reports whether the next write contains the failure of a handler that keeps the object, or of a sub-handler
+// of one. A handler that fails by its sub-handlers saw nothing new: they have failed before.
 func (o *outcomes) failsNow() bool {
 	return slices.ContainsFunc(o.attempts, func(a *execution.Attempt) bool {
 		var bySubs *failedSubsError
@@ -134,7 +134,7 @@ func (p *pass) reportKept(ctx context.Context, handled *outcomes) {
 // patches, counts once per process.
 func (p *pass) retryHolders(ctx context.Context) (verdict, error) {
 	c := p.outcomes.cause
-	if !c.Deleted() || !c.Changed || !p.outcomes.isKept() || p.memory.retried == cause.Hash(c.New) {
+	if !c.Deleted() || !c.Changed || p.memory.retried == cause.Hash(c.New) {
 		return goOn, nil
 	}
 	if err := p.forgetFailed(ctx, p.outcomes.holders()); err != nil || p.object.gone {

@@ -162,8 +162,10 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return stop, err
 	}
-	if next, err := p.retryHolders(ctx); next != goOn || err != nil {
-		return next, err
+	if p.outcomes.isKept() {
+		if next, err := p.retryHolders(ctx); next != goOn || err != nil {
+			return next, err
+		}
 	}
 	p.deletion = p.deletion || seen.cause.Reason == cause.Delete
 	if err := p.callDueHandlers(ctx, selected); err != nil || p.object.gone {

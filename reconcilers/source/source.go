@@ -46,8 +46,8 @@ type Watcher interface {
 	Listed(obj Object)
 	// Deleted gets the last known state of an object that does not exist any more.
 	Deleted(obj Object)
-	// Seen gets every event with its type: empty in the first listing, or ADDED, MODIFIED, DELETED, [Vanished]. It tells
-	// whether a pass is to follow; one follows a deletion anyway.
+	// Seen gets every event with its type: empty in the first listing, or ADDED, MODIFIED, DELETED, [Vanished]. It
+	// returns whether a pass follows. A pass always follows a deletion.
 	Seen(eventType string, obj Object) (pass bool)
 }
 
