@@ -20,6 +20,7 @@ func TestStandardLoggers(t *testing.T) {
 		stdlog.SetOutput(os.Stderr)
 		stdlog.SetFlags(flags)
 	}()
+	stdlog.SetOutput(os.Stderr) // go test -json gives the test another os.Stderr than the logger has
 	var out bytes.Buffer
 	console.ForwardStandard(console.New(&out, console.Options{Format: console.JSON}))
 	stdlog.Printf("http: TLS handshake error from %s: EOF", "10.0.0.1:1234")
