@@ -164,8 +164,8 @@ func TestObjects(t *testing.T) {
 			t.Errorf("object %d is %v, want %v", i, got[i], want[i])
 		}
 	}
-	for one := range hierarchies.Objects([]any{[]any{list}, dynamic}) {
-		if one != &list.Items[0] {
+	for one, err := range hierarchies.Objects([]any{[]any{list}, dynamic}) {
+		if err != nil || one != &list.Items[0] {
 			t.Errorf("the iteration goes on after its caller has left it: %v", one)
 		}
 		break

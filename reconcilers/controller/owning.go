@@ -133,14 +133,6 @@ func (c *Controller) tend(
 	return after
 }
 
-// idsOf names handlers in messages.
-func idsOf(all []*adapters.Handler) (ids []string) {
-	for _, h := range all {
-		ids = append(ids, h.Description.ID)
-	}
-	return ids
-}
-
 // handlerIDs are those of all handlers that need the objects of the kind.
 func (c *Controller) handlerIDs() (ids []string) {
 	f := c.handlers

@@ -62,7 +62,7 @@ func (l Lifecycle) Valid() bool {
 func (l Lifecycle) Single() bool { return l.kind != nil && l.kind.single }
 
 // PickFunc is the function of the user; nil for the others.
-func (l Lifecycle) PickFunc() pickFunc {
+func (l Lifecycle) PickFunc() func(ctx context.Context, due []DueHandler) []DueHandler {
 	if l.kind == nil {
 		return nil
 	}

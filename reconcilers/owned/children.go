@@ -32,7 +32,7 @@ type Author interface { //nolint:interfacebloat // all of it is about the operat
 
 // Repairer knows what the children of an object are to be like. Its methods but Repair are called on the goroutines of
 // informers.
-type Repairer interface {
+type Repairer interface { //nolint:interfacebloat // all of it is about the children of one owner
 	// Drifted tells whether the child is to be repaired by the next Repair: it is gone, or not as it was declared.
 	// The child is in its last known state if it is gone; unseen says that it may have changed before it went.
 	Drifted(owner types.UID, child *unstructured.Unstructured, gone, unseen bool) bool

@@ -42,8 +42,9 @@ func pack(children set) (string, error) {
 	}
 	size := 0
 	for _, child := range children.sorted() {
-		known, line := children[child], ""
-		if line = format(child, known.version); known.retained || known.run.digest != "" {
+		known := children[child]
+		line := format(child, known.version)
+		if known.retained || known.run.digest != "" {
 			mark := "-"
 			if known.retained {
 				mark = retainedMark

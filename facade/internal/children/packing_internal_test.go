@@ -125,7 +125,7 @@ func TestNumberOfPackedChildrenIsLimited(t *testing.T) {
 	var text bytes.Buffer
 	compressor := zlib.NewWriter(&text)
 	for i := range mostChildren + 1 {
-		fmt.Fprintf(compressor, "v1/ConfigMap/a/%d\n", i)
+		_, _ = fmt.Fprintf(compressor, "v1/ConfigMap/a/%d\n", i)
 	}
 	if err := compressor.Close(); err != nil {
 		t.Fatal(err)
