@@ -14,7 +14,7 @@ import (
 )
 
 func TestForeign(t *testing.T) {
-	if _, err := certificates.Foreign("/nowhere"); err == nil || !strings.Contains(err.Error(), "/nowhere") {
+	if _, err := certificates.Foreign("/nowhere", nil); err == nil || !strings.Contains(err.Error(), "/nowhere") {
 		t.Errorf("it is told at once: got the error %v", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestForeign(t *testing.T) {
 			}
 		}
 		write("one")
-		source, err := certificates.Foreign(file)
+		source, err := certificates.Foreign(file, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
