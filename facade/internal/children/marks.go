@@ -93,6 +93,16 @@ func (k *Keeper) markOne(owner *unstructured.Unstructured, child *declared) erro
 	return hierarchies.Label(child.object, uid, hierarchies.Forced())
 }
 
+// annotate sets an annotation of a child.
+func annotate(child *unstructured.Unstructured, key, value string) {
+	annotations := child.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	child.SetAnnotations(annotations)
+}
+
 // inherited returns the labels of the owner that the child gets.
 func (k *Keeper) inherited(owner *unstructured.Unstructured, child identity) map[string]string {
 	switch {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -28,16 +27,11 @@ func (p *pass) nameRecords(child declared) {
 		}
 	}
 	slices.Sort(names)
-	annotations := child.object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
 	value := strings.Join(names, ",")
 	if child.rules.Retain {
 		value += retainedSuffix
 	}
-	annotations[p.keeper.Prefix+"/"+keys.DeclaredIn] = value
-	child.object.SetAnnotations(annotations)
+	annotate(child.object, p.keeper.Prefix+"/"+keys.DeclaredIn, value)
 }
 
 // retainedSuffix stands behind the names of the records that list a retained child.
@@ -76,18 +70,15 @@ func (p *pass) rebuild(ctx context.Context) set {
 
 // search lists the labelled objects of a kind and a namespace that name this record alone.
 func (p *pass) search(ctx context.Context, where identity, version string) (set, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(where.in(version))
-	list.Kind += "List"
-	labels := client.MatchingLabels{p.keeper.Label(): string(uidOf(p.parent.own()))}
-	if err := p.keeper.Live.List(ctx, list, labels, client.InNamespace(where.namespace)); err != nil {
+	labelled, err := p.keeper.listLabelled(ctx, p.parent.own(), where.in(version), where.namespace)
+	if err != nil {
 		return nil, err
 	}
 	found := set{}
-	for i := range list.Items {
-		if p.keeper.recordsIn(&list.Items[i]) == p.key(p.name) {
-			where.name = list.Items[i].Name
-			found[where] = entry{version: version, retained: p.keeper.retainedBy(&list.Items[i]) != ""}
+	for i := range labelled {
+		if p.keeper.recordsIn(&labelled[i]) == p.key(p.name) {
+			where.name = labelled[i].Name
+			found[where] = entry{version: version, retained: p.keeper.retainedBy(&labelled[i]) != ""}
 		}
 	}
 	return found, nil

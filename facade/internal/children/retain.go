@@ -15,12 +15,7 @@ var errRetainedDone = errors.New("it is done and to be retained, so another decl
 // markRetained names the owner in an annotation of a child that survives it: nothing deletes such a child, whatever the
 // records say, and an object of the same kind, namespace and name may take it over.
 func (k *Keeper) markRetained(owner, child *unstructured.Unstructured) {
-	annotations := child.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[k.retainedKey()] = identityOf(owner).String()
-	child.SetAnnotations(annotations)
+	annotate(child, k.retainedKey(), identityOf(owner).String())
 }
 
 // retainedBy returns what markRetained has written; empty for other objects.

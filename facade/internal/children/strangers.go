@@ -46,11 +46,7 @@ func (k *Keeper) strangers(ctx context.Context, parent map[string]any, listed se
 func (k *Keeper) labelled(
 	ctx context.Context, parent map[string]any, kind schema.GroupVersionKind, children set,
 ) (set, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind)
-	list.Kind += "List"
-	labels := client.MatchingLabels{k.Label(): string(uidOf(parent))}
-	err := k.Live.List(ctx, list, labels, client.InNamespace(children.namespace()))
+	objects, err := k.listLabelled(ctx, parent, kind, children.namespace())
 	if meta.IsNoMatchError(err) {
 		return nil, nil // without the kind, no child is there
 	}
@@ -58,10 +54,23 @@ func (k *Keeper) labelled(
 		return nil, err
 	}
 	found := set{}
-	for i := range list.Items {
-		found[identity{kind.Group, kind.Kind, list.Items[i].Namespace, list.Items[i].Name}] = entry{}
+	for i := range objects {
+		found[identity{kind.Group, kind.Kind, objects[i].Namespace, objects[i].Name}] = entry{}
 	}
 	return found, nil
+}
+
+// listLabelled lists the metadata of the objects of a kind that have the label of the parent, in one namespace or in
+// all.
+func (k *Keeper) listLabelled(
+	ctx context.Context, parent map[string]any, kind schema.GroupVersionKind, namespace string,
+) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind)
+	list.Kind += "List"
+	labels := client.MatchingLabels{k.Label(): string(uidOf(parent))}
+	err := k.Live.List(ctx, list, labels, client.InNamespace(namespace))
+	return list.Items, err
 }
 
 // namespace is that of all children; empty if there are several.
