@@ -29,7 +29,10 @@ func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 		)
 		return
 	}
-	c := h.disappearance(ctx, body, last)
+	c, handled := h.disappearance(ctx, body, last)
+	if handled {
+		return
+	}
 	noted := h.Journal.Of(body)
 	look := noted.Look(c)
 	defer look.Note()
@@ -45,19 +48,36 @@ func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 	}
 }
 
-// disappearance returns the cause for handlers. Malformed progress of the object is ignored.
-func (h *Handling) disappearance(ctx context.Context, body map[string]any, last *jsontext.Object) *cause.Cause {
+// disappearance returns the cause for handlers, and whether a former process has handled the deletion. Malformed
+// progress of the object is ignored.
+func (h *Handling) disappearance(
+	ctx context.Context, body map[string]any, last *jsontext.Object,
+) (c *cause.Cause, handled bool) {
 	p := &pass{handling: h, memory: &Memory{}}
 	p.object = object{handling: h, memory: p.memory, body: body, opened: last}
-	c := cause.Detect(cause.Observation{Body: body, Object: last, Gone: true})
+	c = cause.Detect(cause.Observation{Body: body, Object: last, Gone: true})
 	seen, err := p.observe(ctx)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Ignoring malformed progress of an object that has disappeared")
 	} else {
-		c = seen.cause
+		c, handled = seen.cause, p.wasReleased(ctx, seen)
 	}
 	c.Reason, c.Gone, c.Deleting = cause.Delete, true, true
-	return c
+	return c, handled
+}
+
+// wasReleased applies the rule of [pass.noteReleased] to an object that has disappeared before a pass could do so, such
+// as after a restart.
+func (p *pass) wasReleased(ctx context.Context, seen *observation) bool {
+	if seen.cause.Reason != cause.Free {
+		return false
+	}
+	// A handler whose filter fails does not hold an object that is being deleted.
+	wanted, _ := p.attendBackground(ctx, seen.cause)
+	found, _ := p.handling.interestIn(ctx, seen.cause, nil)
+	wanted.finalizer = wanted.finalizer || found.Finalizer || p.hasDependents()
+	p.noteReleased(seen, wanted)
+	return p.deletion
 }
 
 // callOnce makes the only attempt of a handler.

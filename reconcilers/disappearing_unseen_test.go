@@ -1,0 +1,94 @@
+package reconcilers_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// dependent is something elsewhere that all objects need their finalizer for.
+type dependent struct{}
+
+func (dependent) Held(map[string]any) bool { return true }
+
+func (dependent) Release(context.Context, map[string]any) error { return nil }
+
+func (dependent) Forget(types.UID) {}
+
+// An optional deletion handler that a former process has called is not called again if the object disappears before
+// this process has made a pass over it (deviation D-optional-once).
+func TestOptionalDeletionsOfWhatDisappearsUnseen(t *testing.T) {
+	deletion := handlers.Handler{ID: "d", Reason: cause.Delete}
+	for name, tc := range map[string]struct {
+		reason string
+		own    reconcilers.Options
+		others []handlers.Handler
+		down   bool // no process runs when the object is deleted
+		want   string
+	}{
+		"Required": {
+			"a required handler has held the object", reconcilers.Options{}, []handlers.Handler{deletion}, false,
+			"1m0s delete o; 1m0s delete d",
+		},
+		"Timer": {
+			"a timer has held the object", reconcilers.Options{},
+			[]handlers.Handler{*timer("b", time.Hour, succeed)}, false, "1m0s delete o",
+		},
+		"Dependents": {
+			"dependents have held the object", reconcilers.Options{Dependents: dependent{}}, nil, false,
+			"1m0s delete o",
+		},
+		"Unheld": {"nothing of the operator has held the object", reconcilers.Options{}, nil, false, "3m0s delete o"},
+		"Stripped": {
+			"all finalizers are removed before any process has handled the deletion", reconcilers.Options{},
+			[]handlers.Handler{deletion}, true, "3m0s delete o",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j, server := &journal{began: time.Now()}, memapi.New()
+				optional := j.wisher(handlers.Handler{ID: "o", Reason: cause.Delete, Optional: true})
+				_, filling := byName()
+				d := &disappearing{people: newPeople(t, server), server: server, own: tc.own}
+				d.all = append(d.all, to(t, "configmaps", &optional), to(t, "secrets", filling))
+				for _, own := range tc.others {
+					if own.Reason == cause.Delete {
+						own = j.wisher(own)
+					}
+					d.all = append(d.all, to(t, "configmaps", &own))
+				}
+				d.start()
+				d.create("ConfigMap", "c")
+				time.Sleep(time.Second)
+				d.hold()
+				time.Sleep(time.Until(j.began.Add(time.Minute)))
+				if tc.down {
+					d.stop()
+				}
+				d.remove("ConfigMap", "c")
+				time.Sleep(time.Minute)
+				if !tc.down {
+					d.stop()
+				}
+				d.line = delaying(server, "secrets", steady(time.Minute)) // passes wait for the index
+				d.stop = operateAll(t, d.line, d.own, d.all...)
+				time.Sleep(30 * time.Second)
+				d.letGo()
+				time.Sleep(5 * time.Minute)
+				d.stop()
+				if diff := cmp.Diff(tc.want, j.String()); diff != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
+}
