@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -38,21 +38,21 @@ type Activity struct {
 	Settings Settings
 	// Client reads and writes objects, Live reads past all caches: see [Change]. In a handler of a login, which gives
 	// the credentials for them, both are nil.
-	Client client.Client
-	Live   client.Reader
+	Client    client.Client
+	APIReader client.Reader
 
 	cluster serving.Cluster // that of the flags
 }
 
 // activityOf is what a function of the cleanup, or a probe, gets.
-func (op *Operator) activityOf(call *handlers.Call) *Activity {
+func (op *Operator) activityOf(call *handlers.Invocation) *Activity {
 	a := op.loginOf(call)
-	a.Client, a.Live = op.ownClients()
+	a.Client, a.APIReader = op.ownClients()
 	return a
 }
 
 // loginOf is what a function of a login gets.
-func (op *Operator) loginOf(call *handlers.Call) *Activity {
+func (op *Operator) loginOf(call *handlers.Invocation) *Activity {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	return &Activity{
@@ -72,7 +72,7 @@ func (op *Operator) ownClients() (client.Client, client.Reader) {
 }
 
 // acting is the function of an activity with its types erased.
-type acting = func(ctx context.Context, call *handlers.Call) (any, error)
+type acting = func(ctx context.Context, call *handlers.Invocation) (any, error)
 
 // caller is nil for a function that is missing.
 func caller(missing bool, call acting) acting {

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func TestMistakesInActivities(t *testing.T) {
 			[]string{`OnStartup("a"): the id is taken at facade/activities_test.go:`}},
 		"options": {"they are as wrong as elsewhere",
 			func(op *kopf.Operator) int {
-				op.OnStartup("a", start, kopf.Timeout(60), kopf.Policy(kopf.Optional()))
+				op.OnStartup("a", start, kopf.Timeout(60), kopf.JoinOptions(kopf.Optional()))
 				return above()
 			},
 			[]string{"Timeout: 60ns: did you mean 60*time.Second?", "Optional is no option of this verb"}},

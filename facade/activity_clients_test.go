@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 const activities = "activities.example.org"
 
-func ignore(context.Context, *kopf.Event[kopf.Dynamic]) error { return nil }
+func ignore(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { return nil }
 
 func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
@@ -50,14 +50,14 @@ func TestClientOfStartup(t *testing.T) {
 				op := kopf.New(activities, kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
 				op.OnLogin("login", func(_ context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, error) {
 					logins.add(a.ID)
-					if a.Client != nil || a.Live != nil || a.Settings.Queueing.WorkerLimit != 100 {
+					if a.Client != nil || a.APIReader != nil || a.Settings.Queueing.WorkerLimit != 100 {
 						t.Errorf("a login has a client, or no settings: %v, %+v", a.Client, a.Settings.Queueing)
 					}
 					return &kopf.ConnectionInfo{Server: "http://memapi", Config: memapi.Config(server)}, nil
 				})
 				op.OnStartup("crds", func(ctx context.Context, s *kopf.Startup) error {
 					if tc.uses {
-						if err := makes(ctx, "made", s.Client, s.Live); err != nil || server.by.Load() != activities {
+						if err := makes(ctx, "made", s.Client, s.APIReader); err != nil || server.by.Load() != activities {
 							t.Errorf("written by %v, error %v", server.by.Load(), err)
 						}
 					}
@@ -84,7 +84,7 @@ func TestClientsOfActivities(t *testing.T) {
 			return nil
 		})
 		made := func(ctx context.Context, a *kopf.Activity) error {
-			err := makes(ctx, a.ID, a.Client, a.Live)
+			err := makes(ctx, a.ID, a.Client, a.APIReader)
 			seen.add(fmt.Sprintf("%s by %s, %v, limit %d, finalizer %s", a.ID, server.by.Load(), err,
 				a.Settings.Queueing.WorkerLimit, a.Settings.Persistence.Finalizer))
 			a.Settings.Queueing.WorkerLimit = 1 // a copy
@@ -113,7 +113,7 @@ func TestClientOfStartupInAManager(t *testing.T) {
 		op := kopf.New(activities, kopf.Settings{AddToScheme: runtime.SchemeBuilder{corev1.AddToScheme}})
 		kopf.For(op, &Widget{}).OnCreate("create", succeed)
 		op.OnStartup("crds", func(ctx context.Context, s *kopf.Startup) error {
-			err := makes(ctx, "made", s.Client, s.Live)
+			err := makes(ctx, "made", s.Client, s.APIReader)
 			seen.add(fmt.Sprintf("by %s, %v", server.by.Load(), err))
 			return err
 		}, kopf.Retries(1))

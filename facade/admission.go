@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"cmp"
@@ -50,12 +50,12 @@ type Admission[T client.Object] struct {
 	// ID is the handler's.
 	ID string
 	// Client reads and writes other objects, Live reads past all caches: see [Change].
-	Client client.Client
-	Live   client.Reader
+	Client    client.Client
+	APIReader client.Reader
 
 	log   logr.Logger
 	codec *codec.Codec[T]
-	call  *handlers.Call
+	call  *handlers.Invocation
 	keys  *listKeys
 	// finalizer is the operator's own.
 	finalizer string
@@ -149,7 +149,7 @@ func admit[T client.Object](s ChangeSelection[T], fn admitting[T], opts []Admiss
 	h.Requires = append(slices.Clip(s.requires), fieldRequires(h.Field, chosen)...)
 	setFunction(&h, fn.call)
 	said := &mistakes{}
-	h.Call = func(ctx context.Context, call *handlers.Call) error {
+	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		a, err := fn.newAdmission(ctx, s, call, said)
 		if err != nil {
 			return err

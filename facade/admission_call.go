@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"cmp"
@@ -22,14 +22,14 @@ import (
 
 // newAdmission makes what a function gets.
 func (fn admitting[T]) newAdmission(
-	ctx context.Context, s ChangeSelection[T], call *handlers.Call, said *mistakes,
+	ctx context.Context, s ChangeSelection[T], call *handlers.Invocation, said *mistakes,
 ) (*Admission[T], error) {
 	asked, cluster := call.Admission, s.kind.op.clients
 	a := &Admission[T]{
 		HasOld: asked.Old != nil, Operation: admissionv1.Operation(asked.Operation), Subresource: asked.Subresource,
 		Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun,
 		Headers: asked.Headers.Clone(), PeerCertificates: copied(asked.PeerCertificates), ID: call.Handler.ID,
-		Client: cluster.client, Live: cluster.live, log: logf.FromContext(ctx), codec: s.codec, call: call,
+		Client: cluster.client, APIReader: cluster.live, log: logf.FromContext(ctx), codec: s.codec, call: call,
 		keys: cluster.keys, finalizer: cluster.finalizer, mistakes: said, mutating: call.Handler.Mutating,
 	}
 	if err := codec.DecodeObject(asked.User, &a.UserInfo); err != nil {
@@ -88,7 +88,7 @@ func (a *Admission[T]) raw() (map[string]any, error) {
 // checkKind keeps objects of a subresource out of the Go type of the object as a whole: whatever fields they have in
 // common would be all that is seen of them.
 func (a *Admission[T]) checkKind() error {
-	if _, dynamic := any(a.Object).(Dynamic); dynamic || a.Subresource == "" {
+	if _, dynamic := any(a.Object).(*Unstructured); dynamic || a.Subresource == "" {
 		return nil
 	}
 	object, err := a.raw()

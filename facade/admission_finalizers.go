@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -47,12 +47,14 @@ func (op *Operator) setsFinalizer(one resolved, all []resolved) resolved {
 		IgnoreFailures: true, Sparing: true, ReadsText: true, Labels: commonLabels(selector, all),
 		Location: op.location,
 	}
-	h.Call = func(ctx context.Context, call *handlers.Call) error { return op.setFinalizer(ctx, selector, call) }
+	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
+		return op.setFinalizer(ctx, selector, call)
+	}
 	return resolved{registration{kind: one.kind, verb: "Mutate", handler: h}, selector}
 }
 
 // setFinalizer adds the finalizer to an object that is about to be created, if the engine would. It denies nothing.
-func (op *Operator) setFinalizer(ctx context.Context, of discovery.Selector, call *handlers.Call) error {
+func (op *Operator) setFinalizer(ctx context.Context, of discovery.Selector, call *handlers.Invocation) error {
 	known := op.creations.known.Load()
 	if known == nil {
 		return nil

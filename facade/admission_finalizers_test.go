@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 )
 
 // RawChange is one of an object without a Go type.
-type RawChange = kopf.Change[kopf.Dynamic]
+type RawChange = kopf.Change[*kopf.Unstructured]
 
 // finalizing are the settings with finalizers on creation.
 var finalizing = kopf.Settings{Admission: kopf.AdmissionSettings{FinalizerOnCreate: true}}
@@ -76,7 +76,7 @@ func TestFinalizerOnCreate(t *testing.T) {
 		}, nil, held},
 		"deletion": {"the handler needs it", deletes, nil, held},
 		"daemon": {"it has to be stopped before the object goes", func(w kopf.Selection[*Widget]) {
-			w.Daemon("run", func(context.Context, *kopf.Run[*Widget]) error { return nil })
+			w.Daemon("run", func(context.Context, *kopf.Task[*Widget]) error { return nil })
 		}, nil, held},
 		"one of two": {"any handler is enough", func(w kopf.Selection[*Widget]) {
 			w.WithLabel("a", "b").OnDelete("gone", succeed)
@@ -276,7 +276,7 @@ func TestFinalizerOnCreateIsAsked(t *testing.T) {
 		"no handler": {finalizing, func(w kopf.Selection[*Widget]) {
 			w.OnCreate("made", succeed)
 			w.OnDelete("gone", succeed, kopf.Optional())
-			poll := func(context.Context, *kopf.Run[*Widget]) error { return nil }
+			poll := func(context.Context, *kopf.Task[*Widget]) error { return nil }
 			w.Timer("poll", time.Minute, poll, kopf.Optional())
 		}},
 	} {

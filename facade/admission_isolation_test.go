@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -93,7 +93,7 @@ func (v *meddler) register() {
 		v.tamper(w)
 		return fine
 	})
-	raws := kopf.ForResource(v.op, "widgets").When(func(_ context.Context, raw kopf.Dynamic) bool {
+	raws := kopf.ForResource(v.op, "widgets").When(func(_ context.Context, raw *kopf.Unstructured) bool {
 		v.tamper(raw)
 		return true
 	})

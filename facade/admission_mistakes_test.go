@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -53,16 +53,16 @@ func TestMistakesOfAdmission(t *testing.T) {
 			kopf.ForSubresource[*autoscalingv1.Scale](w, "scale").Validate("fn", admitScale, kopf.Subresource("status"))
 		}, `Validate("fn"): Subresource("status"): the selection is of "scale" already`},
 		"any subresource": {"they are of several kinds", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			kopf.ForSubresource[kopf.Dynamic](w, "*").Validate("fn", admitRaw)
+			kopf.ForSubresource[*kopf.Unstructured](w, "*").Validate("fn", admitRaw)
 		}, `kopf.ForSubresource("*"): it is one name`},
 		"no type": {"nothing could be decoded", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			kopf.ForSubresource[anyObject](w, "scale")
 		}, `kopf.ForSubresource("scale"): facade_test.anyObject is no type of objects`},
 		"filtered": {"filters look at widgets", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			kopf.ForSubresource[kopf.Dynamic](w.MatchingLabels("a"), "scale").Validate("fn", admitRaw)
+			kopf.ForSubresource[*kopf.Unstructured](w.MatchingLabels("a"), "scale").Validate("fn", admitRaw)
 		}, `kopf.ForSubresource("scale"): the selection has filters`},
 		"empty selection": {"it is of no kind", func(*kopf.Operator, kopf.Selection[*Widget]) {
-			kopf.ForSubresource[kopf.Dynamic](kopf.Selection[*Widget]{}, "scale").Validate("fn", admitRaw)
+			kopf.ForSubresource[*kopf.Unstructured](kopf.Selection[*Widget]{}, "scale").Validate("fn", admitRaw)
 		}, `kopf.ForSubresource("scale"): the selection is empty`},
 		"field that is none": {"the handler would never be called", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			w.Validate("fn", admit, kopf.InField("spec.sise"))
@@ -72,7 +72,7 @@ func TestMistakesOfAdmission(t *testing.T) {
 			w.Validate("fn", func(context.Context, *kopf.Admission[*Widget]) error { return nil })
 		}, `Validate("fn"): the id is taken by Validate at facade/admission_mistakes_test.go:`},
 		"policy": {"options of other verbs do not fit", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			w.Validate("fn", admit, kopf.Policy(kopf.Retries(3)))
+			w.Validate("fn", admit, kopf.JoinOptions(kopf.Retries(3)))
 		}, `Validate("fn"): Retries is no option of this verb`},
 	}
 	for name, tc := range tests {

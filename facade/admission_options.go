@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"errors"
@@ -93,15 +93,15 @@ var ofOtherKinds = map[string]string{
 	"eviction":    `kopf.ForSubresource[*policyv1.Eviction](…, "eviction")`,
 	"binding":     `kopf.ForSubresource[*corev1.Binding](…, "binding")`,
 	"token":       `kopf.ForSubresource[*authenticationv1.TokenRequest](…, "token")`,
-	"exec":        `kopf.ForSubresource[kopf.Dynamic](…, "exec")`,
-	"attach":      `kopf.ForSubresource[kopf.Dynamic](…, "attach")`,
-	"portforward": `kopf.ForSubresource[kopf.Dynamic](…, "portforward")`,
-	"proxy":       `kopf.ForSubresource[kopf.Dynamic](…, "proxy")`,
+	"exec":        `kopf.ForSubresource[*kopf.Unstructured](…, "exec")`,
+	"attach":      `kopf.ForSubresource[*kopf.Unstructured](…, "attach")`,
+	"portforward": `kopf.ForSubresource[*kopf.Unstructured](…, "portforward")`,
+	"proxy":       `kopf.ForSubresource[*kopf.Unstructured](…, "proxy")`,
 }
 
 // problems are those of options that do not go together.
 func (fn admitting[T]) problems(h *handlers.Handler) (all []error) {
-	_, dynamic := any(*new(T)).(Dynamic)
+	_, dynamic := any(*new(T)).(*Unstructured)
 	instead, other := ofOtherKinds[h.Subresource]
 	switch {
 	case fn.subresource != "" && h.Subresource != fn.subresource:

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -78,7 +78,7 @@ func TestAdmission(t *testing.T) {
 		"another value": {"filters fit", request(nil), []kopf.AdmissionOption{
 			kopf.InField("spec.owner"), kopf.Value("bob"),
 		}, nil},
-		"a policy": {"policies fit", request(nil), []kopf.AdmissionOption{kopf.Policy(
+		"a policy": {"policies fit", request(nil), []kopf.AdmissionOption{kopf.JoinOptions(
 			kopf.Operations("UPDATE"), kopf.SideEffects(), kopf.IgnoreFailures(), kopf.Persistent(),
 		)}, nil},
 	}
@@ -166,9 +166,9 @@ func TestSubresourcesOfOtherKinds(t *testing.T) {
 // What a CONNECT has is neither of the kind of the object, nor has it metadata.
 func TestConnect(t *testing.T) {
 	op := kopf.New("test.example.org")
-	kopf.ForSubresource[kopf.Dynamic](kopf.For(op, &Widget{}), "exec").Validate("fn",
+	kopf.ForSubresource[*kopf.Unstructured](kopf.For(op, &Widget{}), "exec").Validate("fn",
 		func(_ context.Context, a *RawAdmission) error {
-			command, err := kopf.At[[]string](a.Object, "command")
+			command, err := kopf.GetField[[]string](a.Object, "command")
 			if err != nil || a.Operation != "CONNECT" {
 				return kopf.Deny(400, "%s: %v", a.Operation, err)
 			}

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 
 type (
 	Admission    = kopf.Admission[*Widget]
-	RawAdmission = kopf.Admission[kopf.Dynamic]
+	RawAdmission = kopf.Admission[*kopf.Unstructured]
 )
 
 // request is one to create a widget; the edits make it another one.
@@ -246,10 +246,10 @@ func TestOneIDForBothTypes(t *testing.T) {
 func TestMutateUntyped(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.ForResource(op, "widgets").Mutate("fn", func(_ context.Context, a *RawAdmission) error {
-		if err := kopf.SetAt(a.Object, "spec.size", 3); err != nil {
+		if err := kopf.SetField(a.Object, "spec.size", 3); err != nil {
 			return err
 		}
-		return kopf.RemoveAt(a.Object, "spec.unknown")
+		return kopf.RemoveField(a.Object, "spec.unknown")
 	})
 	asked := request(nil)
 	want := `[{"op":"add","path":"/spec/size","value":3},{"op":"remove","path":"/spec/unknown"}]`

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func AttemptFrom(ctx context.Context) (attempt Attempt, found bool) {
 	return attempt, found
 }
 
-func withAttempt(ctx context.Context, call *handlers.Call) context.Context {
+func withAttempt(ctx context.Context, call *handlers.Invocation) context.Context {
 	attempt := Attempt{Retry: call.Retry, Started: call.Started}
 	if attempt.Started.IsZero() {
 		attempt.Started = time.Now()

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -27,7 +27,7 @@ import (
 // They mean what they do for handlers of changes, see [ChangeFunc]. When the function has to end, Stopping is closed
 // first; then the context ends, with one of [ErrDeleted], [ErrUnmatched], [ErrPaused], [ErrExiting] as its cause, and
 // the error does not count.
-type RunFunc[T client.Object] func(ctx context.Context, r *Run[T]) error
+type TaskFunc[T client.Object] func(ctx context.Context, r *Task[T]) error
 
 // Daemon registers a function that goes on for as long as the object is selected. Kopf: daemon.
 //
@@ -36,9 +36,9 @@ type RunFunc[T client.Object] func(ctx context.Context, r *Run[T]) error
 // It is called when the object is first seen, which is also after a restart of the operator. When it has returned, or
 // failed for good, it is done, and not called again in this process; after another error, it is called again. It has to
 // end when the object is deleted or is not selected any more, or the operator pauses or exits: it is asked by
-// [Run.Stopping], then by the context, see [CancelBackoff], and is abandoned at last, see [CancelTimeout]. If the
+// [Task.Stopping], then by the context, see [CancelBackoff], and is abandoned at last, see [CancelTimeout]. If the
 // object is selected again, another one begins.
-func (s Selection[T]) Daemon(id string, fn RunFunc[T], opts ...DaemonOption) {
+func (s Selection[T]) Daemon(id string, fn TaskFunc[T], opts ...DaemonOption) {
 	h := handlers.Handler{ID: id, Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}}
 	if _, ok := prepare(s.ChangeSelection, &h, "Daemon", fn == nil, asOptions(opts), nil); ok {
 		s.spawn("Daemon", h, fn)
@@ -53,7 +53,7 @@ func (s Selection[T]) Daemon(id string, fn RunFunc[T], opts ...DaemonOption) {
 //
 // The delay of a temporary error takes the place of the interval. After a permanent error, also that of [Retries] or
 // [Timeout], the timer stops for good in this process; they count the attempts of one tick.
-func (s Selection[T]) Timer(id string, interval time.Duration, fn RunFunc[T], opts ...TimerOption) {
+func (s Selection[T]) Timer(id string, interval time.Duration, fn TaskFunc[T], opts ...TimerOption) {
 	h := handlers.Handler{ID: id, Family: handlers.Spawning, Background: &handlers.Background{Interval: interval}}
 	var problems []error
 	if interval < 0 {
@@ -71,10 +71,10 @@ func (s Selection[T]) Timer(id string, interval time.Duration, fn RunFunc[T], op
 	s.spawn("Timer", h, fn)
 }
 
-func (s Selection[T]) spawn(verb string, h handlers.Handler, fn RunFunc[T]) {
+func (s Selection[T]) spawn(verb string, h handlers.Handler, fn TaskFunc[T]) {
 	setFunction(&h, fn)
 	said := &mistakes{}
-	h.Call = func(ctx context.Context, call *handlers.Call) error {
+	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		r := newRun(ctx, call, s.codec, s.kind.op.clients, said)
 		return r.change.end(r.change.succeed(ctx, fn(ctx, r)))
 	}
@@ -83,7 +83,7 @@ func (s Selection[T]) spawn(verb string, h handlers.Handler, fn RunFunc[T]) {
 
 // Run is one call of a function in the background, for one object. The methods may be called from goroutines of the
 // function, as long as it has not returned. The logger is in the context: log.FromContext(ctx).
-type Run[T client.Object] struct {
+type Task[T client.Object] struct {
 	// ID is the handler's. Kopf: the id of the handler.
 	ID string
 	// Retry counts the calls of this run before this one: 0 at the first one, and after a success. Kopf: retry.
@@ -91,8 +91,8 @@ type Run[T client.Object] struct {
 	// Started is when the run was due for the first time: time.Since(r.Started) is Kopf's runtime. Kopf: started.
 	Started time.Time
 	// Client reads and writes other objects, Live reads past all caches: see [Change].
-	Client client.Client
-	Live   client.Reader
+	Client    client.Client
+	APIReader client.Reader
 
 	change *Change[T]
 	done   <-chan struct{} // of the context of the call
@@ -100,14 +100,14 @@ type Run[T client.Object] struct {
 
 // newRun makes what a function in the background gets.
 func newRun[T client.Object](
-	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster clients, said *mistakes,
-) *Run[T] {
+	ctx context.Context, call *handlers.Invocation, codec *codec.Codec[T], cluster clients, said *mistakes,
+) *Task[T] {
 	c := &Change[T]{
 		ID: call.Handler.ID, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
 		children: cluster.children, keys: cluster.keys, finalizer: cluster.finalizer,
 	}
-	return &Run[T]{
-		ID: c.ID, Retry: call.Retry, Started: call.Started, Client: c.clientOf(cluster), Live: cluster.live, change: c,
+	return &Task[T]{
+		ID: c.ID, Retry: call.Retry, Started: call.Started, Client: c.clientOf(cluster), APIReader: cluster.live, change: c,
 		done: ctx.Done(),
 	}
 }
@@ -115,17 +115,17 @@ func newRun[T client.Object](
 // Current is the newest state of the object that is known, as a copy: ask again when time has passed. What was patched
 // shows when it is written. If the object does not decode into its type, the call fails, and what could be decoded is
 // given. Of one that is gone, it is the state that the call began with. Kopf: body, spec, status, meta.
-func (r *Run[T]) Current() T { return r.change.Latest() }
+func (r *Task[T]) Current() T { return r.change.Latest() }
 
 // Latest is Current, for functions that take [Handling].
-func (r *Run[T]) Latest() T { return r.change.Latest() }
+func (r *Task[T]) Latest() T { return r.change.Latest() }
 
 // Resource is what the object is one of, see [Change.Resource].
-func (r *Run[T]) Resource() Resource { return r.change.Resource() }
+func (r *Task[T]) Resource() Resource { return r.change.Resource() }
 
 // Stopping is closed when the function has to end. What it is about to do can still be done, if it does not take long:
 // the context goes on for the cancellation backoff. Kopf: stopped.
-func (r *Run[T]) Stopping() <-chan struct{} { return r.live().Stopping() }
+func (r *Task[T]) Stopping() <-chan struct{} { return r.live().Stopping() }
 
 // Sleep waits for the duration and returns true; it returns false as soon as the function has to end, because of
 // Stopping or the end of its context, and at once if it has to already. Kopf: stopped.wait, with the opposite result.
@@ -137,7 +137,7 @@ func (r *Run[T]) Stopping() <-chan struct{} { return r.live().Stopping() }
 //
 // A duration above zero and below a millisecond is a number without a unit, such as 30 for 30*time.Second: it waits for
 // a second, and logs so once for the handler.
-func (r *Run[T]) Sleep(d time.Duration) bool {
+func (r *Task[T]) Sleep(d time.Duration) bool {
 	stopping := r.Stopping()
 	if err := tooShort(d); err != nil {
 		r.change.mistakes.noteSleep(r.change.log, err)
@@ -164,45 +164,47 @@ func (r *Run[T]) Sleep(d time.Duration) bool {
 
 // StopReason is why the function has to end: [ErrDeleted], [ErrUnmatched], [ErrPaused] or [ErrExiting]; nil if it does
 // not. Kopf: stopped.reason.
-func (r *Run[T]) StopReason() error { return r.live().StopReason() }
+func (r *Task[T]) StopReason() error { return r.live().StopReason() }
 
-func (r *Run[T]) live() handlers.Live {
+func (r *Task[T]) live() handlers.Live {
 	r.change.needCall()
 	return r.change.call.Live
 }
 
 // Patch changes the object in the cluster when the function has returned, whether it succeeds or not; or with Flush.
 // For what the change may do, see [Change.Patch]. Kopf: patch.
-func (r *Run[T]) Patch(change func(object T)) {
+func (r *Task[T]) Patch(change func(object T)) {
 	r.change.needCall()
 	r.remember(r.change.codec.Transform(change, r.change.lists()))
 }
 
 // TryPatch is Patch with a function that may fail, see [Change.TryPatch].
-func (r *Run[T]) TryPatch(change func(object T) error) {
+func (r *Task[T]) TryPatch(change func(object T) error) {
 	r.change.needCall()
 	r.remember(r.change.codec.TryTransform(change, r.change.lists()))
 }
 
-func (r *Run[T]) remember(transform func(body map[string]any) error) {
+func (r *Task[T]) remember(transform func(body map[string]any) error) {
 	c := r.change
 	c.do(func() error { return c.patchError(c.remember(transform)) })
 }
 
 // RawResult is what a handler has left in status.<id>, see [Result].
-func (r *Run[T]) RawResult(id string) (any, error) { return r.change.RawResult(id) }
+func (r *Task[T]) RawResult(id string) (any, error) { return r.change.RawResult(id) }
 
 // SetResult sets what is written to status.<id> if the function succeeds, see [Change.SetResult].
-func (r *Run[T]) SetResult(value any) { r.change.SetResult(value) }
+func (r *Task[T]) SetResult(value any) { r.change.SetResult(value) }
 
 // Flush writes now what was patched so far, and returns when the API server has it.
-func (r *Run[T]) Flush(ctx context.Context) error { return r.change.Flush(ctx) }
+func (r *Task[T]) Flush(ctx context.Context) error { return r.change.Flush(ctx) }
 
 // Info posts a Kubernetes event of the type Normal about the object, see [Change.Event].
-func (r *Run[T]) Info(reason, message string) { r.change.Info(reason, message) }
+func (r *Task[T]) Info(reason, message string) { r.change.Info(reason, message) }
 
 // Warn posts a Kubernetes event of the type Warning about the object, see [Change.Event].
-func (r *Run[T]) Warn(reason, message string) { r.change.Warn(reason, message) }
+func (r *Task[T]) Warn(reason, message string) { r.change.Warn(reason, message) }
 
 // Event posts a Kubernetes event of any type about the object, see [Change.Event].
-func (r *Run[T]) Event(eventType, reason, message string) { r.change.Event(eventType, reason, message) }
+func (r *Task[T]) Event(eventType, reason, message string) {
+	r.change.Event(eventType, reason, message)
+}

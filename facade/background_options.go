@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"errors"
@@ -60,7 +60,7 @@ func InitialDelay(delay time.Duration) BackgroundOption {
 
 // InitialDelayOf is InitialDelay by the object as it is then. A negative delay is none. Kopf: initial_delay= with a
 // function.
-func InitialDelayOf(delay func(object Dynamic) time.Duration) BackgroundOption {
+func InitialDelayOf(delay func(object *Unstructured) time.Duration) BackgroundOption {
 	var err error
 	if delay == nil {
 		err = errors.New("InitialDelayOf: the function is nil")

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-type Run = kopf.Run[*Widget]
+type Run = kopf.Task[*Widget]
 
 func goOn(context.Context, *Run) error { return nil }
 
@@ -107,7 +107,7 @@ func TestBackgroundMistakes(t *testing.T) {
 		},
 		"SameID": {"one of them would be taken for the other", func(w kopf.Selection[*Widget]) {
 			w.Daemon("d", goOn)
-			w.Daemon("d", func(context.Context, *kopf.Run[*Widget]) error { return nil })
+			w.Daemon("d", func(context.Context, *kopf.Task[*Widget]) error { return nil })
 		}, "the id is taken by Daemon"},
 		"SameIDForBoth": {"both are known by their ids alone", func(w kopf.Selection[*Widget]) {
 			w.Daemon("d", goOn)

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ var maps1 = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmap
 
 // believed runs an operator on one object, with labels, and a function that goes on from there.
 func believed(
-	t *testing.T, labels map[string]any, register func(s kopf.Selection[kopf.Dynamic], seen *journal),
+	t *testing.T, labels map[string]any, register func(s kopf.Selection[*kopf.Unstructured], seen *journal),
 	then func(label func(map[string]any)), want ...string,
 ) {
 	synctest.Test(t, func(t *testing.T) {
@@ -38,13 +38,13 @@ func believed(
 	})
 }
 
-func noting(seen *journal, what string) kopf.ChangeFunc[kopf.Dynamic] {
-	return func(context.Context, *kopf.Change[kopf.Dynamic]) error { seen.add(what); return nil }
+func noting(seen *journal, what string) kopf.ChangeFunc[*kopf.Unstructured] {
+	return func(context.Context, *kopf.Change[*kopf.Unstructured]) error { seen.add(what); return nil }
 }
 
 // The mark is K-resume-creation.
 func TestResumeIsNotMixedIntoACreation(t *testing.T) {
-	believed(t, nil, func(s kopf.Selection[kopf.Dynamic], seen *journal) {
+	believed(t, nil, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
 		s.OnResume("r", noting(seen, "resume"))
 		s.OnCreate("c", noting(seen, "create"))
 	}, func(func(map[string]any)) {}, "create")
@@ -53,12 +53,12 @@ func TestResumeIsNotMixedIntoACreation(t *testing.T) {
 // The mark is K-dummy-field.
 func TestHandlerThatKeepsObjectsInScope(t *testing.T) {
 	relabel := func(label func(map[string]any)) { label(map[string]any{"on": "1"}) }
-	believed(t, nil, func(s kopf.Selection[kopf.Dynamic], seen *journal) {
+	believed(t, nil, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
 		s.OnField("keep", "spec.nonexistent", noting(seen, "never"))
 		s.MatchingLabels("on").OnCreate("c", noting(seen, "create"))
 		s.MatchingLabels("on").OnUpdate("u", noting(seen, "update"))
 	}, relabel, "create")
-	believed(t, nil, func(s kopf.Selection[kopf.Dynamic], seen *journal) {
+	believed(t, nil, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
 		s.OnUpdate("keep", noting(seen, "keep"))
 		s.MatchingLabels("on").OnCreate("c", noting(seen, "create"))
 		s.MatchingLabels("on").OnUpdate("u", noting(seen, "update"))
@@ -68,8 +68,8 @@ func TestHandlerThatKeepsObjectsInScope(t *testing.T) {
 // The mark is D-daemon-respawn.
 func TestDaemonThatIsSelectedAgainBeforeItHasExited(t *testing.T) {
 	began := time.Time{}
-	believed(t, map[string]any{"on": "1"}, func(s kopf.Selection[kopf.Dynamic], seen *journal) {
-		s.MatchingLabels("on").Daemon("d", func(_ context.Context, r *kopf.Run[kopf.Dynamic]) error {
+	believed(t, map[string]any{"on": "1"}, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
+		s.MatchingLabels("on").Daemon("d", func(_ context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 			if began.IsZero() {
 				began = time.Now()
 			}

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"errors"
@@ -15,8 +15,8 @@ import (
 // What a test makes by hand has no operator behind it: the message says what to take instead.
 func TestMadeByHand(t *testing.T) {
 	type (
-		run        = kopf.Run[*Widget]
-		rawEvent   = kopf.Event[*Widget]
+		run        = kopf.Task[*Widget]
+		rawEvent   = kopf.WatchEvent[*Widget]
 		childEvent = kopf.ChildEvent[*Widget, *Widget]
 		admission  = kopf.Admission[*Widget]
 	)
@@ -33,14 +33,14 @@ func TestMadeByHand(t *testing.T) {
 		"RunSubs":   func() error { return (&Change{}).RunSubs(ctx) },
 		"Outcome":   func() error { (&Change{}).Outcome("a"); return nil },
 		"Info":      func() error { (&Change{}).Info("A", "b"); return nil },
-		"About":     func() error { (&Change{}).About(&Widget{}).Info("A", "b"); return nil },
+		"About":     func() error { (&Change{}).EventRecorderFor(&Widget{}).Info("A", "b"); return nil },
 		"Ensure":    func() error { return (&Change{}).Ensure(ctx) },
 		"WaitFor": func() error {
 			return kopf.WaitFor(&Change{}, &Widget{}, func(*Widget) bool { return true }, time.Minute)
 		},
 		"Adopt":     func() error { return (&Change{}).Adopt(&Widget{}) },
 		"Condition": func() error { (&Change{}).Condition("A", metav1.ConditionTrue, "B", ""); return nil },
-		"Field":     func() error { kopf.Field[int](&Change{}); return nil },
+		"Field":     func() error { kopf.FieldChange[int](&Change{}); return nil },
 
 		"RunPatch":        func() error { (&run{}).Patch(nothing); return nil },
 		"RunTryPatch":     func() error { (&run{}).TryPatch(func(*Widget) error { return nil }); return nil },

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -64,11 +64,11 @@ type Change[T client.Object] struct {
 	// client does: from its cache, by default, which a first read of a kind waits for.
 	Client client.Client
 	// Live reads what the API server has now, past all caches.
-	Live client.Reader
+	APIReader client.Reader
 
 	log      logr.Logger
 	codec    *codec.Codec[T]
-	call     *handlers.Call
+	call     *handlers.Invocation
 	mistakes *mistakes // of the handler, so that each is told once
 	children *children.Keeper
 	keys     *listKeys
@@ -86,7 +86,7 @@ type Change[T client.Object] struct {
 // call is the function as the engine calls it.
 func (s ChangeSelection[T]) call(fn ChangeFunc[T]) handlers.Func {
 	said := &mistakes{}
-	return func(ctx context.Context, call *handlers.Call) error {
+	return func(ctx context.Context, call *handlers.Invocation) error {
 		c, err := s.newChange(ctx, call, said)
 		if err != nil {
 			return err
@@ -97,14 +97,14 @@ func (s ChangeSelection[T]) call(fn ChangeFunc[T]) handlers.Func {
 
 // newChange makes what a function of the selection gets.
 func (s ChangeSelection[T]) newChange(
-	ctx context.Context, call *handlers.Call, said *mistakes,
+	ctx context.Context, call *handlers.Invocation, said *mistakes,
 ) (*Change[T], error) {
 	return newChange(ctx, call, s.codec, s.kind.op.clients, said)
 }
 
 // newChange makes what a function gets.
 func newChange[T client.Object](
-	ctx context.Context, call *handlers.Call, codec *codec.Codec[T], cluster clients, said *mistakes,
+	ctx context.Context, call *handlers.Invocation, codec *codec.Codec[T], cluster clients, said *mistakes,
 ) (*Change[T], error) {
 	object, err := codec.DecodeFrom(call.Given, call.Working)
 	if call.Cause.Deleting && execution.Undecodable(err) {
@@ -116,7 +116,7 @@ func newChange[T client.Object](
 	}
 	c := &Change[T]{
 		Object: object, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
-		Live: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
+		APIReader: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
 		mistakes: said, children: cluster.children, keys: cluster.keys,
 		watches: cluster.watches, finalizer: cluster.finalizer,
 	}

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -6,7 +6,7 @@ import "sigs.k8s.io/controller-runtime/pkg/client"
 // with changes.
 type ChildEvent[T, C client.Object] struct {
 	// Type is what happened.
-	Type EventType
+	Type WatchEventType
 	// Child is how the child is by now, or was at last. It is the handler's own copy.
 	Child C
 	// Object is the owner.
@@ -16,8 +16,8 @@ type ChildEvent[T, C client.Object] struct {
 	// Retry counts the calls of this handler for the child since it succeeded last: 0 at the first one.
 	Retry int
 	// Client reads and writes other objects, Live reads past all caches: see [Change].
-	Client client.Client
-	Live   client.Reader
+	Client    client.Client
+	APIReader client.Reader
 
 	change *Change[T]
 }
@@ -62,7 +62,9 @@ func (e *ChildEvent[T, C]) Exception(reason, message string, err error) {
 	e.change.Exception(reason, message, err)
 }
 
-// About posts Kubernetes events about other objects, see [Change.About].
-func (e *ChildEvent[T, C]) About(objects ...any) Events { return e.change.About(objects...) }
+// About posts Kubernetes events about other objects, see [Change.EventRecorderFor].
+func (e *ChildEvent[T, C]) EventRecorderFor(objects ...any) EventRecorder {
+	return e.change.EventRecorderFor(objects...)
+}
 
-var _ Handling[Dynamic] = (*ChildEvent[Dynamic, Dynamic])(nil)
+var _ Handling[*Unstructured] = (*ChildEvent[*Unstructured, *Unstructured])(nil)

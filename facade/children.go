@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"fmt"
@@ -102,7 +102,7 @@ func (c *Change[T]) checkScopes(namespace string, given any) error {
 }
 
 // Adopt makes children of the object before they are created, see [Change.Adopt].
-func (r *Run[T]) Adopt(children ...any) error { return r.change.Adopt(children...) }
+func (r *Task[T]) Adopt(children ...any) error { return r.change.Adopt(children...) }
 
 // Adopt makes children of the object before they are created, see [Change.Adopt].
-func (e *Event[T]) Adopt(children ...any) error { return e.change.Adopt(children...) }
+func (e *WatchEvent[T]) Adopt(children ...any) error { return e.change.Adopt(children...) }

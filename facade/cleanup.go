@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func (op *Operator) OnCleanup(
 	id string, fn func(ctx context.Context, a *Activity) error, opts ...ActivityOption,
 ) {
 	op.act("OnCleanup", activities.Cleanup, id, opts, caller(fn == nil, func(
-		ctx context.Context, call *handlers.Call,
+		ctx context.Context, call *handlers.Invocation,
 	) (any, error) {
 		return nil, fn(ctx, op.activityOf(call))
 	}))

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"errors"
@@ -92,12 +92,12 @@ func (c *Change[T]) checkCondition(wanted conditions.Condition) error {
 }
 
 // Condition sets one of status.conditions when the function has returned, or with Flush, see [Change.Condition].
-func (r *Run[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+func (r *Task[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
 	r.change.Condition(conditionType, status, reason, message)
 }
 
 // Condition sets one of status.conditions when the handlers of the event have returned, see [Change.Condition].
-func (e *Event[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+func (e *WatchEvent[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
 	e.change.Condition(conditionType, status, reason, message)
 }
 

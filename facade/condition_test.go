@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 func TestOwnConditions(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		seen := &journal{}
-		up := func(o kopf.Dynamic) string {
-			list := kopf.AtOr(o, "status.conditions", []metav1.Condition(nil))
+		up := func(o *kopf.Unstructured) string {
+			list := kopf.GetFieldOr(o, "status.conditions", []metav1.Condition(nil))
 			for _, c := range list {
 				if c.Type == "Up" {
 					return string(c.Status) + " " + c.Reason
@@ -27,19 +27,19 @@ func TestOwnConditions(t *testing.T) {
 			}
 			return "nothing"
 		}
-		way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.OnCreate("first", func(_ context.Context, c *dynamicChange) error {
 				c.Condition("Up", metav1.ConditionFalse, "Starts", "in a moment")
 				seen.add(up(c.Object))
 				return nil
 			})
 			s.OnCreate("second", func(_ context.Context, c *dynamicChange) error { seen.add(up(c.Object)); return nil })
-			s.OnEvent("event", func(_ context.Context, ev *kopf.Event[kopf.Dynamic]) error {
+			s.OnEvent("event", func(_ context.Context, ev *kopf.WatchEvent[*kopf.Unstructured]) error {
 				ev.Condition("Seen", metav1.ConditionTrue, "Event", "")
 				return nil
 			})
 			ticks := 0
-			s.Timer("tick", time.Minute, func(_ context.Context, r *kopf.Run[kopf.Dynamic]) error {
+			s.Timer("tick", time.Minute, func(_ context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				if ticks++; ticks < 3 {
 					r.Condition("Up", metav1.ConditionFalse, "Starts", "still")
 				} else {
@@ -105,13 +105,13 @@ func TestOwnConditionsThatCannotBe(t *testing.T) {
 			func(c *dynamicChange) { c.Condition("Up", metav1.ConditionTrue, "Up", "") },
 			text("the status of the kind is no subresource")},
 		"a status of another shape": {"a former handler has made a list of it", nil, func(c *dynamicChange) {
-			c.Patch(func(o kopf.Dynamic) { o.Object["status"] = []any{} })
+			c.Patch(func(o *kopf.Unstructured) { o.Object["status"] = []any{} })
 			c.Condition("Up", metav1.ConditionTrue, "Up", "")
 		}, text("the status of the object is no mapping")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inConditional(t, c.edit, func(e conditional) {
-				_, log, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+				_, log, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 					s.Conditions()
 					s.OnCreate("create", func(_ context.Context, change *dynamicChange) error {
 						c.set(change)
@@ -132,7 +132,7 @@ func TestOwnConditionsThatCannotBe(t *testing.T) {
 // A filter can look at conditions, and not set any.
 func TestOwnConditionsInFilters(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
-		_, log, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+		_, log, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.WhenChange(func(_ context.Context, c *dynamicChange) bool {
 				c.Condition("Up", metav1.ConditionTrue, "Up", "")
 				return true

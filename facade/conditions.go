@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ type ConditionsSettings struct {
 // status.observedGeneration say which generation of the object this is about. docs/conditions.md has the whole table.
 // They are written with the outcomes of the handlers at the end of a pass over the object, with what the handlers have
 // set in the status, by one request at most; if nothing has changed, by none. No handler is called for them, not even
-// one of the field status.conditions. What daemons, timers and handlers of events do is not told: see [Run.Condition].
+// one of the field status.conditions. What daemons, timers and handlers of events do is not told: see [Task.Condition].
 //
 // # Assumptions
 //

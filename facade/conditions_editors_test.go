@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -106,7 +106,7 @@ func TestOwnConditionsStay(t *testing.T) {
 				return nil
 			})
 			s.OnUpdate("update", func(context.Context, *dynamicChange) error { return nil })
-			s.Timer("look", time.Minute, func(_ context.Context, r *kopf.Run[kopf.Dynamic]) error {
+			s.Timer("look", time.Minute, func(_ context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				r.Condition("Up", metav1.ConditionTrue, "Answers", "")
 				return nil
 			})

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func ExampleSelection_Conditions() {
 		_, err := allocate(ctx, c.Object.Name)
 		return err // Ready is False for as long as there is one, and the message has it
 	})
-	services.Timer("probe", time.Minute, func(_ context.Context, r *kopf.Run[*corev1.Service]) error {
+	services.Timer("probe", time.Minute, func(_ context.Context, r *kopf.Task[*corev1.Service]) error {
 		if r.Current().Spec.ClusterIP == "" {
 			r.Condition("Reachable", metav1.ConditionFalse, "NoAddress", "it has no address yet")
 			return nil

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func TestConditionsFigures(t *testing.T) {
 		}, created, map[string]float64{"get configmaps": 3, "patch configmaps": 3}},
 		"idle": {"nothing is called at a restart", func(s houseSel) {
 			s.On("ensure", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, ensure)
-			s.OnDelete("leave", func(context.Context, *kopf.Change[kopf.Dynamic]) error { return nil })
+			s.OnDelete("leave", func(context.Context, *kopf.Change[*kopf.Unstructured]) error { return nil })
 		}, withFinalizer, map[string]float64{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 const notWritten = "Cannot write conditions to the status of a kind"
 
 // retrying is an operator whose handlers always have news: they are called every minute.
-func retrying(s kopf.Selection[kopf.Dynamic]) {
+func retrying(s kopf.Selection[*kopf.Unstructured]) {
 	s.Conditions()
 	neverDone(s)
 }
 
 // neverDone is the same without a word of conditions.
-func neverDone(s kopf.Selection[kopf.Dynamic]) {
+func neverDone(s kopf.Selection[*kopf.Unstructured]) {
 	s.OnCreate("create", func(context.Context, *dynamicChange) error {
 		return kopf.Temporary(errors.New("later"), time.Minute)
 	})
@@ -130,7 +130,7 @@ func TestConditionsThatAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inConditional(t, nil, func(e conditional) {
-				register := func(s kopf.Selection[kopf.Dynamic]) {
+				register := func(s kopf.Selection[*kopf.Unstructured]) {
 					s.Conditions()
 					s.OnCreate("create", func(_ context.Context, c *dynamicChange) error {
 						c.SetResult(map[string]any{"size": int64(c.Retry)})
@@ -161,7 +161,7 @@ func TestConditionsThatAreRefused(t *testing.T) {
 				if house.GetAnnotations()["test.example.org/last-handled-configuration"] == "" {
 					t.Errorf("%s: the creation is not over: %v", c.reason, house.Object)
 				}
-				size := kopf.AtOr(house, "status.create.size", int64(-1))
+				size := kopf.GetFieldOr(house, "status.create.size", int64(-1))
 				if mayHave := name != "no right"; mayHave != (size == 3) {
 					t.Errorf("%s: the result is %d", c.reason, size)
 				}

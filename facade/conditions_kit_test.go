@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -65,7 +65,7 @@ func (l *lines) with(text string) (found []string) {
 }
 
 // run starts an operator, and waits until it is at rest.
-func (e conditional) run(register func(s kopf.Selection[kopf.Dynamic]), given ...kopf.Settings) (
+func (e conditional) run(register func(s kopf.Selection[*kopf.Unstructured]), given ...kopf.Settings) (
 	way *memapi.Connection, log *lines, stop func(),
 ) {
 	e.t.Helper()
@@ -73,7 +73,7 @@ func (e conditional) run(register func(s kopf.Selection[kopf.Dynamic]), given ..
 }
 
 // runAs is run for an operator of any name.
-func (e conditional) runAs(name string, register func(s kopf.Selection[kopf.Dynamic]), given ...kopf.Settings) (
+func (e conditional) runAs(name string, register func(s kopf.Selection[*kopf.Unstructured]), given ...kopf.Settings) (
 	way *memapi.Connection, log *lines, stop func(),
 ) {
 	e.t.Helper()
@@ -146,7 +146,7 @@ func (e conditional) remove() {
 	e.settle()
 }
 
-func (e conditional) house() kopf.Dynamic {
+func (e conditional) house() *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: e.api.Object(e.houses, "default", "home")}
 }
 

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 func TestConditionsCallNobody(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		seen := &journal{}
-		way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			for _, field := range []string{"status", "status.conditions", "status.observedGeneration"} {
 				s.OnField("see", field, func(_ context.Context, c *dynamicChange) error {
@@ -59,11 +59,11 @@ func TestConditionsCallNobody(t *testing.T) {
 func TestConditionsOfOthersSurviveConflicts(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		edits := 0
-		way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnCreate("create", func(_ context.Context, c *dynamicChange) error {
 				c.Condition("Up", "True", "Answers", "")
-				c.Patch(func(house kopf.Dynamic) { _ = kopf.SetAt(house, "status.phase", "up") })
+				c.Patch(func(house *kopf.Unstructured) { _ = kopf.SetField(house, "status.phase", "up") })
 				return nil
 			})
 		})
@@ -86,7 +86,7 @@ func TestConditionsOfOthersSurviveConflicts(t *testing.T) {
 		if d := cmp.Diff(want, writes(way)); d != "" {
 			t.Errorf("writes: -want, +got:\n%s", d)
 		}
-		if phase := kopf.AtOr(e.house(), "status.phase", ""); phase != "up" {
+		if phase := kopf.GetFieldOr(e.house(), "status.phase", ""); phase != "up" {
 			t.Errorf("the handler's own status is %q", phase)
 		}
 	})
@@ -97,9 +97,9 @@ func TestConditionsOfOthersSurviveConflicts(t *testing.T) {
 func TestConditionsAreNotFoughtFor(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		done := func(context.Context, *dynamicChange) error { return nil }
-		way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) { s.Conditions(); s.OnCreate("create", done) })
+		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) { s.Conditions(); s.OnCreate("create", done) })
 		defer stop()
-		other, _, stopOther := e.runAs("other.example.org", func(s kopf.Selection[kopf.Dynamic]) {
+		other, _, stopOther := e.runAs("other.example.org", func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnCreate("later", func(context.Context, *dynamicChange) error {
 				return kopf.Temporary(errors.New("later"), time.Minute)
@@ -125,7 +125,7 @@ func TestConditionsAreNotFoughtFor(t *testing.T) {
 func TestConditionsCatchUpAfterErrors(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		seen := &journal{}
-		way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnField("name", "spec.name", func(context.Context, *dynamicChange) error { seen.add("name"); return nil })
 		})
@@ -156,7 +156,7 @@ func TestConditionsCatchUpAfterErrors(t *testing.T) {
 // With a domain, both operators have their own.
 func TestConditionsWithADomain(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
-		_, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+		_, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.OnCreate("create", func(_ context.Context, c *dynamicChange) error {
 				c.Condition("Ready", "Unknown", "Asked", "somebody else's")
 				return nil

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type dynamicChange = kopf.Change[kopf.Dynamic]
+type dynamicChange = kopf.Change[*kopf.Unstructured]
 
 // expect compares the conditions.
 func (e conditional) expect(when string, want ...string) {
@@ -28,14 +28,14 @@ func resize(size int64) func(house map[string]any) {
 // A failure for good stays told through a restart and a change that concerns nobody, until a change is handled.
 func TestConditionsOfFailures(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
-		register := func(s kopf.Selection[kopf.Dynamic]) {
+		register := func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnResume("look", func(context.Context, *dynamicChange) error { return nil })
 			s.On("provision", []kopf.Reason{kopf.ReasonCreate}, func(context.Context, *dynamicChange) error {
 				return kopf.Permanent(errors.New("no such region"))
 			})
 			s.OnField("resize", "spec.size", func(_ context.Context, c *dynamicChange) error {
-				if c.Reason == kopf.ReasonUpdate && kopf.AtOr(c.Object, "spec.size", int64(0)) == 2 {
+				if c.Reason == kopf.ReasonUpdate && kopf.GetFieldOr(c.Object, "spec.size", int64(0)) == 2 {
 					return kopf.Temporary(errors.New("later"), time.Hour)
 				}
 				return nil
@@ -71,25 +71,25 @@ func TestConditionsOfFailures(t *testing.T) {
 func TestConditionsFollowEveryGeneration(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason   string
-		register func(s kopf.Selection[kopf.Dynamic])
+		register func(s kopf.Selection[*kopf.Unstructured])
 	}{
-		"another field": {"an update without handlers", func(s kopf.Selection[kopf.Dynamic]) {
+		"another field": {"an update without handlers", func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnField("name", "spec.name", func(context.Context, *dynamicChange) error { return nil })
 		}},
-		"declined": {"the object leaves the filter of all handlers", func(s kopf.Selection[kopf.Dynamic]) {
+		"declined": {"the object leaves the filter of all handlers", func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
-			s.When(func(_ context.Context, house kopf.Dynamic) bool {
-				return kopf.AtOr(house, "spec.size", int64(0)) < 2
+			s.When(func(_ context.Context, house *kopf.Unstructured) bool {
+				return kopf.GetFieldOr(house, "spec.size", int64(0)) < 2
 			}).OnCreate("small", func(context.Context, *dynamicChange) error { return nil })
 		}},
-		"only events": {"nothing is ever changing for them", func(s kopf.Selection[kopf.Dynamic]) {
+		"only events": {"nothing is ever changing for them", func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
-			s.OnEvent("see", func(context.Context, *kopf.Event[kopf.Dynamic]) error { return nil })
+			s.OnEvent("see", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { return nil })
 		}},
-		"only a timer": {"what it does is not told", func(s kopf.Selection[kopf.Dynamic]) {
+		"only a timer": {"what it does is not told", func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
-			s.Timer("tick", time.Hour, func(context.Context, *kopf.Run[kopf.Dynamic]) error { return errors.New("no") })
+			s.Timer("tick", time.Hour, func(context.Context, *kopf.Task[*kopf.Unstructured]) error { return errors.New("no") })
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 // A deletion says what it waits for; an object that goes at once is not written for that.
 func TestConditionsOfDeletions(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
-		way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) {
+		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnDelete("clean", func(_ context.Context, c *dynamicChange) error {
 				if c.Retry == 0 {
@@ -160,11 +160,11 @@ func TestConditionsOfDeletions(t *testing.T) {
 func TestConditionsOfFormerObjects(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		nothing := func(context.Context, *dynamicChange) error { return nil }
-		_, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) { s.OnCreate("create", nothing) })
+		_, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) { s.OnCreate("create", nothing) })
 		e.build(map[string]any{"size": int64(1)})
 		stop()
 		for _, want := range [][]string{{"patch houses/status"}, nil} {
-			way, _, stop := e.run(func(s kopf.Selection[kopf.Dynamic]) { s.OnCreate("create", nothing) },
+			way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) { s.OnCreate("create", nothing) },
 				kopf.Settings{Conditions: kopf.ConditionsSettings{Enabled: true}})
 			if d := cmp.Diff(want, writes(way)); d != "" {
 				t.Errorf("writes: -want, +got:\n%s", d)
@@ -178,10 +178,10 @@ func TestConditionsOfFormerObjects(t *testing.T) {
 // An object that is kept after the failure of its deletion says so, with the error, over a restart.
 func TestConditionsOfDeletionsThatFail(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
-		register := func(s kopf.Selection[kopf.Dynamic]) {
+		register := func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnDelete("drop", func(_ context.Context, c *dynamicChange) error {
-				if kopf.AtOr(c.Object, "spec.size", int64(0)) == 2 {
+				if kopf.GetFieldOr(c.Object, "spec.size", int64(0)) == 2 {
 					return nil
 				}
 				return kopf.Permanent(errors.New("the row is referenced"))

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ func TestConditionsFollowTheHandlers(t *testing.T) {
 		results := []error{
 			kopf.Temporary(errors.New("the quota is used up"), time.Minute), errors.New("no answer"), nil,
 		}
-		register := func(s kopf.Selection[kopf.Dynamic]) {
+		register := func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnCreate("provision", func(_ context.Context, c *dynamicChange) error { return results[c.Retry] })
 			s.OnCreate("announce", func(context.Context, *dynamicChange) error { return nil })

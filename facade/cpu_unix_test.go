@@ -1,6 +1,6 @@
 //go:build unix
 
-package facade_test
+package kopf_test
 
 import (
 	"syscall"

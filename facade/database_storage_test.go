@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -102,9 +102,9 @@ func TestProgressInADatabase(t *testing.T) {
 				Persistence: kopf.PersistenceSettings{ProgressStorage: kept},
 			})
 			kopf.ForResource(op, "configmaps").OnCreate("c", func(
-				_ context.Context, c *kopf.Change[kopf.Dynamic],
+				_ context.Context, c *kopf.Change[*kopf.Unstructured],
 			) error {
-				c.Sub("s", func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
+				c.Sub("s", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 					calls.add(fmt.Sprintf("%s %d", c.ID, c.Retry))
 					if c.Retry < 2 {
 						return kopf.Temporary(errors.New("not yet"), time.Minute)
@@ -142,7 +142,7 @@ func TestFlushThatFails(t *testing.T) {
 			Peering:     kopf.PeeringSettings{Standalone: true},
 			Persistence: kopf.PersistenceSettings{ProgressStorage: kept},
 		})
-		kopf.ForResource(op, "configmaps").OnCreate("c", func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
+		kopf.ForResource(op, "configmaps").OnCreate("c", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 			calls.add(fmt.Sprint(c.Retry))
 			if c.Retry == 0 {
 				kept.mu.Lock()

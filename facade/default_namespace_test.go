@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -21,8 +21,8 @@ var zones = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Zone", P
 
 // announcing posts an event about each object. Its first request is another one, for which there may be a login.
 func announcing(op *kopf.Operator) {
-	post := func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
-		if err := c.Live.Get(ctx, client.ObjectKeyFromObject(c.Object), c.Object); err != nil {
+	post := func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+		if err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(c.Object), c.Object); err != nil {
 			return err
 		}
 		c.Info("Created", "of "+c.Object.GetName())

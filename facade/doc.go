@@ -9,4 +9,4 @@
 // Neighbours: package reconcilers below it runs the handlers; facade/internal has what users do not call: codec decodes
 // objects, commandline runs a program, which reaches its cluster by connection and cachedreads, and console writes its
 // log; examples/ shows every verb at work.
-package facade
+package kopf

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // A bare number is a duration in Go, and one of nanoseconds.
 func TestDurationsThatCannotBeMeant(t *testing.T) {
-	run := func(context.Context, *kopf.Run[*Widget]) error { return nil }
+	run := func(context.Context, *kopf.Task[*Widget]) error { return nil }
 	cases := map[string]struct {
 		reason   string
 		register func(w kopf.Selection[*Widget])

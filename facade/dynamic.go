@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"errors"
@@ -11,18 +11,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/nested"
 )
 
-// Dynamic is an object without a Go type, such as those of [ForResource]. Its fields are read by [At] and [AtOr], and
-// changed by [SetAt] and [RemoveAt], in a [Change.TryPatch]:
+// Dynamic is an object without a Go type, such as those of [ForResource]. Its fields are read by [GetField] and [GetFieldOr], and
+// changed by [SetField] and [RemoveField], in a [Change.TryPatch]:
 //
-//	type Change = kopf.Change[kopf.Dynamic]
-type Dynamic = *unstructured.Unstructured
+//	type Change = kopf.Change[*kopf.Unstructured]
+type Unstructured = unstructured.Unstructured
 
 var errNilObject = errors.New("the object is nil")
 
-// ErrNoValue says that an object has nothing at a path: see [At].
+// ErrNoValue says that an object has nothing at a path: see [GetField].
 var ErrNoValue = nested.ErrNoValue
 
-// At reads a field of an object: kopf.At[int](c.Object, "spec.size"). The path is keys with dots between them; a key
+// At reads a field of an object: kopf.GetField[int](c.Object, "spec.size"). The path is keys with dots between them; a key
 // with dots of its own stands in double quotes: `metadata.labels."app.kubernetes.io/name"`. There are no paths into
 // lists: read the list, such as by At[[]string] or by At[[]Item] with a struct with json tags.
 //
@@ -35,7 +35,7 @@ var ErrNoValue = nested.ErrNoValue
 // An absent field, and a null one, is an error that errors.Is recognises as [ErrNoValue]; so is one in something
 // absent. A value of another type, a number that V cannot hold, and a path that leads through something else than a
 // mapping is another error, which names the path, V and what is there, but no text that is there: it may be secret.
-func At[V any](object Dynamic, path string) (V, error) {
+func GetField[V any](object *Unstructured, path string) (V, error) {
 	var into V
 	if err := nested.Read(contentOf(object), path, &into); err != nil {
 		var none V
@@ -46,11 +46,11 @@ func At[V any](object Dynamic, path string) (V, error) {
 	return into, nil
 }
 
-// AtOr is [At] with a value for objects that do not have the field, or have something else there:
-// kopf.AtOr(c.Object, "spec.size", 1). A path that is
+// AtOr is [GetField] with a value for objects that do not have the field, or have something else there:
+// kopf.GetFieldOr(c.Object, "spec.size", 1). A path that is
 // no path gives the fallback, too, and nothing tells: where that matters, use At.
-func AtOr[V any](object Dynamic, path string, fallback V) V {
-	value, err := At[V](object, path)
+func GetFieldOr[V any](object *Unstructured, path string, fallback V) V {
+	value, err := GetField[V](object, path)
 	if err != nil {
 		return fallback
 	}
@@ -58,14 +58,14 @@ func AtOr[V any](object Dynamic, path string, fallback V) V {
 }
 
 // SetAt sets a field of an object to any value that encodes to JSON, which is copied; a time.Duration becomes a string
-// such as "5m0s", and nil removes the field. For paths, see [At]. Mappings on the way are made where there is nothing.
+// such as "5m0s", and nil removes the field. For paths, see [GetField]. Mappings on the way are made where there is nothing.
 // To last, it has to be done in a Patch:
 //
-//	c.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status.phase", "Ready") })
+//	c.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status.phase", "Ready") })
 //
 // It is an error, and nothing is set, if the path leads through something else than a mapping, or if the value has no
 // JSON form.
-func SetAt(object Dynamic, path string, value any) error {
+func SetField(object *Unstructured, path string, value any) error {
 	err := errNilObject
 	if object != nil {
 		var content map[string]any
@@ -77,24 +77,24 @@ func SetAt(object Dynamic, path string, value any) error {
 	return fmt.Errorf("setting %s of object %s: %w", path, nameOf(object), err)
 }
 
-// PatchAt changes one field of the handled object in the cluster: it is [SetAt] in a [Change.TryPatch], and fails the
+// PatchAt changes one field of the handled object in the cluster: it is [SetField] in a [Change.TryPatch], and fails the
 // handler with the error of SetAt. The value is copied at once; nil removes the field.
 //
-//	kopf.PatchAt(c, "status.phase", "Ready")
+//	kopf.PatchField(c, "status.phase", "Ready")
 //
 // Kopf: patch.status['phase'] = 'Ready'.
-func PatchAt(h Patcher[Dynamic], path string, value any) {
+func PatchField(h Patcher[*Unstructured], path string, value any) {
 	copied, err := nested.Set(nil, "value", value)
-	h.TryPatch(func(object Dynamic) error {
+	h.TryPatch(func(object *Unstructured) error {
 		if err != nil {
 			return fmt.Errorf("setting %s of object %s: %w", path, nameOf(object), err)
 		}
-		return SetAt(object, path, copied["value"])
+		return SetField(object, path, copied["value"])
 	})
 }
 
-// RemoveAt removes a field of an object; it need not be there. For paths, see [At]; for the rest, [SetAt].
-func RemoveAt(object Dynamic, path string) error {
+// RemoveAt removes a field of an object; it need not be there. For paths, see [GetField]; for the rest, [SetField].
+func RemoveField(object *Unstructured, path string) error {
 	err := errNilObject
 	if object != nil {
 		err = nested.Remove(object.Object, path)
@@ -106,7 +106,7 @@ func RemoveAt(object Dynamic, path string) error {
 }
 
 // contentOf gives what there is to read.
-func contentOf(object Dynamic) map[string]any {
+func contentOf(object *Unstructured) map[string]any {
 	if object == nil {
 		return nil
 	}
@@ -114,7 +114,7 @@ func contentOf(object Dynamic) map[string]any {
 }
 
 // nameOf is the object's name, for messages.
-func nameOf(object Dynamic) string {
+func nameOf(object *Unstructured) string {
 	if object == nil {
 		return "(nil)"
 	}

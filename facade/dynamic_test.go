@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 )
 
 // dynamic is an object with values of all kinds.
-func dynamic() kopf.Dynamic {
+func dynamic() *kopf.Unstructured {
 	object := body(map[string]any{
 		"size": int64(3), "share": 0.5, "whole": 2.0, "big": int64(9007199254740993), "name": "s3cret", "on": true,
 		"null": nil, "at": "2024-05-06T07:08:09Z", "every": "1h30m", "tags": []any{"a", "b"},
@@ -27,8 +27,8 @@ func dynamic() kopf.Dynamic {
 }
 
 // read is At of some type, for tables.
-func read[V any](path string) func(o kopf.Dynamic) (any, error) {
-	return func(o kopf.Dynamic) (any, error) { return kopf.At[V](o, path) }
+func read[V any](path string) func(o *kopf.Unstructured) (any, error) {
+	return func(o *kopf.Unstructured) (any, error) { return kopf.GetField[V](o, path) }
 }
 
 func TestAt(t *testing.T) {
@@ -42,7 +42,7 @@ func TestAt(t *testing.T) {
 	moment := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
 	cases := map[string]struct {
 		reason string
-		read   func(o kopf.Dynamic) (any, error)
+		read   func(o *kopf.Unstructured) (any, error)
 		want   any
 	}{
 		"int":            {"as most numbers are", read[int]("spec.size"), 3},
@@ -77,7 +77,7 @@ func TestAt(t *testing.T) {
 func TestAtFails(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		read   func(o kopf.Dynamic) (any, error)
+		read   func(o *kopf.Unstructured) (any, error)
 		want   string
 		absent bool
 	}{
@@ -122,14 +122,14 @@ func TestAtFails(t *testing.T) {
 			}
 		})
 	}
-	if _, err := kopf.At[int](nil, "spec.size"); !errors.Is(err, kopf.ErrNoValue) {
+	if _, err := kopf.GetField[int](nil, "spec.size"); !errors.Is(err, kopf.ErrNoValue) {
 		t.Errorf("nil has no values, got %v", err)
 	}
 }
 
 func TestAtOr(t *testing.T) {
 	for path, want := range map[string]int{"spec.size": 3, "spec.none": 7, "spec.name": 7, "spec..": 7} {
-		if got := kopf.AtOr(dynamic(), path, 7); got != want {
+		if got := kopf.GetFieldOr(dynamic(), path, 7); got != want {
 			t.Errorf("%s: got %d, want %d", path, got, want)
 		}
 	}
@@ -138,7 +138,7 @@ func TestAtOr(t *testing.T) {
 func TestAtGivesCopies(t *testing.T) {
 	object := dynamic()
 	for _, path := range []string{"spec.extra", "spec.empty"} {
-		value, err := kopf.At[map[string]any](object, path)
+		value, err := kopf.GetField[map[string]any](object, path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestAtGivesCopies(t *testing.T) {
 func TestSetAt(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		change func(o kopf.Dynamic) error
+		change func(o *kopf.Unstructured) error
 		want   string // the spec
 	}{
 		"new":         {"mappings are made", set("spec.a.b", 1), `{"a":{"b":1},"n":null,"o":{"k":"v"},"s":"x"}`},
@@ -184,7 +184,7 @@ func TestSetAt(t *testing.T) {
 		})
 	}
 	empty := &rawObject{}
-	if err := kopf.SetAt(empty, "a.b", 1); err != nil || kopf.AtOr(empty, "a.b", 0) != 1 {
+	if err := kopf.SetField(empty, "a.b", 1); err != nil || kopf.GetFieldOr(empty, "a.b", 0) != 1 {
 		t.Errorf("an empty object can be filled: %v, error %v", empty, err)
 	}
 }
@@ -192,7 +192,7 @@ func TestSetAt(t *testing.T) {
 func TestSetAtFails(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		change func(o kopf.Dynamic) error
+		change func(o *kopf.Unstructured) error
 		want   string
 	}{
 		"in a scalar":   {"that stays", set("spec.s.a", 1), "setting spec.s.a of object ns/w1: spec.s is a string"},
@@ -201,12 +201,12 @@ func TestSetAtFails(t *testing.T) {
 		"no path":       {"", set("spec..s", 1), "a key is empty"},
 		"from a scalar": {"it is a mistake, too", remove("spec.s.a"), "removing spec.s.a of object ns/w1: spec.s is a"},
 		"from no path":  {"", remove(""), "a key is empty"},
-		"nil":           {"", func(kopf.Dynamic) error { return kopf.SetAt(nil, "a", 1) }, "the object is nil"},
-		"from nil":      {"", func(kopf.Dynamic) error { return kopf.RemoveAt(nil, "a") }, "the object is nil"},
+		"nil":           {"", func(*kopf.Unstructured) error { return kopf.SetField(nil, "a", 1) }, "the object is nil"},
+		"from nil":      {"", func(*kopf.Unstructured) error { return kopf.RemoveField(nil, "a") }, "the object is nil"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			fresh := func() kopf.Dynamic {
+			fresh := func() *kopf.Unstructured {
 				return &rawObject{Object: body(map[string]any{"s": "x", "l": []any{"i"}})}
 			}
 			object := fresh()
@@ -220,10 +220,10 @@ func TestSetAtFails(t *testing.T) {
 	}
 }
 
-func set(path string, value any) func(o kopf.Dynamic) error {
-	return func(o kopf.Dynamic) error { return kopf.SetAt(o, path, value) }
+func set(path string, value any) func(o *kopf.Unstructured) error {
+	return func(o *kopf.Unstructured) error { return kopf.SetField(o, path, value) }
 }
 
-func remove(path string) func(o kopf.Dynamic) error {
-	return func(o kopf.Dynamic) error { return kopf.RemoveAt(o, path) }
+func remove(path string) func(o *kopf.Unstructured) error {
+	return func(o *kopf.Unstructured) error { return kopf.RemoveField(o, path) }
 }

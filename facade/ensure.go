@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -75,7 +75,7 @@ func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 // Ensure makes these children of the object, see [Change.Ensure]. The set is that of this daemon or timer, apart from
 // that of a handler of changes with the same id. In a timer, it is what one tick declares, and is known when the tick
 // has ended without an error. A daemon may call it again and again: each call declares the whole set.
-func (r *Run[T]) Ensure(ctx context.Context, children ...any) error {
+func (r *Task[T]) Ensure(ctx context.Context, children ...any) error {
 	c := r.change
 	switch {
 	case c.byHand():

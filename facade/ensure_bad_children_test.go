@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -76,7 +76,7 @@ func TestEnsureInADaemonBesideABadChild(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard := &complaints{}
 		h.runUntilEnd(func(s houseSel) {
-			s.Daemon("ensure", func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+			s.Daemon("ensure", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				for _, all := range [][]any{rooms(house("a=1", "b=1")), {nil, rooms(house("c=1"))}} {
 					_ = heard.note(r.Ensure(ctx, all...))
 				}

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -44,13 +44,13 @@ func (h household) runByHand(owned ...client.Object) func(way *memapi.Connection
 	}
 }
 
-func newHouse() kopf.Dynamic {
+func newHouse() *kopf.Unstructured {
 	house := &unstructured.Unstructured{}
 	house.SetGroupVersionKind(schema.GroupVersionKind{Group: "test.example.org", Version: "v1", Kind: "House"})
 	return house
 }
 
-func newRoom() kopf.Dynamic {
+func newRoom() *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 }
 
@@ -62,7 +62,7 @@ func (b handwritten) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result
 	}
 	var names []string
 	for _, one := range rooms(house) {
-		child, _ := one.(kopf.Dynamic)
+		child, _ := one.(*kopf.Unstructured)
 		child.SetNamespace(house.GetNamespace())
 		if err := controllerutil.SetControllerReference(house, child, b.Scheme()); err != nil {
 			return ctrl.Result{}, err
@@ -73,7 +73,7 @@ func (b handwritten) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result
 		}
 		names = append(names, child.GetName())
 	}
-	before := kopf.AtOr(house, "status.rooms", []string(nil))
+	before := kopf.GetFieldOr(house, "status.rooms", []string(nil))
 	for _, name := range before {
 		if !slices.Contains(names, name) {
 			gone := newRoom()
@@ -88,7 +88,7 @@ func (b handwritten) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, nil
 	}
 	patch := client.MergeFrom(house.DeepCopy())
-	if err := kopf.SetAt(house, "status.rooms", names); err != nil {
+	if err := kopf.SetField(house, "status.rooms", names); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{}, b.Status().Patch(ctx, house, patch)

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ var errInterrupted = errors.New("interrupted")
 
 // does tells whether the house asks for something.
 func does(c *houseChange, what string) bool {
-	return slices.Contains(kopf.AtOr(c.Object, "spec.does", []string(nil)), what)
+	return slices.Contains(kopf.GetFieldOr(c.Object, "spec.does", []string(nil)), what)
 }
 
 // remodel edits the house and what its handler is to do, and waits.
@@ -49,7 +49,7 @@ func TestEnsureBitByBit(t *testing.T) {
 		"a panic":  func(*houseChange) error { panic("interrupted") },
 		"a wait":   func(c *houseChange) error { return kopf.WaitFor(c, bath(), settled, time.Hour) },
 		"an error of a patch": func(c *houseChange) error {
-			c.TryPatch(func(kopf.Dynamic) error { return kopf.Permanent(errInterrupted) })
+			c.TryPatch(func(*kopf.Unstructured) error { return kopf.Permanent(errInterrupted) })
 			return nil
 		},
 		"nothing of children": nil,
@@ -188,7 +188,7 @@ func TestEnsureHandsOver(t *testing.T) {
 func TestEnsureInATick(t *testing.T) {
 	inHousehold(t, func(h household) {
 		_, stop := h.run(func(s houseSel) {
-			s.Timer("tick", time.Minute, func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+			s.Timer("tick", time.Minute, func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				for i, room := range rooms(r.Current()) {
 					if i > 1 {
 						return kopf.Temporary(errInterrupted, time.Second)

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -34,18 +34,18 @@ func TestEnsureFigures(t *testing.T) {
 	}
 	var resumed, watched, idle, byHand, watchedByHand figures
 	inHousehold(t, func(h household) {
-		resumed = h.measure(parents, h.runEnsuring(func(s kopf.Selection[kopf.Dynamic]) {
+		resumed = h.measure(parents, h.runEnsuring(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.On("ensure", kopf.CreateUpdateResume(), ensure)
 		}))
 	})
 	inHousehold(t, func(h household) {
-		idle = h.measure(parents, h.runEnsuring(func(s kopf.Selection[kopf.Dynamic]) {
+		idle = h.measure(parents, h.runEnsuring(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.On("ensure", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, ensure)
-			s.OnDelete("leave", func(context.Context, *kopf.Change[kopf.Dynamic]) error { return nil })
+			s.OnDelete("leave", func(context.Context, *kopf.Change[*kopf.Unstructured]) error { return nil })
 		}))
 	})
 	inHousehold(t, func(h household) {
-		watched = h.measure(parents, h.runEnsuring(func(s kopf.Selection[kopf.Dynamic]) {
+		watched = h.measure(parents, h.runEnsuring(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.On("ensure", kopf.CreateUpdateResume(), ensure)
 			kopf.Owns(s, newRoom())
 		}))
@@ -88,7 +88,7 @@ func TestEnsureFigures(t *testing.T) {
 
 // runEnsuring runs an operator, again and again.
 func (h household) runEnsuring(
-	register func(s kopf.Selection[kopf.Dynamic]),
+	register func(s kopf.Selection[*kopf.Unstructured]),
 ) func(way *memapi.Connection) (stop func() error) {
 	return func(way *memapi.Connection) (stop func() error) {
 		op := kopf.New("test.example.org")

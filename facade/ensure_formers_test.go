@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -134,7 +134,7 @@ func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 // putChild makes a config map with an owner reference to the house, as another program does.
 func (h household) putChild(manager string, data map[string]string) {
 	h.t.Helper()
-	h.putBy(manager, data, func(child kopf.Dynamic) {
+	h.putBy(manager, data, func(child *kopf.Unstructured) {
 		owner := map[string]any{
 			"apiVersion": "test.example.org/v1", "kind": "House", "name": "home", "uid": string(h.house().GetUID()),
 			"controller": true, // and nothing of blockOwnerDeletion, which Ensure declares
@@ -146,14 +146,14 @@ func (h household) putChild(manager string, data map[string]string) {
 // putLabelled makes a config map with the operator's label.
 func (h household) putLabelled(manager string, data map[string]string) {
 	h.t.Helper()
-	h.putBy(manager, data, func(child kopf.Dynamic) {
+	h.putBy(manager, data, func(child *kopf.Unstructured) {
 		child.SetLabels(map[string]string{"test.example.org/parent-uid": string(h.house().GetUID())})
 	})
 }
 
-func (h household) putBy(manager string, data map[string]string, mark func(child kopf.Dynamic)) {
+func (h household) putBy(manager string, data map[string]string, mark func(child *kopf.Unstructured)) {
 	h.t.Helper()
-	child := rooms(house("default/a"))[0].(kopf.Dynamic)
+	child := rooms(house("default/a"))[0].(*kopf.Unstructured)
 	mark(child)
 	_ = unstructured.SetNestedStringMap(child.Object, data, "data")
 	if err := h.people.Create(h.t.Context(), child, client.FieldOwner(manager)); err != nil {
@@ -164,7 +164,7 @@ func (h household) putBy(manager string, data map[string]string, mark func(child
 // patchRoom changes the child as a field manager.
 func (h household) patchRoom(manager, patch string) {
 	h.t.Helper()
-	child := rooms(house("default/a"))[0].(kopf.Dynamic)
+	child := rooms(house("default/a"))[0].(*kopf.Unstructured)
 	raw := client.RawPatch("application/merge-patch+json", []byte(patch))
 	if err := h.people.Patch(h.t.Context(), child, raw, client.FieldOwner(manager)); err != nil {
 		h.t.Fatal(err)
@@ -177,7 +177,7 @@ func (h household) runFormerly(name string, data map[string]any) {
 	op := kopf.New(name)
 	kopf.ForResource(op, "test.example.org/v1", "houses").On("ensure", always,
 		func(ctx context.Context, c *houseChange) error {
-			child := rooms(house("a"))[0].(kopf.Dynamic)
+			child := rooms(house("a"))[0].(*kopf.Unstructured)
 			child.Object["data"] = data
 			return c.Ensure(ctx, child)
 		})

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -50,8 +50,8 @@ func inHousehold(t *testing.T, play func(h household)) {
 }
 
 // rooms are the children in the spec: "name", "namespace/name", "Kind//name", each with "=value" at will.
-func rooms(c kopf.Dynamic) (children []any) {
-	for _, text := range kopf.AtOr(c, "spec.rooms", []string(nil)) {
+func rooms(c *kopf.Unstructured) (children []any) {
+	for _, text := range kopf.GetFieldOr(c, "spec.rooms", []string(nil)) {
 		text, value, _ := strings.Cut(text, "=")
 		parts := strings.Split(text, "/")
 		child := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
@@ -66,29 +66,29 @@ func rooms(c kopf.Dynamic) (children []any) {
 }
 
 // ensure is the handler of most tests.
-func ensure(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+func ensure(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 	return c.Ensure(ctx, rooms(c.Object)...)
 }
 
 var always = []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonResume}
 
 // run starts an operator, and gives the way of its requests.
-func (h household) run(register func(s kopf.Selection[kopf.Dynamic])) (*memapi.Connection, func()) {
+func (h household) run(register func(s kopf.Selection[*kopf.Unstructured])) (*memapi.Connection, func()) {
 	h.t.Helper()
 	return h.runWith(kopf.Settings{}, register)
 }
 
 // runWith is run with settings.
 func (h household) runWith(
-	given kopf.Settings, register func(s kopf.Selection[kopf.Dynamic]),
+	given kopf.Settings, register func(s kopf.Selection[*kopf.Unstructured]),
 ) (*memapi.Connection, func()) {
 	h.t.Helper()
-	return h.runOperator(given, func(_ *kopf.Operator, s kopf.Selection[kopf.Dynamic]) { register(s) })
+	return h.runOperator(given, func(_ *kopf.Operator, s kopf.Selection[*kopf.Unstructured]) { register(s) })
 }
 
 // runOperator is runWith for handlers of other kinds, too.
 func (h household) runOperator(
-	given kopf.Settings, register func(op *kopf.Operator, s kopf.Selection[kopf.Dynamic]),
+	given kopf.Settings, register func(op *kopf.Operator, s kopf.Selection[*kopf.Unstructured]),
 ) (*memapi.Connection, func()) {
 	h.t.Helper()
 	given.AddToScheme = runtime.SchemeBuilder{corev1.AddToScheme}
@@ -106,7 +106,7 @@ func (h household) runOperator(
 // runEnsure is run with the usual handler.
 func (h household) runEnsure() (*memapi.Connection, func()) {
 	h.t.Helper()
-	return h.run(func(s kopf.Selection[kopf.Dynamic]) { s.On("ensure", always, ensure) })
+	return h.run(func(s kopf.Selection[*kopf.Unstructured]) { s.On("ensure", always, ensure) })
 }
 
 // build makes a house, and waits until all has come of it.
@@ -141,12 +141,12 @@ func (h household) rebuild(rooms ...any) {
 // settle is longer than anything is delayed.
 func (h household) settle() { time.Sleep(5 * time.Minute); synctest.Wait() }
 
-func (h household) house() kopf.Dynamic {
+func (h household) house() *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: h.api.Object(houses, "default", "home")}
 }
 
 // room is one child; nil if it is not there.
-func (h household) room(namespace, name string) kopf.Dynamic {
+func (h household) room(namespace, name string) *kopf.Unstructured {
 	object := h.api.Object(settings, namespace, name)
 	if object == nil {
 		return nil
@@ -181,6 +181,6 @@ func writes(way *memapi.Connection) (all []string) {
 	return all
 }
 
-func nested(object kopf.Dynamic, path ...string) (string, bool, error) {
+func nested(object *kopf.Unstructured, path ...string) (string, bool, error) {
 	return unstructured.NestedString(object.Object, path...)
 }

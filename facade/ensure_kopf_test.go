@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ func TestEnsureAsKopf(t *testing.T) {
 	inHousehold(t, func(h household) {
 		calls := 0
 		_, stop := h.runWith(kopf.AsKopf(), func(s houseSel) {
-			s.On("ensure", always[:2], func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+			s.On("ensure", always[:2], func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				calls++
 				return ensure(ctx, c)
 			})

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 // of 64 characters, of which 10,000 do not fit into the record.
 func (c *complaints) ensureMany(ctx context.Context, change *houseChange) error {
 	var all []any
-	for i := range kopf.AtOr(change.Object, "spec.many", 0) {
+	for i := range kopf.GetFieldOr(change.Object, "spec.many", 0) {
 		name := fmt.Sprintf("%s-%d", strings.Repeat("room", 50), i)
-		if kopf.AtOr(change.Object, "spec.random", false) {
+		if kopf.GetFieldOr(change.Object, "spec.random", false) {
 			name = fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
 		}
 		room := newRoom()

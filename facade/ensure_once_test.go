@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // ruled declares the rooms of the spec with rules.
-func ruled(rule func(child any) any) kopf.ChangeFunc[kopf.Dynamic] {
+func ruled(rule func(child any) any) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *houseChange) error { return c.Ensure(ctx, rule(rooms(c.Object))) }
 }
 
@@ -39,7 +39,7 @@ func TestEnsureOnce(t *testing.T) {
 							kopf.Owns(s, &corev1.ConfigMap{})
 						}
 						s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
-							if len(kopf.AtOr(c.Object, "spec.rooms", []string(nil))) == 0 {
+							if len(kopf.GetFieldOr(c.Object, "spec.rooms", []string(nil))) == 0 {
 								return c.Ensure(ctx)
 							}
 							password := strconv.FormatInt(calls.Add(1), 10)

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -20,13 +20,13 @@ type complaints struct {
 	all []error
 }
 
-func (c *complaints) ensure(ctx context.Context, change *kopf.Change[kopf.Dynamic]) error {
+func (c *complaints) ensure(ctx context.Context, change *kopf.Change[*kopf.Unstructured]) error {
 	return c.note(ensure(ctx, change))
 }
 
 // noting keeps the errors of a handler.
-func (c *complaints) noting(handler kopf.ChangeFunc[kopf.Dynamic]) kopf.ChangeFunc[kopf.Dynamic] {
-	return func(ctx context.Context, change *kopf.Change[kopf.Dynamic]) error {
+func (c *complaints) noting(handler kopf.ChangeFunc[*kopf.Unstructured]) kopf.ChangeFunc[*kopf.Unstructured] {
+	return func(ctx context.Context, change *kopf.Change[*kopf.Unstructured]) error {
 		return c.note(handler(ctx, change))
 	}
 }
@@ -64,7 +64,7 @@ func (c *complaints) wantLast(t *testing.T, parts ...string) {
 // runComplaining keeps the errors of the handler.
 func (h household) runComplaining() (*complaints, func()) {
 	heard := &complaints{}
-	_, stop := h.run(func(s kopf.Selection[kopf.Dynamic]) { s.On("ensure", always, heard.ensure) })
+	_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) { s.On("ensure", always, heard.ensure) })
 	return heard, stop
 }
 
@@ -180,8 +180,8 @@ func TestEnsureAdoptsNothingOfAFormerParent(t *testing.T) {
 func TestEnsureStopsWithItsParent(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var once sync.Once
-		_, stop := h.run(func(s kopf.Selection[kopf.Dynamic]) {
-			s.On("ensure", always, func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+		_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) {
+			s.On("ensure", always, func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				once.Do(func() {
 					h.api.Discard(houses, "default", "home")
 					go h.begin("a=new")

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import "github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -46,11 +46,11 @@ func TestEnsureHoldsAParentThatCannotOwn(t *testing.T) {
 // Each handler has a set of its own: what one of them drops stays as long as another one has it.
 func TestEnsureKeepsSetsApart(t *testing.T) {
 	inHousehold(t, func(h household) {
-		_, stop := h.run(func(s kopf.Selection[kopf.Dynamic]) {
+		_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.On("ensure", always, ensure)
-			s.On("cellar", always, func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
-				c.Sub("wine", func(ctx context.Context, sub *kopf.Change[kopf.Dynamic]) error {
-					if slices.Contains(kopf.AtOr(c.Object, "spec.rooms", []string(nil)), "no-cellar") {
+			s.On("cellar", always, func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+				c.Sub("wine", func(ctx context.Context, sub *kopf.Change[*kopf.Unstructured]) error {
+					if slices.Contains(kopf.GetFieldOr(c.Object, "spec.rooms", []string(nil)), "no-cellar") {
 						return sub.Ensure(ctx)
 					}
 					return sub.Ensure(ctx, rooms(house("shared=1", "wine=1"))...)
@@ -74,7 +74,7 @@ func TestEnsureKeepsSetsApart(t *testing.T) {
 // Two handlers drop the same child in one pass: one of them deletes it.
 func TestEnsureOfTwoThatDropOneChild(t *testing.T) {
 	inHousehold(t, func(h household) {
-		_, stop := h.run(func(s kopf.Selection[kopf.Dynamic]) {
+		_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.On("ensure", always, ensure)
 			s.On("again", always, ensure)
 		})
@@ -90,8 +90,8 @@ func TestEnsureOfTwoThatDropOneChild(t *testing.T) {
 // A daemon declares its set whenever it likes, without end; a timer in each tick. Unchanged, nothing is written.
 func TestEnsureInTheBackground(t *testing.T) {
 	inHousehold(t, func(h household) {
-		way, stop := h.run(func(s kopf.Selection[kopf.Dynamic]) {
-			s.Daemon("ensure", func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+		way, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) {
+			s.Daemon("ensure", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				for {
 					if err := r.Ensure(ctx, rooms(r.Current())...); err != nil {
 						return err
@@ -103,7 +103,7 @@ func TestEnsureInTheBackground(t *testing.T) {
 					}
 				}
 			})
-			s.Timer("tick", time.Minute, func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+			s.Timer("tick", time.Minute, func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				return r.Ensure(ctx, rooms(house("yard/ticked=1"))...)
 			})
 		})
@@ -134,6 +134,6 @@ func TestEnsureInTheBackground(t *testing.T) {
 }
 
 // house is one that is nowhere.
-func house(rooms ...any) kopf.Dynamic {
+func house(rooms ...any) *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"rooms": rooms}}}
 }

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -19,21 +19,23 @@ var jobs = memapi.Resource{
 }
 
 // backup is a Job; its image is what the spec of the house says.
-func backup(c *houseChange) kopf.Dynamic {
+func backup(c *houseChange) *kopf.Unstructured {
 	job := newJob()
 	job.SetName("backup")
-	_ = kopf.SetAt(job, "spec.template.spec", map[string]any{
+	_ = kopf.SetField(job, "spec.template.spec", map[string]any{
 		"restartPolicy": "Never",
-		"containers":    []any{map[string]any{"name": "a", "image": kopf.AtOr(c.Object, "spec.image", "first")}},
+		"containers":    []any{map[string]any{"name": "a", "image": kopf.GetFieldOr(c.Object, "spec.image", "first")}},
 	})
 	return job
 }
 
-func newJob() kopf.Dynamic {
+func newJob() *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": "Job"}}
 }
 
-func hasSucceeded(job kopf.Dynamic) bool { return kopf.AtOr(job, "status.succeeded", 0) > 0 }
+func hasSucceeded(job *kopf.Unstructured) bool {
+	return kopf.GetFieldOr(job, "status.succeeded", 0) > 0
+}
 
 // jobCase is an operator with a Job.
 type jobCase struct{ owns, waits, once bool }
@@ -63,7 +65,7 @@ func (c jobCase) connect(h household, heard *complaints) (way *memapi.Connection
 }
 
 // job is the Job; nil if there is none.
-func (h household) job() kopf.Dynamic {
+func (h household) job() *kopf.Unstructured {
 	if object := h.api.Object(jobs, "default", "backup"); object != nil {
 		return &unstructured.Unstructured{Object: object}
 	}

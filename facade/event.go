@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -11,38 +11,38 @@ import (
 )
 
 // EventType is what a raw event tells of. Kopf: RawEventType.
-type EventType string
+type WatchEventType string
 
 // The types of raw events.
 const (
 	// EventListed: the object was there when the operator began to look. Kopf: None.
-	EventListed EventType = events.Listed
+	WatchEventListed WatchEventType = events.Listed
 	// EventAdded: the object is new; or its labels match for the first time, where others are not watched, see
 	// [Selection.MatchingLabels]. Kopf: "ADDED".
-	EventAdded EventType = events.Added
+	WatchEventAdded WatchEventType = events.Added
 	// EventModified: anything about the object is different, be it the operator's own writing. Kopf: "MODIFIED".
-	EventModified EventType = events.Modified
+	WatchEventModified WatchEventType = events.Modified
 	// EventDeleted: the object is no more. Kopf: "DELETED".
-	EventDeleted EventType = events.Deleted
+	WatchEventDeleted WatchEventType = events.Deleted
 )
 
 // Event is one raw event of one object, as one handler gets it. See [Change] for what it has in common with changes.
-type Event[T client.Object] struct {
+type WatchEvent[T client.Object] struct {
 	// Type is what happened.
-	Type EventType
+	Type WatchEventType
 	// Object is the object as it was then; in the end, its last state. Kopf: body, event.
 	Object T
 	// ID is the handler's.
 	ID string
 	// Client reads and writes other objects, Live reads past all caches: see [Change].
-	Client client.Client
-	Live   client.Reader
+	Client    client.Client
+	APIReader client.Reader
 
 	change *Change[T]
 }
 
 // EventFunc is a function that handles raw events.
-type EventFunc[T client.Object] func(ctx context.Context, e *Event[T]) error
+type WatchEventFunc[T client.Object] func(ctx context.Context, e *WatchEvent[T]) error
 
 // OnEvent registers a handler for all raw events of the selected objects. Kopf: on.event.
 //
@@ -57,7 +57,7 @@ type EventFunc[T client.Object] func(ctx context.Context, e *Event[T]) error
 //
 // An error is logged, and that is all: there are no retries. If more than 256 events of one object wait, because its
 // handlers are slow, the oldest changes are left out, and counted by the metric kopf_events_dropped_total.
-func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
+func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...EventOption) {
 	h := handlers.Handler{ID: id, Family: handlers.Watching, ReadsText: true, Type: s.codec.Type()}
 	chosen, ok := prepare(s.ChangeSelection, &h, "OnEvent", fn == nil, asOptions(opts), nil)
 	if !ok {
@@ -69,7 +69,7 @@ func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 	}
 	setFunction(&h, fn)
 	said := &mistakes{}
-	h.Call = func(ctx context.Context, call *handlers.Call) error {
+	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		c, err := s.newChange(ctx, call, said)
 		if err != nil {
 			return err
@@ -79,42 +79,42 @@ func (s Selection[T]) OnEvent(id string, fn EventFunc[T], opts ...EventOption) {
 	s.kind.op.register(registration{kind: s.kind, verb: "OnEvent", handler: &h})
 }
 
-func eventOf[T client.Object](c *Change[T], eventType string) *Event[T] {
-	return &Event[T]{
-		Type: EventType(eventType), Object: c.Object, ID: c.ID, Client: c.Client, Live: c.Live, change: c,
+func eventOf[T client.Object](c *Change[T], eventType string) *WatchEvent[T] {
+	return &WatchEvent[T]{
+		Type: WatchEventType(eventType), Object: c.Object, ID: c.ID, Client: c.Client, APIReader: c.APIReader, change: c,
 	}
 }
 
 // Patch changes the object, see [Change.Patch]: it is written when the handlers of the event have returned. If it is
 // gone by then, nothing is. A function that always changes something is called for that again and again.
-func (e *Event[T]) Patch(change func(object T)) { e.change.Patch(change) }
+func (e *WatchEvent[T]) Patch(change func(object T)) { e.change.Patch(change) }
 
 // TryPatch is Patch with a function that may fail, see [Change.TryPatch].
-func (e *Event[T]) TryPatch(change func(object T) error) { e.change.TryPatch(change) }
+func (e *WatchEvent[T]) TryPatch(change func(object T) error) { e.change.TryPatch(change) }
 
 // Current is e.Object, for functions that take [Handling].
-func (e *Event[T]) Current() T { return e.Object }
+func (e *WatchEvent[T]) Current() T { return e.Object }
 
 // Latest is the newest state of the object that is known by now, see [Change.Latest]. Of one that is gone, it is that
 // of the event.
-func (e *Event[T]) Latest() T { return e.change.Latest() }
+func (e *WatchEvent[T]) Latest() T { return e.change.Latest() }
 
 // Resource is what the object is one of, see [Change.Resource].
-func (e *Event[T]) Resource() Resource { return e.change.Resource() }
+func (e *WatchEvent[T]) Resource() Resource { return e.change.Resource() }
 
 // SetResult sets what is written to status.<id>, see [Change.SetResult].
-func (e *Event[T]) SetResult(value any) { e.change.SetResult(value) }
+func (e *WatchEvent[T]) SetResult(value any) { e.change.SetResult(value) }
 
 // RawResult is what a handler has left in status.<id>, see [Result].
-func (e *Event[T]) RawResult(id string) (any, error) { return e.change.RawResult(id) }
+func (e *WatchEvent[T]) RawResult(id string) (any, error) { return e.change.RawResult(id) }
 
 // Info posts a Kubernetes event of the type Normal about the object, see [Change.Event].
-func (e *Event[T]) Info(reason, message string) { e.change.Info(reason, message) }
+func (e *WatchEvent[T]) Info(reason, message string) { e.change.Info(reason, message) }
 
 // Warn posts a Kubernetes event of the type Warning about the object, see [Change.Event].
-func (e *Event[T]) Warn(reason, message string) { e.change.Warn(reason, message) }
+func (e *WatchEvent[T]) Warn(reason, message string) { e.change.Warn(reason, message) }
 
 // Event posts a Kubernetes event of any type about the object, see [Change.Event].
-func (e *Event[T]) Event(eventType, reason, message string) {
+func (e *WatchEvent[T]) Event(eventType, reason, message string) {
 	e.change.Event(eventType, reason, message)
 }

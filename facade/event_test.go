@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 
 func TestOnEvent(t *testing.T) {
 	failed := errors.New("of no consequence")
-	handler := func(_ context.Context, e *kopf.Event[*Widget]) error {
+	handler := func(_ context.Context, e *kopf.WatchEvent[*Widget]) error {
 		e.SetResult(string(e.Type))
 		e.Patch(func(w *Widget) { w.Status.Host = e.ID + " of " + e.Object.Spec.Owner })
 		e.Info("Seen", "it")
 		return failed
 	}
 	mine := &Widget{Spec: WidgetSpec{Owner: "me"}}
-	got := facadetest.NewEvent(kopf.EventModified, mine, facadetest.ID("fn")).
+	got := facadetest.NewWatchEvent(kopf.WatchEventModified, mine, facadetest.ID("fn")).
 		Call(t.Context(), handler, kopf.InField("spec.owner"), kopf.Value("me"))
 	if !got.Final || !errors.Is(got.Err, failed) || got.Result != nil {
 		t.Errorf("errors are ignored, and leave no result: got %+v", got)
@@ -29,7 +29,7 @@ func TestOnEvent(t *testing.T) {
 	if d := cmp.Diff(want, got.Patch); d != "" || len(got.Events) != 1 {
 		t.Errorf("what it patched is kept all the same, and it can post events: %v, -want, +got:\n%s", got.Events, d)
 	}
-	other := facadetest.NewEvent(kopf.EventModified, &Widget{Spec: WidgetSpec{Owner: "you"}}).
+	other := facadetest.NewWatchEvent(kopf.WatchEventModified, &Widget{Spec: WidgetSpec{Owner: "you"}}).
 		Call(t.Context(), handler, kopf.InField("spec.owner"), kopf.Value("me"))
 	if other.Called {
 		t.Error("an object with another value is not for the handler")

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -79,7 +79,7 @@ func notify(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil
 
 // Handlers share options, and override single ones.
 func ExamplePolicy() {
-	patient := kopf.Policy(kopf.Retries(10), kopf.Timeout(time.Hour))
+	patient := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour))
 
 	op := kopf.New("addresses.example.org")
 	maps := kopf.For(op, &corev1.ConfigMap{})

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -220,15 +220,15 @@ var puzzles = []struct {
 		p.run()
 	}},
 	{"its labels are not those that everybody demands", kopf.Settings{}, func(p *puzzle) {
-		hear := func(context.Context, *kopf.Event[*Widget]) error { return nil }
+		hear := func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil }
 		p.widgets.WithLabel("tier", "prod").OnEvent("hears", hear)
 		p.put(map[string]any{"size": int64(1)})
 		p.run()
 	}},
 	{"events, daemons and timers have filters, too", kopf.Settings{}, func(p *puzzle) {
-		hear := func(context.Context, *kopf.Event[*Widget]) error { return nil }
+		hear := func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil }
 		p.widgets.WithLabel("tier", "prod").OnEvent("hears", hear)
-		run := func(context.Context, *kopf.Run[*Widget]) error { return nil }
+		run := func(context.Context, *kopf.Task[*Widget]) error { return nil }
 		p.widgets.WithAnnotation("watch", kopf.Present).Daemon("watches", run)
 		p.widgets.Timer("ticks", time.Hour, run)
 		p.put(map[string]any{"size": int64(1)})

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func runExplaining(t *testing.T, address string, before func(op *kopf.Operator))
 	}
 	for _, id := range []string{"provision", "announce"} {
 		kopf.ForResource(e.op, "configmaps").OnCreate(id,
-			func(context.Context, *kopf.Change[kopf.Dynamic]) error { return nil })
+			func(context.Context, *kopf.Change[*kopf.Unstructured]) error { return nil })
 	}
 	before(e.op)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,7 +18,7 @@ func (s Selection[T]) AddError(err error) {
 // Raw is the object as it is to be and as it is, as the API server has sent them: with what T does not have, and
 // without the zero values that it adds; and with what earlier handlers of the request have changed. It is nil for a
 // deletion, the old one for a creation. Both are copies.
-func (a *Admission[T]) Raw() (object, old Dynamic) {
+func (a *Admission[T]) Raw() (object, old *Unstructured) {
 	a.needCall()
 	if asked := a.call.Admission; asked.Object != nil {
 		object = a.dynamic(a.raw)
@@ -29,7 +29,7 @@ func (a *Admission[T]) Raw() (object, old Dynamic) {
 	return object, old
 }
 
-func (a *Admission[T]) dynamic(of func() (map[string]any, error)) Dynamic {
+func (a *Admission[T]) dynamic(of func() (map[string]any, error)) *Unstructured {
 	own, _ := diff.Copy(a.valueOf(of)).(map[string]any)
 	return &unstructured.Unstructured{Object: own}
 }

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func TestRaw(t *testing.T) {
 				widgets.Validate(id, func(_ context.Context, a *Admission) error {
 					object, old := a.Raw()
 					for name, one := range map[string]struct {
-						got  kopf.Dynamic
+						got  *kopf.Unstructured
 						want map[string]any
 					}{"object": {object, tc.object}, "old": {old, tc.old}} {
 						if one.got == nil && one.want == nil {

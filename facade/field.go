@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"encoding/json"
@@ -82,7 +82,7 @@ func named(name string, err error) error {
 // log says so once. The handler's full id, under which its progress and result are kept, is the id with the field:
 // "id/spec.size".
 //
-// c.Diff is reduced to the field; [Field] gives its two values. The object and Old are whole.
+// c.Diff is reduced to the field; [FieldChange] gives its two values. The object and Old are whole.
 func (s ChangeSelection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...UpdateOption) {
 	field, err := codec.ParsePath(path)
 	var problems []error
@@ -103,13 +103,13 @@ const (
 )
 
 // Field gives the old and the new value of the handler's field, as they are in what was handled last and in the object:
-// nil where there is none. The type is spelled, the rest is inferred: kopf.Field[int](c). A value that does not fit
+// nil where there is none. The type is spelled, the rest is inferred: kopf.FieldChange[int](c). A value that does not fit
 // into V is nil, and fails the handler when it has returned, as do handlers without a field.
-func Field[V any, T client.Object](c *Change[T]) (before, after *V) {
+func FieldChange[V any, T client.Object](c *Change[T]) (before, after *V) {
 	c.do(func() (err error) {
 		h := c.call.Handler
 		if h == nil || h.Field == nil {
-			return errors.New("kopf.Field: the handler has no field: register it with OnField, or with InField")
+			return errors.New("kopf.FieldChange: the handler has no field: register it with OnField, or with InField")
 		}
 		if before, err = valueAt[V](c.call.Cause.Old, h.Field); err == nil {
 			after, err = valueAt[V](c.call.Cause.New, h.Field)

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func TestFieldMistakes(t *testing.T) {
 		},
 		"two fields by a policy": {
 			"the same from afar", func(w kopf.Selection[*Widget]) {
-				w.OnField("fn", "spec.size", succeed, kopf.Policy(kopf.InField("spec.owner")))
+				w.OnField("fn", "spec.size", succeed, kopf.JoinOptions(kopf.InField("spec.owner")))
 			}, "the handler has its field already",
 		},
 		"text for a number": {

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func TestFieldValues(t *testing.T) {
 	var before, after *int
 	var changes string
 	see := func(_ context.Context, c *Change) error {
-		before, after = kopf.Field[int](c)
+		before, after = kopf.FieldChange[int](c)
 		changes = fmt.Sprint(c.Diff)
 		return nil
 	}
@@ -100,7 +100,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
 	widgets.OnField("inside", "spec.weight.inside", func(_ context.Context, c *Change) error {
-		before, after = kopf.Field[string](c)
+		before, after = kopf.FieldChange[string](c)
 		return nil
 	})
 	widgets.WhenChange(

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -69,7 +69,7 @@ func TestHandlersDoNotReleaseTheObject(t *testing.T) {
 			})
 		},
 		"Event": func(s kopf.Selection[*router]) {
-			s.OnEvent("release", func(_ context.Context, e *kopf.Event[*router]) error {
+			s.OnEvent("release", func(_ context.Context, e *kopf.WatchEvent[*router]) error {
 				if e.Object.DeletionTimestamp != nil {
 					e.Patch(release)
 				}
@@ -77,7 +77,7 @@ func TestHandlersDoNotReleaseTheObject(t *testing.T) {
 			})
 		},
 		"Daemon": func(s kopf.Selection[*router]) {
-			s.Daemon("release", func(_ context.Context, r *kopf.Run[*router]) error {
+			s.Daemon("release", func(_ context.Context, r *kopf.Task[*router]) error {
 				<-r.Stopping()
 				r.Patch(release)
 				return nil

@@ -1,11 +1,11 @@
-package facade
+package kopf
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Handling is one call of a handler about one object, of whatever verb: what [Change], [Run] and [Event] have in
+// Handling is one call of a handler about one object, of whatever verb: what [Change], [Task] and [WatchEvent] have in
 // common. Functions that several handlers share take this, or the part of it that they need:
 //
 //	func rename[T client.Object](h kopf.Patcher[T], name string)
@@ -26,7 +26,7 @@ type Handling[T client.Object] interface {
 
 // Subject is the object that a handler is called for.
 type Subject[T client.Object] interface {
-	// Current is the object as the handler sees it: c.Object of a [Change] or an [Event], the newest state in a [Run].
+	// Current is the object as the handler sees it: c.Object of a [Change] or an [WatchEvent], the newest state in a [Task].
 	Current() T
 	// Latest is the newest state that is known by now, as a copy: see [Change.Latest].
 	Latest() T
@@ -64,8 +64,8 @@ type EventPoster interface {
 type Reporter interface {
 	// Exception posts one of the type Error: see [Change.Exception].
 	Exception(reason, message string, err error)
-	// About is for events about others: see [Change.About].
-	About(objects ...any) Events
+	// About is for events about others: see [Change.EventRecorderFor].
+	EventRecorderFor(objects ...any) EventRecorder
 }
 
 // Adopter makes children of the object.
@@ -75,7 +75,7 @@ type Adopter interface {
 }
 
 var (
-	_ Handling[Dynamic] = (*Change[Dynamic])(nil)
-	_ Handling[Dynamic] = (*Run[Dynamic])(nil)
-	_ Handling[Dynamic] = (*Event[Dynamic])(nil)
+	_ Handling[*Unstructured] = (*Change[*Unstructured])(nil)
+	_ Handling[*Unstructured] = (*Task[*Unstructured])(nil)
+	_ Handling[*Unstructured] = (*WatchEvent[*Unstructured])(nil)
 )

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func mark[T client.Object](h kopf.Handling[T], phase string) {
 	h.Info("Marked", fmt.Sprintf("The %s is %s now", h.Resource().Kind, phase))
 }
 
-// Functions that several handlers share take any of [Change], [Run] and [Event].
+// Functions that several handlers share take any of [Change], [Task] and [WatchEvent].
 func ExampleHandling() {
 	op := kopf.New("addresses.example.org")
 	maps := kopf.For(op, &corev1.ConfigMap{})
@@ -34,7 +34,7 @@ func ExampleHandling() {
 		mark(c, "new")
 		return nil
 	})
-	maps.Timer("remark", time.Hour, func(_ context.Context, r *kopf.Run[*corev1.ConfigMap]) error {
+	maps.Timer("remark", time.Hour, func(_ context.Context, r *kopf.Task[*corev1.ConfigMap]) error {
 		mark(r, "old")
 		return nil
 	})
@@ -75,26 +75,26 @@ func ExampleChange_TryPatch() {
 
 // Objects without a Go type are read and changed by paths.
 func ExampleDynamic() {
-	type Change = kopf.Change[kopf.Dynamic]
+	type Change = kopf.Change[*kopf.Unstructured]
 
 	op := kopf.New("databases.example.org")
 	kopf.ForResource(op, "databases").OnCreate("provision", func(ctx context.Context, c *Change) error {
-		size, err := kopf.At[int](c.Object, "spec.size")
+		size, err := kopf.GetField[int](c.Object, "spec.size")
 		switch {
 		case errors.Is(err, kopf.ErrNoValue):
 			size = 1
 		case err != nil:
 			return kopf.Permanent(err)
 		}
-		team := kopf.AtOr(c.Object, `metadata.labels."example.org/team"`, "nobody")
+		team := kopf.GetFieldOr(c.Object, `metadata.labels."example.org/team"`, "nobody")
 		log.FromContext(ctx).Info("Provisioning", "size", size, "team", team)
-		c.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status.size", size) })
+		c.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status.size", size) })
 		return nil
 	})
 }
 
 // database is an object for the examples of paths.
-func database() kopf.Dynamic {
+func database() *kopf.Unstructured {
 	return &rawObject{Object: map[string]any{
 		"metadata": map[string]any{"name": "orders"},
 		"spec": map[string]any{
@@ -109,14 +109,14 @@ func ExampleAt() {
 		Zone string `json:"zone"`
 	}
 	db := database()
-	size, _ := kopf.At[int](db, "spec.size")
-	every, _ := kopf.At[time.Duration](db, "spec.backup.every")
-	replicas, _ := kopf.At[[]replica](db, "spec.replicas")
+	size, _ := kopf.GetField[int](db, "spec.size")
+	every, _ := kopf.GetField[time.Duration](db, "spec.backup.every")
+	replicas, _ := kopf.GetField[[]replica](db, "spec.replicas")
 	fmt.Println(size, every, replicas)
 
-	_, err := kopf.At[int](db, "spec.port")
+	_, err := kopf.GetField[int](db, "spec.port")
 	fmt.Println(errors.Is(err, kopf.ErrNoValue))
-	_, err = kopf.At[string](db, "spec.size")
+	_, err = kopf.GetField[string](db, "spec.size")
 	fmt.Println(err)
 	// Output:
 	// 3 24h0m0s [{a} {b}]
@@ -125,14 +125,14 @@ func ExampleAt() {
 }
 
 func ExampleAtOr() {
-	fmt.Println(kopf.AtOr(database(), "spec.size", 1), kopf.AtOr(database(), "spec.port", 5432))
+	fmt.Println(kopf.GetFieldOr(database(), "spec.size", 1), kopf.GetFieldOr(database(), "spec.port", 5432))
 	// Output: 3 5432
 }
 
 func ExampleSetAt() {
 	db := database()
-	fmt.Println(kopf.SetAt(db, "status.phase", "Ready"))
-	fmt.Println(kopf.SetAt(db, "spec.size.unit", "GiB"))
+	fmt.Println(kopf.SetField(db, "status.phase", "Ready"))
+	fmt.Println(kopf.SetField(db, "spec.size.unit", "GiB"))
 	fmt.Println(db.Object["status"])
 	// Output:
 	// <nil>
@@ -142,7 +142,7 @@ func ExampleSetAt() {
 
 func ExampleRemoveAt() {
 	db := database()
-	fmt.Println(kopf.RemoveAt(db, "spec.replicas"), kopf.RemoveAt(db, "spec.backup.every"))
+	fmt.Println(kopf.RemoveField(db, "spec.replicas"), kopf.RemoveField(db, "spec.backup.every"))
 	fmt.Println(db.Object["spec"])
 	// Output:
 	// <nil> <nil>

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -75,7 +75,7 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 				})
 			}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = later(newer) }, "old"},
 		"event": {"so is that of an event", func(s kopf.Selection[*Widget], got *used) {
-			s.OnEvent("fn", func(_ context.Context, e *kopf.Event[*Widget]) (err error) {
+			s.OnEvent("fn", func(_ context.Context, e *kopf.WatchEvent[*Widget]) (err error) {
 				*got, err = use(e, owner)
 				return err
 			})

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -92,7 +92,7 @@ func NewIndex[T client.Object, K comparable, V any](
 		setFunction(&h, fn)
 		held = s.kind.op.indexOf(indexKey{id, h.Instance, reflect.TypeFor[IndexFunc[T, K, V]]()}, held)
 		h.Index = &handlers.Index{Into: held, Call: func(
-			ctx context.Context, call *handlers.Call,
+			ctx context.Context, call *handlers.Invocation,
 		) (map[any]any, bool, error) {
 			object, err := s.codec.DecodeFrom(call.Given, call.Working)
 			if err != nil {

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func TestNewIndex(t *testing.T) {
 	h := plan[0].Handler
 	play := func(uid, owner string) (keep bool, err error) {
 		entries, keep, err := h.Index.Call(
-			t.Context(), &handlers.Call{Handler: h, Object: body(map[string]any{"owner": owner})},
+			t.Context(), &handlers.Invocation{Handler: h, Object: body(map[string]any{"owner": owner})},
 		)
 		if err == nil && !keep {
 			h.Index.Into.Replace(types.UID(uid), entries)
@@ -147,7 +147,7 @@ func lookup[V any](t *testing.T, value V) (got V) {
 	}
 	h := plan[0].Handler
 	what := &cause.Cause{Object: jsontext.Of(body(nil))}
-	entries, _, err := h.Index.Call(t.Context(), &handlers.Call{Handler: h, Cause: what, Object: what.Body()})
+	entries, _, err := h.Index.Call(t.Context(), &handlers.Invocation{Handler: h, Cause: what, Object: what.Body()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestAttemptsOfIndexFunctions(t *testing.T) {
 		began := time.Now()
 		op := kopf.New("indices.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
 		kopf.NewIndex(kopf.ForResource(op, "configmaps"), "i", func(
-			ctx context.Context, _ kopf.Dynamic,
+			ctx context.Context, _ *kopf.Unstructured,
 		) (map[string]string, error) {
 			attempt, found := kopf.AttemptFrom(ctx)
 			mu.Lock()

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -67,7 +67,7 @@ func (v *tamperer) register(op *kopf.Operator) {
 	widgets.OnField("field", "spec.extra", v.change, kopf.OldValue(fine), kopf.NewValue(fine))
 	widgets.OnUpdate("valued", v.change, kopf.InField("spec.extra"), kopf.Value(fine))
 	widgets.OnUpdate("valued-again", v.change, kopf.InField("spec.extra"), kopf.Value(fine))
-	widgets.OnEvent("event", func(_ context.Context, e *kopf.Event[*Widget]) error {
+	widgets.OnEvent("event", func(_ context.Context, e *kopf.WatchEvent[*Widget]) error {
 		v.note("event", e.Type, e.Object.Spec, e.Object.Labels)
 		v.tamper(e)
 		return nil
@@ -98,7 +98,7 @@ func (v *tamperer) register(op *kopf.Operator) {
 		v.tamper(c)
 		return nil
 	})
-	chosen.OnEvent("raw-event", func(_ context.Context, e *kopf.Event[*rawObject]) error {
+	chosen.OnEvent("raw-event", func(_ context.Context, e *kopf.WatchEvent[*rawObject]) error {
 		v.note(e.ID, e.Type, e.Object.Object["spec"])
 		v.tamper(e)
 		return nil
@@ -124,7 +124,7 @@ func (v *tamperer) change(_ context.Context, c *Change) error {
 		v.tamper(held)
 	}
 	if c.ID == "field/spec.extra" {
-		before, after := kopf.Field[any](c)
+		before, after := kopf.FieldChange[any](c)
 		v.note("field", before, after)
 		v.tamper(before, after)
 	}

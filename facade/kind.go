@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"errors"
@@ -141,12 +141,12 @@ type Resource = discovery.Resource
 //
 // The watch on CRDs needs the permission to list and watch customresourcedefinitions of apiextensions.k8s.io; without
 // it, new kinds are looked for at intervals.
-func ForResource(op *Operator, spelling ...string) Selection[Dynamic] {
+func ForResource(op *Operator, spelling ...string) Selection[*Unstructured] {
 	selector, err := discovery.Spelled(spelling...)
 	if err != nil {
 		err = fmt.Errorf("kopf.ForResource(%s): %w", quoteAll(spelling), err)
 	}
-	return selectionOf[Dynamic](op, "kopf.ForResource", selector, err)
+	return selectionOf[*Unstructured](op, "kopf.ForResource", selector, err)
 }
 
 // ForResourceAs is [ForResource] with a Go type for the objects: ForResourceAs[*v1.Database](op, "databases"), such as
@@ -168,13 +168,13 @@ func ForResourceAs[T client.Object](op *Operator, spelling ...string) Selection[
 // in every version, so it should look at Preferred, or at a version; if several versions of a resource are chosen, it
 // is handled in one. It must be fast, and always say the same of the same resource; a panic is a false, told once for
 // each resource. Kopf: a callable in the place of the resource.
-func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[Dynamic] {
+func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*Unstructured] {
 	var err error
 	if meant == nil {
 		err = errors.New("kopf.ForResourceFunc: the function is nil")
 	}
 	var told sync.Map
-	return selectionOf[Dynamic](op, "kopf.ForResourceFunc", discovery.ByFunc(func(r Resource) (yes bool) {
+	return selectionOf[*Unstructured](op, "kopf.ForResourceFunc", discovery.ByFunc(func(r Resource) (yes bool) {
 		failed := containPanic(func() { yes = meant(cloneResource(r)) })
 		if failed == nil {
 			return yes

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"cmp"
@@ -28,21 +28,25 @@ const (
 	typeError   = "Error"
 )
 
-// Events posts Kubernetes events about some objects: those of [Change.About]. The zero value posts none.
-type Events struct {
+// Events posts Kubernetes events about some objects: those of [Change.EventRecorderFor]. The zero value posts none.
+type EventRecorder struct {
 	poster handlers.Poster
 	log    logr.Logger
 	bodies []map[string]any
 }
 
 // Info posts a Kubernetes event of the type Normal, see [Change.Info].
-func (e Events) Info(reason, message string) { e.post(slog.LevelInfo, typeNormal, reason, message) }
+func (e EventRecorder) Info(reason, message string) {
+	e.post(slog.LevelInfo, typeNormal, reason, message)
+}
 
 // Warn posts a Kubernetes event of the type Warning, see [Change.Warn].
-func (e Events) Warn(reason, message string) { e.post(slog.LevelWarn, typeWarning, reason, message) }
+func (e EventRecorder) Warn(reason, message string) {
+	e.post(slog.LevelWarn, typeWarning, reason, message)
+}
 
 // Exception posts a Kubernetes event of the type Error about an error, see [Change.Exception].
-func (e Events) Exception(reason, message string, err error) {
+func (e EventRecorder) Exception(reason, message string, err error) {
 	if err != nil {
 		reason = cmp.Or(reason, wordFor(err))
 		message = strings.TrimSpace(message + " " + err.Error())
@@ -51,26 +55,26 @@ func (e Events) Exception(reason, message string, err error) {
 }
 
 // Event posts a Kubernetes event of any type, see [Change.Event].
-func (e Events) Event(eventType, reason, message string) {
+func (e EventRecorder) Event(eventType, reason, message string) {
 	for _, body := range e.bodies {
 		e.poster.Post(logf.IntoContext(context.Background(), e.log), body, eventType, reason, message)
 	}
 }
 
-func (e Events) post(level slog.Level, eventType, reason, message string) {
+func (e EventRecorder) post(level slog.Level, eventType, reason, message string) {
 	if e.poster != nil && e.poster.Takes(level) {
 		e.Event(eventType, reason, message)
 	}
 }
 
 // events posts about the handled object.
-func (c *Change[T]) events() Events {
+func (c *Change[T]) events() EventRecorder {
 	c.needCall()
 	if c.call.Events == nil {
 		c.do(func() error { return errOnlyReading })
-		return Events{}
+		return EventRecorder{}
 	}
-	return Events{c.call.Events, c.log, []map[string]any{c.call.Cause.Body()}}
+	return EventRecorder{c.call.Events, c.log, []map[string]any{c.call.Cause.Body()}}
 }
 
 // Info posts a Kubernetes event of the type Normal about the object, unless [PostingSettings].Level is above
@@ -104,11 +108,11 @@ func (c *Change[T]) Event(eventType, reason, message string) {
 // About posts Kubernetes events about other objects than the handled one: typed ones that the scheme of the operator
 // knows, unstructured ones, mappings, and slices of them, as they are or would be in the cluster.
 //
-//	c.About(pod, claim).Warn("Evicted", "the node is gone")
+//	c.EventRecorderFor(pod, claim).Warn("Evicted", "the node is gone")
 //
 // A value that is not an object, or whose kind is not known, is an error of the handler. Kopf: the first argument of
 // event, info, warn and exception.
-func (c *Change[T]) About(objects ...any) Events {
+func (c *Change[T]) EventRecorderFor(objects ...any) EventRecorder {
 	about := c.events()
 	if about.poster == nil {
 		return about
@@ -180,17 +184,21 @@ func wordFor(err error) string {
 }
 
 // Exception posts a Kubernetes event about an error, see [Change.Exception].
-func (r *Run[T]) Exception(reason, message string, err error) {
+func (r *Task[T]) Exception(reason, message string, err error) {
 	r.change.Exception(reason, message, err)
 }
 
-// About posts Kubernetes events about other objects, see [Change.About].
-func (r *Run[T]) About(objects ...any) Events { return r.change.About(objects...) }
+// About posts Kubernetes events about other objects, see [Change.EventRecorderFor].
+func (r *Task[T]) EventRecorderFor(objects ...any) EventRecorder {
+	return r.change.EventRecorderFor(objects...)
+}
 
 // Exception posts a Kubernetes event about an error, see [Change.Exception].
-func (e *Event[T]) Exception(reason, message string, err error) {
+func (e *WatchEvent[T]) Exception(reason, message string, err error) {
 	e.change.Exception(reason, message, err)
 }
 
-// About posts Kubernetes events about other objects, see [Change.About].
-func (e *Event[T]) About(objects ...any) Events { return e.change.About(objects...) }
+// About posts Kubernetes events about other objects, see [Change.EventRecorderFor].
+func (e *WatchEvent[T]) EventRecorderFor(objects ...any) EventRecorder {
+	return e.change.EventRecorderFor(objects...)
+}

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func TestVectorsEventCalls(t *testing.T) {
 		}
 		poster := &levelled{level: levelOf(t, input)}
 		op := one(func(_ context.Context, c *Change) error {
-			about, reason, message := c.About(input["objs"]), said.Text("reason", ""), said.Text("message", "")
+			about, reason, message := c.EventRecorderFor(input["objs"]), said.Text("reason", ""), said.Text("message", "")
 			switch input["fn"] {
 			case "info":
 				about.Info(reason, message)
@@ -163,7 +163,7 @@ func TestEventsAboutOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			poster := &levelled{}
 			op := one(func(_ context.Context, c *Change) error {
-				c.About(tc.about...).Info("R", "m")
+				c.EventRecorderFor(tc.about...).Info("R", "m")
 				return nil
 			})
 			kopf.Connect(op, fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build())

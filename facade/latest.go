@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"bufio"
@@ -63,7 +63,7 @@ func lead(seen bool, options ctrl.Options) error {
 	memory.Install(served)
 	memory.Put(served, body(map[string]any{"size": int64(1)}))
 	op := kopf.New("test.example.org")
-	kopf.For(op, &Widget{}).Timer("tick", 50*time.Millisecond, func(context.Context, *kopf.Run[*Widget]) error {
+	kopf.For(op, &Widget{}).Timer("tick", 50*time.Millisecond, func(context.Context, *kopf.Task[*Widget]) error {
 		fmt.Println("tick")
 		return nil
 	})

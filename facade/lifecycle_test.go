@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func byLifecycle(t *testing.T, settings kopf.ExecutionSettings, subs ...kopf.Lif
 	t.Helper()
 	var mu sync.Mutex
 	var calls []string
-	note := func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
+	note := func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 		mu.Lock()
 		defer mu.Unlock()
 		calls = append(calls, c.ID)
@@ -34,7 +34,7 @@ func byLifecycle(t *testing.T, settings kopf.ExecutionSettings, subs ...kopf.Lif
 	})
 	s := kopf.ForResource(op, "configmaps")
 	for _, id := range []string{"a", "b", "c"} {
-		s.OnCreate(id, func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+		s.OnCreate(id, func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 			if id == "c" {
 				for i := range 3 {
 					c.Sub(fmt.Sprint(i), note)

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -26,11 +26,11 @@ var gadgets = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Gadget
 const deaf = 9 * time.Hour
 
 // outspoken has a handler of each family, which logs, writes, posts, fails and is retried.
-func outspoken(op *kopf.Operator, selected kopf.Selection[kopf.Dynamic]) {
+func outspoken(op *kopf.Operator, selected kopf.Selection[*kopf.Unstructured]) {
 	change := func(ctx context.Context, c *Raw) error {
 		logf.FromContext(ctx).Info("Handling", "n", c.Retry)
 		c.Info("Handling", "of an event that nobody takes")
-		c.Patch(func(o kopf.Dynamic) { _ = kopf.SetAt(o, "spec.seen", c.ID) })
+		c.Patch(func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.seen", c.ID) })
 		c.Sub("sub", func(ctx context.Context, c *Raw) error {
 			logf.FromContext(ctx).Info("Handling a part")
 			return kopf.Permanentf("broken")
@@ -46,25 +46,25 @@ func outspoken(op *kopf.Operator, selected kopf.Selection[kopf.Dynamic]) {
 	selected.On("change", kopf.CreateUpdateResume(), change, kopf.Backoff(time.Second))
 	selected.OnDelete("delete", change)
 	selected.OnField("field", "spec.size", change)
-	selected.When(func(context.Context, kopf.Dynamic) bool { panic("no filter") }).OnEvent("filtered",
-		func(context.Context, *kopf.Event[kopf.Dynamic]) error { return nil })
-	selected.OnEvent("event", func(ctx context.Context, e *kopf.Event[kopf.Dynamic]) error {
+	selected.When(func(context.Context, *kopf.Unstructured) bool { panic("no filter") }).OnEvent("filtered",
+		func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { return nil })
+	selected.OnEvent("event", func(ctx context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
 		logf.FromContext(ctx).Info("Seen")
-		e.Patch(func(kopf.Dynamic) { panic("no patch") })
+		e.Patch(func(*kopf.Unstructured) { panic("no patch") })
 		return errors.New("no event")
 	})
-	run := func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+	run := func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 		logf.FromContext(ctx).Info("Running")
-		r.Patch(func(o kopf.Dynamic) { _ = kopf.SetAt(o, "spec.ran", time.Now().String()) })
+		r.Patch(func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.ran", time.Now().String()) })
 		return kopf.Temporaryf(time.Minute, "again")
 	}
 	selected.Daemon("daemon", run)
-	selected.Daemon("deaf", func(context.Context, *kopf.Run[kopf.Dynamic]) error {
+	selected.Daemon("deaf", func(context.Context, *kopf.Task[*kopf.Unstructured]) error {
 		time.Sleep(deaf)
 		return nil
 	}, kopf.CancelTimeout(time.Second))
 	selected.Timer("timer", time.Minute, run)
-	kopf.NewIndex(selected, "index", func(context.Context, kopf.Dynamic) (map[string]string, error) {
+	kopf.NewIndex(selected, "index", func(context.Context, *kopf.Unstructured) (map[string]string, error) {
 		return nil, errors.New("no index")
 	})
 }

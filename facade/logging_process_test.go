@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"bufio"
@@ -82,7 +82,7 @@ func talking(settings kopf.Settings) *kopf.Operator {
 		slog.New(logr.ToSlogHandler(logf.FromContext(ctx))).Warn("Disk is nearly full", "free", 1)
 		return nil
 	})
-	widgets.OnEvent("event", func(_ context.Context, e *kopf.Event[*Widget]) error {
+	widgets.OnEvent("event", func(_ context.Context, e *kopf.WatchEvent[*Widget]) error {
 		for key := range e.Object.Annotations {
 			if strings.HasSuffix(key, "/last-handled-configuration") {
 				here()

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -91,7 +91,7 @@ func (op *Operator) OnLogin(
 	id string, fn func(ctx context.Context, a *Activity) (*ConnectionInfo, error), opts ...ActivityOption,
 ) {
 	op.act("OnLogin", activities.Login, id, opts, caller(fn == nil, func(
-		ctx context.Context, call *handlers.Call,
+		ctx context.Context, call *handlers.Invocation,
 	) (any, error) {
 		info, err := fn(ctx, op.loginOf(call))
 		if info == nil {

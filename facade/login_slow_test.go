@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -31,12 +31,12 @@ func TestLoginThatTakesLong(t *testing.T) {
 		widgets := kopf.For(op, &Widget{})
 		// The client learns of the kind while it is let in: it holds a lock meanwhile, for which no time passes here.
 		widgets.OnCreate("create", func(ctx context.Context, c *Change) error {
-			return c.Live.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
+			return c.APIReader.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
 		})
 		widgets.OnUpdate("update", func(ctx context.Context, c *Change) error {
 			called.add("update", c.Object.Name)
 			if strings.HasSuffix(c.Object.Name, "0") {
-				return c.Live.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
+				return c.APIReader.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
 			}
 			return nil
 		})

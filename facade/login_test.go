@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -136,7 +136,7 @@ func TestTokenExpiresAtWork(t *testing.T) {
 			called.add("create", c.Object.Name)
 			time.Sleep(10 * time.Second)
 			// No request of a handler fails, either.
-			return c.Live.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
+			return c.APIReader.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
 		})
 		widgets.OnUpdate("update", func(_ context.Context, c *Change) error {
 			called.add("update", c.Object.Name)

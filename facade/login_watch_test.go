@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -87,7 +87,7 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 					}
 					return info, nil
 				})
-				kopf.For(op, &Widget{}).OnEvent("seen", func(_ context.Context, e *kopf.Event[*Widget]) error {
+				kopf.For(op, &Widget{}).OnEvent("seen", func(_ context.Context, e *kopf.WatchEvent[*Widget]) error {
 					called.add(fmt.Sprint(e.Type), fmt.Sprint(e.Object.Name, " ", e.Object.Spec.Size))
 					return nil
 				})

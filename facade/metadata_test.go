@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func widgetMetadata() *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "example.org/v1", Kind: "Widget"}}
 }
 
-type metadataEvent = kopf.Event[*metav1.PartialObjectMetadata]
+type metadataEvent = kopf.WatchEvent[*metav1.PartialObjectMetadata]
 
 // metered counts the requests and the bytes that lists and watches of a kind bring, by what they ask for.
 type metered struct {
@@ -85,7 +85,7 @@ func TestWatchingMetadata(t *testing.T) {
 		"Typed": {
 			"one that looks at more has the whole objects watched for all", func(op *kopf.Operator) {
 				kopf.For(op, widgetMetadata()).OnEvent("a", func(context.Context, *metadataEvent) error { return nil })
-				kopf.For(op, &Widget{}).OnEvent("b", func(context.Context, *kopf.Event[*Widget]) error { return nil })
+				kopf.For(op, &Widget{}).OnEvent("b", func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil })
 			}, "application/json",
 		},
 		"Changes": {
@@ -97,7 +97,7 @@ func TestWatchingMetadata(t *testing.T) {
 		"Timers": {
 			"so is whether an object is idle", func(op *kopf.Operator) {
 				kopf.For(op, widgetMetadata()).Timer("a", time.Hour,
-					func(context.Context, *kopf.Run[*metav1.PartialObjectMetadata]) error { return nil })
+					func(context.Context, *kopf.Task[*metav1.PartialObjectMetadata]) error { return nil })
 			}, "application/json",
 		},
 	} {
@@ -136,7 +136,7 @@ func TestHandlersOfMetadata(t *testing.T) {
 		}
 		whole, bare := &metered{next: server, path: "/widgets"}, &metered{next: server, path: "/widgets"}
 		typed := kopf.New("typed.example.org")
-		kopf.For(typed, &Widget{}).OnEvent("a", func(context.Context, *kopf.Event[*Widget]) error { return nil })
+		kopf.For(typed, &Widget{}).OnEvent("a", func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil })
 		defer operate(t, whole, typed, logr.Discard())()
 
 		op := kopf.New("test.example.org")

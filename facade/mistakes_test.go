@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -170,19 +170,19 @@ func asText(a *execution.Attempt) {
 func TestInPlaceUntyped(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		act    func(o kopf.Dynamic)
+		act    func(o *kopf.Unstructured)
 		want   int
 	}{
-		"changed": {"it is lost", func(o kopf.Dynamic) { _ = kopf.SetAt(o, "spec.size", 2) }, 1},
-		"retyped": {"ints are ints", func(o kopf.Dynamic) { _ = kopf.SetAt(o, "spec.size", 1) }, 0},
-		"no JSON": {"nobody can tell", func(o kopf.Dynamic) { o.Object["spec"] = make(chan int) }, 0},
+		"changed": {"it is lost", func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.size", 2) }, 1},
+		"retyped": {"ints are ints", func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.size", 1) }, 0},
+		"no JSON": {"nobody can tell", func(o *kopf.Unstructured) { o.Object["spec"] = make(chan int) }, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var lines []string
 			op := kopf.New("test.example.org")
 			kopf.ForResource(op, "example.org/v1", "widgets").OnEvent(
-				"fn", func(_ context.Context, e *kopf.Event[kopf.Dynamic]) error { tc.act(e.Object); return nil },
+				"fn", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error { tc.act(e.Object); return nil },
 			)
 			callIn(logging(t.Context(), &lines), t, op, body(map[string]any{"size": int64(1)}), nil)
 			if said := saying(lines, "changed its copy of the object"); len(said) != tc.want {
@@ -252,7 +252,7 @@ func TestShortDelaysOfIndexFunctions(t *testing.T) {
 	var lines []string
 	h := plan[0].Handler
 	for range 2 {
-		_, _, err = h.Index.Call(logging(t.Context(), &lines), &handlers.Call{Handler: h, Object: body(nil)})
+		_, _, err = h.Index.Call(logging(t.Context(), &lines), &handlers.Invocation{Handler: h, Object: body(nil)})
 	}
 	if delay, _ := kopf.RetryAfter(err); delay != time.Second || len(saying(lines, "too short to be meant")) != 1 {
 		t.Errorf("want one line and a second, got %s and %v", delay, lines)

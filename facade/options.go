@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Option is any option of any verb, for [Policy].
+// Option is any option of any verb, for [JoinOptions].
 type Option interface{ anyOption() }
 
 // OnOption is an option of On: one of any verb for changes.

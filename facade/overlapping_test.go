@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -39,13 +39,13 @@ func (c *callCounter) all() map[string]int {
 
 // overlapping registers one function of each family for each of the selections. It returns the indices.
 func overlapping(
-	calls *callCounter, selections ...kopf.Selection[kopf.Dynamic],
+	calls *callCounter, selections ...kopf.Selection[*kopf.Unstructured],
 ) (indices []*kopf.Index[string, string]) {
-	event := func(context.Context, *kopf.Event[kopf.Dynamic]) error { calls.count("event"); return nil }
-	create := func(context.Context, *kopf.Change[kopf.Dynamic]) error { calls.count("create"); return nil }
-	daemon := func(_ context.Context, r *kopf.Run[kopf.Dynamic]) error { calls.count("daemon"); return nil }
-	tick := func(_ context.Context, r *kopf.Run[kopf.Dynamic]) error { calls.count("tick"); return nil }
-	index := func(_ context.Context, object kopf.Dynamic) (map[string]string, error) {
+	event := func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { calls.count("event"); return nil }
+	create := func(context.Context, *kopf.Change[*kopf.Unstructured]) error { calls.count("create"); return nil }
+	daemon := func(_ context.Context, r *kopf.Task[*kopf.Unstructured]) error { calls.count("daemon"); return nil }
+	tick := func(_ context.Context, r *kopf.Task[*kopf.Unstructured]) error { calls.count("tick"); return nil }
+	index := func(_ context.Context, object *kopf.Unstructured) (map[string]string, error) {
 		return map[string]string{"name": object.GetName()}, nil
 	}
 	for _, s := range selections {
@@ -63,13 +63,13 @@ func TestOneFunctionUnderOverlappingSelectionsIsCalledOnce(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		labels map[string]any
-		choose func(op *kopf.Operator) []kopf.Selection[kopf.Dynamic]
+		choose func(op *kopf.Operator) []kopf.Selection[*kopf.Unstructured]
 		want   map[string]int
 		index  []string
 	}{
 		"Spellings": {
-			"two names of one kind are one kind", nil, func(op *kopf.Operator) []kopf.Selection[kopf.Dynamic] {
-				return []kopf.Selection[kopf.Dynamic]{
+			"two names of one kind are one kind", nil, func(op *kopf.Operator) []kopf.Selection[*kopf.Unstructured] {
+				return []kopf.Selection[*kopf.Unstructured]{
 					kopf.ForResource(op, "configmaps"), kopf.ForResource(op, "cm"),
 				}
 			}, once, []string{"w1"},
@@ -115,9 +115,9 @@ func TestOneFunctionUnderOverlappingSelectionsIsCalledOnce(t *testing.T) {
 	}
 }
 
-func byEitherLabel(op *kopf.Operator) []kopf.Selection[kopf.Dynamic] {
+func byEitherLabel(op *kopf.Operator) []kopf.Selection[*kopf.Unstructured] {
 	maps := kopf.ForResource(op, "configmaps")
-	return []kopf.Selection[kopf.Dynamic]{maps.MatchingLabels("a=1"), maps.MatchingLabels("b=1")}
+	return []kopf.Selection[*kopf.Unstructured]{maps.MatchingLabels("a=1"), maps.MatchingLabels("b=1")}
 }
 
 // Two functions under one id cannot be told apart, not even closures of one literal.

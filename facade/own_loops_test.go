@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -26,18 +26,18 @@ func (s slowTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // setNext writes another value with each call.
-func setNext(field string) func(kopf.Dynamic) {
+func setNext(field string) func(*kopf.Unstructured) {
 	n := 0
-	return func(o kopf.Dynamic) {
+	return func(o *kopf.Unstructured) {
 		n++
-		_ = kopf.SetAt(o, field, fmt.Sprint(n))
+		_ = kopf.SetField(o, field, fmt.Sprint(n))
 	}
 }
 
 // Handlers that call themselves by their own changes are logged once, counted, and called less and less often. A case
 // makes thousands of calls a minute otherwise.
 func TestOwnLoops(t *testing.T) {
-	type selection = kopf.Selection[kopf.Dynamic]
+	type selection = kopf.Selection[*kopf.Unstructured]
 	for name, tc := range map[string]struct {
 		reason   string
 		register func(s selection, called func())
@@ -46,7 +46,7 @@ func TestOwnLoops(t *testing.T) {
 		field    string
 	}{
 		"SameValue": {"the second call changes nothing", func(s selection, called func()) {
-			s.OnUpdate("u", func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
+			s.OnUpdate("u", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				called()
 				c.Patch(setNext("spec.at"))
 				return nil
@@ -54,7 +54,7 @@ func TestOwnLoops(t *testing.T) {
 		}, 0, "", ""},
 		"Update": {"another value with each call", func(s selection, called func()) {
 			next := setNext("spec.at")
-			s.OnUpdate("u", func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
+			s.OnUpdate("u", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				called()
 				c.Patch(next)
 				return nil
@@ -62,7 +62,7 @@ func TestOwnLoops(t *testing.T) {
 		}, 1, "u", "spec.at"},
 		"Event": {"any change of the object is an event", func(s selection, called func()) {
 			next := setNext("status.at")
-			s.OnEvent("e", func(_ context.Context, e *kopf.Event[kopf.Dynamic]) error {
+			s.OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
 				called()
 				e.Patch(next)
 				return nil
@@ -70,7 +70,7 @@ func TestOwnLoops(t *testing.T) {
 		}, 1, "e", "status.at"},
 		"EventInTwoRequests": {"a status and a spec are two events", func(s selection, called func()) {
 			status, spec := setNext("status.at"), setNext("spec.at")
-			s.OnEvent("e", func(_ context.Context, e *kopf.Event[kopf.Dynamic]) error {
+			s.OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
 				called()
 				e.Patch(status)
 				e.Patch(spec)
@@ -79,7 +79,7 @@ func TestOwnLoops(t *testing.T) {
 		}, 1, "e", "spec.at status.at"},
 		"EventBesideUpdate": {"the operator's own write is an event, too", func(s selection, called func()) {
 			next := setNext("spec.at")
-			s.OnEvent("e", func(_ context.Context, e *kopf.Event[kopf.Dynamic]) error {
+			s.OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
 				called()
 				e.Patch(next)
 				return nil
@@ -140,7 +140,7 @@ func TestOwnLoops(t *testing.T) {
 	}
 }
 
-func nothingOf(context.Context, *kopf.Change[kopf.Dynamic]) error { return nil }
+func nothingOf(context.Context, *kopf.Change[*kopf.Unstructured]) error { return nil }
 
 // valueOf sums up the series of a counter.
 func valueOf(t *testing.T, registry *prometheus.Registry, name string) (sum float64) {

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -157,7 +157,7 @@ func (s Owned[T, C]) wants(ctx context.Context, raw map[string]any) (bool, error
 //
 // # Flow
 //
-// It is called for each child when the operator begins to look, with [EventListed], and then when anything about it
+// It is called for each child when the operator begins to look, with [WatchEventListed], and then when anything about it
 // has changed. It is told how the child is by now: quick changes are one call, and of one that is deleted, it gets the
 // last state. What [Change.Ensure] has written is not told, and neither is what went while no operator was looking. The
 // calls for one object come one at a time, after the handlers of its changes, which are not called for that; those for
@@ -182,7 +182,7 @@ func (s Owned[T, C]) OnChild(id string, fn ChildFunc[T, C], opts ...ChildOption)
 	}
 	setFunction(&h, fn)
 	said := &mistakes{}
-	h.Call = func(ctx context.Context, call *handlers.Call) error {
+	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		child, err := s.codec.Decode(call.Child)
 		if err != nil {
 			return Permanent(fmt.Errorf("decoding the child: %w", err))
@@ -192,8 +192,8 @@ func (s Owned[T, C]) OnChild(id string, fn ChildFunc[T, C], opts ...ChildOption)
 			return err
 		}
 		return c.end(fn(ctx, &ChildEvent[T, C]{
-			Type: EventType(call.Cause.Type), Child: child, Object: c.Object, ID: c.ID, Retry: c.Retry,
-			Client: c.Client, Live: c.Live, change: c,
+			Type: WatchEventType(call.Cause.Type), Child: child, Object: c.Object, ID: c.ID, Retry: c.Retry,
+			Client: c.Client, APIReader: c.APIReader, change: c,
 		}))
 	}
 	s.owners.kind.op.register(registration{kind: s.owners.kind, verb: "OnChild", handler: &h})

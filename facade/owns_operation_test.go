@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func TestOwnsWithoutTheRight(t *testing.T) {
 				return c.Ensure(ctx, room)
 			})
 			kopf.Owns(s, newRoom()).OnChild("room", func(
-				_ context.Context, ev *kopf.ChildEvent[kopf.Dynamic, kopf.Dynamic],
+				_ context.Context, ev *kopf.ChildEvent[*kopf.Unstructured, *kopf.Unstructured],
 			) error {
 				told.note("%s%s", ev.Type, ev.Child.GetName())
 				return nil

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -24,10 +24,10 @@ type childEvents struct {
 	all []string
 }
 
-func (c *childEvents) add(kind kopf.EventType) {
+func (c *childEvents) add(kind kopf.WatchEventType) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if kind == kopf.EventListed {
+	if kind == kopf.WatchEventListed {
 		kind = "listed"
 	}
 	c.all = append(c.all, string(kind))

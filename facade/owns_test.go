@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 )
 
 type (
-	roomEvent = kopf.ChildEvent[kopf.Dynamic, *corev1.ConfigMap]
-	houseSel  = kopf.Selection[kopf.Dynamic]
+	roomEvent = kopf.ChildEvent[*kopf.Unstructured, *corev1.ConfigMap]
+	houseSel  = kopf.Selection[*kopf.Unstructured]
 )
 
 // heard is what handlers of children were called for.
@@ -50,7 +50,7 @@ func (h *heard) want(t *testing.T, when string, want ...string) {
 // listen is a handler of children that notes what happens.
 func (h *heard) listen(_ context.Context, e *roomEvent) error {
 	kind := e.Type
-	if kind == kopf.EventListed {
+	if kind == kopf.WatchEventListed {
 		kind = "LISTED"
 	}
 	h.note("%s %s/%s=%s of %s", kind, e.Child.Namespace, e.Child.Name, e.Child.Data["value"], e.Object.GetName())
@@ -92,7 +92,7 @@ func TestOnChild(t *testing.T) {
 		var told heard
 		calls := 0
 		begin := func(s houseSel) {
-			s.On("ensure", always[:2], func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+			s.On("ensure", always[:2], func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				calls++
 				return ensure(ctx, c)
 			})
@@ -134,7 +134,7 @@ func TestOnChildFails(t *testing.T) {
 				if fails--; fails >= 0 {
 					return kopf.Temporary(errors.New("not yet"), time.Minute)
 				}
-				e.Patch(func(house kopf.Dynamic) {
+				e.Patch(func(house *kopf.Unstructured) {
 					_ = unstructured.SetNestedField(house.Object, e.Child.Data["value"], "status", "seen")
 				})
 				return nil

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func TestCallsFromManyGoroutines(t *testing.T) {
 			if n == 0 {
 				return c.RunSubs(ctx)
 			}
-			c.TryPatch(func(h kopf.Dynamic) error { return kopf.SetAt(h, fmt.Sprint("spec.field", n), n) })
+			c.TryPatch(func(h *kopf.Unstructured) error { return kopf.SetField(h, fmt.Sprint("spec.field", n), n) })
 			return nil
 		}},
 	}

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// PolicyOption is a [Policy], which stands among the options of any verb.
+// PolicyOption is a [JoinOptions], which stands among the options of any verb.
 type PolicyOption interface {
 	FilterOption
 	ActivityOption
@@ -16,11 +16,11 @@ type PolicyOption interface {
 
 // Policy makes several options one, to be shared by handlers:
 //
-//	var patient = kopf.Policy(kopf.Retries(10), kopf.Timeout(time.Hour), kopf.Optional())
+//	var patient = kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour), kopf.Optional())
 //
 // What stands next to it among the options of a handler wins over what is in it. It may have options of several verbs;
 // one that the handler's verb does not take is a mistake, reported when the operator is set up.
-func Policy(opts ...Option) PolicyOption {
+func JoinOptions(opts ...Option) PolicyOption {
 	return inFamily[PolicyOption](option{name: "Policy", parts: slices.Clone(opts)})
 }
 

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func (op *Operator) OnProbe(
 	id string, fn func(ctx context.Context, a *Activity) (any, error), opts ...ActivityOption,
 ) {
 	op.act("OnProbe", activities.Probe, id, opts, caller(fn == nil, func(
-		ctx context.Context, call *handlers.Call,
+		ctx context.Context, call *handlers.Invocation,
 	) (any, error) {
 		return encoded(fn(ctx, op.activityOf(call)))
 	}))

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func TestServerIsBack(t *testing.T) {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return cuttableTransport{next, &cut} })
 		op := kopf.New("test.example.org")
 		kopf.ForResource(op, "widgets").Timer("tick", time.Hour,
-			func(context.Context, *kopf.Run[kopf.Dynamic]) error { return nil })
+			func(context.Context, *kopf.Task[*kopf.Unstructured]) error { return nil })
 		r := facadetest.Start(t, op, facadetest.Against(config))
 		r.Ready()
 		time.Sleep(time.Minute)

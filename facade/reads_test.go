@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"cmp"
@@ -34,18 +34,18 @@ import (
 func readers(op *kopf.Operator, read func(id string, cached client.Client, live client.Reader)) {
 	widgets := kopf.For(op, &Widget{})
 	widgets.OnCreate("change", func(_ context.Context, c *Change) error {
-		c.Sub("sub", func(_ context.Context, c *Change) error { read("sub", c.Client, c.Live); return nil })
-		read("change", c.Client, c.Live)
+		c.Sub("sub", func(_ context.Context, c *Change) error { read("sub", c.Client, c.APIReader); return nil })
+		read("change", c.Client, c.APIReader)
 		return nil
 	})
-	widgets.OnEvent("event", func(_ context.Context, e *kopf.Event[*Widget]) error {
-		if e.Type == kopf.EventAdded {
-			read("event", e.Client, e.Live)
+	widgets.OnEvent("event", func(_ context.Context, e *kopf.WatchEvent[*Widget]) error {
+		if e.Type == kopf.WatchEventAdded {
+			read("event", e.Client, e.APIReader)
 		}
 		return nil
 	})
-	widgets.Daemon("daemon", func(_ context.Context, r *kopf.Run[*Widget]) error {
-		read("daemon", r.Client, r.Live)
+	widgets.Daemon("daemon", func(_ context.Context, r *kopf.Task[*Widget]) error {
+		read("daemon", r.Client, r.APIReader)
 		return nil
 	})
 }
@@ -156,7 +156,7 @@ func TestClientsOfMain(t *testing.T) {
 			c.settings.AddToScheme = append(c.settings.AddToScheme, addWidgets)
 			op := kopf.New("test.example.org", c.settings)
 			kopf.For(op, &Widget{}).OnCreate("fn", func(ctx context.Context, c *Change) error {
-				for _, reader := range []client.Reader{c.Client, c.Live} {
+				for _, reader := range []client.Reader{c.Client, c.APIReader} {
 					errs <- reader.Get(ctx, client.ObjectKey{Namespace: "other", Name: "a"}, &Widget{})
 				}
 				return nil

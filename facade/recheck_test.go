@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -24,13 +24,13 @@ func TestRecheckOn(t *testing.T) {
 			) (map[string]string, error) {
 				return map[string]string{strings.TrimPrefix(room.Name, "of-"): room.Name}, nil
 			})
-			furnished := s.RecheckOn(byHouse).When(func(_ context.Context, house kopf.Dynamic) bool {
+			furnished := s.RecheckOn(byHouse).When(func(_ context.Context, house *kopf.Unstructured) bool {
 				asked.Add(1)
 				return byHouse.Has(house.GetName())
 			})
 			furnished.OnCreate("create", func(context.Context, *houseChange) error { told.note("create"); return nil })
 			furnished.OnDelete("delete", func(context.Context, *houseChange) error { told.note("delete"); return nil })
-			furnished.Daemon("watch", func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+			furnished.Daemon("watch", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				told.note("daemon begins")
 				<-r.Stopping()
 				told.note("daemon ends")
@@ -77,14 +77,14 @@ func TestRecheckOnOwnIndexEnds(t *testing.T) {
 		var asked atomic.Int32
 		way, stop := h.runOperator(kopf.Settings{}, func(op *kopf.Operator, s houseSel) {
 			byPhase := kopf.NewIndex(s, "by-phase", func(
-				_ context.Context, house kopf.Dynamic,
+				_ context.Context, house *kopf.Unstructured,
 			) (map[string]string, error) {
 				phase, _, err := nested(house, "status", "phase")
 				return map[string]string{phase: house.GetName()}, err
 			})
-			s.RecheckOn(byPhase).When(func(context.Context, kopf.Dynamic) bool { asked.Add(1); return true }).
+			s.RecheckOn(byPhase).When(func(context.Context, *kopf.Unstructured) bool { asked.Add(1); return true }).
 				OnCreate("create", func(_ context.Context, c *houseChange) error {
-					c.TryPatch(func(house kopf.Dynamic) error { return kopf.SetAt(house, "status.phase", "built") })
+					c.TryPatch(func(house *kopf.Unstructured) error { return kopf.SetField(house, "status.phase", "built") })
 					return nil
 				})
 		})

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // The commonest handler makes the world be as the object says, whatever has happened. Of a policy, each option counts
 // for the reasons that take it.
 func ExampleChangeSelection_On() {
-	careful := kopf.Policy(kopf.Retries(10), kopf.Timeout(time.Hour), kopf.EvenIfDeleted())
+	careful := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour), kopf.EvenIfDeleted())
 
 	op := kopf.New("addresses.example.org")
 	kopf.For(op, &corev1.ConfigMap{}).On("reconcile", kopf.CreateUpdateResume(), notify, careful)

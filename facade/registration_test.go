@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -159,13 +159,13 @@ func TestMistakes(t *testing.T) {
 			[]string{"facade_test.sealed is no option of package kopf"}},
 		"foreign policy": {"the same in a bundle",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
-				w.OnCreate("a", succeed, kopf.Policy(sealed{}, nil))
+				w.OnCreate("a", succeed, kopf.JoinOptions(sealed{}, nil))
 				return above()
 			},
 			[]string{"facade_test.sealed is no option of package kopf", "<nil> is no option of package kopf"}},
 		"option of another verb in a policy": {"the compiler cannot see it",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
-				w.OnCreate("a", succeed, kopf.Policy(kopf.Retries(1), kopf.Policy(kopf.Optional())))
+				w.OnCreate("a", succeed, kopf.JoinOptions(kopf.Retries(1), kopf.JoinOptions(kopf.Optional())))
 				return above()
 			},
 			[]string{`OnCreate("a"): Optional is no option of this verb`}},
@@ -183,7 +183,7 @@ func TestMistakes(t *testing.T) {
 			[]string{`OnDelete("a"): HoldOnFailure needs the finalizer`}},
 		"wrong option in a policy": {"the mistake is where the policy is used, as that is where it matters",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
-				w.OnCreate("a", succeed, kopf.Policy(kopf.Retries(0)))
+				w.OnCreate("a", succeed, kopf.JoinOptions(kopf.Retries(0)))
 				return above()
 			},
 			[]string{"Retries(0)"}},

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"bytes"
@@ -58,8 +58,8 @@ func secretive[T client.Object](s kopf.Selection[T], value func(T) string) {
 		kopf.InField("data.password"), kopf.Value(inValue+"More"))
 	s.WithAnnotation("token", "another "+inAnnotation).OnUpdate("other",
 		func(context.Context, *kopf.Change[T]) error { return nil })
-	s.OnEvent("hears", func(context.Context, *kopf.Event[T]) error { return errors.New(inError) })
-	s.Timer("ticks", time.Minute, func(context.Context, *kopf.Run[T]) error { return errors.New(inError) })
+	s.OnEvent("hears", func(context.Context, *kopf.WatchEvent[T]) error { return errors.New(inError) })
+	s.Timer("ticks", time.Minute, func(context.Context, *kopf.Task[T]) error { return errors.New(inError) })
 }
 
 // telltale is an operator with everything that tells of it.

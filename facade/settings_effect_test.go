@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -137,7 +137,7 @@ func TestCancellationPolling(t *testing.T) {
 			time.AfterFunc(2*time.Hour+30*time.Second, func() { close(release) })
 			settings := kopf.Settings{Background: kopf.BackgroundSettings{CancellationPolling: polling}}
 			seen := live(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
-				widgets.Daemon("d", func(context.Context, *kopf.Run[*Widget]) error {
+				widgets.Daemon("d", func(context.Context, *kopf.Task[*Widget]) error {
 					called()
 					<-release // whatever its context says
 					return nil

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func hearing(narrow func(kopf.Selection[*Widget]) kopf.Selection[*Widget]) func(
 		v.index = kopf.NewIndex(widgets, "index", func(_ context.Context, w *Widget) (map[string]string, error) {
 			return map[string]string{w.Name: w.Labels["tier"]}, nil
 		})
-		widgets.OnEvent("event", func(_ context.Context, e *kopf.Event[*Widget]) error {
+		widgets.OnEvent("event", func(_ context.Context, e *kopf.WatchEvent[*Widget]) error {
 			v.mu.Lock()
 			defer v.mu.Unlock()
 			v.heard = append(v.heard, strings.TrimSpace(fmt.Sprint(e.Type, " ", e.Object.Name)))
@@ -184,7 +184,7 @@ func TestSharedLabelsWithoutAnswers(t *testing.T) {
 // A watch asks for no more than everybody wants, and for all that anybody wants.
 func TestWhichLabelsAreAskedFor(t *testing.T) {
 	event := func(s kopf.Selection[*Widget], id string) {
-		s.OnEvent(id, func(context.Context, *kopf.Event[*Widget]) error { return nil })
+		s.OnEvent(id, func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil })
 	}
 	for name, tc := range map[string]struct {
 		reason   string
@@ -306,7 +306,7 @@ func TestTrafficOfSharedLabels(t *testing.T) {
 			stop()
 			return meter.bytes.Load()
 		}
-		handle := func(context.Context, *kopf.Event[*Widget]) error { return nil }
+		handle := func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil }
 		all := traffic("all", func(op *kopf.Operator) {
 			mine := func(_ context.Context, w *Widget) bool { return w.Labels["share"] == "3" }
 			kopf.For(op, &Widget{}).When(mine).OnEvent("a", handle)

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -69,7 +69,7 @@ func slowExit(exitTimeout time.Duration, seen *journal) *kopf.Operator {
 		time.Sleep(time.Hour) // it ignores that
 		return nil
 	})
-	widgets.Daemon("daemon", func(context.Context, *kopf.Run[*Widget]) error {
+	widgets.Daemon("daemon", func(context.Context, *kopf.Task[*Widget]) error {
 		time.Sleep(time.Hour)
 		return nil
 	})

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func TestSleep(t *testing.T) {
 				var took time.Duration
 				op := kopf.New("sleep.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
 				kopf.ForResource(op, "configmaps").Daemon("d", func(
-					_ context.Context, r *kopf.Run[kopf.Dynamic],
+					_ context.Context, r *kopf.Task[*kopf.Unstructured],
 				) error {
 					began := time.Now()
 					for {
@@ -76,8 +76,8 @@ func TestSleep(t *testing.T) {
 		})
 	}
 	began := time.Now()
-	facadetest.NewRun(&Widget{}, facadetest.Stopping(kopf.ErrExiting)).Call(t.Context(), func(
-		_ context.Context, r *kopf.Run[*Widget],
+	facadetest.NewTask(&Widget{}, facadetest.Stopping(kopf.ErrExiting)).Call(t.Context(), func(
+		_ context.Context, r *kopf.Task[*Widget],
 	) error {
 		if r.Sleep(time.Hour) || r.Sleep(0) {
 			t.Error("it sleeps though it has to end")
@@ -133,13 +133,13 @@ func TestPatchAt(t *testing.T) {
 		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{"size": int64(1), "tags": "x"},
 	}}
 	value := map[string]any{"a": []any{"b"}}
-	got := facadetest.NewChange[kopf.Dynamic](object, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), func(
-		_ context.Context, c *kopf.Change[kopf.Dynamic],
+	got := facadetest.NewChange[*kopf.Unstructured](object, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), func(
+		_ context.Context, c *kopf.Change[*kopf.Unstructured],
 	) error {
-		kopf.PatchAt(c, "status.phase", "Ready")
-		kopf.PatchAt(c, "spec.more", value)
+		kopf.PatchField(c, "status.phase", "Ready")
+		kopf.PatchField(c, "spec.more", value)
 		value["a"] = "too late"
-		kopf.PatchAt(c, "spec.size", nil)
+		kopf.PatchField(c, "spec.size", nil)
 		return nil
 	})
 	want := map[string]any{
@@ -149,12 +149,12 @@ func TestPatchAt(t *testing.T) {
 	if d := cmp.Diff(want, got.Patch); d != "" || got.Err != nil {
 		t.Errorf("error %v, -want, +got:\n%s", got.Err, d)
 	}
-	for want, patch := range map[string]func(c *kopf.Change[kopf.Dynamic]){
-		"setting spec.tags.x of object": func(c *kopf.Change[kopf.Dynamic]) { kopf.PatchAt(c, "spec.tags.x", 1) },
-		"setting spec.f of object":      func(c *kopf.Change[kopf.Dynamic]) { kopf.PatchAt(c, "spec.f", func() {}) },
+	for want, patch := range map[string]func(c *kopf.Change[*kopf.Unstructured]){
+		"setting spec.tags.x of object": func(c *kopf.Change[*kopf.Unstructured]) { kopf.PatchField(c, "spec.tags.x", 1) },
+		"setting spec.f of object":      func(c *kopf.Change[*kopf.Unstructured]) { kopf.PatchField(c, "spec.f", func() {}) },
 	} {
-		got := facadetest.NewChange[kopf.Dynamic](object, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), func(
-			_ context.Context, c *kopf.Change[kopf.Dynamic],
+		got := facadetest.NewChange[*kopf.Unstructured](object, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), func(
+			_ context.Context, c *kopf.Change[*kopf.Unstructured],
 		) error {
 			patch(c)
 			return nil

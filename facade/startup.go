@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type Startup struct {
 	// have, see [Change].
 	Client client.Client
 	// Live reads what the API server has now, past all caches.
-	Live client.Reader
+	APIReader client.Reader
 }
 
 // OnStartup registers a handler that is called before all else: for the settings, and for what the other handlers need,
@@ -54,10 +54,10 @@ func (op *Operator) OnStartup(
 	id string, fn func(ctx context.Context, s *Startup) error, opts ...ActivityOption,
 ) {
 	op.act("OnStartup", activities.Startup, id, opts, caller(fn == nil, func(
-		ctx context.Context, call *handlers.Call,
+		ctx context.Context, call *handlers.Invocation,
 	) (any, error) {
 		s := &Startup{ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: op.changing}
-		s.Client, s.Live = op.ownClients()
+		s.Client, s.APIReader = op.ownClients()
 		return nil, fn(ctx, s)
 	}))
 }

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type AdmissionSelection[T client.Object] struct {
 //
 //	kopf.ForSubresource[*autoscalingv1.Scale](deployments, "scale").Validate("limit", limit)
 //
-// [Dynamic] is for those that have no metadata, such as the options of "exec", which a CONNECT has. The name and the
+// [Unstructured] is for those that have no metadata, such as the options of "exec", which a CONNECT has. The name and the
 // namespace of the object itself are in [Admission].
 //
 // The selection must have no filters yet: these would look at objects of its own type.

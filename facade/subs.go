@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...SubOption) {
 
 // sub is the function of a sub-handler as the engine calls it.
 func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
-	return func(ctx context.Context, call *handlers.Call) error {
+	return func(ctx context.Context, call *handlers.Invocation) error {
 		own, err := newChange(ctx, call, c.codec, c.clients(), said)
 		if err != nil {
 			return err
@@ -78,7 +78,7 @@ func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 // clients are those of the operator, as the handler got them.
 func (c *Change[T]) clients() clients {
 	return clients{
-		client: c.Client, live: c.Live, children: c.children, keys: c.keys, watches: c.watches, finalizer: c.finalizer,
+		client: c.Client, live: c.APIReader, children: c.children, keys: c.keys, watches: c.watches, finalizer: c.finalizer,
 	}
 }
 

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -128,7 +128,7 @@ func TestAfter(t *testing.T) {
 		"both": {"they are for different ones", []kopf.SubOption{
 			kopf.After("a", "b"), kopf.AfterFinished("c"), kopf.Retries(2), kopf.InField("spec.size"), kopf.NewValue(1),
 		}, "", [2][]string{{"a", "b"}, {"c"}}},
-		"a policy": {"it may have them", []kopf.SubOption{kopf.Policy(kopf.After("a"))}, "", [2][]string{{"a"}, nil}},
+		"a policy": {"it may have them", []kopf.SubOption{kopf.JoinOptions(kopf.After("a"))}, "", [2][]string{{"a"}, nil}},
 		"none":     {"a list may be empty", []kopf.SubOption{kopf.After([]string{}...)}, "", [2][]string{{}, nil}},
 		"empty":    {"no id is", []kopf.SubOption{kopf.AfterFinished("a", "")}, `("a", "")`, [2][]string{}},
 		"repeated": {"nobody can tell why", []kopf.SubOption{kopf.After("a"), kopf.After("b")}, "twice", [2][]string{}},
@@ -149,7 +149,7 @@ func TestAfter(t *testing.T) {
 		})
 	}
 	op := kopf.New("test.example.org")
-	kopf.For(op, &Widget{}).OnCreate("fn", succeed, kopf.Policy(kopf.After("a")))
+	kopf.For(op, &Widget{}).OnCreate("fn", succeed, kopf.JoinOptions(kopf.After("a")))
 	if _, err := kopf.Plan(op, newScheme(t)); err == nil || !strings.Contains(err.Error(), "After is no option of") {
 		t.Errorf("a handler of its own comes after nobody: %v", err)
 	}

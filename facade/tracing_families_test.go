@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -36,12 +36,12 @@ func TestSpansOfFamilies(t *testing.T) {
 		kopf.NewIndex(maps, "index", func(context.Context, *corev1.ConfigMap) (map[string]string, error) {
 			return nil, nil
 		})
-		maps.OnEvent("event", func(context.Context, *kopf.Event[*corev1.ConfigMap]) error { return nil })
-		maps.Daemon("daemon", func(ctx context.Context, _ *kopf.Run[*corev1.ConfigMap]) error {
+		maps.OnEvent("event", func(context.Context, *kopf.WatchEvent[*corev1.ConfigMap]) error { return nil })
+		maps.Daemon("daemon", func(ctx context.Context, _ *kopf.Task[*corev1.ConfigMap]) error {
 			<-ctx.Done()
 			return nil
 		})
-		maps.Timer("timer", 40*time.Minute, func(_ context.Context, r *kopf.Run[*corev1.ConfigMap]) error {
+		maps.Timer("timer", 40*time.Minute, func(_ context.Context, r *kopf.Task[*corev1.ConfigMap]) error {
 			if r.Retry == 0 {
 				return kopf.Temporaryf(time.Minute, "not yet")
 			}

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -49,8 +49,8 @@ func leaky[T client.Object](s kopf.Selection[T]) {
 		c.SetResult(hiddenValue)
 		return nil
 	})
-	s.OnEvent("hears", func(context.Context, *kopf.Event[T]) error { return errors.New(hiddenValue) })
-	s.Timer("ticks", time.Minute, func(context.Context, *kopf.Run[T]) error { return errors.New(hiddenValue) })
+	s.OnEvent("hears", func(context.Context, *kopf.WatchEvent[T]) error { return errors.New(hiddenValue) })
+	s.Timer("ticks", time.Minute, func(context.Context, *kopf.Task[T]) error { return errors.New(hiddenValue) })
 }
 
 // Values of a Secret, of redacted fields, and of anything else are in no span, whatever handlers do with them.

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -112,7 +112,7 @@ func TestCostOfTraces(t *testing.T) {
 func costOf(t *testing.T, h *handlers.Handler) float64 {
 	t.Helper()
 	own := *h
-	own.Call = func(context.Context, *handlers.Call) error { return nil }
+	own.Call = func(context.Context, *handlers.Invocation) error { return nil }
 	chain := adapters.New(&own, nil)
 	about := &cause.Cause{Reason: cause.Create, Object: jsontext.Of(body(nil))}
 	return testing.AllocsPerRun(200, func() {
@@ -130,7 +130,7 @@ func TestTracesInAManager(t *testing.T) {
 		traces, recorder := tracer()
 		op := kopf.New("test.example.org", kopf.Settings{Tracing: traces})
 		kopf.For(op, &Widget{}).OnCreate("fn", func(ctx context.Context, c *Change) error {
-			return c.Live.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
+			return c.APIReader.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
 		})
 		stop := embed(t, traces.Transport(servedAPI()), op)
 		time.Sleep(time.Minute)

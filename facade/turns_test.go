@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func TestMethodsWithinPatch(t *testing.T) {
 		"outcome": func(c *Change) { c.Outcome("a") },
 		"result":  func(c *Change) { _, _ = kopf.Result[string](c, "other") },
 		"set":     func(c *Change) { c.SetResult(1) },
-		"field":   func(c *Change) { _, _ = kopf.Field[int](c) },
+		"field":   func(c *Change) { _, _ = kopf.FieldChange[int](c) },
 		"patch":   func(c *Change) { c.Patch(func(*Widget) {}) },
 		"sub":     func(c *Change) { c.Sub("b", succeed) },
 	} {

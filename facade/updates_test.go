@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -55,7 +55,7 @@ func TestUpdatesThatEraseFields(t *testing.T) {
 			return updateSize(ctx, c.Client, read)
 		}), []string{spec + " handler=h"}},
 		"Event": {"a handler of events", func(s selection) {
-			s.OnEvent("e", func(ctx context.Context, e *kopf.Event[*Widget]) error {
+			s.OnEvent("e", func(ctx context.Context, e *kopf.WatchEvent[*Widget]) error {
 				if e.Object.Spec.Size == 1 {
 					return nil
 				}

@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 )
 
 func TestVerbsFillHandlers(t *testing.T) {
-	patient := kopf.Policy(kopf.Retries(10), kopf.Timeout(time.Hour))
+	patient := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour))
 	cases := map[string]struct {
 		reason   string
 		register func(w kopf.Selection[*Widget])
@@ -75,13 +75,13 @@ func TestVerbsFillHandlers(t *testing.T) {
 				Policy: handlers.Policy{Retries: ptr.To(2), Timeout: ptr.To(time.Hour)}}}},
 		"mixed policy": {"options of all families go into one, and count where they are taken",
 			func(w kopf.Selection[*Widget]) {
-				w.OnDelete("a", succeed, kopf.Policy(kopf.Retries(3), kopf.Optional()))
+				w.OnDelete("a", succeed, kopf.JoinOptions(kopf.Retries(3), kopf.Optional()))
 			},
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
 				Policy: handlers.Policy{Retries: ptr.To(3)}}}},
 		"options of single reasons": {"each counts for the reasons whose verbs take it",
 			func(w kopf.Selection[*Widget]) {
-				w.On("a", append(kopf.CreateUpdateResume(), kopf.ReasonDelete), succeed, kopf.Policy(kopf.Optional()),
+				w.On("a", append(kopf.CreateUpdateResume(), kopf.ReasonDelete), succeed, kopf.JoinOptions(kopf.Optional()),
 					kopf.EvenIfDeleted(), kopf.Retries(3))
 			},
 			[]handlers.Handler{

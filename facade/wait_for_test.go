@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type houseChange = kopf.Change[kopf.Dynamic]
+type houseChange = kopf.Change[*kopf.Unstructured]
 
 // settled tells whether a room is as the tests wait for it.
 func settled(room *corev1.ConfigMap) bool { return room.Data["value"] == "ready" }
@@ -46,7 +46,7 @@ func (h household) sleep(d time.Duration) { time.Sleep(d); synctest.Wait() }
 // empty are rooms of which the value is not declared, so that anybody may set it.
 func empty(ctx context.Context, c *houseChange) error { return c.Ensure(ctx, bath()) }
 
-func (h *heard) waits(before kopf.ChangeFunc[kopf.Dynamic], timeout time.Duration) kopf.ChangeFunc[kopf.Dynamic] {
+func (h *heard) waits(before kopf.ChangeFunc[*kopf.Unstructured], timeout time.Duration) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *houseChange) error {
 		h.note("call, retry %d", c.Retry)
 		if err := before(ctx, c); err != nil {

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -48,10 +48,10 @@ func WhenChange[T client.Object](matches func(ctx context.Context, c *Change[T])
 // also gets the type of the event. It can only read: the methods that write or post anything fail the filter, and the
 // handler is not called. Kopf: when= with type.
 //
-//	pods.OnEvent("gone", forget, kopf.WhenEvent(func(_ context.Context, e *kopf.Event[*corev1.Pod]) bool {
-//		return e.Type == kopf.EventDeleted
+//	pods.OnEvent("gone", forget, kopf.WhenEvent(func(_ context.Context, e *kopf.WatchEvent[*corev1.Pod]) bool {
+//		return e.Type == kopf.WatchEventDeleted
 //	}))
-func WhenEvent[T client.Object](matches func(ctx context.Context, e *Event[T]) bool) EventOption {
+func WhenEvent[T client.Object](matches func(ctx context.Context, e *WatchEvent[T]) bool) EventOption {
 	return matchesOption[EventOption]("WhenEvent", matches, matches == nil)
 }
 
@@ -114,12 +114,12 @@ func changeOfFilter[T client.Object](
 	if err != nil {
 		return nil, err
 	}
-	return newChange(ctx, &handlers.Call{Cause: what, Object: object}, of, cluster, nil)
+	return newChange(ctx, &handlers.Invocation{Cause: what, Object: object}, of, cluster, nil)
 }
 
 // addEventFilter turns WhenEvent into a filter of the handler.
 func (s Selection[T]) addEventFilter(h *handlers.Handler, chosen []option) error {
-	matches, given, err := matcherOf[func(ctx context.Context, e *Event[T]) bool](chosen)
+	matches, given, err := matcherOf[func(ctx context.Context, e *WatchEvent[T]) bool](chosen)
 	if !given {
 		return err
 	}
@@ -142,8 +142,8 @@ func (fn admitting[T]) addRequestFilter(s ChangeSelection[T], h *handlers.Handle
 		return err
 	}
 	described := &handlers.Handler{ID: h.ID, Mutating: h.Mutating, Subresource: h.Subresource}
-	h.Matches = func(ctx context.Context, call *handlers.Call) (bool, error) {
-		a, err := fn.newAdmission(ctx, s, &handlers.Call{
+	h.Matches = func(ctx context.Context, call *handlers.Invocation) (bool, error) {
+		a, err := fn.newAdmission(ctx, s, &handlers.Invocation{
 			Handler: described, Cause: call.Cause, Resource: call.Resource, Admission: call.Admission,
 			Given: call.Admission.Body(),
 		}, nil)

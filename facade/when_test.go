@@ -1,4 +1,4 @@
-package facade_test
+package kopf_test
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func TestSubFilters(t *testing.T) {
 		},
 		"Policy": {
 			"what stands beside a policy wins", labelled,
-			[]kopf.SubOption{kopf.Policy(kopf.MatchingLabels("tier=test")), kopf.MatchingLabels("tier=prod")}, true,
+			[]kopf.SubOption{kopf.JoinOptions(kopf.MatchingLabels("tier=test")), kopf.MatchingLabels("tier=prod")}, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestSubThatDoesNotMatchIsKept(t *testing.T) {
 		var mu sync.Mutex
 		var calls []string
 		began := time.Now()
-		sub := func(fails int, after time.Duration) kopf.ChangeFunc[kopf.Dynamic] {
-			return func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
+		sub := func(fails int, after time.Duration) kopf.ChangeFunc[*kopf.Unstructured] {
+			return func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				mu.Lock()
 				defer mu.Unlock()
 				calls = append(calls, time.Since(began).Truncate(time.Second).String()+" "+c.ID+" "+
@@ -86,7 +86,7 @@ func TestSubThatDoesNotMatchIsKept(t *testing.T) {
 			}
 		}
 		op := kopf.New("subs.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
-		kopf.ForResource(op, "configmaps").OnCreate("p", func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
+		kopf.ForResource(op, "configmaps").OnCreate("p", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 			c.Sub("some", sub(2, time.Minute), kopf.MatchingLabels("on"))
 			c.Sub("all", sub(2, 5*time.Minute))
 			return nil
@@ -120,21 +120,21 @@ func TestSubThatDoesNotMatchIsKept(t *testing.T) {
 }
 
 func TestWhenEvent(t *testing.T) {
-	gone := kopf.WhenEvent(func(_ context.Context, e *kopf.Event[*Widget]) bool {
-		return e.Type == kopf.EventDeleted && e.Object.Spec.Owner == "me" && e.ID == "fn"
+	gone := kopf.WhenEvent(func(_ context.Context, e *kopf.WatchEvent[*Widget]) bool {
+		return e.Type == kopf.WatchEventDeleted && e.Object.Spec.Owner == "me" && e.ID == "fn"
 	})
 	for name, tc := range map[string]struct {
 		reason string
-		typ    kopf.EventType
+		typ    kopf.WatchEventType
 		owner  string
 		called bool
 	}{
-		"Deleted":  {"the type and the object match", kopf.EventDeleted, "me", true},
-		"Modified": {"the type does not", kopf.EventModified, "me", false},
-		"Other":    {"the object does not", kopf.EventDeleted, "you", false},
+		"Deleted":  {"the type and the object match", kopf.WatchEventDeleted, "me", true},
+		"Modified": {"the type does not", kopf.WatchEventModified, "me", false},
+		"Other":    {"the object does not", kopf.WatchEventDeleted, "you", false},
 	} {
-		got := facadetest.NewEvent(tc.typ, &Widget{Spec: WidgetSpec{Owner: tc.owner}}, facadetest.ID("fn")).
-			Call(t.Context(), func(context.Context, *kopf.Event[*Widget]) error { return nil }, gone)
+		got := facadetest.NewWatchEvent(tc.typ, &Widget{Spec: WidgetSpec{Owner: tc.owner}}, facadetest.ID("fn")).
+			Call(t.Context(), func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil }, gone)
 		if got.Called != tc.called || got.Err != nil {
 			t.Errorf("%s: %s: got %+v", name, tc.reason, got)
 		}
@@ -214,8 +214,8 @@ func TestWhenRequestOnlyReads(t *testing.T) {
 func TestMistakesOfWhen(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
-	ofOthers := func(context.Context, *kopf.Event[kopf.Dynamic]) bool { return true }
-	widgets.OnEvent("e", func(context.Context, *kopf.Event[*Widget]) error { return nil }, kopf.WhenEvent(ofOthers))
+	ofOthers := func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) bool { return true }
+	widgets.OnEvent("e", func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil }, kopf.WhenEvent(ofOthers))
 	widgets.Validate("v", func(context.Context, *kopf.Admission[*Widget]) error { return nil },
 		kopf.WhenRequest[*Widget](nil))
 	_, err := kopf.Plan(op, newScheme(t))
@@ -233,7 +233,7 @@ func TestMistakesOfWhen(t *testing.T) {
 	}
 	for want, opt := range map[string]kopf.SubOption{
 		`MatchingLabels("a b"): invalid selector`: kopf.MatchingLabels("a b"),
-		"of another Go type": kopf.WhenChange(func(context.Context, *kopf.Change[kopf.Dynamic]) bool {
+		"of another Go type": kopf.WhenChange(func(context.Context, *kopf.Change[*kopf.Unstructured]) bool {
 			return true
 		}),
 	} {

@@ -1,4 +1,4 @@
-package facade
+package kopf
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func (c *Change[T]) Patch(change func(object T)) {
 	})
 }
 
-// TryPatch is [Change.Patch] with a function that may fail, such as by [SetAt]. If it does, the handler has failed when
+// TryPatch is [Change.Patch] with a function that may fail, such as by [SetField]. If it does, the handler has failed when
 // it returns, with this error and its own: a [Permanent] one is permanent. Nothing of the function is written then, and
 // c.Object is as it was; what was patched before stays patched.
 //

@@ -34,7 +34,7 @@ type heldWorld struct {
 // begin is a function that notes its first call, and that the object was not held then.
 func (w *heldWorld) begin(id string) handlers.Func {
 	first := true
-	return func(context.Context, *handlers.Call) error {
+	return func(context.Context, *handlers.Invocation) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if first {

@@ -30,7 +30,7 @@ func TestManyDaemons(t *testing.T) {
 		var started, edited, ended atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d",
 			handlers.Background{CancelBackoff: 2 * time.Second, CancelTimeout: 3 * time.Second},
-			func(ctx context.Context, call *handlers.Call) error {
+			func(ctx context.Context, call *handlers.Invocation) error {
 				started.Add(1)
 				defer ended.Add(1)
 				for {
@@ -95,7 +95,7 @@ func TestDaemonsAreBounded(t *testing.T) {
 		var mu sync.Mutex
 		var began []string
 		stop := operateAll(t, server, reconcilers.Options{Daemons: 2}, to(t, "configmaps", daemon("d",
-			handlers.Background{}, func(ctx context.Context, call *handlers.Call) error {
+			handlers.Background{}, func(ctx context.Context, call *handlers.Invocation) error {
 				mu.Lock()
 				began = append(began, (&unstructured.Unstructured{Object: liveBody(call)}).GetName())
 				mu.Unlock()
@@ -132,7 +132,7 @@ func TestDeletionsAmongTicks(t *testing.T) {
 		var running, most, ticks int
 		var deleted time.Time
 		stop := operateAll(t, server, reconcilers.Options{Workers: 1, Ticks: 5000},
-			to(t, "configmaps", timer("t", 5*time.Second, func(ctx context.Context, _ *handlers.Call) error {
+			to(t, "configmaps", timer("t", 5*time.Second, func(ctx context.Context, _ *handlers.Invocation) error {
 				mu.Lock()
 				running, ticks = running+1, ticks+1
 				most = max(most, running)
@@ -144,7 +144,7 @@ func TestDeletionsAmongTicks(t *testing.T) {
 				return nil
 			})),
 			to(t, "configmaps", &handlers.Handler{ID: "d", Reason: cause.Delete,
-				Call: func(context.Context, *handlers.Call) error {
+				Call: func(context.Context, *handlers.Invocation) error {
 					mu.Lock()
 					deleted = time.Now()
 					mu.Unlock()

@@ -34,7 +34,7 @@ func TestTickWithWriteThatNeverWorks(t *testing.T) {
 					return 0
 				}), reconcilers.Options{},
 					to(t, "configmaps", timer("t", 10*time.Second,
-						func(ctx context.Context, call *handlers.Call) error {
+						func(ctx context.Context, call *handlers.Invocation) error {
 							n := ticks.Add(1)
 							calls := 0
 							return call.Writes.Remember(func(body map[string]any) error {
@@ -70,7 +70,7 @@ func TestFlushTwice(t *testing.T) {
 			return 0
 		})
 		stop := operateAll(t, slow, reconcilers.Options{},
-			to(t, "configmaps", timer("t", time.Hour, func(ctx context.Context, call *handlers.Call) error {
+			to(t, "configmaps", timer("t", time.Hour, func(ctx context.Context, call *handlers.Invocation) error {
 				_ = call.Writes.Remember(func(body map[string]any) error {
 					now, _, _ := unstructured.NestedString(body, "data", "count")
 					return unstructured.SetNestedField(body, now+"x", "data", "count")
@@ -101,7 +101,7 @@ func TestLastWriteOfADaemon(t *testing.T) {
 				var flushed atomic.Value
 				stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", daemon("d",
 					handlers.Background{CancelBackoff: time.Minute}, func(
-						ctx context.Context, call *handlers.Call,
+						ctx context.Context, call *handlers.Invocation,
 					) error {
 						<-call.Live.Stopping()
 						_ = call.Writes.Remember(
@@ -138,7 +138,7 @@ func TestStaleWorkingCopy(t *testing.T) {
 		p.create("ConfigMap", "c")
 		var got atomic.Value
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{},
-			func(ctx context.Context, call *handlers.Call) error {
+			func(ctx context.Context, call *handlers.Invocation) error {
 				time.Sleep(time.Minute)
 				live := (&unstructured.Unstructured{Object: liveBody(call)}).GetLabels()["l"]
 				err := call.Writes.Remember(func(body map[string]any) error {
@@ -171,7 +171,7 @@ func TestFlushLeak(t *testing.T) {
 		p.create("ConfigMap", "c")
 		var left, freed atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{},
-			func(ctx context.Context, call *handlers.Call) error {
+			func(ctx context.Context, call *handlers.Invocation) error {
 				for n := range 50 {
 					big := make([]byte, 1<<20)
 					runtime.AddCleanup(&big[0], func(int) { freed.Add(1) }, 0)
@@ -204,7 +204,7 @@ func TestIdleTimerAfterUnmatch(t *testing.T) {
 		p := newPeople(t, server)
 		p.create("ConfigMap", "c")
 		var ticks atomic.Int64
-		h := timer("t", 0, func(ctx context.Context, call *handlers.Call) error {
+		h := timer("t", 0, func(ctx context.Context, call *handlers.Invocation) error {
 			ticks.Add(1)
 			time.Sleep(5 * time.Second)
 			return nil

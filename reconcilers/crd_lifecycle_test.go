@@ -44,7 +44,7 @@ func TestKindsThatComeAndGoLeaveNothing(t *testing.T) {
 		var called atomic.Int64
 		stop := operate(t, connection, "category=sky", &handlers.Handler{
 			ID: "c", Reason: cause.Create, Call: func(
-				context.Context, *handlers.Call,
+				context.Context, *handlers.Invocation,
 			) error {
 				called.Add(1)
 				return nil

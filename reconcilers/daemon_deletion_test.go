@@ -23,7 +23,7 @@ import (
 // A deletion waits for its daemons, and delete handlers are not called again for that, whatever comes in between. They
 // are called when the daemons have ended (deviation D-delete-waits), in Kopf at once.
 func TestDeletionsWaitForDaemons(t *testing.T) {
-	stubborn := func(ctx context.Context, _ *handlers.Call) error {
+	stubborn := func(ctx context.Context, _ *handlers.Invocation) error {
 		<-ctx.Done()
 		time.Sleep(30 * time.Second)
 		return nil
@@ -64,7 +64,7 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 						return operateAll(t, server, reconcilers.Options{KopfDeletions: kopf},
 							to(t, "configmaps", daemon("d", tc.background, stubborn)),
 							to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
-								Call: func(context.Context, *handlers.Call) error {
+								Call: func(context.Context, *handlers.Invocation) error {
 									j.add("delete")
 									return nil
 								}}))
@@ -107,7 +107,7 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 // (deviation D-delete-waits).
 func TestDeletionsWaitForAMinute(t *testing.T) {
 	lasting := func(d time.Duration) handlers.Func {
-		return func(context.Context, *handlers.Call) error { time.Sleep(d); return nil }
+		return func(context.Context, *handlers.Invocation) error { time.Sleep(d); return nil }
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -139,7 +139,7 @@ func TestDeletionsWaitForAMinute(t *testing.T) {
 				lines := funcr.New(func(_, line string) { log.add(line) }, funcr.Options{})
 				stop := operateLogged(t, server, lines, reconcilers.Options{}, to(t, "configmaps", tc.own),
 					to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
-						Call: func(context.Context, *handlers.Call) error { j.add("delete"); return nil }}))
+						Call: func(context.Context, *handlers.Invocation) error { j.add("delete"); return nil }}))
 				p.create("ConfigMap", "c")
 				time.Sleep(10 * time.Second)
 				p.remove("ConfigMap", "c")
@@ -171,10 +171,13 @@ func TestDeletionsWaitForAMinute(t *testing.T) {
 // A daemon that returns by itself does not hold its object any more, and nothing else has to happen to the object for
 // that (deviation D-daemon-done).
 func TestDaemonsThatEndLetGo(t *testing.T) {
-	never := func(context.Context, *handlers.Call) error { return errors.New("never") }
-	result := func(_ context.Context, c *handlers.Call) error { return c.Writes.SetResult("done") }
+	never := func(context.Context, *handlers.Invocation) error { return errors.New("never") }
+	result := func(_ context.Context, c *handlers.Invocation) error { return c.Writes.SetResult("done") }
 	late := func(then handlers.Func) handlers.Func {
-		return func(ctx context.Context, c *handlers.Call) error { time.Sleep(20 * time.Second); return then(ctx, c) }
+		return func(ctx context.Context, c *handlers.Invocation) error {
+			time.Sleep(20 * time.Second)
+			return then(ctx, c)
+		}
 	}
 	fatal := func(h *handlers.Handler) *handlers.Handler { h.Policy.Errors = handlers.ErrorsPermanent; return h }
 	tests := map[string]struct {
@@ -238,13 +241,13 @@ func TestDaemonOfGoneObject(t *testing.T) {
 		var began atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{Daemons: 1},
 			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
-				context.Context, *handlers.Call,
+				context.Context, *handlers.Invocation,
 			) error {
 				time.Sleep(2 * time.Second)
 				return nil
 			}}),
 			to(t, "configmaps", daemon("d", handlers.Background{},
-				func(ctx context.Context, call *handlers.Call) error {
+				func(ctx context.Context, call *handlers.Invocation) error {
 					began.Add(1)
 					<-ctx.Done()
 					return nil
@@ -280,7 +283,7 @@ func TestReleasedWhileDaemonRuns(t *testing.T) {
 			return 0
 		}), reconcilers.Options{KopfDeletions: true},
 			to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: 10 * time.Minute},
-				func(ctx context.Context, call *handlers.Call) error {
+				func(ctx context.Context, call *handlers.Invocation) error {
 					<-call.Live.Stopping()
 					time.Sleep(5 * time.Minute)
 					ended.Add(1)

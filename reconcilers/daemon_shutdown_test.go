@@ -17,7 +17,7 @@ import (
 // The exit waits for what has an end in sight, and no longer (deviation D-exit-waits).
 func TestExitWaitsForDaemons(t *testing.T) {
 	stubborn := func(lingers time.Duration) handlers.Func {
-		return func(ctx context.Context, _ *handlers.Call) error { <-ctx.Done(); time.Sleep(lingers); return nil }
+		return func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); time.Sleep(lingers); return nil }
 	}
 	tests := map[string]struct {
 		reason     string
@@ -26,7 +26,7 @@ func TestExitWaitsForDaemons(t *testing.T) {
 		want       time.Duration
 	}{
 		"AtTheFirstWord": {"it ends by itself", handlers.Background{CancelBackoff: time.Minute}, func(
-			_ context.Context, c *handlers.Call,
+			_ context.Context, c *handlers.Invocation,
 		) error {
 			<-c.Live.Stopping()
 			return nil
@@ -76,7 +76,7 @@ func TestExitWhileDeleting(t *testing.T) {
 		p.create("ConfigMap", "c")
 		release := make(chan struct{})
 		stop := operate(t, server, "configmaps", daemon("d", handlers.Background{}, func(
-			context.Context, *handlers.Call,
+			context.Context, *handlers.Invocation,
 		) error {
 			<-release
 			return nil
@@ -101,7 +101,7 @@ func TestExitAfterForget(t *testing.T) {
 		p := newPeople(t, server)
 		p.create("ConfigMap", "c")
 		stop := operate(t, server, "configmaps", timer("t", time.Minute,
-			func(ctx context.Context, _ *handlers.Call) error {
+			func(ctx context.Context, _ *handlers.Invocation) error {
 				select {
 				case <-ctx.Done():
 				case <-time.After(25 * time.Second):
@@ -135,7 +135,7 @@ func TestExitWithWaitingQueue(t *testing.T) {
 			p.create("ConfigMap", fmt.Sprint("c", n))
 		}
 		stop := operateAll(t, server, reconcilers.Options{Ticks: 2}, to(t, "configmaps", timer("t", time.Second,
-			func(ctx context.Context, call *handlers.Call) error {
+			func(ctx context.Context, call *handlers.Invocation) error {
 				ticks.Add(1)
 				select {
 				case <-ctx.Done():
@@ -165,7 +165,7 @@ func TestRestartInDeletion(t *testing.T) {
 					return operateAll(t, server, reconcilers.Options{Gate: gate},
 						to(t, "configmaps", daemon("d", handlers.Background{
 							CancelBackoff: 10 * time.Second, CancelTimeout: 10 * time.Second,
-						}, func(ctx context.Context, call *handlers.Call) error {
+						}, func(ctx context.Context, call *handlers.Invocation) error {
 							daemons.Add(1)
 							<-ctx.Done()
 							time.Sleep(time.Minute)

@@ -35,7 +35,7 @@ func holders() map[string]*handlers.Handler {
 
 // wisher wants the object to be handled. On its deletion, it fails with the errors first.
 func (j *journal) wisher(h handlers.Handler, errs ...error) handlers.Handler {
-	h.Call = func(_ context.Context, c *handlers.Call) error {
+	h.Call = func(_ context.Context, c *handlers.Invocation) error {
 		j.add(string(c.Cause.Reason) + " " + h.ID)
 		if c.Cause.Reason != cause.Delete || len(errs) == 0 {
 			return nil

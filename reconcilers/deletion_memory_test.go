@@ -73,7 +73,7 @@ type unfinished struct {
 func (u unfinished) registrations(t *testing.T, holder handlers.Handler) []reconcilers.Registration {
 	first := &handlers.Handler{ID: "a", Reason: u.reason, Call: succeed}
 	second := &handlers.Handler{
-		ID: "b", Reason: u.reason, Call: func(context.Context, *handlers.Call) error { return laterError{time.Hour} },
+		ID: "b", Reason: u.reason, Call: func(context.Context, *handlers.Invocation) error { return laterError{time.Hour} },
 	}
 	if u.filter != nil {
 		first.Filters, second.Filters = []handlers.Filter{u.filter}, []handlers.Filter{u.filter}

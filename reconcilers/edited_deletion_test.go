@@ -56,7 +56,7 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 			"the later patches of another handler are no edit", func(j *journal) handlers.Handler {
 				e := handlers.Handler{ID: "e", Reason: cause.Delete}
 				errs := []error{waiting, nil}
-				e.Call = func(_ context.Context, c *handlers.Call) error {
+				e.Call = func(_ context.Context, c *handlers.Invocation) error {
 					j.add("delete e")
 					err, text := errs[0], time.Now().String()
 					errs = errs[1:]
@@ -89,7 +89,7 @@ func TestEditsOfFailedSubHandlers(t *testing.T) {
 		failing := j.wisher(handlers.Handler{ID: "bad", Reason: cause.Delete}, refusal{})
 		later := j.wisher(handlers.Handler{ID: "later", Reason: cause.Delete}, laterError{8 * time.Minute})
 		own := keeping(handlers.Policy{})
-		own.Call = func(_ context.Context, c *handlers.Call) error {
+		own.Call = func(_ context.Context, c *handlers.Invocation) error {
 			return errors.Join(
 				c.Subs.Declare(&handlers.Handler{ID: "bad", Call: failing.Call}),
 				c.Subs.Declare(&handlers.Handler{ID: "later", Call: later.Call}),
@@ -111,7 +111,7 @@ func TestUnwrittenOutcomesBesideFailedDeletions(t *testing.T) {
 		j, server := &journal{began: time.Now()}, memapi.New()
 		own := j.wisher(keeping(handlers.Policy{}), refusal{})
 		d := &disappearing{people: newPeople(t, server), server: server}
-		slow := handlers.Handler{ID: "e", Reason: cause.Delete, Call: func(context.Context, *handlers.Call) error {
+		slow := handlers.Handler{ID: "e", Reason: cause.Delete, Call: func(context.Context, *handlers.Invocation) error {
 			j.add("delete e")
 			time.Sleep(10 * time.Second) // longer than the checkpoint that writes the failure of the other one
 			d.down.Store(true)

@@ -35,7 +35,7 @@ func TestHandlersDuringTheExit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, j := memapi.New(), &journal{}
 				slow := &handlers.Handler{ID: "slow", Reason: cause.Create,
-					Call: func(ctx context.Context, _ *handlers.Call) error {
+					Call: func(ctx context.Context, _ *handlers.Invocation) error {
 						j.add("begin")
 						select {
 						case <-ctx.Done():
@@ -48,7 +48,7 @@ func TestHandlersDuringTheExit(t *testing.T) {
 						return ctx.Err()
 					}}
 				next := &handlers.Handler{ID: "next", Reason: cause.Create,
-					Call: func(context.Context, *handlers.Call) error { j.add("next"); return nil }}
+					Call: func(context.Context, *handlers.Invocation) error { j.add("next"); return nil }}
 				stop := operateAll(t, server, reconcilers.Options{ExitTimeout: tc.timeout},
 					to(t, "configmaps", slow), to(t, "configmaps", next))
 				time.Sleep(time.Second)
@@ -74,7 +74,7 @@ func TestHandlersDuringAPause(t *testing.T) {
 		server, j, gate := memapi.New(), &journal{}, &reconcilers.Gate{}
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate, ExitTimeout: time.Hour, PauseTimeout: -1},
 			to(t, "configmaps", &handlers.Handler{ID: "slow", Reason: cause.Create,
-				Call: func(ctx context.Context, _ *handlers.Call) error {
+				Call: func(ctx context.Context, _ *handlers.Invocation) error {
 					<-ctx.Done()
 					j.add("told")
 					return ctx.Err()
@@ -95,7 +95,7 @@ func TestHandlersDuringAPause(t *testing.T) {
 // Whoever ends a paused operator waits no longer than for another one: what still runs in the grace of the pause has
 // the time of an exit.
 func TestExitInTheGraceOfAPause(t *testing.T) {
-	slow := func(ctx context.Context, _ *handlers.Call) error {
+	slow := func(ctx context.Context, _ *handlers.Invocation) error {
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Hour):
@@ -122,7 +122,7 @@ func TestExitInTheGraceOfAPause(t *testing.T) {
 				newPeople(t, server).create("ConfigMap", "c")
 				var ended atomic.Value
 				call := tc.handler.Call
-				tc.handler.Call = func(ctx context.Context, c *handlers.Call) error {
+				tc.handler.Call = func(ctx context.Context, c *handlers.Invocation) error {
 					ended.Store(call(ctx, c))
 					return nil
 				}

@@ -134,7 +134,7 @@ func TestDeletionsThatFailWithPatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, calls := &journal{began: time.Now()}, 0
 		own := keeping(handlers.Policy{})
-		own.Call = func(_ context.Context, c *handlers.Call) error {
+		own.Call = func(_ context.Context, c *handlers.Invocation) error {
 			j.add("delete d")
 			calls++
 			text := fmt.Sprint(calls)
@@ -160,7 +160,7 @@ func TestDeletionsWhoseSubHandlersFail(t *testing.T) {
 		failing := j.wisher(handlers.Handler{ID: "bad", Reason: cause.Delete}, refusal{})
 		good := j.wisher(handlers.Handler{ID: "good", Reason: cause.Delete})
 		own := keeping(handlers.Policy{})
-		own.Call = func(_ context.Context, c *handlers.Call) error {
+		own.Call = func(_ context.Context, c *handlers.Invocation) error {
 			return errors.Join(
 				c.Subs.Declare(&handlers.Handler{ID: "bad", Call: failing.Call}),
 				c.Subs.Declare(&handlers.Handler{ID: "good", Call: good.Call}),

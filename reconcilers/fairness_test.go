@@ -27,7 +27,7 @@ type timesheet struct {
 	calls map[string][]time.Time
 }
 
-func (j *timesheet) note(id string, c *handlers.Call) (name string, call int) {
+func (j *timesheet) note(id string, c *handlers.Invocation) (name string, call int) {
 	name = (&unstructured.Unstructured{Object: c.Cause.Body()}).GetName()
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -47,7 +47,7 @@ func (j *timesheet) of(id, name string) []time.Time {
 // handler notes its calls. It hangs on objects that are named for that, until the operator exits.
 func (j *timesheet) handler(id string, reason cause.Reason, act func(name string, call int) error) *handlers.Handler {
 	return &handlers.Handler{ID: id, Reason: reason, Policy: handlers.Policy{Backoff: ptr.To(time.Second)},
-		Call: func(ctx context.Context, c *handlers.Call) error {
+		Call: func(ctx context.Context, c *handlers.Invocation) error {
 			name, call := j.note(id, c)
 			if strings.HasPrefix(name, "hanging-"+id) {
 				<-ctx.Done()
@@ -177,7 +177,7 @@ func storm(t *testing.T, among bool) (w weather) {
 			time.Sleep(100 * time.Millisecond)
 			return nil
 		}
-		tick := timer("t", time.Second, func(ctx context.Context, c *handlers.Call) error {
+		tick := timer("t", time.Second, func(ctx context.Context, c *handlers.Invocation) error {
 			if name, _ := j.note("t", c); is(name, "hanging") {
 				<-ctx.Done()
 			}

@@ -22,7 +22,7 @@ import (
 // the next change, or with the resuming of the object, if anybody resumes it; Kopf rewrites it after each restart.
 func TestNullsInTheLastHandledConfiguration(t *testing.T) {
 	const handled = "coming.example.org/last-handled-configuration"
-	done := func(context.Context, *handlers.Call) error { return nil }
+	done := func(context.Context, *handlers.Invocation) error { return nil }
 	cases := map[string]struct {
 		reason    string
 		resuming  bool
@@ -102,7 +102,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 				server, j := memapi.New(), &journal{began: time.Now()}
 				p := newPeople(t, server)
 				note := func(id string) handlers.Func {
-					return func(context.Context, *handlers.Call) error { j.add(id); return nil }
+					return func(context.Context, *handlers.Invocation) error { j.add(id); return nil }
 				}
 				h.ID, h.Field, h.Call = "f", diff.Path{"spec", "b", "c"}, note("f")
 				p.create("Pod", "c")

@@ -31,7 +31,7 @@ func TestGoneObjectsAreForgotten(t *testing.T) {
 			defer mu.Unlock()
 			forgotten = append(forgotten, names[uid])
 		}}, to(t, "configmaps", daemon("d", handlers.Background{},
-			func(ctx context.Context, call *handlers.Call) error {
+			func(ctx context.Context, call *handlers.Invocation) error {
 				object := unstructured.Unstructured{Object: liveBody(call)}
 				mu.Lock()
 				names[object.GetUID()] = object.GetName()
@@ -79,7 +79,7 @@ func TestForgottenBeforeDeletedEvent(t *testing.T) {
 		var order = make(chan string, 10)
 		stop := operateAll(t, server, reconcilers.Options{Forget: func(types.UID) { order <- "forget" }},
 			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching,
-				Call: func(_ context.Context, c *handlers.Call) error {
+				Call: func(_ context.Context, c *handlers.Invocation) error {
 					order <- c.Cause.Type
 					return nil
 				}}))

@@ -84,7 +84,7 @@ func TestOutcomeInPause(t *testing.T) {
 		var first, second atomic.Int64
 		h := counting("first", cause.Create, &first)
 		slow := h.Call
-		h.Call = func(ctx context.Context, call *handlers.Call) error {
+		h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 			time.Sleep(10 * time.Second)
 			return slow(ctx, call)
 		}
@@ -121,7 +121,7 @@ func TestPauseTimeout(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		var ended []error
 		var after []time.Duration
-		run := func(ctx context.Context, call *handlers.Call) error {
+		run := func(ctx context.Context, call *handlers.Invocation) error {
 			if call.Retry != 0 {
 				t.Errorf("an attempt that was ended by a pause counts: %d", call.Retry)
 			}
@@ -157,7 +157,7 @@ func TestWritesWithoutPermission(t *testing.T) {
 		var calls atomic.Int64
 		h := counting("h", cause.Create, &calls)
 		count := h.Call
-		h.Call = func(ctx context.Context, call *handlers.Call) error {
+		h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 			time.Sleep(10 * time.Second)
 			return count(ctx, call)
 		}

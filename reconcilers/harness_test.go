@@ -115,7 +115,7 @@ func daemon(id string, b handlers.Background, call handlers.Func) *handlers.Hand
 
 // counting is a handler of changes that does nothing else.
 func counting(id string, reason cause.Reason, calls *atomic.Int64) *handlers.Handler {
-	return &handlers.Handler{ID: id, Reason: reason, Call: func(context.Context, *handlers.Call) error {
+	return &handlers.Handler{ID: id, Reason: reason, Call: func(context.Context, *handlers.Invocation) error {
 		calls.Add(1)
 		return nil
 	}}
@@ -127,9 +127,9 @@ func timer(id string, interval time.Duration, call handlers.Func) *handlers.Hand
 	}
 }
 
-func succeed(context.Context, *handlers.Call) error { return nil }
+func succeed(context.Context, *handlers.Invocation) error { return nil }
 
-func untilStopped(_ context.Context, c *handlers.Call) error { <-c.Live.Stopping(); return nil }
+func untilStopped(_ context.Context, c *handlers.Invocation) error { <-c.Live.Stopping(); return nil }
 
 // journal is what has happened, in order, from any goroutine.
 type journal struct {
@@ -233,6 +233,6 @@ func complete(o *reconcilers.Options, registrations ...reconcilers.Registration)
 }
 
 // liveBody is the newest state of the object of a function in the background.
-func liveBody(call *handlers.Call) map[string]any {
+func liveBody(call *handlers.Invocation) map[string]any {
 	return (&cause.Cause{Object: call.Live.Object()}).Body()
 }

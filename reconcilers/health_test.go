@@ -278,7 +278,7 @@ func TestAliveUnlessStuck(t *testing.T) {
 				end := make(chan struct{})
 				stop := operateIn(t, m, tc.own, to(t, "configmaps", &handlers.Handler{
 					ID: "c", Reason: cause.Create, Policy: handlers.Policy{Timeout: tc.timeout},
-					Call: func(context.Context, *handlers.Call) error { <-end; return nil },
+					Call: func(context.Context, *handlers.Invocation) error { <-end; return nil },
 				}))
 				defer stop()
 				time.Sleep(tc.after)

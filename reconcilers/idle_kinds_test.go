@@ -25,7 +25,7 @@ func TestIdleKindsCostFewGoroutines(t *testing.T) {
 		server := memapi.New()
 		p := newPeople(t, server)
 		slow := &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
-			context.Context, *handlers.Call,
+			context.Context, *handlers.Invocation,
 		) error {
 			time.Sleep(time.Second)
 			return nil

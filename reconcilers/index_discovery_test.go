@@ -64,7 +64,7 @@ func TestIndexedKindsThatAreNotKnownYet(t *testing.T) {
 				began, got := time.Now(), []string{}
 				h := &handlers.Handler{
 					ID: "h", Family: handlers.Changing, Reason: cause.Create,
-					Call: func(context.Context, *handlers.Call) error {
+					Call: func(context.Context, *handlers.Invocation) error {
 						when := "at once"
 						if time.Since(began) > 5*time.Minute {
 							when = "after minutes"

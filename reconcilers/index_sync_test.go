@@ -23,7 +23,7 @@ import (
 func byName() (*indexes.Index, *handlers.Handler) {
 	index := indexes.New()
 	return index, &handlers.Handler{ID: "by-name", Family: handlers.Indexing, Index: &handlers.Index{
-		Into: index, Call: func(_ context.Context, call *handlers.Call) (map[any]any, bool, error) {
+		Into: index, Call: func(_ context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 			return map[any]any{(&unstructured.Unstructured{Object: call.Object}).GetName(): true}, false, nil
 		},
 	}}
@@ -62,7 +62,7 @@ func TestHandlersWaitForIndices(t *testing.T) {
 				index, filling := byName()
 				began := time.Now()
 				seen := make(chan string, 100)
-				h := &handlers.Handler{ID: "h", Family: tc.family, Call: func(context.Context, *handlers.Call) error {
+				h := &handlers.Handler{ID: "h", Family: tc.family, Call: func(context.Context, *handlers.Invocation) error {
 					seen <- fmt.Sprintf("%s: %d secrets", time.Since(began).Round(10*time.Second), index.Len())
 					return nil
 				}}

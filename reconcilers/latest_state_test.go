@@ -18,7 +18,7 @@ import (
 )
 
 // labelled tells whether the object has a label by now.
-func labelled(c *handlers.Call) bool {
+func labelled(c *handlers.Invocation) bool {
 	known := unstructured.Unstructured{Object: c.Cause.Body()}
 	latest := c.Newest.Latest(types.NamespacedName{Namespace: "default", Name: known.GetName()}, known.GetUID())
 	return (&unstructured.Unstructured{Object: latest}).GetLabels()["l"] != ""
@@ -26,7 +26,7 @@ func labelled(c *handlers.Call) bool {
 
 // waiting waits for the label, and says by which moment that was over, and why.
 func waiting(j *journal) handlers.Func {
-	return func(ctx context.Context, c *handlers.Call) error {
+	return func(ctx context.Context, c *handlers.Invocation) error {
 		for !labelled(c) && ctx.Err() == nil {
 			time.Sleep(time.Second)
 		}
@@ -49,7 +49,7 @@ func TestHandlersSeeTheLatestState(t *testing.T) {
 		stop := operateAll(t, server, reconcilers.Options{},
 			to(t, "configmaps", &handlers.Handler{ID: "change", Reason: cause.Create, Call: waiting(j)}),
 			to(t, "configmaps", &handlers.Handler{ID: "event", Family: handlers.Watching, Call: func(
-				ctx context.Context, c *handlers.Call,
+				ctx context.Context, c *handlers.Invocation,
 			) error {
 				if c.Cause.Type == "" {
 					return waiting(j)(ctx, c)

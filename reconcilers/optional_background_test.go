@@ -54,7 +54,7 @@ func TestOptionalBackground(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j, server := &journal{began: time.Now()}, memapi.New()
-				optional := daemon("o", handlers.Background{}, func(_ context.Context, c *handlers.Call) error {
+				optional := daemon("o", handlers.Background{}, func(_ context.Context, c *handlers.Invocation) error {
 					j.add("begins")
 					<-c.Live.Stopping()
 					time.Sleep(tc.lasts)

@@ -89,7 +89,7 @@ func TestKindsThatComeAndGoInAPause(t *testing.T) {
 		m := examine(t, asked)
 		stop := operateIn(t, m, reconcilers.Options{Gate: gate, Forget: func(types.UID) { forgotten.Add(1) }},
 			to(t, "category=sky", filling), to(t, "category=sky", &handlers.Handler{ID: "e", Family: handlers.Watching,
-				Call: func(context.Context, *handlers.Call) error {
+				Call: func(context.Context, *handlers.Invocation) error {
 					calls.Add(1)
 					return nil
 				}})) // which writes nothing: clients ask for documents of their own
@@ -146,7 +146,7 @@ func TestIndicesOfKindsThatComeInAPause(t *testing.T) {
 		found := func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(noted) }
 		stop := operateAll(t, delaying(server, "comets", steady(10*time.Second)), reconcilers.Options{Gate: gate},
 			to(t, "category=sky", filling), to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
-				Call: func(context.Context, *handlers.Call) error {
+				Call: func(context.Context, *handlers.Invocation) error {
 					mu.Lock()
 					defer mu.Unlock()
 					noted = append(noted, keysOf(index))

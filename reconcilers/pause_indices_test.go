@@ -25,7 +25,7 @@ type finding struct {
 	found []string
 }
 
-func (f *finding) call(_ context.Context, c *handlers.Call) error {
+func (f *finding) call(_ context.Context, c *handlers.Invocation) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.found = append(f.found, fmt.Sprintf("%s after %s: %s", c.Handler.ID, time.Since(f.began).Round(time.Second),

@@ -35,7 +35,7 @@ type lodgers struct {
 	gone  int
 }
 
-func (l *lodgers) call(ctx context.Context, call *handlers.Call) error {
+func (l *lodgers) call(ctx context.Context, call *handlers.Invocation) error {
 	object := l.object("", "")
 	object.Object = call.Cause.Body()
 	l.mu.Lock()

@@ -27,7 +27,7 @@ func TestPausesAtAnyPoint(t *testing.T) {
 				var succeeded [3]atomic.Int64
 				slow := func(n int, id string, reason cause.Reason) reconcilers.Registration {
 					return to(t, "configmaps", &handlers.Handler{ID: id, Reason: reason,
-						Call: func(_ context.Context, call *handlers.Call) error {
+						Call: func(_ context.Context, call *handlers.Invocation) error {
 							if !gate.Open() {
 								t.Errorf("%s began after the gate was closed", id)
 							}
@@ -39,7 +39,7 @@ func TestPausesAtAnyPoint(t *testing.T) {
 							return nil
 						}})
 				}
-				ticks := timer("t", 3*time.Second, func(context.Context, *handlers.Call) error {
+				ticks := timer("t", 3*time.Second, func(context.Context, *handlers.Invocation) error {
 					if !gate.Open() {
 						t.Error("a tick began after the gate was closed")
 					}

@@ -21,7 +21,7 @@ import (
 
 // saying is a function that takes a while, and then leaves its word on the object.
 func saying(word string, takes time.Duration, calls *atomic.Int64) handlers.Func {
-	return func(_ context.Context, c *handlers.Call) error {
+	return func(_ context.Context, c *handlers.Invocation) error {
 		calls.Add(1)
 		time.Sleep(takes)
 		return c.Writes.Remember(func(body map[string]any) error {
@@ -99,7 +99,7 @@ func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
 // What could not be written before a pause is dropped after it if another operator has handled the object meanwhile:
 // all goes on from what that one has left.
 func TestOutcomesOfBeforeAPause(t *testing.T) {
-	fail := func(context.Context, *handlers.Call) error { return &execution.PendingError{Delay: time.Hour} }
+	fail := func(context.Context, *handlers.Invocation) error { return &execution.PendingError{Delay: time.Hour} }
 	tests := map[string]struct {
 		reason    string
 		other     handlers.Func // of the other operator; nil is none
@@ -131,7 +131,7 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 					}
 					return 0
 				}), reconcilers.Options{Gate: own}, to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
-					Call: func(ctx context.Context, c *handlers.Call) error {
+					Call: func(ctx context.Context, c *handlers.Invocation) error {
 						retries = append(retries, c.Retry)
 						return speak(ctx, c)
 					}}), to(t, "configmaps", counting("u", cause.Update, &updates)))

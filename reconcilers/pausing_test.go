@@ -69,7 +69,7 @@ func TestPauseBeforeListed(t *testing.T) {
 		stop := operateAll(t, delaying(server, "secrets", steady(20*time.Second)),
 			reconcilers.Options{Gate: gate}, to(t, "secrets", filling),
 			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
-				Call: func(context.Context, *handlers.Call) error {
+				Call: func(context.Context, *handlers.Invocation) error {
 					found.Store(int64(index.Len()))
 					return nil
 				}}))
@@ -98,13 +98,13 @@ func TestTwoPauses(t *testing.T) {
 		stop := operateAll(t, delaying(server, "configmaps", func() time.Duration { return time.Duration(lag.Load()) }),
 			reconcilers.Options{Gate: gate, Forget: func(types.UID) { forgot.Add(1) }}, to(t, "configmaps", filling),
 			to(t, "configmaps", daemon("once", handlers.Background{}, func(
-				ctx context.Context, _ *handlers.Call,
+				ctx context.Context, _ *handlers.Invocation,
 			) error {
 				once.Add(1)
 				return nil
 			})),
 			to(t, "configmaps", daemon("d", handlers.Background{CancelTimeout: time.Second},
-				func(ctx context.Context, _ *handlers.Call) error {
+				func(ctx context.Context, _ *handlers.Invocation) error {
 					if n := running.Add(1); n > most.Load() {
 						most.Store(n)
 					}
@@ -145,7 +145,7 @@ func TestPauseWithUnmatchedTick(t *testing.T) {
 		p.create("ConfigMap", "c")
 		gate := &reconcilers.Gate{}
 		var created, cancelled atomic.Int64
-		h := timer("t", time.Second, func(ctx context.Context, call *handlers.Call) error {
+		h := timer("t", time.Second, func(ctx context.Context, call *handlers.Invocation) error {
 			select {
 			case <-ctx.Done():
 				cancelled.Add(1)
@@ -187,7 +187,7 @@ func TestAbandonedInPause(t *testing.T) {
 		var began atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", daemon("d",
 			handlers.Background{CancelTimeout: time.Second},
-			func(ctx context.Context, _ *handlers.Call) error {
+			func(ctx context.Context, _ *handlers.Invocation) error {
 				began.Add(1)
 				<-ctx.Done()
 				time.Sleep(30 * time.Second)
@@ -218,7 +218,7 @@ func TestFinalizerInPause(t *testing.T) {
 		}
 		gate := &reconcilers.Gate{}
 		h := &handlers.Handler{
-			ID: "u", Reason: cause.Update, Call: func(context.Context, *handlers.Call) error { return nil },
+			ID: "u", Reason: cause.Update, Call: func(context.Context, *handlers.Invocation) error { return nil },
 		}
 		h.Filters = []handlers.Filter{func(
 			context.Context, *cause.Cause,
@@ -228,7 +228,7 @@ func TestFinalizerInPause(t *testing.T) {
 		}}
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
 			to(t, "configmaps", daemon("d", handlers.Background{},
-				func(ctx context.Context, call *handlers.Call) error {
+				func(ctx context.Context, call *handlers.Invocation) error {
 					<-ctx.Done()
 					return nil
 				})))

@@ -25,7 +25,7 @@ type endings struct {
 	all []string
 }
 
-func (e *endings) call(ctx context.Context, call *handlers.Call) error {
+func (e *endings) call(ctx context.Context, call *handlers.Invocation) error {
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), execution.ErrPaused) {
 		return nil // the operator exits

@@ -52,7 +52,7 @@ func ordered(log []map[string]any, until float64) (all []map[string]any) {
 }
 
 func (r *cycleRun) spawned(h *handlers.Handler, d vectors.Fields) handlers.Func {
-	return func(ctx context.Context, call *handlers.Call) error {
+	return func(ctx context.Context, call *handlers.Invocation) error {
 		behave := r.behaviour(h.ID, d)
 		r.note(r.entry(call, behave))
 		if err := write(call, behave); err != nil {
@@ -76,7 +76,7 @@ func (r *cycleRun) spawned(h *handlers.Handler, d vectors.Fields) handlers.Func 
 	}
 }
 
-func flags(call *handlers.Call) []any {
+func flags(call *handlers.Invocation) []any {
 	all := []any{}
 	live, _ := call.Live.(interface{ Flags() background.Reason })
 	for name := range strings.SplitSeq(live.Flags().String(), ",") {
@@ -97,7 +97,7 @@ func sortTexts(all []any) {
 }
 
 // linger waits as the behaviour says. An error is that of the context.
-func (r *cycleRun) linger(ctx context.Context, call *handlers.Call, behave vectors.Fields) error {
+func (r *cycleRun) linger(ctx context.Context, call *handlers.Invocation, behave vectors.Fields) error {
 	if err := r.pause(ctx, behave, "takes"); err != nil {
 		return err
 	}

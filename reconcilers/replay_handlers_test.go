@@ -91,7 +91,7 @@ func (r *cycleRun) behaviour(id string, d vectors.Fields) vectors.Fields {
 }
 
 func (r *cycleRun) function(id string, d vectors.Fields) handlers.Func {
-	return func(ctx context.Context, call *handlers.Call) error {
+	return func(ctx context.Context, call *handlers.Invocation) error {
 		behave := r.behaviour(id, d)
 		r.note(r.entry(call, behave))
 		if err := r.pause(ctx, behave, "takes"); err != nil {
@@ -129,7 +129,7 @@ func (r *cycleRun) pause(ctx context.Context, behave vectors.Fields, key string)
 }
 
 // declare registers a sub-handler inside of a function.
-func (r *cycleRun) declare(call *handlers.Call, item any) error {
+func (r *cycleRun) declare(call *handlers.Invocation, item any) error {
 	sub, d, err := declared.Sub(r.t, call.Handler, item)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (r *cycleRun) declare(call *handlers.Call, item any) error {
 }
 
 // entry is the call as it is logged.
-func (r *cycleRun) entry(call *handlers.Call, behave vectors.Fields) map[string]any {
+func (r *cycleRun) entry(call *handlers.Invocation, behave vectors.Fields) map[string]any {
 	entry := map[string]any{"what": "call", "id": call.Handler.ID, "retry": int64(call.Retry), "runtime": 0.0}
 	switch call.Handler.Family {
 	case handlers.Spawning:
@@ -182,7 +182,7 @@ func items(changes diff.Diff) []any {
 const ownFinalizer = keys.KopfPrefix + "/KopfFinalizerMarker"
 
 // write does to the object what the behaviour says.
-func write(call *handlers.Call, behave vectors.Fields) error {
+func write(call *handlers.Invocation, behave vectors.Fields) error {
 	if merge := behave.Mapping("patch"); merge != nil {
 		if err := call.Writes.Remember(merging(merge)); err != nil {
 			return err

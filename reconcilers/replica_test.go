@@ -124,7 +124,7 @@ func TestIndicesWhileListing(t *testing.T) {
 		stop := operateAll(t, delaying(server, "secrets", func() time.Duration { return time.Duration(lag.Load()) }),
 			reconcilers.Options{Gate: gate, EveryReplica: true}, to(t, "secrets", filling),
 			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create,
-				Call: func(context.Context, *handlers.Call) error {
+				Call: func(context.Context, *handlers.Invocation) error {
 					began <- keysOf(index)
 					return nil
 				}}))
@@ -231,7 +231,7 @@ func TestBeginAndEndInEveryReplica(t *testing.T) {
 				gate.Set(paused)
 				j := &journal{began: time.Now()}
 				h := &handlers.Handler{ID: "h", Reason: cause.Create, Call: func(
-					ctx context.Context, _ *handlers.Call,
+					ctx context.Context, _ *handlers.Invocation,
 				) error {
 					<-ctx.Done()
 					j.add("handled")

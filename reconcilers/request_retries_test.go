@@ -56,7 +56,7 @@ func TestRequestsAreRepeated(t *testing.T) {
 				called := 0
 				stop := operate(t, connection, "configmaps", &handlers.Handler{
 					ID: "c", Reason: cause.Create, Call: func(
-						context.Context, *handlers.Call,
+						context.Context, *handlers.Invocation,
 					) error {
 						called++
 						return nil
@@ -117,7 +117,7 @@ func TestRetryAfterDelaysTheObject(t *testing.T) {
 				}, funcr.Options{})
 				stop := operateLogged(t, slow{connection}, log, reconcilers.Options{APIBackoffs: backoffs},
 					to(t, "configmaps", &handlers.Handler{
-						ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Call) error { return nil },
+						ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Invocation) error { return nil },
 					}))
 				defer stop()
 				people, err := client.New(memapi.Config(server), client.Options{})

@@ -22,7 +22,7 @@ import (
 
 // noting is a function that notes the types of its events, and the reasons of its changes.
 func noting(j *journal) handlers.Func {
-	return func(_ context.Context, call *handlers.Call) error {
+	return func(_ context.Context, call *handlers.Invocation) error {
 		object := unstructured.Unstructured{Object: call.Cause.Body()}
 		what := "event " + call.Cause.Type
 		if call.Handler.Family == handlers.Changing {

@@ -45,7 +45,7 @@ func TestNamespacesLeaveNothing(t *testing.T) {
 		},
 			to(t, "configmaps", filling), to(t, "configmaps", counting("c", cause.Create, &calls)),
 			to(t, "configmaps", timer("t", time.Minute, counting("t", "", &ticks).Call)),
-			to(t, "configmaps", daemon("d", handlers.Background{}, func(_ context.Context, c *handlers.Call) error {
+			to(t, "configmaps", daemon("d", handlers.Background{}, func(_ context.Context, c *handlers.Invocation) error {
 				running.Add(1)
 				defer running.Add(-1)
 				<-c.Live.Stopping()
@@ -135,7 +135,7 @@ func TestIndicesOfNamespaces(t *testing.T) {
 		m := examine(t, delaying(server, "namespaces", steady(20*time.Second)))
 		stop := operateIn(t, m, reconcilers.Options{Namespaces: named("a*")}, to(t, "configmaps", filling),
 			to(t, "namespaces", &handlers.Handler{ID: "h", Reason: cause.Create,
-				Call: func(context.Context, *handlers.Call) error {
+				Call: func(context.Context, *handlers.Invocation) error {
 					found <- index.Len()
 					return nil
 				}}))

@@ -96,7 +96,7 @@ type visited struct {
 }
 
 func (v *visited) handler(id string, reason cause.Reason) *handlers.Handler {
-	return &handlers.Handler{ID: id, Reason: reason, Call: func(_ context.Context, c *handlers.Call) error {
+	return &handlers.Handler{ID: id, Reason: reason, Call: func(_ context.Context, c *handlers.Invocation) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.names = append(v.names, (&unstructured.Unstructured{Object: c.Cause.Body()}).GetNamespace())
@@ -276,7 +276,7 @@ func TestClusterScopedKindsUnderPatterns(t *testing.T) {
 		var seen visited
 		stop := operateAll(t, server, reconcilers.Options{Namespaces: named("a*")},
 			to(t, "namespaces", &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
-				_ context.Context, c *handlers.Call,
+				_ context.Context, c *handlers.Invocation,
 			) error {
 				seen.mu.Lock()
 				defer seen.mu.Unlock()

@@ -33,7 +33,7 @@ func TestPausedOperatorKeepsNothing(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		gate.Set(true)
 		h := &handlers.Handler{ID: "h", Reason: cause.Resume, Initial: true,
-			Call: func(context.Context, *handlers.Call) error { return nil }}
+			Call: func(context.Context, *handlers.Invocation) error { return nil }}
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
 			to(t, "secrets", daemon("d", handlers.Background{}, untilStopped)),
 			to(t, "configmaps", timer("t", 24*time.Hour, succeed)))

@@ -53,7 +53,7 @@ func TestStates(t *testing.T) {
 		p := newPeople(t, server)
 		p.create("ConfigMap", "c")
 		p.createMany("Secret", "s", 2)
-		late := func(context.Context, *handlers.Call) error { return errors.New("not yet") }
+		late := func(context.Context, *handlers.Invocation) error { return errors.New("not yet") }
 		_, filling := byName()
 		defer operateAll(t, server, reconcilers.Options{Gate: gate, Metrics: registry},
 			to(t, "configmaps", &handlers.Handler{ID: "late", Function: 1, Reason: cause.Create, Call: late}),

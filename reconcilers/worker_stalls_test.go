@@ -75,7 +75,7 @@ func TestOccupiedWorkersAreTold(t *testing.T) {
 		server, h, registry := memapi.New(), &heard{}, prometheus.NewRegistry()
 		p := newPeople(t, server)
 		release := make(chan struct{})
-		waits := &handlers.Handler{ID: "waits", Call: func(ctx context.Context, _ *handlers.Call) error {
+		waits := &handlers.Handler{ID: "waits", Call: func(ctx context.Context, _ *handlers.Invocation) error {
 			select {
 			case <-release:
 			case <-ctx.Done():
@@ -83,7 +83,7 @@ func TestOccupiedWorkersAreTold(t *testing.T) {
 			return nil
 		}}
 		parent := &handlers.Handler{ID: "provision", Reason: cause.Create,
-			Call: func(ctx context.Context, c *handlers.Call) error {
+			Call: func(ctx context.Context, c *handlers.Invocation) error {
 				if err := c.Subs.Declare(waits); err != nil {
 					return err
 				}
@@ -140,7 +140,7 @@ func TestBusyWorkersAreNotTold(t *testing.T) {
 		server, h := memapi.New(), &heard{}
 		p := newPeople(t, server)
 		stop := operateLogged(t, server, h.log(), reconcilers.Options{Workers: 4}, to(t, "configmaps",
-			&handlers.Handler{ID: "c", Reason: cause.Create, Call: func(ctx context.Context, _ *handlers.Call) error {
+			&handlers.Handler{ID: "c", Reason: cause.Create, Call: func(ctx context.Context, _ *handlers.Invocation) error {
 				select {
 				case <-time.After(5 * time.Second):
 				case <-ctx.Done():

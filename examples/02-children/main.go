@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
 )
 
-type Change = kopf.Change[kopf.Dynamic]
+type Change = kopf.Change[*kopf.Unstructured]
 
 func main() {
 	op := kopf.New("children.kopf.dev")
@@ -36,7 +36,7 @@ func register(op *kopf.Operator) {
 // items says what there is to be, and nothing of how it came so: what is missing is made, what differs is changed, and
 // what was declared for an item that is not there any more is deleted.
 func items(ctx context.Context, c *Change) error {
-	wanted := kopf.AtOr(c.Object, "spec.items", []string(nil))
+	wanted := kopf.GetFieldOr(c.Object, "spec.items", []string(nil))
 	children := make([]*corev1.ConfigMap, 0, len(wanted))
 	for i, item := range wanted {
 		child := &corev1.ConfigMap{Data: map[string]string{"item": item, "place": fmt.Sprint(i + 1)}}
@@ -53,7 +53,7 @@ func items(ctx context.Context, c *Change) error {
 // worker makes a pod by hand, as what is made of it cannot be changed later. The pod has the very name of its owner: if
 // the handler is called again, it is there already, and no second one is made.
 func worker(ctx context.Context, c *Change) error {
-	duration, err := time.ParseDuration(kopf.AtOr(c.Object, "spec.duration", "1m"))
+	duration, err := time.ParseDuration(kopf.GetFieldOr(c.Object, "spec.duration", "1m"))
 	if err != nil {
 		return kopf.Permanentf("spec.duration is no duration: %w", err)
 	}
@@ -81,12 +81,12 @@ func sleeper(duration time.Duration) *corev1.Pod {
 }
 
 // report is called for what happens to a pod, and writes to its owner.
-func report(ctx context.Context, e *kopf.ChildEvent[kopf.Dynamic, *corev1.Pod]) error {
+func report(ctx context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *corev1.Pod]) error {
 	phase := string(e.Child.Status.Phase)
-	if e.Type == kopf.EventDeleted {
+	if e.Type == kopf.WatchEventDeleted {
 		phase = "Gone"
 	}
 	log.FromContext(ctx).Info("The worker goes on", "phase", phase)
-	e.TryPatch(func(example kopf.Dynamic) error { return kopf.SetAt(example, "status.phase", phase) })
+	e.TryPatch(func(example *kopf.Unstructured) error { return kopf.SetField(example, "status.phase", phase) })
 	return nil
 }

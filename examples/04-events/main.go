@@ -13,7 +13,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Change = kopf.Change[kopf.Dynamic]
+type Change = kopf.Change[*kopf.Unstructured]
 
 func main() {
 	op := kopf.New("events.kopf.dev", kopf.Settings{
@@ -41,7 +41,7 @@ func tell(_ context.Context, c *Change) error {
 
 	plans := &corev1.ConfigMap{}
 	plans.Namespace, plans.Name = c.Object.GetNamespace(), "plans"
-	c.About(plans).Event("Normal", "Missed", "An example asks for it")
+	c.EventRecorderFor(plans).Event("Normal", "Missed", "An example asks for it")
 	return nil
 }
 
@@ -60,7 +60,7 @@ func repeat(_ context.Context, c *Change) error {
 func byUs(_ context.Context, e *corev1.Event) bool { return e.Source.Component == "events.kopf.dev" }
 
 // seen logs what kubectl would show.
-func seen(ctx context.Context, e *kopf.Event[*corev1.Event]) error {
+func seen(ctx context.Context, e *kopf.WatchEvent[*corev1.Event]) error {
 	o := e.Object
 	log.FromContext(ctx).Info("Seen", "about", o.InvolvedObject.Kind+"/"+o.InvolvedObject.Name,
 		"eventType", o.Type, "reason", o.Reason, "text", o.Message, "count", o.Count)

@@ -10,7 +10,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Change = kopf.Change[kopf.Dynamic]
+type Change = kopf.Change[*kopf.Unstructured]
 
 func main() {
 	// Nothing of the handlers is about peers. The operator looks for a peering object of its own name; without one, it

@@ -12,7 +12,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Change = kopf.Change[kopf.Dynamic]
+type Change = kopf.Change[*kopf.Unstructured]
 
 func main() {
 	op := kopf.New("subhandlers.kopf.dev")
@@ -28,7 +28,7 @@ func register(op *kopf.Operator) {
 // items has one sub-handler for each item of the object, and one for the end. It is called again as long as one of them
 // is not finished, so it only says what there is to do.
 func items(ctx context.Context, c *Change) error {
-	list, err := kopf.At[[]string](c.Object, "spec.items")
+	list, err := kopf.GetField[[]string](c.Object, "spec.items")
 	if err != nil && !errors.Is(err, kopf.ErrNoValue) {
 		return kopf.Permanent(err)
 	}
@@ -41,7 +41,7 @@ func items(ctx context.Context, c *Change) error {
 }
 
 // prepare is two steps, the second one after the first one. It is done when both are, and fails if one of them has.
-func prepare(item string) kopf.ChangeFunc[kopf.Dynamic] {
+func prepare(item string) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		c.Sub("check", check(item), kopf.After("fetch"))
 		c.Sub("fetch", fetch(item), kopf.Retries(3))
@@ -61,7 +61,7 @@ func prepare(item string) kopf.ChangeFunc[kopf.Dynamic] {
 
 // fetch of the second item works at the second attempt: the others do not wait for it, and are not repeated for it.
 // That of the third one never works.
-func fetch(item string) kopf.ChangeFunc[kopf.Dynamic] {
+func fetch(item string) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		switch {
 		case item == "item2" && c.Retry == 0:
@@ -75,7 +75,7 @@ func fetch(item string) kopf.ChangeFunc[kopf.Dynamic] {
 }
 
 // check is called only where there is something to check.
-func check(item string) kopf.ChangeFunc[kopf.Dynamic] {
+func check(item string) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, _ *Change) error {
 		log.FromContext(ctx).Info("Checked", "item", item)
 		return nil
@@ -83,7 +83,7 @@ func check(item string) kopf.ChangeFunc[kopf.Dynamic] {
 }
 
 // report tells what has come of each item. It asks the change of the handler that has these sub-handlers.
-func report(of *Change, list []string) kopf.ChangeFunc[kopf.Dynamic] {
+func report(of *Change, list []string) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, _ *Change) error {
 		for _, item := range list {
 			outcome := of.Outcome(item)

@@ -10,7 +10,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Event = kopf.Event[kopf.Dynamic]
+type Event = kopf.WatchEvent[*kopf.Unstructured]
 
 func main() {
 	op := kopf.New("events.kopf.dev")
@@ -26,7 +26,7 @@ func register(op *kopf.Operator) {
 
 func seen(ctx context.Context, e *Event) error {
 	kind := string(e.Type)
-	if e.Type == kopf.EventListed {
+	if e.Type == kopf.WatchEventListed {
 		kind = "(listed)"
 	}
 	log.FromContext(ctx).Info("Seen "+kind, "field", field(e.Object))
@@ -36,4 +36,4 @@ func seen(ctx context.Context, e *Event) error {
 // labelled fails, which is a line in the log and nothing else: events are not repeated.
 func labelled(context.Context, *Event) error { return errors.New("this is of no consequence") }
 
-func field(o kopf.Dynamic) string { return kopf.AtOr(o, "spec.field", "") }
+func field(o *kopf.Unstructured) string { return kopf.GetFieldOr(o, "spec.field", "") }

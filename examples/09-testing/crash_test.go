@@ -39,7 +39,7 @@ func TestSurvivesEveryCut(t *testing.T) {
 				ann := example(map[string]any{"field": "High Street"})
 				p.Create(ann)
 				p.Settle()
-				p.Edit(ann, func() { _ = kopf.SetAt(ann, "spec.field", "Low Road") })
+				p.Edit(ann, func() { _ = kopf.SetField(ann, "spec.field", "Low Road") })
 				p.Settle()
 				p.Delete(ann)
 			},

@@ -19,7 +19,7 @@ import (
 )
 
 // example is an object as it would be in the cluster.
-func example(spec map[string]any) kopf.Dynamic {
+func example(spec map[string]any) *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
 		"metadata": map[string]any{"namespace": "default", "name": "ann"}, "spec": spec,
@@ -128,10 +128,10 @@ func TestFarewell(t *testing.T) {
 
 // So are the ticks of a timer: each call goes on from the object as the one before has left it.
 func TestReminder(t *testing.T) {
-	r := facadetest.NewRun(example(map[string]any{}))
+	r := facadetest.NewTask(example(map[string]any{}))
 	for tick := 1; tick <= 3; tick++ {
 		got := r.Call(t.Context(), at(&bag{}).reminder)
-		if reminders := kopf.AtOr(got.Object, "status.reminders", 0); got.Err != nil || reminders != tick {
+		if reminders := kopf.GetFieldOr(got.Object, "status.reminders", 0); got.Err != nil || reminders != tick {
 			t.Errorf("tick %d: got %v, %d reminders", tick, got.Err, reminders)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 
 type (
 	// Change is one of a KopfExample, which has no Go type.
-	Change = kopf.Change[kopf.Dynamic]
+	Change = kopf.Change[*kopf.Unstructured]
 	// Run is one tick of its timer.
-	Run = kopf.Run[kopf.Dynamic]
+	Run = kopf.Task[*kopf.Unstructured]
 )
 
 // post is what the operator is there for: in the program it is the log, in a test it is whatever the test wants.
@@ -45,14 +45,14 @@ func newOperator(p post, settings ...kopf.Settings) *kopf.Operator {
 }
 
 // addressOf says under which address an object is found.
-func addressOf(_ context.Context, example kopf.Dynamic) (map[string]string, error) {
-	return map[string]string{kopf.AtOr(example, "spec.field", ""): example.GetName()}, nil
+func addressOf(_ context.Context, example *kopf.Unstructured) (map[string]string, error) {
+	return map[string]string{kopf.GetFieldOr(example, "spec.field", ""): example.GetName()}, nil
 }
 
 // letter sends a letter, and keeps a copy of it in a config map. Who has no address gets none, for good; while the post
 // does not work, it tries again. Nobody gets the same letter again.
 func (o *office) letter(ctx context.Context, c *Change) error {
-	address, err := kopf.At[string](c.Object, "spec.field")
+	address, err := kopf.GetField[string](c.Object, "spec.field")
 	if err != nil {
 		return kopf.Permanentf("there is no address: %w", err)
 	}
@@ -73,13 +73,13 @@ func (o *office) letter(ctx context.Context, c *Change) error {
 
 // farewell holds the object until it is sent.
 func (o *office) farewell(ctx context.Context, c *Change) error {
-	return o.post.send(ctx, kopf.AtOr(c.Object, "spec.field", "the office"), "Farewell, "+c.Object.GetName())
+	return o.post.send(ctx, kopf.GetFieldOr(c.Object, "spec.field", "the office"), "Farewell, "+c.Object.GetName())
 }
 
 // reminder counts the days.
 func (o *office) reminder(_ context.Context, r *Run) error {
-	r.TryPatch(func(example kopf.Dynamic) error {
-		return kopf.SetAt(example, "status.reminders", kopf.AtOr(example, "status.reminders", 0)+1)
+	r.TryPatch(func(example *kopf.Unstructured) error {
+		return kopf.SetField(example, "status.reminders", kopf.GetFieldOr(example, "status.reminders", 0)+1)
 	})
 	return nil
 }

@@ -73,7 +73,7 @@ func TestAStrike(t *testing.T) {
 		if err := people.Get(t.Context(), client.ObjectKeyFromObject(ann), ann); err != nil {
 			t.Fatal(err)
 		}
-		if reminders := kopf.AtOr(ann, "status.reminders", 0); reminders != 3 {
+		if reminders := kopf.GetFieldOr(ann, "status.reminders", 0); reminders != 3 {
 			t.Errorf("got %d reminders in three days", reminders)
 		}
 	})

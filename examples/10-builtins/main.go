@@ -50,8 +50,8 @@ func watchOver(ctx context.Context, c *kopf.Change[*corev1.Pod]) error {
 	return nil
 }
 
-func tier(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
-	before, after := kopf.Field[string](c)
+func tier(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+	before, after := kopf.FieldChange[string](c)
 	log.FromContext(ctx).Info("The tier has changed", "before", text(before), "after", text(after))
 	return nil
 }
@@ -63,7 +63,7 @@ func text(value *string) string {
 	return *value
 }
 
-func note(ctx context.Context, e *kopf.Event[kopf.Dynamic]) error {
+func note(ctx context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
 	log.FromContext(ctx).Info("Something has happened", "event", string(e.Type), "version", e.Object.GetAPIVersion())
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Change = kopf.Change[kopf.Dynamic]
+type Change = kopf.Change[*kopf.Unstructured]
 
 func main() {
 	op := kopf.New("filtering.kopf.dev")
@@ -46,7 +46,7 @@ func register(op *kopf.Operator) {
 		OnUpdate("large", say("more than one thing has changed"))
 }
 
-func say(what string) kopf.ChangeFunc[kopf.Dynamic] {
+func say(what string) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, _ *Change) error {
 		log.FromContext(ctx).Info("Called: " + what)
 		return nil
@@ -55,7 +55,7 @@ func say(what string) kopf.ChangeFunc[kopf.Dynamic] {
 
 // changed reads both values of its field.
 func changed(ctx context.Context, c *Change) error {
-	before, after := kopf.Field[string](c)
+	before, after := kopf.FieldChange[string](c)
 	log.FromContext(ctx).Info("The field has changed", "from", text(before), "to", text(after))
 	return nil
 }
@@ -71,10 +71,10 @@ func startsWith(prefix string) func(value string, present bool) bool {
 	return func(value string, _ bool) bool { return strings.HasPrefix(value, prefix) }
 }
 
-func isDurable(_ context.Context, o kopf.Dynamic) bool {
-	return kopf.AtOr(o, "spec.duration", "") != ""
+func isDurable(_ context.Context, o *kopf.Unstructured) bool {
+	return kopf.GetFieldOr(o, "spec.duration", "") != ""
 }
 
-func isHuge(_ context.Context, o kopf.Dynamic) bool {
-	return kopf.AtOr(o, "spec.size", 0) > 1000
+func isHuge(_ context.Context, o *kopf.Unstructured) bool {
+	return kopf.GetFieldOr(o, "spec.size", 0) > 1000
 }

@@ -76,8 +76,8 @@ func serve(ctx context.Context, settings kopf.Settings) error {
 }
 
 // tell hands the object over to the program, as soon as that listens.
-func tell(names chan<- string) func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
-	return func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+func tell(names chan<- string) func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+	return func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 		select {
 		case names <- c.Object.GetName():
 		case <-ctx.Done():
@@ -87,7 +87,7 @@ func tell(names chan<- string) func(ctx context.Context, c *kopf.Change[kopf.Dyn
 }
 
 // note goes on when the other operator has ended.
-func note(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+func note(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 	log.FromContext(ctx).Info("Noted", "object", c.Object.GetName())
 	return nil
 }

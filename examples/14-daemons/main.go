@@ -10,7 +10,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Run = kopf.Run[kopf.Dynamic]
+type Run = kopf.Task[*kopf.Unstructured]
 
 func main() {
 	op := kopf.New("daemons.kopf.dev")
@@ -31,7 +31,7 @@ func watch(ctx context.Context, r *Run) error {
 		if value := field(r.Current()); value != seen {
 			log.FromContext(ctx).Info("The field has another value", "before", seen, "now", value)
 			seen = value
-			r.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status.watched", value) })
+			r.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status.watched", value) })
 			if err := r.Flush(ctx); err != nil {
 				return err
 			}
@@ -57,4 +57,4 @@ func work(ctx context.Context, r *Run) error {
 	return ctx.Err()
 }
 
-func field(o kopf.Dynamic) string { return kopf.AtOr(o, "spec.field", "") }
+func field(o *kopf.Unstructured) string { return kopf.GetFieldOr(o, "spec.field", "") }

@@ -10,7 +10,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Run = kopf.Run[kopf.Dynamic]
+type Run = kopf.Task[*kopf.Unstructured]
 
 func main() {
 	op := kopf.New("timers.kopf.dev")
@@ -47,4 +47,4 @@ func retry(ctx context.Context, r *Run) error {
 	return nil
 }
 
-func field(o kopf.Dynamic) string { return kopf.AtOr(o, "spec.field", "") }
+func field(o *kopf.Unstructured) string { return kopf.GetFieldOr(o, "spec.field", "") }

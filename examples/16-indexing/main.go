@@ -13,8 +13,8 @@ import (
 )
 
 type (
-	Change = kopf.Change[kopf.Dynamic]
-	Run    = kopf.Run[kopf.Dynamic]
+	Change = kopf.Change[*kopf.Unstructured]
+	Run    = kopf.Task[*kopf.Unstructured]
 )
 
 // operator is what the handlers look things up in.
@@ -45,8 +45,8 @@ func phaseOf(_ context.Context, n *corev1.Namespace) (map[string]corev1.Namespac
 	return map[string]corev1.NamespacePhase{n.Name: n.Status.Phase}, nil
 }
 
-func fieldOf(_ context.Context, o kopf.Dynamic) (map[string]string, error) {
-	value := kopf.AtOr(o, "spec.field", "")
+func fieldOf(_ context.Context, o *kopf.Unstructured) (map[string]string, error) {
+	value := kopf.GetFieldOr(o, "spec.field", "")
 	if value == "" {
 		return map[string]string{}, nil // nothing is to be found of it
 	}
@@ -55,7 +55,7 @@ func fieldOf(_ context.Context, o kopf.Dynamic) (map[string]string, error) {
 
 // report is never called before all namespaces and all examples are in the indices, also after a restart.
 func (o *operator) report(ctx context.Context, c *Change) error {
-	value := kopf.AtOr(c.Object, "spec.field", "")
+	value := kopf.GetFieldOr(c.Object, "spec.field", "")
 	log.FromContext(ctx).Info("Looked up", "phase", o.phases.Get(c.Object.GetNamespace()), "field", value,
 		"itself", slices.Contains(o.byField.Get(value), c.Object.GetNamespace()+"/"+c.Object.GetName()),
 		"fields", o.byField.Len() > 0)

@@ -14,8 +14,8 @@ import (
 )
 
 type (
-	Admission = kopf.Admission[kopf.Dynamic]
-	Change    = kopf.Change[kopf.Dynamic]
+	Admission = kopf.Admission[*kopf.Unstructured]
+	Change    = kopf.Change[*kopf.Unstructured]
 )
 
 func main() {
@@ -52,18 +52,18 @@ func freePort() (int, error) {
 
 // setDefaults changes the object in place, and may deny the request as well.
 func setDefaults(_ context.Context, a *Admission) error {
-	if replicas := kopf.AtOr(a.Object, "spec.replicas", 1); replicas < 0 {
+	if replicas := kopf.GetFieldOr(a.Object, "spec.replicas", 1); replicas < 0 {
 		return kopf.Deny(http.StatusBadRequest, "%d replicas are too few", replicas)
 	}
-	if err := kopf.SetAt(a.Object, "spec.managed", true); err != nil {
+	if err := kopf.SetField(a.Object, "spec.managed", true); err != nil {
 		return err
 	}
-	return kopf.SetAt(a.Object, "spec.replicas", kopf.AtOr(a.Object, "spec.replicas", 1))
+	return kopf.SetField(a.Object, "spec.replicas", kopf.GetFieldOr(a.Object, "spec.replicas", 1))
 }
 
 // checkSize denies by an error of its own code and text. It sees the object as it will be stored.
 func checkSize(ctx context.Context, a *Admission) error {
-	size := kopf.AtOr(a.Object, "spec.size", 0)
+	size := kopf.GetFieldOr(a.Object, "spec.size", 0)
 	log.FromContext(ctx).Info("Asked for a size", "size", size, "dryRun", a.DryRun, "user", a.UserInfo.Username)
 	if size > 100 {
 		return kopf.Deny(http.StatusForbidden, "the size must be 100 at most, not %d", size)
@@ -73,7 +73,7 @@ func checkSize(ctx context.Context, a *Admission) error {
 
 // warnOfDefault allows the request, with a word to whoever has made it.
 func warnOfDefault(_ context.Context, a *Admission) error {
-	if kopf.AtOr(a.Object, "spec.field", "") == "value" {
+	if kopf.GetFieldOr(a.Object, "spec.field", "") == "value" {
 		a.Warning("The default value is used. It is okay but worth changing.")
 	}
 	return nil
@@ -81,7 +81,7 @@ func warnOfDefault(_ context.Context, a *Admission) error {
 
 // protect is asked about deletions, by the object as it is.
 func protect(_ context.Context, a *Admission) error {
-	if kopf.AtOr(a.Old, "spec.protected", false) {
+	if kopf.GetFieldOr(a.Old, "spec.protected", false) {
 		return kopf.Deny(http.StatusForbidden, "%s is protected: set spec.protected to false first", a.Name)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 // registerNumbers has the handlers of Kopf's documentation: a list of numbers with a default, which may be written as
 // texts when the object is created, and is checked.
-func registerNumbers(examples kopf.Selection[kopf.Dynamic]) {
+func registerNumbers(examples kopf.Selection[*kopf.Unstructured]) {
 	examples.Mutate("ensure_default_numbers", ensureDefaultNumbers)
 	examples.Mutate("convert_numbers_if_possible", convertNumbersIfPossible, kopf.Operations("CREATE"))
 	examples.Validate("say_hello", sayHello)
@@ -20,7 +20,7 @@ func registerNumbers(examples kopf.Selection[kopf.Dynamic]) {
 }
 
 // numbersOf is the list of the object; an error denies the request.
-func numbersOf(o kopf.Dynamic) ([]any, error) {
+func numbersOf(o *kopf.Unstructured) ([]any, error) {
 	spec, _ := o.Object["spec"].(map[string]any)
 	switch given := spec["numbers"].(type) {
 	case nil:
@@ -50,7 +50,7 @@ func ensureDefaultNumbers(_ context.Context, a *Admission) error {
 	if err != nil || numbers != nil {
 		return err
 	}
-	return kopf.SetAt(a.Object, "spec.numbers", []any{1, 2, 3})
+	return kopf.SetField(a.Object, "spec.numbers", []any{1, 2, 3})
 }
 
 func convertNumbersIfPossible(_ context.Context, a *Admission) error {
@@ -65,7 +65,7 @@ func convertNumbersIfPossible(_ context.Context, a *Admission) error {
 		}
 		converted = append(converted, one)
 	}
-	return kopf.SetAt(a.Object, "spec.numbers", converted)
+	return kopf.SetField(a.Object, "spec.numbers", converted)
 }
 
 func sayHello(_ context.Context, a *Admission) error {

@@ -35,7 +35,7 @@ func login(ctx context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, error) 
 }
 
 // created is called with whatever credentials are good at its time.
-func created(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+func created(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 	log.FromContext(ctx).Info("Created", "object", c.Object.GetName())
 	return nil
 }

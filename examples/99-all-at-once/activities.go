@@ -35,12 +35,12 @@ func end(ctx context.Context, _ *kopf.Activity) error {
 	return nil
 }
 
-func setDefault(_ context.Context, a *kopf.Admission[kopf.Dynamic]) error {
-	return kopf.SetAt(a.Object, "spec.size", kopf.AtOr(a.Object, "spec.size", 1))
+func setDefault(_ context.Context, a *kopf.Admission[*kopf.Unstructured]) error {
+	return kopf.SetField(a.Object, "spec.size", kopf.GetFieldOr(a.Object, "spec.size", 1))
 }
 
-func check(_ context.Context, a *kopf.Admission[kopf.Dynamic]) error {
-	if size := kopf.AtOr(a.Object, "spec.size", 0); size > 100 {
+func check(_ context.Context, a *kopf.Admission[*kopf.Unstructured]) error {
+	if size := kopf.GetFieldOr(a.Object, "spec.size", 0); size > 100 {
 		return kopf.Deny(http.StatusForbidden, "the size must be 100 at most, not %d", size)
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 )
 
 type (
-	Change = kopf.Change[kopf.Dynamic]
-	Run    = kopf.Run[kopf.Dynamic]
+	Change = kopf.Change[*kopf.Unstructured]
+	Run    = kopf.Task[*kopf.Unstructured]
 )
 
 // operator is what handlers share: here what was indexed and remembered, elsewhere connections, too.
@@ -56,11 +56,11 @@ func register(op *kopf.Operator) {
 }
 
 // fieldOf is called for every example before any other handler is: by-field is complete from the beginning.
-func fieldOf(_ context.Context, o kopf.Dynamic) (map[string]string, error) {
-	return map[string]string{kopf.AtOr(o, "spec.field", ""): o.GetName()}, nil
+func fieldOf(_ context.Context, o *kopf.Unstructured) (map[string]string, error) {
+	return map[string]string{kopf.GetFieldOr(o, "spec.field", ""): o.GetName()}, nil
 }
 
-func seen(ctx context.Context, e *kopf.Event[kopf.Dynamic]) error {
+func seen(ctx context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
 	log.FromContext(ctx).Info("Seen", "event", e.Type)
 	return nil
 }
@@ -73,7 +73,7 @@ func create(ctx context.Context, c *Change) error {
 			return nil
 		})
 	}
-	settings := &corev1.ConfigMap{Data: map[string]string{"field": kopf.AtOr(c.Object, "spec.field", "")}}
+	settings := &corev1.ConfigMap{Data: map[string]string{"field": kopf.GetFieldOr(c.Object, "spec.field", "")}}
 	settings.Name = c.Object.GetName()
 	if err := c.Ensure(ctx, settings); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (o *operator) update(ctx context.Context, c *Change) error {
 
 // fieldChanged is called for a new object as well: a value that was not there before is nil.
 func fieldChanged(ctx context.Context, c *Change) error {
-	before, after := kopf.Field[string](c)
+	before, after := kopf.FieldChange[string](c)
 	log.FromContext(ctx).Info("The field is another",
 		"before", ptr.Deref(before, "none"), "after", ptr.Deref(after, "none"))
 	return nil
@@ -122,7 +122,7 @@ func (o *operator) tick(ctx context.Context, r *Run) error {
 }
 
 // child hears of all that happens to a child but for what the operator does itself.
-func child(ctx context.Context, e *kopf.ChildEvent[kopf.Dynamic, *corev1.ConfigMap]) error {
+func child(ctx context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *corev1.ConfigMap]) error {
 	log.FromContext(ctx).Info("Heard of a child", "child", e.Child.Name, "event", e.Type)
 	return nil
 }

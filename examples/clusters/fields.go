@@ -22,7 +22,7 @@ func resize(ctx context.Context, c *Change) error {
 	if _, err := endpoint(c); err != nil {
 		return err
 	}
-	before, after := kopf.Field[int32](c)
+	before, after := kopf.FieldChange[int32](c)
 	pool := &v1.NodePool{}
 	pool.Name = c.Object.Name
 	done, err := controllerutil.CreateOrPatch(ctx, c.Client, pool, func() error {
@@ -78,7 +78,7 @@ func installAddons(ctx context.Context, c *Change) error {
 	if _, err := endpoint(c); err != nil {
 		return err
 	}
-	old, wanted := kopf.Field[map[string]string](c)
+	old, wanted := kopf.FieldChange[map[string]string](c)
 	before, after := ptr.Deref(old, nil), ptr.Deref(wanted, nil)
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if before[name] != after[name] {

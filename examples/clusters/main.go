@@ -18,7 +18,7 @@ import (
 
 type (
 	Change     = kopf.Change[*v1.Cluster]
-	Run        = kopf.Run[*v1.Cluster]
+	Run        = kopf.Task[*v1.Cluster]
 	PoolChange = kopf.Change[*v1.NodePool]
 )
 
@@ -51,7 +51,7 @@ type operator struct {
 }
 
 // patient is for handlers that wait for something that takes its time.
-var patient = kopf.Policy(kopf.Retries(100), kopf.Timeout(10*time.Minute), kopf.Backoff(2*time.Second))
+var patient = kopf.JoinOptions(kopf.Retries(100), kopf.Timeout(10*time.Minute), kopf.Backoff(2*time.Second))
 
 func main() {
 	op := kopf.New("clusters.example.org", kopf.Settings{

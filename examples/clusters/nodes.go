@@ -127,11 +127,11 @@ func isReady(n *corev1.Node) bool {
 
 // giveRole does what a kubelet must not do itself. Events are many and handlers of them remember nothing: what changes
 // nothing is not written.
-func giveRole(ctx context.Context, e *kopf.Event[*corev1.Node]) error {
+func giveRole(ctx context.Context, e *kopf.WatchEvent[*corev1.Node]) error {
 	role := labelRole + e.Object.Labels[v1.LabelPool]
 	_, known := e.Object.Labels[role]
 	switch {
-	case e.Type == kopf.EventDeleted:
+	case e.Type == kopf.WatchEventDeleted:
 		log.FromContext(ctx).Info("A node has left")
 	case !known:
 		log.FromContext(ctx).Info("A node has joined", "ready", isReady(e.Object))

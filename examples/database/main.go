@@ -15,7 +15,7 @@ import (
 // These are what the handlers of databases get; Handling is what the first two have in common.
 type (
 	Change   = kopf.Change[*v1.Database]
-	Run      = kopf.Run[*v1.Database]
+	Run      = kopf.Task[*v1.Database]
 	Handling = kopf.Handling[*v1.Database]
 )
 
@@ -27,7 +27,7 @@ const (
 )
 
 // patient is the policy of all that asks the servers for something: they are busy now and then, but not for ever.
-var patient = kopf.Policy(kopf.Retries(10), kopf.Backoff(2*time.Second), kopf.Timeout(10*time.Minute))
+var patient = kopf.JoinOptions(kopf.Retries(10), kopf.Backoff(2*time.Second), kopf.Timeout(10*time.Minute))
 
 func main() {
 	op := kopf.New("database.kopf.dev", kopf.Settings{

@@ -72,7 +72,7 @@ func (p provisioner) resize(ctx context.Context, c *Change) error {
 	if err := provisioned(c); err != nil {
 		return err
 	}
-	before, now := kopf.Field[int32](c)
+	before, now := kopf.FieldChange[int32](c)
 	if *now < *before {
 		c.Warn("ShrinkingRefused", fmt.Sprintf("The database keeps its %d GiB", *before))
 		return kopf.Permanentf("a database of %d GiB cannot shrink to %d GiB", *before, *now)

@@ -15,8 +15,8 @@ import (
 )
 
 // sizeOf is an error for good: nothing but a change of the object can mend it, and that is handled anew.
-func sizeOf(owner kopf.Dynamic) (resource.Quantity, error) {
-	text := kopf.AtOr(owner, "spec.size", "")
+func sizeOf(owner *kopf.Unstructured) (resource.Quantity, error) {
+	text := kopf.GetFieldOr(owner, "spec.size", "")
 	size, err := resource.ParseQuantity(text)
 	if err != nil {
 		return size, kopf.Permanentf("spec.size is %q, which is no size: %w", text, err)
@@ -27,10 +27,10 @@ func sizeOf(owner kopf.Dynamic) (resource.Quantity, error) {
 // release holds the object until no pod uses the volume. Then Kubernetes deletes the claim, as its owner is gone.
 func release(ctx context.Context, c *Change) error {
 	pods := &corev1.PodList{}
-	if err := c.Live.List(ctx, pods, client.InNamespace(c.Object.GetNamespace())); err != nil {
+	if err := c.APIReader.List(ctx, pods, client.InNamespace(c.Object.GetNamespace())); err != nil {
 		return err
 	}
-	name := kopf.AtOr(c.Object, "status.claim", "")
+	name := kopf.GetFieldOr(c.Object, "status.claim", "")
 	for _, pod := range pods.Items {
 		if slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == name
@@ -43,18 +43,18 @@ func release(ctx context.Context, c *Change) error {
 }
 
 // report goes the other way: what becomes of the claim is told in the status of its owner.
-func report(ctx context.Context, e *kopf.ChildEvent[kopf.Dynamic, *corev1.PersistentVolumeClaim]) error {
+func report(ctx context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *corev1.PersistentVolumeClaim]) error {
 	phase, capacity := string(e.Child.Status.Phase), e.Child.Status.Capacity.Storage().String()
-	if e.Type == kopf.EventDeleted {
+	if e.Type == kopf.WatchEventDeleted {
 		phase, capacity = "Lost", "0"
 	}
-	if kopf.AtOr(e.Object, "status.phase", "") == phase && kopf.AtOr(e.Object, "status.capacity", "") == capacity {
+	if kopf.GetFieldOr(e.Object, "status.phase", "") == phase && kopf.GetFieldOr(e.Object, "status.capacity", "") == capacity {
 		return nil
 	}
 	log.FromContext(ctx).Info("Reported", "phase", phase, "capacity", capacity)
-	e.TryPatch(func(owner kopf.Dynamic) error {
+	e.TryPatch(func(owner *kopf.Unstructured) error {
 		return errors.Join(
-			kopf.SetAt(owner, "status.phase", phase), kopf.SetAt(owner, "status.capacity", capacity),
+			kopf.SetField(owner, "status.phase", phase), kopf.SetField(owner, "status.capacity", capacity),
 		)
 	})
 	return nil

@@ -16,7 +16,7 @@ import (
 )
 
 // Change is one of an EphemeralVolumeClaim, which has no Go type.
-type Change = kopf.Change[kopf.Dynamic]
+type Change = kopf.Change[*kopf.Unstructured]
 
 func main() {
 	op := kopf.New("evc.kopf.dev")
@@ -47,7 +47,7 @@ func claim(ctx context.Context, c *Change) error {
 	child.Name = c.Object.GetName()
 	child.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	child.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: size}
-	if class := kopf.AtOr(c.Object, "spec.storageClassName", ""); class != "" {
+	if class := kopf.GetFieldOr(c.Object, "spec.storageClassName", ""); class != "" {
 		child.Spec.StorageClassName = ptr.To(class)
 	}
 	if err := c.Adopt(child); err != nil {
@@ -80,7 +80,7 @@ func resize(ctx context.Context, c *Change) error {
 
 // relabel passes on what was added, changed and removed. All other labels of the claim are those of other people.
 func relabel(ctx context.Context, c *Change) error {
-	before, after := kopf.Field[map[string]string](c)
+	before, after := kopf.FieldChange[map[string]string](c)
 	return change(ctx, c, func(child *corev1.PersistentVolumeClaim) {
 		for key := range ptr.Deref(before, nil) {
 			delete(child.Labels, key)

@@ -46,7 +46,7 @@ func namespaceOf(_ context.Context, n *corev1.Namespace) (map[string]namespace, 
 	return map[string]namespace{n.Name: {n.Labels, n.DeletionTimestamp != nil}}, nil
 }
 
-func shareOf(_ context.Context, o kopf.Dynamic) (map[types.NamespacedName]share, error) {
+func shareOf(_ context.Context, o *kopf.Unstructured) (map[types.NamespacedName]share, error) {
 	spec, err := specOf(o)
 	if err != nil {
 		return nil, err
@@ -84,14 +84,14 @@ func (d *directory) refresh(ctx context.Context, c *kopf.Change[*corev1.Secret])
 }
 
 // follow is called for each event of a namespace: it may be selected now, or be no longer.
-func (d *directory) follow(ctx context.Context, e *kopf.Event[*corev1.Namespace]) error {
-	if e.Type == kopf.EventListed {
+func (d *directory) follow(ctx context.Context, e *kopf.WatchEvent[*corev1.Namespace]) error {
+	if e.Type == kopf.WatchEventListed {
 		return nil // all shares are handled then, anyway
 	}
 	var concerned []share
 	for source, s := range d.shares.All() {
 		selector, err := labels.Parse(s.Selector)
-		selected := err == nil && e.Type != kopf.EventDeleted && selector.Matches(labels.Set(e.Object.Labels))
+		selected := err == nil && e.Type != kopf.WatchEventDeleted && selector.Matches(labels.Set(e.Object.Labels))
 		if e.Object.Name != source.Namespace && selected != slices.Contains(s.Copied, e.Object.Name) {
 			concerned = append(concerned, s)
 		}

@@ -12,10 +12,10 @@ import (
 )
 
 // Change is one of a SharedSecret, which has no Go type.
-type Change = kopf.Change[kopf.Dynamic]
+type Change = kopf.Change[*kopf.Unstructured]
 
 // patient is for all that waits for others: for a namespace that comes or goes, or for a service account.
-var patient = kopf.Policy(kopf.Timeout(time.Hour), kopf.Backoff(5*time.Second))
+var patient = kopf.JoinOptions(kopf.Timeout(time.Hour), kopf.Backoff(5*time.Second))
 
 func main() {
 	op := kopf.New("secrets.kopf.dev")

@@ -36,11 +36,11 @@ type place struct {
 	Message string        `json:"message,omitempty"`
 }
 
-func specOf(o kopf.Dynamic) (spec, error) { return kopf.At[spec](o, "spec") }
+func specOf(o *kopf.Unstructured) (spec, error) { return kopf.GetField[spec](o, "spec") }
 
 // copied are the namespaces where something may be.
-func copied(o kopf.Dynamic) []string {
-	return slices.Sorted(maps.Keys(kopf.AtOr(o, "status.places", map[string]place{})))
+func copied(o *kopf.Unstructured) []string {
+	return slices.Sorted(maps.Keys(kopf.GetFieldOr(o, "status.places", map[string]place{})))
 }
 
 // copy has a sub-handler for each namespace: none waits for another.
@@ -78,7 +78,7 @@ func (d *directory) copy(ctx context.Context, c *Change) error {
 func removal(namespace string) string { return "not-" + namespace }
 
 // unlessTerminating waits with a target that takes nothing new. When the namespace is gone, it is wanted no more.
-func (d *directory) unlessTerminating(t target) kopf.ChangeFunc[kopf.Dynamic] {
+func (d *directory) unlessTerminating(t target) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		if d.terminating(t.namespace) {
 			return kopf.Temporaryf(2*time.Second, "namespace %s is terminating", t.namespace)
@@ -108,7 +108,7 @@ func report(ctx context.Context, c *Change, wanted []string) {
 	}
 	log.FromContext(ctx).Info("The secret is shared", "ready", ready, "wanted", len(wanted))
 	c.SetResult(map[string]any{"ready": ready, "wanted": len(wanted)})
-	c.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status.places", places) })
+	c.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status.places", places) })
 }
 
 // clean is called before a share is gone: nothing of it stays anywhere.

@@ -96,7 +96,7 @@ func (a *Admission[T]) ask(ctx context.Context, kind string, register func(kopf.
 func watchVerdict(h *handlers.Handler, r *recorder, into *error) *handlers.Handler {
 	own := *r.watch(h)
 	inner := own.Call
-	own.Call = func(ctx context.Context, call *handlers.Call) error {
+	own.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		*into = inner(ctx, call)
 		return *into
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Call is one attempt of one handler.
-type Call struct {
+// HandlerCall is one attempt of one handler.
+type HandlerCall struct {
 	// Handler is its id; that of a sub-handler has those of its parents in front, such as "create/volume".
 	Handler string
 	// Reason is what it was called for: create, update, delete or resume; startup, login, probe or cleanup; the type of
@@ -41,7 +41,7 @@ type Call struct {
 //	create ConfigMap default/world: greet #2: retry: not yet
 //
 // It has no times, so that calls of two runs can be compared.
-func (c Call) String() string {
+func (c HandlerCall) String() string {
 	about := cmp.Or(c.Reason, "run")
 	if c.Kind != "" {
 		about += " " + c.Kind + " " + nameOf(c.Namespace, c.Name)
@@ -63,7 +63,7 @@ func nameOf(namespace, name string) string {
 // calls are those of one operator, in the order in which they began.
 type calls struct {
 	mu   sync.Mutex
-	all  []*Call
+	all  []*HandlerCall
 	zero time.Time // when the operator was ready, or was called for an object before
 }
 
@@ -91,7 +91,7 @@ func (c *calls) beginning() time.Time {
 }
 
 // observe notes an attempt, and its outcome.
-func (c *calls) observe(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
+func (c *calls) observe(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 	noted := describe(call)
 	c.mu.Lock()
 	c.all = append(c.all, noted)
@@ -109,9 +109,9 @@ func (c *calls) observe(ctx context.Context, call *handlers.Call) (context.Conte
 	}
 }
 
-func describe(call *handlers.Call) *Call {
+func describe(call *handlers.Invocation) *HandlerCall {
 	h := call.Handler
-	noted := &Call{Handler: h.ID, Attempt: call.Retry + 1, Began: time.Now(), Reason: h.Activity}
+	noted := &HandlerCall{Handler: h.ID, Attempt: call.Retry + 1, Began: time.Now(), Reason: h.Activity}
 	noted.lasting = h.Family == handlers.Spawning && h.Background.Daemon
 	if h.Family != handlers.Changing {
 		noted.lane = cmp.Or(h.Activity, h.ID)
@@ -129,11 +129,11 @@ func describe(call *handlers.Call) *Call {
 }
 
 // list copies them, as they are by now.
-func (c *calls) list() []Call {
+func (c *calls) list() []HandlerCall {
 	zero := c.beginning()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]Call, 0, len(c.all))
+	all := make([]HandlerCall, 0, len(c.all))
 	for _, one := range c.all {
 		told := *one
 		told.moment = momentOf(told.Began, zero)

@@ -105,7 +105,7 @@ func TestField(t *testing.T) {
 	var before, after *int
 	var id string
 	resize := func(_ context.Context, c *DatabaseChange) error {
-		before, after = kopf.Field[int](c)
+		before, after = kopf.FieldChange[int](c)
 		id = c.ID
 		c.SetResult(c.Diff)
 		return nil
@@ -197,11 +197,11 @@ func TestFlush(t *testing.T) {
 
 func TestDynamicObjects(t *testing.T) {
 	object := &unstructuredObject
-	got := facadetest.NewChange(object).Call(t.Context(), func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
-		c.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status.host", "db-1") })
+	got := facadetest.NewChange(object).Call(t.Context(), func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+		c.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status.host", "db-1") })
 		return nil
 	})
-	host, err := kopf.At[string](got.Object, "status.host")
+	host, err := kopf.GetField[string](got.Object, "status.host")
 	if got.Err != nil || err != nil || host != "db-1" {
 		t.Errorf("got %v, %v, %q", got.Err, err, host)
 	}

@@ -39,14 +39,14 @@ func TestTheHandlerUsesTheClient(t *testing.T) {
 	got := facadetest.NewChange(orders(), facadetest.Client(c)).Call(t.Context(),
 		func(ctx context.Context, c *DatabaseChange) error {
 			var found corev1.ConfigMap
-			if err := c.Live.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "orders-there"}, &found); err != nil {
+			if err := c.APIReader.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "orders-there"}, &found); err != nil {
 				return err
 			}
 			child := settingsOf(c.Object, "new", found.Data["owner"])
 			if err := c.Adopt(child); err != nil {
 				return err
 			}
-			c.About(child).Info("Created", "as it was not there")
+			c.EventRecorderFor(child).Info("Created", "as it was not there")
 			return c.Client.Create(ctx, child)
 		})
 	var made corev1.ConfigMap
@@ -206,7 +206,7 @@ func TestWithoutClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var err error
-			facadetest.NewRun(orders()).Call(t.Context(), func(ctx context.Context, r *DatabaseRun) error {
+			facadetest.NewTask(orders()).Call(t.Context(), func(ctx context.Context, r *DatabaseRun) error {
 				err = use(ctx, r.Client)
 				return nil
 			})

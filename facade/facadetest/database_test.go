@@ -41,8 +41,8 @@ func (d *Database) DeepCopyObject() runtime.Object {
 
 type (
 	DatabaseChange    = kopf.Change[*Database]
-	DatabaseRun       = kopf.Run[*Database]
-	DatabaseEvent     = kopf.Event[*Database]
+	DatabaseRun       = kopf.Task[*Database]
+	DatabaseEvent     = kopf.WatchEvent[*Database]
 	DatabaseAdmission = kopf.Admission[*Database]
 )
 

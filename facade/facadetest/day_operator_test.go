@@ -16,7 +16,7 @@ var shopResource = memapi.Resource{
 	Group: "example.org", Version: "v1", Kind: "Shop", Plural: "shops", Namespaced: true, StatusSubresource: true,
 }
 
-func newShop(name string) kopf.Dynamic {
+func newShop(name string) *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Shop",
 		"metadata": map[string]any{"namespace": "default", "name": name},
@@ -25,8 +25,8 @@ func newShop(name string) kopf.Dynamic {
 }
 
 type (
-	shopChange = kopf.Change[kopf.Dynamic]
-	shopRun    = kopf.Run[kopf.Dynamic]
+	shopChange = kopf.Change[*kopf.Unstructured]
+	shopRun    = kopf.Task[*kopf.Unstructured]
 )
 
 // tally counts the calls of handlers where they are made, so that runs with and without the kit can be compared.
@@ -50,21 +50,21 @@ func shopkeeper(calls *tally) *kopf.Operator {
 		Peering: kopf.PeeringSettings{Standalone: true}, Scanning: kopf.ScanningSettings{Disabled: true},
 	})
 	shops := kopf.ForResource(op, "shops")
-	byOwner := kopf.NewIndex(shops, "by-owner", func(_ context.Context, shop kopf.Dynamic) (map[string]string, error) {
-		return map[string]string{kopf.AtOr(shop, "spec.owner", ""): shop.GetName()}, nil
+	byOwner := kopf.NewIndex(shops, "by-owner", func(_ context.Context, shop *kopf.Unstructured) (map[string]string, error) {
+		return map[string]string{kopf.GetFieldOr(shop, "spec.owner", ""): shop.GetName()}, nil
 	})
 	shops.OnCreate("provision", func(_ context.Context, c *shopChange) error {
 		calls.count("provision")
 		if c.Retry < 2 {
 			return kopf.Temporary(errors.New("no address yet"), 20*time.Minute)
 		}
-		c.TryPatch(func(shop kopf.Dynamic) error { return kopf.SetAt(shop, "status.address", "1 High Street") })
+		c.TryPatch(func(shop *kopf.Unstructured) error { return kopf.SetField(shop, "status.address", "1 High Street") })
 		return nil
 	})
 	shops.OnCreate("furnish", calls.furnish)
 	shops.OnCreate("register", func(_ context.Context, c *shopChange) error {
 		calls.count("register")
-		c.SetResult(byOwner.Count(kopf.AtOr(c.Object, "spec.owner", "")))
+		c.SetResult(byOwner.Count(kopf.GetFieldOr(c.Object, "spec.owner", "")))
 		return nil
 	})
 	shops.OnUpdate("resize", func(context.Context, *shopChange) error { calls.count("resize"); return nil },
@@ -78,12 +78,12 @@ func shopkeeper(calls *tally) *kopf.Operator {
 		}
 		return nil
 	})
-	shops.OnEvent("see", func(context.Context, *kopf.Event[kopf.Dynamic]) error { calls.count("see"); return nil })
+	shops.OnEvent("see", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { calls.count("see"); return nil })
 	shops.Daemon("guard", calls.guard)
 	shops.Timer("sweep", 2*time.Hour, func(_ context.Context, r *shopRun) error {
 		calls.count("sweep")
-		r.TryPatch(func(shop kopf.Dynamic) error {
-			return kopf.SetAt(shop, "status.swept", kopf.AtOr(shop, "status.swept", 0)+1)
+		r.TryPatch(func(shop *kopf.Unstructured) error {
+			return kopf.SetField(shop, "status.swept", kopf.GetFieldOr(shop, "status.swept", 0)+1)
 		})
 		return nil
 	}, kopf.InitialDelay(15*time.Minute))

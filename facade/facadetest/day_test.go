@@ -31,7 +31,7 @@ type day struct {
 	t      testing.TB
 	people client.Client
 	began  time.Time
-	shops  []kopf.Dynamic
+	shops  []*kopf.Unstructured
 	start  func() running
 }
 
@@ -50,7 +50,7 @@ func (d *day) left(hour int) time.Duration {
 }
 
 // all does the same with all shops.
-func (d *day) all(do func(ctx context.Context, shop kopf.Dynamic) error) {
+func (d *day) all(do func(ctx context.Context, shop *kopf.Unstructured) error) {
 	d.t.Helper()
 	for _, shop := range d.shops {
 		if err := do(d.t.Context(), shop); err != nil {
@@ -61,7 +61,7 @@ func (d *day) all(do func(ctx context.Context, shop kopf.Dynamic) error) {
 
 func (d *day) edit(patch string) {
 	d.t.Helper()
-	d.all(func(ctx context.Context, shop kopf.Dynamic) error {
+	d.all(func(ctx context.Context, shop *kopf.Unstructured) error {
 		return d.people.Patch(ctx, shop, client.RawPatch("application/merge-patch+json", []byte(patch)))
 	})
 }
@@ -70,7 +70,7 @@ func (d *day) edit(patch string) {
 func (d *day) pass() {
 	d.t.Helper()
 	op := d.start()
-	d.all(func(ctx context.Context, shop kopf.Dynamic) error { return d.people.Create(ctx, shop) })
+	d.all(func(ctx context.Context, shop *kopf.Unstructured) error { return d.people.Create(ctx, shop) })
 	op.rest()
 	time.Sleep(d.left(6))
 	d.edit(`{"spec":{"owner":"bob","size":2}}`)
@@ -82,7 +82,7 @@ func (d *day) pass() {
 	op = d.start()
 	op.rest()
 	time.Sleep(d.left(20))
-	d.all(func(ctx context.Context, shop kopf.Dynamic) error { return d.people.Delete(ctx, shop) })
+	d.all(func(ctx context.Context, shop *kopf.Unstructured) error { return d.people.Delete(ctx, shop) })
 	op.rest()
 	op.quiet(d.left(24))
 	op.stop()
@@ -166,7 +166,7 @@ func TestAVirtualDay(t *testing.T) {
 }
 
 // line is a call without its object, at its time.
-func (d *day) line(c facadetest.Call) string {
+func (d *day) line(c facadetest.HandlerCall) string {
 	minutes := int(c.Began.Sub(d.began).Minutes())
 	text := strings.Replace(c.String(), " Shop default/"+c.Name, "", 1)
 	return fmt.Sprintf("%02d:%02d %s", minutes/60, minutes%60, text)

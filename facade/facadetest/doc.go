@@ -9,7 +9,7 @@
 //		}
 //	}
 //
-// Begin with [NewChange], [NewRun], [NewEvent] and [NewAdmission] for a handler, with [Start] and [StartProgram] for an
+// Begin with [NewChange], [NewTask], [NewWatchEvent] and [NewAdmission] for a handler, with [Start] and [StartProgram] for an
 // operator. [Golden] compares what came of either with a file.
 //
 // It is apart because nothing of it may be linked into operators. It never imitates the engine: handlers are registered

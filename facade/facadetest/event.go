@@ -18,21 +18,21 @@ import (
 // writeTimeout is that of an operator.
 const writeTimeout = 10 * time.Second
 
-// Event is one raw event of one object, for a handler to be called for. Make it with [NewEvent].
-type Event[T client.Object] struct {
+// WatchEvent is one raw event of one object, for a handler to be called for. Make it with [NewWatchEvent].
+type WatchEvent[T client.Object] struct {
 	trial trial[T]
-	kind  kopf.EventType
+	kind  kopf.WatchEventType
 }
 
-// NewEvent makes a raw event of the object, with the options [Client] and [ID]. For what is made up, see [NewChange].
+// NewWatchEvent makes a raw event of the object, with the options [Client] and [ID]. For what is made up, see [NewChange].
 // Nothing is written to an object that is deleted, as it is gone.
-func NewEvent[T client.Object](eventType kopf.EventType, object T, options ...Option) *Event[T] {
-	return &Event[T]{trial: newTrial("NewEvent", object, options), kind: eventType}
+func NewWatchEvent[T client.Object](eventType kopf.WatchEventType, object T, options ...Option) *WatchEvent[T] {
+	return &WatchEvent[T]{trial: newTrial("NewWatchEvent", object, options), kind: eventType}
 }
 
 // Call calls the function as a handler of the event. Its errors are in Err, though an operator does no more than to log
 // them, unless the option kopf.Errors says otherwise.
-func (e *Event[T]) Call(ctx context.Context, fn kopf.EventFunc[T], options ...kopf.EventOption) Outcome[T] {
+func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], options ...kopf.EventOption) Outcome[T] {
 	absent := &noClient{}
 	h := e.trial.handler(absent, func(s kopf.Selection[T]) { s.OnEvent(e.trial.wishes.id, fn, options...) })
 	if e.trial.cluster == nil {
@@ -59,14 +59,14 @@ func (e *Event[T]) Call(ctx context.Context, fn kopf.EventFunc[T], options ...ko
 // ChildEvent is what happened to a child of one object, for a handler to be called for. Make it with [NewChildEvent].
 type ChildEvent[T, C client.Object] struct {
 	trial trial[T]
-	kind  kopf.EventType
+	kind  kopf.WatchEventType
 	child *subject[C]
 }
 
 // NewChildEvent makes an event of a child of the object, with the options [Client], [ID], [Retry] and [Started]. For
 // what is made up, see [NewChange]; the child need not have an owner.
 func NewChildEvent[T, C client.Object](
-	eventType kopf.EventType, object T, child C, options ...Option,
+	eventType kopf.WatchEventType, object T, child C, options ...Option,
 ) *ChildEvent[T, C] {
 	e := &ChildEvent[T, C]{trial: newTrial("NewChildEvent", object, options, optRetry, optStarted), kind: eventType}
 	e.child = newSubject("NewChildEvent", child, e.trial.wishes)

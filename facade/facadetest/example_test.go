@@ -85,7 +85,7 @@ func ExampleClient() {
 // A handler of a field gets its two values.
 func ExampleField() {
 	moved := func(_ context.Context, c *PodChange) error {
-		before, after := kopf.Field[string](c)
+		before, after := kopf.FieldChange[string](c)
 		c.SetResult(fmt.Sprintf("from %s to %s", *before, *after))
 		return nil
 	}
@@ -100,8 +100,8 @@ func ExampleField() {
 
 // What a daemon does until it has to end.
 func ExampleNewRun() {
-	r := facadetest.NewRun(pod())
-	watch := func(_ context.Context, run *kopf.Run[*corev1.Pod]) error {
+	r := facadetest.NewTask(pod())
+	watch := func(_ context.Context, run *kopf.Task[*corev1.Pod]) error {
 		run.Patch(func(p *corev1.Pod) { p.Status.Message = "watched" })
 		r.Stop(kopf.ErrDeleted) // as if the object was deleted now
 		<-run.Stopping()

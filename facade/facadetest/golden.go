@@ -30,7 +30,7 @@ const updateVariable = "FACADETEST_UPDATE"
 //
 // Parts are written one after the other:
 //
-//   - []Call, of [Runner.Calls], one line for each. In a bubble of testing/synctest, each has the time since the
+//   - []HandlerCall, of [Runner.Calls], one line for each. In a bubble of testing/synctest, each has the time since the
 //     operator was ready, or was called for an object before. Times are in whole seconds, as starting takes some tenths
 //     more or less. What begins in the same second has no fixed order, so it is sorted by object and handler; calls for
 //     the changes of one object stay in their order. In real time, where nothing of this can be compared, lines have no

@@ -43,9 +43,9 @@ func (m moment) line(text string) string {
 }
 
 // calls has one line for each call.
-func (p page) calls(calls []Call) string {
+func (p page) calls(calls []HandlerCall) string {
 	calls = slices.Clone(calls)
-	slices.SortStableFunc(calls, func(a, b Call) int {
+	slices.SortStableFunc(calls, func(a, b HandlerCall) int {
 		return cmp.Or(
 			a.moment.compare(b.moment), cmp.Compare(a.stage(), b.stage()), cmp.Compare(a.Kind, b.Kind),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(p.names.Text(a.Name), p.names.Text(b.Name)),
@@ -65,7 +65,7 @@ func (p page) calls(calls []Call) string {
 }
 
 // stage puts first what an operator begins with, and last what it ends with.
-func (c Call) stage() int {
+func (c HandlerCall) stage() int {
 	switch {
 	case c.Kind == "" && (c.Reason == "startup" || c.Reason == "login"):
 		return 0

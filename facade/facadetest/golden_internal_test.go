@@ -45,13 +45,13 @@ func TestStaleGoldenFiles(t *testing.T) {
 // What begins in one second comes in any order: only an operator of two threads would show it, and not always.
 func TestTheOrderOfCalls(t *testing.T) {
 	zero := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	call := func(name, handler, lane string, after time.Duration) Call {
-		c := Call{Handler: handler, Reason: "create", Kind: "Database", Name: name, lane: lane, Outcome: "success"}
+	call := func(name, handler, lane string, after time.Duration) HandlerCall {
+		c := HandlerCall{Handler: handler, Reason: "create", Kind: "Database", Name: name, lane: lane, Outcome: "success"}
 		c.Began = zero.Add(after)
 		c.Ended, c.moment = c.Began, momentOf(c.Began, zero)
 		return c
 	}
-	calls := []Call{
+	calls := []HandlerCall{
 		{Reason: "startup", Handler: "open", moment: momentOf(zero.Add(-time.Hour), zero)},
 		call("b", "make", "", 0), call("a", "seen", "seen", 0), call("a", "make", "", 100*time.Millisecond),
 		call("a", "begin", "", 200*time.Millisecond), call("b", "end", "", time.Minute-time.Millisecond),

@@ -64,7 +64,7 @@ func (p page) part(part any) (string, error) {
 	switch v := part.(type) {
 	case string:
 		return p.names.Text(v), nil
-	case []Call:
+	case []HandlerCall:
 		return p.calls(v), nil
 	case []Write:
 		return p.writes(v), nil

@@ -64,7 +64,7 @@ func TestGoldenOfAHandler(t *testing.T) {
 			return kopf.Temporary(errors.New("not yet\nnor soon"), time.Minute)
 		})
 		c.Info("Sent", "a letter")
-		c.About(pod()).Warn("Seen", "by the letter")
+		c.EventRecorderFor(pod()).Warn("Seen", "by the letter")
 		c.SetResult("sent")
 		return nil
 	}

@@ -63,7 +63,7 @@ func NewMemo[V any](values map[client.Object]*V, fresh ...func() *V) *kopf.Memo[
 }
 
 // anything is a selection that nobody asks.
-func anything(op *kopf.Operator) kopf.Selection[kopf.Dynamic] {
+func anything(op *kopf.Operator) kopf.Selection[*kopf.Unstructured] {
 	return kopf.ForResource(op, "v1", "configmaps")
 }
 

@@ -102,7 +102,7 @@ func (g *gate) log(to io.Writer) io.Writer {
 
 // observer puts the gate before and after the calls of handlers.
 func (g *gate) observer(next observation.Observer) observation.Observer {
-	return func(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
+	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 		if g.pass() != nil {
 			return ctx, func(string, error) {}
 		}

@@ -79,7 +79,7 @@ const (
 	optRequest  = "Request"
 )
 
-// Client is what the handler reads and writes other objects with, as c.Client and as c.Live, such as
+// Client is what the handler reads and writes other objects with, as c.Client and as c.APIReader, such as
 // controller-runtime's fake client. Its scheme says of which kind the handled object is, which it need not have.
 // Without it, all that the handler asks of a client fails.
 func Client(c client.Client) Option { return option(optClient, func(w *wishes) { w.client = c }) }
@@ -108,7 +108,7 @@ func Field(path string, before, after any) Option {
 }
 
 // Reason is why the object is handled. Default: a deletion if the object has a deletionTimestamp, an update with [Old]
-// or [Field], else a creation. By kopf.ReasonDelete, the object gets a deletionTimestamp; by that and
+// or [FieldChange], else a creation. By kopf.ReasonDelete, the object gets a deletionTimestamp; by that and
 // kopf.ReasonResume, Old is like the object by default.
 func Reason(reason kopf.Reason) Option {
 	return option(optReason, func(w *wishes) { w.reason = reason })
@@ -121,7 +121,7 @@ func Retry(retries int) Option { return option(optRetry, func(w *wishes) { w.ret
 func Started(at time.Time) Option { return option(optStarted, func(w *wishes) { w.started = at }) }
 
 // Stopping has a function in the background asked to end from its beginning on: with kopf.ErrDeleted,
-// kopf.ErrUnmatched, kopf.ErrPaused or kopf.ErrExiting. See [Run.Stop] for later.
+// kopf.ErrUnmatched, kopf.ErrPaused or kopf.ErrExiting. See [Task.Stop] for later.
 func Stopping(reason error) Option {
 	return option(optStopping, func(w *wishes) { w.stopping = reason })
 }

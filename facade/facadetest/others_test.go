@@ -18,7 +18,7 @@ import (
 
 func TestDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := facadetest.NewRun(orders())
+		r := facadetest.NewTask(orders())
 		var hosts []string
 		got := r.Call(t.Context(), func(ctx context.Context, run *DatabaseRun) error {
 			for n := 0; ; n++ {
@@ -55,7 +55,7 @@ func TestDaemon(t *testing.T) {
 }
 
 func TestTick(t *testing.T) {
-	r := facadetest.NewRun(orders(), facadetest.Retry(1), facadetest.Stopping(kopf.ErrPaused))
+	r := facadetest.NewTask(orders(), facadetest.Retry(1), facadetest.Stopping(kopf.ErrPaused))
 	var retries []int
 	tick := func(_ context.Context, run *DatabaseRun) error {
 		retries = append(retries, run.Retry)
@@ -81,11 +81,11 @@ func TestEvent(t *testing.T) {
 		e.Warn("Seen", string(e.Type))
 		return errLater
 	}
-	got := facadetest.NewEvent(kopf.EventModified, orders()).Call(t.Context(), handler)
+	got := facadetest.NewWatchEvent(kopf.WatchEventModified, orders()).Call(t.Context(), handler)
 	if !errors.Is(got.Err, errLater) || !got.Final || got.Object.Status.Host != "MODIFIED" || len(got.Events) != 1 {
 		t.Errorf("an error is told, though it is ignored: got %+v", got)
 	}
-	got = facadetest.NewEvent(kopf.EventDeleted, orders()).Call(t.Context(), handler)
+	got = facadetest.NewWatchEvent(kopf.WatchEventDeleted, orders()).Call(t.Context(), handler)
 	if got.Patch != nil || got.Object.Status.Host != "" || len(got.Events) != 1 {
 		t.Errorf("nothing is written to what is gone: got %+v", got)
 	}
@@ -96,10 +96,10 @@ func TestChildEvent(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-0"},
 		Status:     corev1.PodStatus{PodIP: "10.0.0.1"},
 	}
-	got := facadetest.NewChildEvent(kopf.EventAdded, orders(), pod, facadetest.Retry(2)).Call(t.Context(),
+	got := facadetest.NewChildEvent(kopf.WatchEventAdded, orders(), pod, facadetest.Retry(2)).Call(t.Context(),
 		func(_ context.Context, e *kopf.ChildEvent[*Database, *corev1.Pod]) error {
 			e.Patch(func(db *Database) { db.Status.Host = e.Child.Status.PodIP })
-			if e.Retry == 2 && e.Type == kopf.EventAdded {
+			if e.Retry == 2 && e.Type == kopf.WatchEventAdded {
 				return nil
 			}
 			return errNever

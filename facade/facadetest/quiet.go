@@ -8,7 +8,7 @@ import (
 
 // Calls are all attempts of handlers so far, in the order in which they began, those of startups and cleanups included.
 // Index functions are not among them, and there are none for a program.
-func (r *Runner) Calls() []Call { return r.calls.list() }
+func (r *Runner) Calls() []HandlerCall { return r.calls.list() }
 
 // Writes are all requests of the operator so far that were no reads, in the order of the answers. They are known for
 // operators that are started [Against] a cluster.

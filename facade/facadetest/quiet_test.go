@@ -32,7 +32,7 @@ func household() *kopf.Operator {
 		return nil
 	})
 	maps.OnDelete("clear", func(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil })
-	maps.Daemon("watch", func(ctx context.Context, _ *kopf.Run[*corev1.ConfigMap]) error { <-ctx.Done(); return nil })
+	maps.Daemon("watch", func(ctx context.Context, _ *kopf.Task[*corev1.ConfigMap]) error { <-ctx.Done(); return nil })
 	return op
 }
 
@@ -40,7 +40,7 @@ func household() *kopf.Operator {
 func ticking() *kopf.Operator {
 	op := kopf.New("ticking.example.org")
 	kopf.For(op, &corev1.ConfigMap{}).Timer("tick", time.Minute,
-		func(context.Context, *kopf.Run[*corev1.ConfigMap]) error { return nil })
+		func(context.Context, *kopf.Task[*corev1.ConfigMap]) error { return nil })
 	return op
 }
 
@@ -100,7 +100,7 @@ func TestCallsAndWrites(t *testing.T) {
 }
 
 // apart parts the calls of daemons from others, as they run side by side.
-func apart(all []facadetest.Call) (others, daemons []facadetest.Call) {
+func apart(all []facadetest.HandlerCall) (others, daemons []facadetest.HandlerCall) {
 	for _, c := range all {
 		if c.Handler == "watch" {
 			daemons = append(daemons, c)

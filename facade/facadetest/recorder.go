@@ -56,7 +56,7 @@ func (r *recorder) Leave(*execution.Attempt) {}
 // watch stands around the function of a handler.
 func (r *recorder) watch(h *handlers.Handler) *handlers.Handler {
 	own := *h
-	own.Call = func(ctx context.Context, call *handlers.Call) error {
+	own.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		r.mu.Lock()
 		r.called = true
 		r.mu.Unlock()

@@ -25,7 +25,7 @@ var _ handlers.Subs = (*subs)(nil)
 func (s *subs) Declare(h *handlers.Handler) error {
 	sub := &Sub{ID: s.prefix + h.ID, State: kopf.SubPending}
 	own := *h
-	own.Call = func(ctx context.Context, call *handlers.Call) error {
+	own.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		call.Subs = &subs{recorder: s.recorder, inner: call.Subs, prefix: sub.ID + "/"}
 		err := h.Call(ctx, call)
 		s.recorder.mu.Lock()
@@ -42,7 +42,7 @@ func (s *subs) Declare(h *handlers.Handler) error {
 	return nil
 }
 
-// Run notes what has become of them.
+// Task notes what has become of them.
 func (s *subs) Run(ctx context.Context, lifecycle *handlers.Lifecycle) error {
 	err := s.inner.Run(ctx, lifecycle)
 	for _, id := range s.ids {

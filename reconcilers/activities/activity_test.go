@@ -27,19 +27,19 @@ type later struct{ delay time.Duration }
 func (later) Error() string               { return "later" }
 func (l later) RetryAfter() time.Duration { return l.delay }
 
-type function = func(context.Context, *handlers.Call) (any, error)
+type function = func(context.Context, *handlers.Invocation) (any, error)
 
 func gives(value any, err error) function {
-	return func(context.Context, *handlers.Call) (any, error) { return value, err }
+	return func(context.Context, *handlers.Invocation) (any, error) { return value, err }
 }
 
 // obeying ends with its context, deaf does not end for an hour.
-func obeying(ctx context.Context, _ *handlers.Call) (any, error) {
+func obeying(ctx context.Context, _ *handlers.Invocation) (any, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 }
 
-func deaf(context.Context, *handlers.Call) (any, error) {
+func deaf(context.Context, *handlers.Invocation) (any, error) {
 	time.Sleep(time.Hour)
 	return nil, nil
 }
@@ -64,7 +64,7 @@ func TestRun(t *testing.T) {
 	}{
 		"Panic": {
 			reason: "a panic is an error as any other, and limited as such", call: func(
-				context.Context, *handlers.Call,
+				context.Context, *handlers.Invocation,
 			) (any, error) {
 				panic("boo")
 			},
@@ -73,7 +73,7 @@ func TestRun(t *testing.T) {
 		},
 		"Goexit": {
 			reason: "a function that never returns has ended, too", call: func(
-				context.Context, *handlers.Call,
+				context.Context, *handlers.Invocation,
 			) (any, error) {
 				runtime.Goexit()
 				return nil, nil
@@ -103,7 +103,7 @@ func TestRun(t *testing.T) {
 				`does not return though its context has ended`,
 		},
 		"ExitTooLate": {
-			reason: "a success in the last moment is one", call: func(context.Context, *handlers.Call) (any, error) {
+			reason: "a success in the last moment is one", call: func(context.Context, *handlers.Invocation) (any, error) {
 				time.Sleep(time.Second)
 				return nil, nil
 			},
@@ -182,7 +182,7 @@ func TestBackoff(t *testing.T) {
 		began, calls := time.Now(), 0
 		a := activities.Activity{Name: activities.Startup, Backoff: time.Second, Handlers: []*adapters.Handler{
 			acting(activities.Startup, "one", handlers.Policy{}, func(
-				_ context.Context, call *handlers.Call,
+				_ context.Context, call *handlers.Invocation,
 			) (any, error) {
 				if calls++; call.Retry < 2 {
 					return nil, errBoo
@@ -206,7 +206,7 @@ func TestHandlersSleepApart(t *testing.T) {
 		began, calls := time.Now(), []string{}
 		sleeping := func(id string, delays ...time.Duration) *adapters.Handler {
 			return acting(activities.Startup, id, handlers.Policy{}, func(
-				_ context.Context, call *handlers.Call,
+				_ context.Context, call *handlers.Invocation,
 			) (any, error) {
 				calls = append(calls, fmt.Sprintf("%s %v", id, time.Since(began)))
 				if call.Retry < len(delays) {

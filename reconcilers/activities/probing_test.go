@@ -20,7 +20,7 @@ import (
 // probing is one of a handler that counts its calls.
 func probing(t *testing.T, policy handlers.Policy, calls *atomic.Int64, call function) *activities.Probing {
 	t.Helper()
-	h := acting(activities.Probe, "one", policy, func(ctx context.Context, c *handlers.Call) (any, error) {
+	h := acting(activities.Probe, "one", policy, func(ctx context.Context, c *handlers.Invocation) (any, error) {
 		calls.Add(1)
 		return call(ctx, c)
 	})
@@ -84,7 +84,7 @@ func TestProbingHangs(t *testing.T) { // D-probe-patience
 func TestProbingOutlivesRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
-		p := probing(t, handlers.Policy{}, &calls, func(ctx context.Context, _ *handlers.Call) (any, error) {
+		p := probing(t, handlers.Policy{}, &calls, func(ctx context.Context, _ *handlers.Invocation) (any, error) {
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
@@ -107,7 +107,7 @@ func TestProbingOnceForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
 		p := probing(t, handlers.Policy{Retries: ptr.To(5)}, &calls, func(
-			_ context.Context, c *handlers.Call,
+			_ context.Context, c *handlers.Invocation,
 		) (any, error) {
 			if c.Retry == 0 {
 				return nil, later{2 * time.Second}

@@ -40,7 +40,7 @@ func played(t *testing.T, input vectors.Fields) map[string]any {
 	add := func(id string, policy handlers.Policy, behave func(call int) (any, error)) {
 		n := -1
 		activity.Handlers = append(activity.Handlers, acting(activity.Name, id, policy,
-			func(_ context.Context, call *handlers.Call) (any, error) {
+			func(_ context.Context, call *handlers.Invocation) (any, error) {
 				calls = append(calls, map[string]any{"t": since(), "id": id, "retry": int64(call.Retry)})
 				n++
 				return behave(n)
@@ -78,7 +78,7 @@ func behaving(t *testing.T, list []any) func(call int) (any, error) {
 }
 
 func acting(
-	name, id string, policy handlers.Policy, call func(context.Context, *handlers.Call) (any, error),
+	name, id string, policy handlers.Policy, call func(context.Context, *handlers.Invocation) (any, error),
 ) *adapters.Handler {
 	return adapters.New(&handlers.Handler{
 		ID: id, Family: handlers.Acting, Policy: policy, Activity: name, Act: call,

@@ -59,7 +59,7 @@ func TestMetricsOfAdmission(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			h := &handlers.Handler{ID: "check", Family: handlers.Admitting}
-			h.Call = func(context.Context, *handlers.Call) error {
+			h.Call = func(context.Context, *handlers.Invocation) error {
 				if tc.panics {
 					panic(tc.err)
 				}

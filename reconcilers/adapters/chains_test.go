@@ -181,16 +181,19 @@ func TestCauseAdaptersAgreeWithDetect(t *testing.T) {
 // Whatever is asked, no function is called.
 func TestAskingCallsNobody(t *testing.T) {
 	calls := 0
-	call := func(context.Context, *handlers.Call) error { calls++; return nil }
-	indexing := func(context.Context, *handlers.Call) (map[any]any, bool, error) { calls++; return nil, false, nil }
-	acting := func(context.Context, *handlers.Call) (any, error) { calls++; return nil, nil }
+	call := func(context.Context, *handlers.Invocation) error { calls++; return nil }
+	indexing := func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
+		calls++
+		return nil, false, nil
+	}
+	acting := func(context.Context, *handlers.Invocation) (any, error) { calls++; return nil, nil }
 	for family := handlers.Changing; family <= handlers.Acting; family++ {
 		h := adapters.New(&handlers.Handler{
 			ID: "fn", Family: family, Call: call, Index: &handlers.Index{Call: indexing}, Reason: "",
 			Act: acting,
 		}, nil)
 		for question := execution.Interest; question <= execution.Due; question++ {
-			a := &execution.Attempt{Call: handlers.Call{Cause: updated()}, Now: time.Now}
+			a := &execution.Attempt{Call: handlers.Invocation{Cause: updated()}, Now: time.Now}
 			ok, err := h.Ask(t.Context(), a, question)
 			if want := family != handlers.Changing || question != execution.Deletion; ok != want || err != nil {
 				t.Errorf("family %d, question %d: got %v, error %v", family, question, ok, err)

@@ -99,7 +99,7 @@ func TestLoggingByFamily(t *testing.T) {
 			cancel(execution.ErrDeleted)
 			a := attemptOf(nil)
 			tc.handler.ID = "fn"
-			tc.handler.Call = func(context.Context, *handlers.Call) error { a.Outcome = tc.outcome; return nil }
+			tc.handler.Call = func(context.Context, *handlers.Invocation) error { a.Outcome = tc.outcome; return nil }
 			a.Call.Handler = &tc.handler
 			attempt(ctx, t, adapters.Chain(calling(), adapters.Logging), a)
 			line := lineOf(t, lines)
@@ -229,7 +229,7 @@ func TestStopsAreTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, called := attemptOf(nil), false
 			tc.handler.ID = "fn"
-			tc.handler.Call = func(context.Context, *handlers.Call) error { called = true; return nil }
+			tc.handler.Call = func(context.Context, *handlers.Invocation) error { called = true; return nil }
 			a.Call.Handler, a.Call.Admission, a.Selected, a.Account.Lost = &tc.handler, tc.asked, tc.selected, tc.lost
 			attempt(t.Context(), t, adapters.New(&tc.handler, nil), a)
 			if got := string(a.Stopped.Why); got != tc.want || called != (tc.want == "") {

@@ -37,7 +37,7 @@ func (permanent) Permanent() bool { return true }
 func attemptOf(call handlers.Func) *execution.Attempt {
 	h := &handlers.Handler{ID: "fn", Call: call}
 	return &execution.Attempt{
-		Call: handlers.Call{
+		Call: handlers.Invocation{
 			Handler: h, Object: object{},
 			Cause: &cause.Cause{Reason: cause.Create, Object: jsontext.Of(object{"kind": "KopfExample"})},
 		},
@@ -47,7 +47,7 @@ func attemptOf(call handlers.Func) *execution.Attempt {
 }
 
 func returning(err error) handlers.Func {
-	return func(context.Context, *handlers.Call) error { return err }
+	return func(context.Context, *handlers.Invocation) error { return err }
 }
 
 // calling is the innermost step, for chains that are not the standard one.

@@ -24,11 +24,11 @@ func TestLabels(t *testing.T) {
 		got = fmt.Sprintf("%q %t of %q", kind, known, handler)
 		return nil
 	}
-	call := func(ctx context.Context, _ *handlers.Call) error { return look(ctx) }
-	indexing := &handlers.Index{Call: func(ctx context.Context, _ *handlers.Call) (map[any]any, bool, error) {
+	call := func(ctx context.Context, _ *handlers.Invocation) error { return look(ctx) }
+	indexing := &handlers.Index{Call: func(ctx context.Context, _ *handlers.Invocation) (map[any]any, bool, error) {
 		return nil, false, look(ctx)
 	}}
-	acting := func(ctx context.Context, _ *handlers.Call) (any, error) { return nil, look(ctx) }
+	acting := func(ctx context.Context, _ *handlers.Invocation) (any, error) { return nil, look(ctx) }
 	parent := &handlers.Handler{ID: "fn", Family: handlers.Changing}
 	for want, h := range map[string]*handlers.Handler{
 		`"Pod" true of "fn"`:   {ID: "fn", Family: handlers.Watching, Call: call},
@@ -51,7 +51,7 @@ func TestLabels(t *testing.T) {
 // A profile has the labels for all that a function starts, and not any more for who has called it.
 func TestLabelsInProfiles(t *testing.T) {
 	var during string
-	h := &handlers.Handler{ID: "fn", Family: handlers.Watching, Call: func(context.Context, *handlers.Call) error {
+	h := &handlers.Handler{ID: "fn", Family: handlers.Watching, Call: func(context.Context, *handlers.Invocation) error {
 		started, release := make(chan struct{}), make(chan struct{})
 		defer close(release)
 		go startedByFunction(started, release)
@@ -90,7 +90,7 @@ func goroutine(t *testing.T, function string) string {
 // Of a handler for several kinds, each attempt has its own.
 func TestLabelsOfSeveralKinds(t *testing.T) {
 	var got []string
-	look := func(ctx context.Context, _ *handlers.Call) error {
+	look := func(ctx context.Context, _ *handlers.Invocation) error {
 		kind, _ := pprof.Label(ctx, "kind")
 		got = append(got, kind)
 		return nil

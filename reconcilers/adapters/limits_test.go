@@ -52,7 +52,7 @@ func TestLimits(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			called := false
-			a := attemptOf(func(context.Context, *handlers.Call) error { called = true; return nil })
+			a := attemptOf(func(context.Context, *handlers.Invocation) error { called = true; return nil })
 			tc.change(a)
 			got := attempt(t.Context(), t, adapters.Chain(calling(), adapters.Limits), a)
 			if d := cmp.Diff(tc.want, outcomeOf(got)); d != "" || called != tc.called {
@@ -86,7 +86,7 @@ func TestDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var left time.Duration
-				a := attemptOf(func(ctx context.Context, _ *handlers.Call) error {
+				a := attemptOf(func(ctx context.Context, _ *handlers.Invocation) error {
 					if deadline, ok := ctx.Deadline(); ok {
 						if left = time.Until(deadline); left <= 0 {
 							left = -1
@@ -110,7 +110,7 @@ func TestDeadline(t *testing.T) {
 func TestDeadlineEndsWithTheCall(t *testing.T) {
 	var inner context.Context
 	//nolint:fatcontext // to look at it later
-	a := attemptOf(func(ctx context.Context, _ *handlers.Call) error { inner = ctx; return nil })
+	a := attemptOf(func(ctx context.Context, _ *handlers.Invocation) error { inner = ctx; return nil })
 	a.Limits.Policy.Timeout = ptr.To(time.Hour)
 	attempt(t.Context(), t, adapters.Chain(calling(), adapters.Deadline), a)
 	if inner.Err() == nil {
@@ -120,7 +120,7 @@ func TestDeadlineEndsWithTheCall(t *testing.T) {
 
 func TestErrorClassesMeasureTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := attemptOf(func(context.Context, *handlers.Call) error { time.Sleep(time.Minute); return nil })
+		a := attemptOf(func(context.Context, *handlers.Invocation) error { time.Sleep(time.Minute); return nil })
 		a.Limits.Runtime = time.Hour
 		attempt(t.Context(), t, adapters.Chain(calling(), adapters.ErrorClasses), a)
 		if want := time.Hour + time.Minute; a.Limits.Runtime != want {
@@ -136,12 +136,12 @@ func TestRecovery(t *testing.T) {
 		want   string
 	}{
 		"Value": {
-			reason: "anything can be thrown", call: func(context.Context, *handlers.Call) error { panic(42) },
+			reason: "anything can be thrown", call: func(context.Context, *handlers.Invocation) error { panic(42) },
 			want: "panic: 42",
 		},
 		"Nil": {
 			reason: "even nothing",
-			call:   func(context.Context, *handlers.Call) error { panic(nil) }, //nolint:govet // that is the case
+			call:   func(context.Context, *handlers.Invocation) error { panic(nil) }, //nolint:govet // that is the case
 			want:   (&panics.Error{Value: new(runtime.PanicNilError)}).Error(),
 		},
 		"Error": {reason: "an error is handed on as it is", call: returning(errBoo), want: "boo"},

@@ -21,7 +21,7 @@ import (
 // settling is a function that decides on the outcome of its own attempt.
 func settling(o execution.Outcome) (*execution.Attempt, adapters.Reconciler) {
 	a := attemptOf(nil)
-	a.Call.Handler.Call = func(context.Context, *handlers.Call) error { a.Outcome = o; return nil }
+	a.Call.Handler.Call = func(context.Context, *handlers.Invocation) error { a.Outcome = o; return nil }
 	return a, adapters.Chain(calling(), adapters.Logging)
 }
 
@@ -116,7 +116,7 @@ func TestLoggingTellsTheOutcome(t *testing.T) {
 func TestLoggingNamesTheHandlerToTheFunction(t *testing.T) {
 	ctx, lines := logging(t.Context())
 	a := attemptOf(func(
-		ctx context.Context, _ *handlers.Call,
+		ctx context.Context, _ *handlers.Invocation,
 	) error {
 		logf.FromContext(ctx).Info("hello")
 		return nil
@@ -139,7 +139,7 @@ func TestLoggingFindsTheStack(t *testing.T) {
 	for name, retries := range map[string]*int{"Ordinary": nil, "Last": ptr.To(1)} {
 		t.Run(name, func(t *testing.T) {
 			ctx, lines := logging(t.Context())
-			a := attemptOf(func(context.Context, *handlers.Call) error { panic("boo") })
+			a := attemptOf(func(context.Context, *handlers.Invocation) error { panic("boo") })
 			a.Limits.Policy.Retries = retries
 			attempt(ctx, t, whole(nil), a)
 			if stack, _ := lineOf(t, *lines)["stack"].(string); !strings.Contains(stack, "logging_test.go") {

@@ -64,7 +64,7 @@ func measure(by *metrics.Operator, kind string, a *execution.Attempt, took time.
 
 // reasonLabel is the reason of a change, or the operation of a request for admission. A request may have any text for
 // its operation, but it reaches handlers with one of the four alone.
-func reasonLabel(c *handlers.Call) string {
+func reasonLabel(c *handlers.Invocation) string {
 	if c.Admission == nil {
 		return string(c.Cause.Reason)
 	}

@@ -81,7 +81,7 @@ func TestMetricsCountOutcomes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				registry := prometheus.NewRegistry()
 				a := attemptOf(nil)
-				a.Call.Handler.Call = func(context.Context, *handlers.Call) error {
+				a.Call.Handler.Call = func(context.Context, *handlers.Invocation) error {
 					time.Sleep(3 * time.Second)
 					a.Outcome = tc.outcome
 					return nil
@@ -107,7 +107,7 @@ func TestMetricsCountOutcomes(t *testing.T) {
 func TestMetricsOfActivities(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := &handlers.Handler{ID: "fn", Family: handlers.Acting, Activity: "startup"}
-	h.Act = func(context.Context, *handlers.Call) (any, error) { return nil, nil }
+	h.Act = func(context.Context, *handlers.Invocation) (any, error) { return nil, nil }
 	a := execution.New(h, &cause.Cause{Reason: "startup"}, nil)
 	a.Now = func() time.Time { return time.Time{} }
 	attempt(t.Context(), t, whole(newMetrics(t, "op", registry)), a)
@@ -143,7 +143,7 @@ func TestMetricsOfTwoOperators(t *testing.T) {
 func TestMetricsSeeTheWholeChain(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	chain := whole(newMetrics(t, "op", registry))
-	attempt(t.Context(), t, chain, attemptOf(func(context.Context, *handlers.Call) error { panic(errBoo) }))
+	attempt(t.Context(), t, chain, attemptOf(func(context.Context, *handlers.Invocation) error { panic(errBoo) }))
 	refused := attemptOf(returning(nil))
 	refused.Limits.Policy.Retries = ptr.To(0)
 	attempt(t.Context(), t, chain, refused)

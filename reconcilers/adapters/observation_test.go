@@ -21,11 +21,11 @@ func TestObservation(t *testing.T) {
 	seen := any(nil)
 	h := &handlers.Handler{
 		ID: "fn", Family: handlers.Watching,
-		Call: func(ctx context.Context, _ *handlers.Call) error {
+		Call: func(ctx context.Context, _ *handlers.Invocation) error {
 			seen = ctx.Value(observed{})
 			return errors.New("not yet")
 		},
-		Observe: func(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
+		Observe: func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 			told, call.Trace = append(told, "began "+call.Handler.ID), "of the first"
 			return context.WithValue(ctx, observed{}, true), func(outcome string, err error) {
 				told = append(told, outcome+": "+err.Error())
@@ -48,7 +48,7 @@ func TestObservation(t *testing.T) {
 	if !called || err != nil || told != nil {
 		t.Errorf("asked whether it would be called: %t, %v; told %v: a question is no attempt", called, err, told)
 	}
-	h.Call = func(context.Context, *handlers.Call) error { runtime.Goexit(); return nil }
+	h.Call = func(context.Context, *handlers.Invocation) error { runtime.Goexit(); return nil }
 	a = execution.New(h, &cause.Cause{}, nil)
 	adapters.New(h, nil).Run(t.Context(), a)
 	if d := cmp.Diff([]string{

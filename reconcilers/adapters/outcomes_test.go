@@ -27,7 +27,7 @@ func TestChainOrder(t *testing.T) {
 			})
 		}
 	}
-	a := attemptOf(func(context.Context, *handlers.Call) error { trace = append(trace, "call"); return nil })
+	a := attemptOf(func(context.Context, *handlers.Invocation) error { trace = append(trace, "call"); return nil })
 	attempt(t.Context(), t, adapters.Chain(calling(), tracing("outer"), tracing("inner")), a)
 	want := []string{"before outer", "before inner", "call", "after inner", "after outer"}
 	if d := cmp.Diff(want, trace); d != "" {
@@ -39,7 +39,7 @@ func TestChainOrder(t *testing.T) {
 }
 
 // waiting is a function that ends when it is told to, with an error that says nothing of why.
-func waiting(ctx context.Context, _ *handlers.Call) error {
+func waiting(ctx context.Context, _ *handlers.Invocation) error {
 	<-ctx.Done()
 	return errBoo
 }
@@ -57,7 +57,7 @@ func TestWholeChain(t *testing.T) {
 		return func(a *execution.Attempt) { a.Limits.Policy.Errors = mode }
 	}
 	sleeping := func(d time.Duration, err error) handlers.Func {
-		return func(context.Context, *handlers.Call) error { time.Sleep(d); return err }
+		return func(context.Context, *handlers.Invocation) error { time.Sleep(d); return err }
 	}
 	tests := map[string]struct {
 		reason string
@@ -68,12 +68,12 @@ func TestWholeChain(t *testing.T) {
 	}{
 		"Panic": {
 			reason: "a panic is an attempt like any other: it is tried again",
-			call:   func(context.Context, *handlers.Call) error { panic(errBoo) },
+			call:   func(context.Context, *handlers.Invocation) error { panic(errBoo) },
 			want:   outcome{Err: "panic: boo", Delay: time.Minute},
 		},
 		"RuntimePanic": {
 			reason: "so are those of the runtime", call: func(
-				_ context.Context, call *handlers.Call,
+				_ context.Context, call *handlers.Invocation,
 			) error {
 				call.Object["a"].(object)["b"] = 1
 				return nil
@@ -91,7 +91,7 @@ func TestWholeChain(t *testing.T) {
 		},
 		"LastPanic": {
 			reason: "panics use up the retries", call: func(
-				context.Context, *handlers.Call,
+				context.Context, *handlers.Invocation,
 			) error {
 				panic(errBoo)
 			}, change: retries(1),
@@ -99,7 +99,7 @@ func TestWholeChain(t *testing.T) {
 		},
 		"IgnoredPanic": {
 			reason: "panics are ordinary errors to the mode", call: func(
-				context.Context, *handlers.Call,
+				context.Context, *handlers.Invocation,
 			) error {
 				panic(errBoo)
 			},
@@ -134,7 +134,7 @@ func TestWholeChain(t *testing.T) {
 		},
 		"PanicAfterDeadline": {
 			reason: "a panic on cancellation is no better than an error", change: timeout(time.Minute),
-			call: func(ctx context.Context, _ *handlers.Call) error { <-ctx.Done(); panic(errBoo) },
+			call: func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); panic(errBoo) },
 			want: outcome{Final: true, Delay: -1, Err: "timed out after 1m0s: panic: boo"},
 		},
 		"RuntimeCountsForward": {
@@ -151,7 +151,7 @@ func TestWholeChain(t *testing.T) {
 		},
 		"LastExit": {
 			reason: "not even if it was the last, or the error is permanent", exits: time.Second, change: retries(1),
-			call: func(ctx context.Context, _ *handlers.Call) error { <-ctx.Done(); return permanent{ctx.Err()} },
+			call: func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); return permanent{ctx.Err()} },
 			want: outcome{Aborted: true, Delay: -1, Err: "context canceled"},
 		},
 		"ExitBeforeDeadline": {
@@ -212,8 +212,8 @@ func TestWholeChain(t *testing.T) {
 }
 
 func TestChainHandsOverTheCall(t *testing.T) {
-	var got *handlers.Call
-	a := attemptOf(func(_ context.Context, call *handlers.Call) error { got = call; return nil })
+	var got *handlers.Invocation
+	a := attemptOf(func(_ context.Context, call *handlers.Invocation) error { got = call; return nil })
 	if attempt(t.Context(), t, whole(nil), a); got != &a.Call {
 		t.Errorf("the function gets the call of the attempt itself: got %p, want %p", got, &a.Call)
 	}

@@ -87,7 +87,7 @@ func TestErrorsThatPanic(t *testing.T) {
 				log := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
 				for what, fn := range map[string]handlers.Func{
 					"returned": returning(tc.err),
-					"panicked": func(context.Context, *handlers.Call) error { panic(tc.err) },
+					"panicked": func(context.Context, *handlers.Invocation) error { panic(tc.err) },
 				} {
 					a := attemptOf(fn)
 					limit(&a.Limits)
@@ -151,7 +151,7 @@ func TestAttemptsOutliveLoggingAndMeasuring(t *testing.T) {
 		plain := funcr.New(func(string, string) {}, funcr.Options{}).GetSink()
 		ctx := logf.IntoContext(t.Context(), logr.New(sink{LogSink: plain, values: values, told: &told}))
 		called := 0
-		a := attemptOf(func(context.Context, *handlers.Call) error { called++; return nil })
+		a := attemptOf(func(context.Context, *handlers.Invocation) error { called++; return nil })
 		// Prometheus panics at labels that are no text.
 		a.Call.Cause.Object = jsontext.Of(object{"kind": "\xff"})
 		o := attempt(ctx, t, whole(newMetrics(t, "op", prometheus.NewRegistry())), a)

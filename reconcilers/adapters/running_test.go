@@ -34,7 +34,7 @@ func TestGoexit(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := attemptOf(func(context.Context, *handlers.Call) error { runtime.Goexit(); return nil })
+			a := attemptOf(func(context.Context, *handlers.Invocation) error { runtime.Goexit(); return nil })
 			a.Limits.Policy = handlers.Policy{Retries: tc.retries, Timeout: ptr.To(time.Hour)}
 			setUp(a, nil).Run(t.Context(), a)
 			if d := cmp.Diff(tc.want, outcomeOf(a.Outcome)); d != "" {
@@ -65,8 +65,8 @@ func TestRunOutlivesItsGoroutine(t *testing.T) {
 	} {
 		h := adapters.New(&handlers.Handler{
 			ID: "fn", Family: family,
-			Call: func(context.Context, *handlers.Call) error { runtime.Goexit(); return nil },
-			Index: &handlers.Index{Call: func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+			Call: func(context.Context, *handlers.Invocation) error { runtime.Goexit(); return nil },
+			Index: &handlers.Index{Call: func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
 				runtime.Goexit()
 				return nil, false, nil
 			}},
@@ -86,7 +86,7 @@ func TestRunOutlivesItsGoroutine(t *testing.T) {
 func TestProgressContinues(t *testing.T) {
 	var retry int
 	var started time.Time
-	h := adapters.New(&handlers.Handler{ID: "fn", Call: func(_ context.Context, call *handlers.Call) error {
+	h := adapters.New(&handlers.Handler{ID: "fn", Call: func(_ context.Context, call *handlers.Invocation) error {
 		retry, started = call.Retry, call.Started
 		return nil
 	}}, nil)

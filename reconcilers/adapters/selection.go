@@ -114,7 +114,7 @@ func (h *Handler) ForDisappeared(ctx context.Context, c *cause.Cause, tell Telle
 // captures moves to the heap, which would cost each question something.
 func (h *Handler) failing(err error) *Handler {
 	description := *h.Description
-	description.Call = func(context.Context, *handlers.Call) error { return err }
+	description.Call = func(context.Context, *handlers.Invocation) error { return err }
 	return New(&description, h.metrics)
 }
 
@@ -228,7 +228,7 @@ func about(c *cause.Cause) *execution.Attempt {
 
 // answered gives it back. It holds nothing alive.
 func answered(question *execution.Attempt) {
-	question.Call, question.Stopped = handlers.Call{}, execution.Stop{}
+	question.Call, question.Stopped = handlers.Invocation{}, execution.Stop{}
 	question.Selected, question.Account, question.Now = false, execution.Account{}, nil
 	questions.Put(question)
 }

@@ -112,7 +112,7 @@ func TestFiltersThatPanic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.handler.ID = "fn"
-			tc.handler.Call = func(context.Context, *handlers.Call) error { t.Error("it is called"); return nil }
+			tc.handler.Call = func(context.Context, *handlers.Invocation) error { t.Error("it is called"); return nil }
 			c := updated()
 			if tc.handler.Reason == cause.Delete {
 				c = stating(c, cause.Delete)

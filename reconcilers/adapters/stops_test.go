@@ -169,7 +169,7 @@ func TestFiltersAreAskedOnce(t *testing.T) {
 	counting := func(id string, ok bool) []handlers.Filter {
 		return []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) { asked[id]++; return ok, nil }}
 	}
-	call := func(context.Context, *handlers.Call) error { calls++; return nil }
+	call := func(context.Context, *handlers.Invocation) error { calls++; return nil }
 	all := made(
 		&handlers.Handler{ID: "other reason", Reason: cause.Create, Filters: counting("other reason", true),
 			Call: call},

@@ -197,7 +197,7 @@ func TestTook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := noon
-			a := attemptOf(func(context.Context, *handlers.Call) error {
+			a := attemptOf(func(context.Context, *handlers.Invocation) error {
 				clock = clock.Add(time.Minute)
 				tc.end()
 				return nil

@@ -98,7 +98,7 @@ func TestVectorsLoggers(t *testing.T) {
 
 // say has a function of the family log a line.
 func say(ctx context.Context, t *testing.T, poster handlers.Poster, input vectors.Fields) {
-	a := attemptOf(func(ctx context.Context, _ *handlers.Call) error {
+	a := attemptOf(func(ctx context.Context, _ *handlers.Invocation) error {
 		record := slog.Record{Level: levelOf(*vectors.Number(t, input, "level")), Message: formatted(input)}
 		handler := logr.ToSlogHandler(logf.FromContext(ctx))
 		if !handler.Enabled(ctx, record.Level) {
@@ -109,7 +109,7 @@ func say(ctx context.Context, t *testing.T, poster handlers.Poster, input vector
 	a.Call.Handler.Family, a.Call.Events = families[input.Text("logger", "")], poster
 	a.Call.Cause.Object = jsontext.Of(input.Object("body"))
 	a.Call.Handler.Index = &handlers.Index{
-		Call: func(ctx context.Context, call *handlers.Call) (map[any]any, bool, error) {
+		Call: func(ctx context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 			return nil, true, a.Call.Handler.Call(ctx, call)
 		},
 	}

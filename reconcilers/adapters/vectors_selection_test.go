@@ -77,7 +77,7 @@ func matches(t *testing.T, h *handlers.Handler, c *cause.Cause) (bool, error) {
 	t.Helper()
 	anyReason := *h
 	anyReason.Reason, anyReason.Initial = "", false
-	question := execution.Attempt{Call: handlers.Call{Cause: c}}
+	question := execution.Attempt{Call: handlers.Invocation{Cause: c}}
 	return adapters.New(&anyReason, nil).Ask(t.Context(), &question, execution.Selection)
 }
 

@@ -40,7 +40,7 @@ func play(t *testing.T, spec any) map[string]any {
 		behave = vectors.Known(t, input["behave"], "return", "raise", "message", "delay", "code", "takes")
 	}
 	var a *execution.Attempt
-	a = attemptOf(func(ctx context.Context, _ *handlers.Call) error {
+	a = attemptOf(func(ctx context.Context, _ *handlers.Invocation) error {
 		if takes := declared.Seconds(t, behave, "takes"); takes != nil {
 			select {
 			case <-time.After(*takes):

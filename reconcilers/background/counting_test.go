@@ -29,7 +29,7 @@ func TestCensus(t *testing.T) {
 		stubborn := make(chan struct{})
 		own := []*handlers.Handler{
 			spawning(&w, handlers.Background{Daemon: true, CancelTimeout: time.Minute},
-				func(context.Context, *handlers.Call) error { <-stubborn; return nil }),
+				func(context.Context, *handlers.Invocation) error { <-stubborn; return nil }),
 			spawning(&w, handlers.Background{Interval: time.Hour}, succeed),
 			spawning(&w, handlers.Background{
 				Daemon: true, InitialDelay: func(map[string]any) (time.Duration, error) { return time.Hour, nil },

@@ -182,7 +182,7 @@ func TestForgetting(t *testing.T) {
 func TestEventAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
-		obey := func(ctx context.Context, _ *handlers.Call) error {
+		obey := func(ctx context.Context, _ *handlers.Invocation) error {
 			<-ctx.Done()
 			w.note("ended")
 			return nil

@@ -113,7 +113,7 @@ func TestNewestState(t *testing.T) {
 				var w *world
 				var got string
 				w = newWorld(t, spawning(&w, handlers.Background{Daemon: true},
-					func(ctx context.Context, call *handlers.Call) error {
+					func(ctx context.Context, call *handlers.Invocation) error {
 						for range tc.answers {
 							_ = call.Writes.Remember(func(body map[string]any) error { body["spec"] = 1; return nil })
 							if err := call.Writes.Flush(ctx); err != nil {
@@ -142,7 +142,7 @@ func TestAbandonedDaemonSeesItsObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		over := make(chan struct{})
-		linger := func(_ context.Context, call *handlers.Call) error {
+		linger := func(_ context.Context, call *handlers.Invocation) error {
 			<-over
 			w.note(fmt.Sprint("sees ", patching.VersionOf(liveBody(call))))
 			return nil

@@ -162,7 +162,7 @@ func (w *world) want(after time.Duration, journal ...string) {
 func spawning(w **world, b handlers.Background, acts ...handlers.Func) *handlers.Handler {
 	n := 0
 	return &handlers.Handler{ID: "h", Family: handlers.Spawning, Background: &b,
-		Call: func(ctx context.Context, call *handlers.Call) error {
+		Call: func(ctx context.Context, call *handlers.Invocation) error {
 			(*w).note(fmt.Sprintf("call %d", call.Retry))
 			act := acts[min(n, len(acts)-1)]
 			n++
@@ -170,13 +170,13 @@ func spawning(w **world, b handlers.Background, acts ...handlers.Func) *handlers
 		}}
 }
 
-func succeed(context.Context, *handlers.Call) error { return nil }
+func succeed(context.Context, *handlers.Invocation) error { return nil }
 
 func tell(value string) handlers.Func {
-	return func(_ context.Context, call *handlers.Call) error { return call.Writes.SetResult(value) }
+	return func(_ context.Context, call *handlers.Invocation) error { return call.Writes.SetResult(value) }
 }
 
 // liveBody is the newest state of the object of a function in the background.
-func liveBody(call *handlers.Call) map[string]any {
+func liveBody(call *handlers.Invocation) map[string]any {
 	return (&cause.Cause{Object: call.Live.Object()}).Body()
 }

@@ -77,7 +77,7 @@ func TestIdling(t *testing.T) {
 func idling(w **world, b handlers.Background, takes time.Duration) *handlers.Handler {
 	return &handlers.Handler{
 		ID: "h", Family: handlers.Spawning, Background: &b,
-		Call: func(_ context.Context, call *handlers.Call) error {
+		Call: func(_ context.Context, call *handlers.Invocation) error {
 			(*w).note(fmt.Sprint("since ", call.Started.Sub((*w).began)))
 			time.Sleep(takes)
 			return nil
@@ -128,7 +128,7 @@ func TestNothingIdles(t *testing.T) {
 func TestNeedlessRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
-		slow := func(context.Context, *handlers.Call) error { time.Sleep(5 * second); return nil }
+		slow := func(context.Context, *handlers.Invocation) error { time.Sleep(5 * second); return nil }
 		w = newWorld(t, spawning(&w, handlers.Background{Interval: 10 * second}, slow))
 		w.Fire("u", "h")
 		w.attend()

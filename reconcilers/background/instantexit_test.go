@@ -30,7 +30,7 @@ func TestInstantExit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var w *world
-				linger := func(ctx context.Context, call *handlers.Call) error {
+				linger := func(ctx context.Context, call *handlers.Invocation) error {
 					<-call.Live.Stopping()
 					select {
 					case <-ctx.Done():

@@ -52,14 +52,14 @@ func TestLimitOfDaemons(t *testing.T) {
 				daemon := func(id string, call handlers.Func) *handlers.Handler {
 					return &handlers.Handler{
 						ID: id, Family: handlers.Spawning, Background: &handlers.Background{Daemon: true},
-						Call: func(ctx context.Context, c *handlers.Call) error { w.note(id); return call(ctx, c) },
+						Call: func(ctx context.Context, c *handlers.Invocation) error { w.note(id); return call(ctx, c) },
 					}
 				}
 				other := daemon("second", succeed)
 				other.Filters = []handlers.Filter{
 					func(context.Context, *cause.Cause) (bool, error) { return wanted, nil },
 				}
-				linger := func(context.Context, *handlers.Call) error { <-over; return nil }
+				linger := func(context.Context, *handlers.Invocation) error { <-over; return nil }
 				w = newWorld(t, daemon("first", linger), other)
 				w.Daemons.Most = 1
 				w.attend()

@@ -35,7 +35,7 @@ func TestNothingBeginsInAPause(t *testing.T) {
 	daemon, tick := handlers.Background{Daemon: true}, handlers.Background{Interval: 5 * second}
 	late := daemon
 	late.InitialDelay = after(10*second, nil)
-	fail := func(context.Context, *handlers.Call) error { return errors.New("bad") }
+	fail := func(context.Context, *handlers.Invocation) error { return errors.New("bad") }
 	for name, tc := range map[string]struct {
 		reason     string
 		background handlers.Background
@@ -77,7 +77,7 @@ func after(delay time.Duration, err error) func(map[string]any) (time.Duration, 
 
 // A daemon that is stopped before it was ever called, or between two calls, is not called.
 func TestStoppedWhileItWaits(t *testing.T) {
-	fail := func(context.Context, *handlers.Call) error { return errors.New("bad") }
+	fail := func(context.Context, *handlers.Invocation) error { return errors.New("bad") }
 	for name, tc := range map[string]struct {
 		reason string
 		delay  time.Duration

@@ -49,7 +49,7 @@ func newStoppableWorld(
 	return s
 }
 
-func (s *stubborn) linger(ctx context.Context, call *handlers.Call) error {
+func (s *stubborn) linger(ctx context.Context, call *handlers.Invocation) error {
 	flags := call.Live.(interface{ Flags() background.Reason }).Flags
 	for _, stage := range []struct {
 		name    string

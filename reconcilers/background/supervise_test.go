@@ -21,14 +21,14 @@ func TestHandlersBesideEachOther(t *testing.T) {
 		daemon := func(id string, lasts *handlers.Background, call handlers.Func) *handlers.Handler {
 			return &handlers.Handler{
 				ID: id, Family: handlers.Spawning, Background: lasts,
-				Call: func(ctx context.Context, c *handlers.Call) error { w.note(id); return call(ctx, c) },
+				Call: func(ctx context.Context, c *handlers.Invocation) error { w.note(id); return call(ctx, c) },
 			}
 		}
 		ends := &handlers.Background{Daemon: true}
 		over := make(chan struct{})
 		w = newWorld(t,
 			daemon("returns", ends, succeed),
-			daemon("goes on", ends, func(_ context.Context, call *handlers.Call) error {
+			daemon("goes on", ends, func(_ context.Context, call *handlers.Invocation) error {
 				<-call.Live.Stopping()
 				w.note("stops")
 				<-over
@@ -88,7 +88,7 @@ func TestStartsOnHeldObjectsOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var w *world
-				w = newWorld(t, spawning(&w, b, func(_ context.Context, call *handlers.Call) error {
+				w = newWorld(t, spawning(&w, b, func(_ context.Context, call *handlers.Invocation) error {
 					if b.Daemon {
 						<-call.Live.Stopping()
 					}

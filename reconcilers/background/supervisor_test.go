@@ -27,11 +27,11 @@ func TestFailuresInTheBackground(t *testing.T) {
 	}{
 		"Error": {
 			"an ordinary error is tried again after the backoff",
-			func(context.Context, *handlers.Call) error { return bad },
+			func(context.Context, *handlers.Invocation) error { return bad },
 		},
-		"Panic": {"so is a panic", func(context.Context, *handlers.Call) error { panic(bad) }},
+		"Panic": {"so is a panic", func(context.Context, *handlers.Invocation) error { panic(bad) }},
 		"Goexit": {"and a function that ends its goroutine", func(
-			context.Context, *handlers.Call,
+			context.Context, *handlers.Invocation,
 		) error {
 			runtime.Goexit()
 			return nil
@@ -59,7 +59,7 @@ func TestFailuresInTheBackground(t *testing.T) {
 func TestBlockedInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
-		undecodable := func(context.Context, *handlers.Call) error { return undecodable{errors.New("no number")} }
+		undecodable := func(context.Context, *handlers.Invocation) error { return undecodable{errors.New("no number")} }
 		h := spawning(&w, handlers.Background{Daemon: true}, undecodable, undecodable, succeed)
 		h.Policy.Retries = ptr.To(1)
 		w = newWorld(t, h)
@@ -109,7 +109,7 @@ func TestFlushInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		w = newWorld(t, spawning(&w, handlers.Background{Daemon: true},
-			func(ctx context.Context, call *handlers.Call) error {
+			func(ctx context.Context, call *handlers.Invocation) error {
 				for n := range 2 {
 					_ = call.Writes.Remember(func(body map[string]any) error { body["status"] = n; return nil })
 					if err := call.Writes.Flush(ctx); err != nil {
@@ -131,7 +131,7 @@ func TestFlushInTheBackground(t *testing.T) {
 
 func TestGrids(t *testing.T) {
 	slow := func(takes time.Duration) handlers.Func {
-		return func(context.Context, *handlers.Call) error { time.Sleep(takes); return nil }
+		return func(context.Context, *handlers.Invocation) error { time.Sleep(takes); return nil }
 	}
 	tests := map[string]struct {
 		background handlers.Background

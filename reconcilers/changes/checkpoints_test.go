@@ -142,7 +142,7 @@ func TestCheckpoints(t *testing.T) {
 
 // appends remembers an item for a list, unless it is there.
 func appends(item any, path ...string) handlers.Func {
-	return func(_ context.Context, c *handlers.Call) error {
+	return func(_ context.Context, c *handlers.Invocation) error {
 		return c.Writes.Remember(func(body map[string]any) error {
 			list, _ := at(body, path...).([]any)
 			for _, held := range list {

@@ -102,7 +102,7 @@ func TestConditions(t *testing.T) {
 		"Exit": {"what the exit interrupts has not failed", func(w *world) {
 			w.withStatus()
 			var p *telling
-			p = w.tell(nil, onCreate("a", func(ctx context.Context, _ *handlers.Call) error {
+			p = w.tell(nil, onCreate("a", func(ctx context.Context, _ *handlers.Invocation) error {
 				p.exit()
 				<-ctx.Done()
 				return context.Cause(ctx)

@@ -109,7 +109,7 @@ func TestConditionsWithoutCalls(t *testing.T) {
 		"Interrupted": {"what the exit leaves is the next process' matter, and no refusal", func(w *world) {
 			w.withStatus()
 			var p *telling
-			p = w.tell(nil, onCreate("a", ok), onCreate("b", func(ctx context.Context, _ *handlers.Call) error {
+			p = w.tell(nil, onCreate("a", ok), onCreate("b", func(ctx context.Context, _ *handlers.Invocation) error {
 				p.exit()
 				<-ctx.Done()
 				return context.Cause(ctx)

@@ -84,7 +84,7 @@ func TestConflicts(t *testing.T) {
 		}},
 		"WorkingCopy": {"each handler sees what those before it have done, with their results", func(w *world) {
 			var seen []any
-			look := func(_ context.Context, c *handlers.Call) error {
+			look := func(_ context.Context, c *handlers.Invocation) error {
 				seen = append(seen, at(working(c), "spec", "id"), at(working(c), "status", "a"))
 				return nil
 			}
@@ -98,12 +98,12 @@ func TestConflicts(t *testing.T) {
 			var seen any
 			p := w.start(
 				onCreate("a", func(
-					_ context.Context, c *handlers.Call,
+					_ context.Context, c *handlers.Invocation,
 				) error {
 					put(working(c), "x", "spec", "id")
 					return nil
 				}),
-				onCreate("b", func(_ context.Context, c *handlers.Call) error {
+				onCreate("b", func(_ context.Context, c *handlers.Invocation) error {
 					seen = at(working(c), "spec", "id")
 					return nil
 				}))
@@ -113,7 +113,7 @@ func TestConflicts(t *testing.T) {
 		}},
 		"SubHandlers": {"they see what their handler has patched so far, in copies of their own", func(w *world) {
 			var seen []any
-			look := func(_ context.Context, c *handlers.Call) error {
+			look := func(_ context.Context, c *handlers.Invocation) error {
 				seen = append(seen, at(working(c), "spec", "id"))
 				put(working(c), "y", "spec", "id")
 				return nil
@@ -124,7 +124,7 @@ func TestConflicts(t *testing.T) {
 		}},
 		"Transactional": {"a checkpoint does not change what later handlers of the pass see", func(w *world) {
 			var seen []any
-			look := func(_ context.Context, c *handlers.Call) error {
+			look := func(_ context.Context, c *handlers.Invocation) error {
 				seen = append(seen, at(working(c), "spec", "id"), at(working(c), "spec", "field"))
 				return nil
 			}

@@ -54,7 +54,7 @@ func (s *tale) kill() {
 // counted keeps the books of a handler over all lives.
 func (s *tale) counted(h *handlers.Handler) *handlers.Handler {
 	own := *h
-	own.Call = func(ctx context.Context, c *handlers.Call) error {
+	own.Call = func(ctx context.Context, c *handlers.Invocation) error {
 		key := fmt.Sprintf("%s %s", c.Cause.Reason, h.ID)
 		s.mu.Lock()
 		s.called[key]++
@@ -72,7 +72,7 @@ func (s *tale) counted(h *handlers.Handler) *handlers.Handler {
 
 // once fails at the first call of all lives.
 func (s *tale) once(key string) handlers.Func {
-	return func(context.Context, *handlers.Call) error {
+	return func(context.Context, *handlers.Invocation) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.failed[key] {

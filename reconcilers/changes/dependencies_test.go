@@ -13,10 +13,10 @@ import (
 
 // steps declares sub-handlers, whose calls stand in the journal by their own ids, and runs them.
 func (w *world) steps(lifecycle *handlers.Lifecycle, subs ...*handlers.Handler) handlers.Func {
-	return func(ctx context.Context, c *handlers.Call) error {
+	return func(ctx context.Context, c *handlers.Invocation) error {
 		for _, sub := range subs {
 			own := *sub
-			own.Call = func(ctx context.Context, c *handlers.Call) error {
+			own.Call = func(ctx context.Context, c *handlers.Invocation) error {
 				w.called(c.Cause, sub.ID)
 				return sub.Call(ctx, c)
 			}
@@ -82,7 +82,7 @@ func TestDependencies(t *testing.T) {
 		}},
 		"Flushed": {"what one comes after is written by its first act, if it wants that", func(w *world) {
 			var p *process
-			flush := func(ctx context.Context, c *handlers.Call) error {
+			flush := func(ctx context.Context, c *handlers.Invocation) error {
 				err := c.Writes.Flush(ctx)
 				p.kill()
 				return err
@@ -125,11 +125,11 @@ func TestDependencies(t *testing.T) {
 			w.wantClean("all")
 		}},
 		"Timeout": {"time counts from the end of the waiting, and goes on in the next process", func(w *world) {
-			stuck := func(ctx context.Context, _ *handlers.Call) error { <-ctx.Done(); return context.Cause(ctx) }
+			stuck := func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); return context.Cause(ctx) }
 			var started time.Time
 			var slow handlers.Func
 			registered := onCreate("p", w.steps(nil,
-				sub("a", func(ctx context.Context, c *handlers.Call) error { return slow(ctx, c) }),
+				sub("a", func(ctx context.Context, c *handlers.Invocation) error { return slow(ctx, c) }),
 				sub("b", stuck, afterSuccess("a"), timeout(20*time.Second))))
 			asKopf := func(all ...*handlers.Handler) *process { return w.startWith(annotated, all...) }
 			for _, start := range []func(...*handlers.Handler) *process{w.compact, asKopf} {

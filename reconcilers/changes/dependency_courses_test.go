@@ -19,7 +19,7 @@ func TestDependencyCourses(t *testing.T) {
 			func(w *world) {
 				w.schema = onlyNumbers
 				value := any("big")
-				p := w.compact(onCreate("p", w.steps(nil, sub("a", func(ctx context.Context, c *handlers.Call) error {
+				p := w.compact(onCreate("p", w.steps(nil, sub("a", func(ctx context.Context, c *handlers.Invocation) error {
 					defer func() { value = int64(5) }()
 					return patches(value, "spec", "size")(ctx, c)
 				}), sub("b", takes(5*time.Second)), sub("c", ok, afterSuccess("a")), sub("d", ok, afterSuccess("c")))))
@@ -79,8 +79,8 @@ func TestDependencyCourses(t *testing.T) {
 		}},
 		"Concurrent": {"any goroutine may ask at any time", func(w *world) {
 			var asking sync.WaitGroup
-			w.compact(onCreate("p", func(ctx context.Context, c *handlers.Call) error {
-				ask := func(context.Context, *handlers.Call) error {
+			w.compact(onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
+				ask := func(context.Context, *handlers.Invocation) error {
 					for i := range 50 {
 						asking.Go(func() { _, _ = c.Subs.Record(part(i % 5)) })
 					}
@@ -95,7 +95,7 @@ func TestDependencyCourses(t *testing.T) {
 			const many = 1500
 			calls := tally{}
 			work := calls.counting(func(int) handlers.Func { return takes(10 * time.Millisecond) })
-			p := w.compact(onCreate("p", func(ctx context.Context, c *handlers.Call) error {
+			p := w.compact(onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
 				err := c.Subs.Declare(sub("first", ok))
 				for i := 0; i < many && err == nil; i++ {
 					err = c.Subs.Declare(sub(part(i), work(i), afterSuccess("first"), timeout(time.Hour)))

@@ -122,7 +122,7 @@ func TestFailures(t *testing.T) {
 		"DeletedMeanwhile": {"the deletion knows what the creation could not write: otherwise it would leak",
 			func(w *world) {
 				var known any
-				look := func(_ context.Context, c *handlers.Call) error {
+				look := func(_ context.Context, c *handlers.Invocation) error {
 					known = at(working(c), "spec", "id")
 					return nil
 				}
@@ -138,7 +138,7 @@ func TestFailures(t *testing.T) {
 			}},
 		"DeletedMeanwhileRetried": {"so it does at its second attempt", func(w *world) {
 			var known []any
-			look := func(_ context.Context, c *handlers.Call) error {
+			look := func(_ context.Context, c *handlers.Invocation) error {
 				known = append(known, at(working(c), "spec", "id"))
 				return nil
 			}

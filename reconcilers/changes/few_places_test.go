@@ -28,7 +28,7 @@ func TestFewPlaces(t *testing.T) {
 			const many = 30
 			calls, largest := tally{}, 0
 			p := w.compact(onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
-				return func(context.Context, *handlers.Call) error {
+				return func(context.Context, *handlers.Invocation) error {
 					if calls[i] < 2 {
 						return errors.Join(later, errLong)
 					}

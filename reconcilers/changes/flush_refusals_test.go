@@ -13,7 +13,7 @@ import (
 
 // flushing remembers a value for spec.id, and notes what came of a flush, and whether the object had the value then.
 func (w *world) flushing(told *error, stored *any) handlers.Func {
-	return func(ctx context.Context, c *handlers.Call) error {
+	return func(ctx context.Context, c *handlers.Invocation) error {
 		_ = patches("y", "spec", "id")(ctx, c)
 		*told = c.Writes.Flush(ctx)
 		*stored = w.at("spec", "id")
@@ -26,7 +26,7 @@ func TestRefusedFlush(t *testing.T) {
 	run(t, map[string]scenario{
 		"Alone": {"where there is nobody else to blame, nothing else is tried", func(w *world) {
 			w.schema = onlyNumbers
-			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				_ = patches("big", "spec", "size")(ctx, c)
 				if c.Writes.Flush(ctx) == nil {
 					w.t.Error("the flush has succeeded")
@@ -41,7 +41,7 @@ func TestRefusedFlush(t *testing.T) {
 			w.before = func(write) error { return memapi.Refusal(500, "broken") }
 			var told error
 			p := w.start(onCreate("a", patches("x", "spec", "other")),
-				onCreate("b", func(ctx context.Context, c *handlers.Call) error {
+				onCreate("b", func(ctx context.Context, c *handlers.Invocation) error {
 					told = c.Writes.Flush(ctx)
 					w.wantWrites("flush", "main 500")
 					w.before = nil
@@ -74,7 +74,7 @@ func TestRefusedFlush(t *testing.T) {
 			flush := w.flushing(&told, &stored)
 			w.start(
 				onCreate("a", patches("big", "spec", "size"), retries(1)),
-				onCreate("b", func(ctx context.Context, c *handlers.Call) error {
+				onCreate("b", func(ctx context.Context, c *handlers.Invocation) error {
 					err := flush(ctx, c)
 					w.wantWrites("flush", "main 422", "main 500")
 					broken = false
@@ -109,7 +109,7 @@ func TestRefusedFlush(t *testing.T) {
 // TestChangesOfSubHandlers is about what a function sees of what its sub-handlers did.
 func TestChangesOfSubHandlers(t *testing.T) {
 	sees := func(to *any) handlers.Func {
-		return func(_ context.Context, c *handlers.Call) error {
+		return func(_ context.Context, c *handlers.Invocation) error {
 			*to = at(working(c), "spec", "id")
 			return nil
 		}
@@ -125,8 +125,8 @@ func TestChangesOfSubHandlers(t *testing.T) {
 		"Exit": {"the parent hears of the exit that has interrupted its last one", func(w *world) {
 			var p *process
 			var told error
-			p = w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
-				told = runs(sub("s", func(ctx context.Context, _ *handlers.Call) error {
+			p = w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
+				told = runs(sub("s", func(ctx context.Context, _ *handlers.Invocation) error {
 					p.exit()
 					<-ctx.Done()
 					return context.Cause(ctx)
@@ -146,7 +146,7 @@ func TestShortPauses(t *testing.T) {
 	run(t, map[string]scenario{
 		"Over": {"a pass that a pause has met ends; what is left is the next one's", func(w *world) {
 			open := make(chan bool, 1) // what is said once, after which the operator is not paused
-			p := w.start(onCreate("a", func(context.Context, *handlers.Call) error {
+			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error {
 				open <- false
 				return nil
 			}), onCreate("b", takes(time.Second)))

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-func flushes(ctx context.Context, c *handlers.Call) error { return c.Writes.Flush(ctx) }
+func flushes(ctx context.Context, c *handlers.Invocation) error { return c.Writes.Flush(ctx) }
 
 // TestFlush is about handlers that write before they have returned.
 func TestFlush(t *testing.T) {
@@ -28,7 +28,7 @@ func TestFlush(t *testing.T) {
 			<-done
 			var known any
 			w.start(onCreate("a", func(
-				_ context.Context, c *handlers.Call,
+				_ context.Context, c *handlers.Invocation,
 			) error {
 				known = at(working(c), "spec", "id")
 				return nil
@@ -57,7 +57,7 @@ func TestFlush(t *testing.T) {
 		"SeenByNext": {"the next handler sees what was flushed, too", func(w *world) {
 			var known any
 			p := w.start(onCreate("a", all(patches("x", "spec", "id"), flushes)),
-				onCreate("b", func(_ context.Context, c *handlers.Call) error {
+				onCreate("b", func(_ context.Context, c *handlers.Invocation) error {
 					known = at(working(c), "spec", "id")
 					return nil
 				}))
@@ -75,7 +75,7 @@ func TestFlush(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
 		"Concurrent": {"goroutines of a handler may flush at once", func(w *world) {
-			p := w.start(onCreate("a", returns("r")), onCreate("b", func(ctx context.Context, c *handlers.Call) error {
+			p := w.start(onCreate("a", returns("r")), onCreate("b", func(ctx context.Context, c *handlers.Invocation) error {
 				var group sync.WaitGroup
 				errs := make([]error, 8)
 				for i := range errs {
@@ -97,7 +97,7 @@ func TestFlush(t *testing.T) {
 				w.schema = onlyNumbers
 				var told error
 				p := w.start(onCreate("a", patches("y", "spec", "id")),
-					onCreate("b", func(ctx context.Context, c *handlers.Call) error {
+					onCreate("b", func(ctx context.Context, c *handlers.Invocation) error {
 						_ = patches("big", "spec", "size")(ctx, c)
 						told = c.Writes.Flush(ctx)
 						return told
@@ -112,7 +112,7 @@ func TestFlush(t *testing.T) {
 			}},
 		"RefusedAndMended": {"a handler may mend what was refused, and go on", func(w *world) {
 			w.schema = onlyNumbers
-			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				_ = patches("big", "spec", "size")(ctx, c)
 				if c.Writes.Flush(ctx) == nil {
 					return errors.New("not refused")
@@ -127,7 +127,7 @@ func TestFlush(t *testing.T) {
 			w.schema = onlyNumbers
 			var told error
 			p := w.start(onCreate("a", patches("big", "spec", "size"), retries(1)),
-				onCreate("b", func(ctx context.Context, c *handlers.Call) error {
+				onCreate("b", func(ctx context.Context, c *handlers.Invocation) error {
 					_ = patches("y", "spec", "id")(ctx, c)
 					told = c.Writes.Flush(ctx)
 					return told
@@ -140,7 +140,7 @@ func TestFlush(t *testing.T) {
 		"Forbidden": {"a flush that fails is told; it is written at the end if that works", func(w *world) {
 			w.forbidden(time.Second)
 			var told error
-			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				_ = patches("x", "spec", "id")(ctx, c)
 				told = c.Writes.Flush(ctx)
 				return takes(2*time.Second)(ctx, c)
@@ -154,7 +154,7 @@ func TestFlush(t *testing.T) {
 		}},
 		"Gone": {"the handler of an object that is gone is told so, again and again", func(w *world) {
 			var told [2]error
-			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				w.delete()
 				told = [2]error{c.Writes.Flush(ctx), c.Writes.Flush(context.WithoutCancel(ctx))}
 				return told[0]

@@ -97,7 +97,7 @@ func TestTooFewPlacesAreToldAtOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			w.roomFor(bytes)
-			first := sub("first", func(context.Context, *handlers.Call) error {
+			first := sub("first", func(context.Context, *handlers.Invocation) error {
 				if called = true; !w.hasLogged("too many sub-handlers") {
 					t.Errorf("with room for %d bytes, nothing was told: %q", bytes, w.logged)
 				}

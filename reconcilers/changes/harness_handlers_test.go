@@ -55,11 +55,11 @@ func when(filter func(c *cause.Cause) bool) option {
 // labelled is the filter of objects with the label on=yes.
 var labelled = when(func(c *cause.Cause) bool { return at(c.Body(), "metadata", "labels", "on") == "yes" })
 
-func ok(context.Context, *handlers.Call) error { return nil }
+func ok(context.Context, *handlers.Invocation) error { return nil }
 
 // takes works for a while, unless it is told to stop.
 func takes(d time.Duration) handlers.Func {
-	return func(ctx context.Context, _ *handlers.Call) error {
+	return func(ctx context.Context, _ *handlers.Invocation) error {
 		select {
 		case <-time.After(d):
 			return nil
@@ -71,7 +71,7 @@ func takes(d time.Duration) handlers.Func {
 
 // fails returns the error at the first n calls.
 func fails(n int, err error) handlers.Func {
-	return func(context.Context, *handlers.Call) error {
+	return func(context.Context, *handlers.Invocation) error {
 		if n > 0 {
 			n--
 			return err
@@ -82,19 +82,19 @@ func fails(n int, err error) handlers.Func {
 
 // returns sets a result.
 func returns(value any) handlers.Func {
-	return func(_ context.Context, c *handlers.Call) error { return c.Writes.SetResult(value) }
+	return func(_ context.Context, c *handlers.Invocation) error { return c.Writes.SetResult(value) }
 }
 
 // patches remembers a value for a path.
 func patches(value any, path ...string) handlers.Func {
-	return func(_ context.Context, c *handlers.Call) error {
+	return func(_ context.Context, c *handlers.Invocation) error {
 		return c.Writes.Remember(func(body map[string]any) error { put(body, value, path...); return nil })
 	}
 }
 
 // all calls one function after another, until one fails.
 func all(functions ...handlers.Func) handlers.Func {
-	return func(ctx context.Context, c *handlers.Call) error {
+	return func(ctx context.Context, c *handlers.Invocation) error {
 		for _, fn := range functions {
 			if err := fn(ctx, c); err != nil {
 				return err
@@ -106,7 +106,7 @@ func all(functions ...handlers.Func) handlers.Func {
 
 // runs calls sub-handlers.
 func runs(subs ...*handlers.Handler) handlers.Func {
-	return func(ctx context.Context, c *handlers.Call) error {
+	return func(ctx context.Context, c *handlers.Invocation) error {
 		for _, sub := range subs {
 			if err := c.Subs.Declare(sub); err != nil {
 				return err
@@ -134,7 +134,7 @@ func (undecodableError) Error() string     { return "spec.field: not a number" }
 func (undecodableError) Undecodable() bool { return true }
 
 // working is the object of a call as its function sees it.
-func working(c *handlers.Call) map[string]any {
+func working(c *handlers.Invocation) map[string]any {
 	object, err := c.Working()
 	if err != nil {
 		panic(err)

@@ -63,7 +63,7 @@ func (w *world) start(registered ...*handlers.Handler) *process {
 func (p *process) supervised(h *handlers.Handler) *handlers.Handler {
 	own := *h
 	own.Function = h
-	own.Call = func(ctx context.Context, c *handlers.Call) error {
+	own.Call = func(ctx context.Context, c *handlers.Invocation) error {
 		if p.dead.Load() {
 			return memapi.ErrCut
 		}

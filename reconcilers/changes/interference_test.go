@@ -15,7 +15,7 @@ import (
 
 // does runs something while the handler is running.
 func does(something func()) handlers.Func {
-	return func(context.Context, *handlers.Call) error { something(); return nil }
+	return func(context.Context, *handlers.Invocation) error { something(); return nil }
 }
 
 // TestInterference is about what others do to the object while its handlers run.
@@ -85,7 +85,7 @@ func TestInterference(t *testing.T) {
 		"GoneTellsHandler": {"the running handler learns that its object is gone", func(w *world) {
 			var told error
 			p := w.start(onCreate("a", does(w.delete)),
-				onCreate("b", func(ctx context.Context, _ *handlers.Call) error {
+				onCreate("b", func(ctx context.Context, _ *handlers.Invocation) error {
 					<-ctx.Done()
 					told = context.Cause(ctx)
 					time.Sleep(5 * time.Second) // and is in no hurry

@@ -32,7 +32,7 @@ func (c *cache) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 }
 
 // latest asks for the newest state.
-func latest(c *handlers.Call) map[string]any {
+func latest(c *handlers.Invocation) map[string]any {
 	return c.Newest.Latest(
 		types.NamespacedName{Namespace: "ns", Name: "obj"}, types.UID(patching.UIDOf(c.Cause.Body())),
 	)
@@ -40,7 +40,7 @@ func latest(c *handlers.Call) map[string]any {
 
 // sees expects a value in the newest state.
 func (w *world) sees(when string, want any, path ...string) handlers.Func {
-	return func(_ context.Context, c *handlers.Call) error {
+	return func(_ context.Context, c *handlers.Invocation) error {
 		w.want(when, want, at(latest(c), path...))
 		return nil
 	}
@@ -59,7 +59,7 @@ func TestLatest(t *testing.T) {
 		"Others": {"what others do is seen when the cache has it", func(w *world) {
 			w.with(&cache{world: w}, onCreate("a", all(
 				w.sees("at first", "one", "spec", "field"),
-				func(context.Context, *handlers.Call) error { w.set("two", "spec", "field"); return nil },
+				func(context.Context, *handlers.Invocation) error { w.set("two", "spec", "field"); return nil },
 				w.sees("by now", "two", "spec", "field"),
 			))).settle()
 		}},
@@ -73,7 +73,7 @@ func TestLatest(t *testing.T) {
 		"FlushedAndChanged": {"the later of the two counts", func(w *world) {
 			w.with(&cache{world: w}, onCreate("a", all(
 				patches("x", "spec", "id"), flushes,
-				func(context.Context, *handlers.Call) error { w.set("theirs", "spec", "id"); return nil },
+				func(context.Context, *handlers.Invocation) error { w.set("theirs", "spec", "id"); return nil },
 				w.sees("by now", "theirs", "spec", "id"),
 			))).settle()
 		}},
@@ -100,7 +100,7 @@ func TestLatest(t *testing.T) {
 		}},
 		"Gone": {"nobody waits for an object that is no more", func(w *world) {
 			var cause error
-			p := w.with(&cache{world: w}, onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+			p := w.with(&cache{world: w}, onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				w.delete()
 				w.want("the last state", "one", at(latest(c), "spec", "field"))
 				cause = context.Cause(ctx)
@@ -114,7 +114,7 @@ func TestLatest(t *testing.T) {
 		}},
 		"Concurrent": {"any goroutine of the handler may ask, also after its end", func(w *world) {
 			var group sync.WaitGroup
-			w.with(&cache{world: w}, onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+			w.with(&cache{world: w}, onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				for range 4 {
 					group.Go(func() {
 						for range 20 {

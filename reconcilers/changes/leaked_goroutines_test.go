@@ -15,7 +15,7 @@ func TestLeaks(t *testing.T) {
 		"Late": {"what a goroutine does after its handler has returned is refused, not lost silently", func(w *world) {
 			var late [3]error
 			done := make(chan struct{})
-			leaky := func(ctx context.Context, c *handlers.Call) error {
+			leaky := func(ctx context.Context, c *handlers.Invocation) error {
 				go func() {
 					defer close(done)
 					time.Sleep(time.Second)
@@ -38,7 +38,7 @@ func TestLeaks(t *testing.T) {
 		}},
 		"Reading": {"it may go on reading its copy while the next handler changes its own", func(w *world) {
 			done := make(chan struct{})
-			leaky := func(_ context.Context, c *handlers.Call) error {
+			leaky := func(_ context.Context, c *handlers.Invocation) error {
 				go func() {
 					defer close(done)
 					for range 100 {
@@ -61,7 +61,7 @@ func TestLeaks(t *testing.T) {
 		}},
 		"NeverReturns": {"a function that ends its goroutine has failed: it is not taken for one that wants to go " +
 			"on at once", func(w *world) {
-			p := w.start(onCreate("a", func(context.Context, *handlers.Call) error {
+			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error {
 				runtime.Goexit() // as tests do that fail inside of a handler
 				return nil
 			}, retries(2)))

@@ -14,7 +14,7 @@ import (
 
 // eager declares and runs one sub-handler after another.
 func eager(n int, fn handlers.Func) handlers.Func {
-	return func(ctx context.Context, c *handlers.Call) error {
+	return func(ctx context.Context, c *handlers.Invocation) error {
 		for i := range n {
 			if err := c.Subs.Declare(&handlers.Handler{ID: part(i), Call: fn}); err != nil {
 				return err
@@ -29,7 +29,7 @@ func eager(n int, fn handlers.Func) handlers.Func {
 
 // ordered declares sub-handlers that come after others, the last one first.
 func ordered(n int, before func(i int) []string) handlers.Func {
-	return func(_ context.Context, c *handlers.Call) error {
+	return func(_ context.Context, c *handlers.Invocation) error {
 		for i := n - 1; i >= 0; i-- {
 			if err := c.Subs.Declare(sub(part(i), ok, afterSuccess(before(i)...))); err != nil {
 				return err

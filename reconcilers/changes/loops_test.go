@@ -14,7 +14,7 @@ import (
 // counts writes another number with each call.
 func counts(path ...string) handlers.Func {
 	n := 0
-	return func(_ context.Context, c *handlers.Call) error {
+	return func(_ context.Context, c *handlers.Invocation) error {
 		n++
 		value := fmt.Sprint(n)
 		return c.Writes.Remember(func(body map[string]any) error { put(body, value, path...); return nil })
@@ -96,7 +96,7 @@ func TestLoopsByOwnWrites(t *testing.T) {
 		"Ended": {"a handler that stops writing is as before", func(w *world) {
 			loops := true
 			write := counts("spec", "at")
-			p := w.start(onUpdate("u", func(ctx context.Context, c *handlers.Call) error {
+			p := w.start(onUpdate("u", func(ctx context.Context, c *handlers.Invocation) error {
 				if loops {
 					return write(ctx, c)
 				}
@@ -111,7 +111,7 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			w.wantClean("at rest")
 		}},
 		"Settling": {"a handler that completes edits of others is not a loop", func(w *world) {
-			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Call) error {
+			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Invocation) error {
 				return c.Writes.Remember(func(body map[string]any) error {
 					put(body, at(body, "spec", "field"), "spec", "copy")
 					return nil

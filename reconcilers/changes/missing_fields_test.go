@@ -15,7 +15,7 @@ import (
 // onField sees one field, and notes how it has changed.
 func (w *world) onField(id string, path ...string) *handlers.Handler {
 	h := &handlers.Handler{ID: id, Field: path, NeedsChange: true}
-	h.Call = func(_ context.Context, c *handlers.Call) error {
+	h.Call = func(_ context.Context, c *handlers.Invocation) error {
 		before, after, _ := h.View(c.Cause)
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -17,7 +17,7 @@ func TestExit(t *testing.T) {
 		"Running": {"what earlier handlers did is written at once; the running one is told why, and does not count",
 			func(w *world) {
 				var told error
-				stubborn := func(ctx context.Context, _ *handlers.Call) error {
+				stubborn := func(ctx context.Context, _ *handlers.Invocation) error {
 					<-ctx.Done()
 					told = context.Cause(ctx)
 					time.Sleep(3 * time.Second)
@@ -40,7 +40,7 @@ func TestExit(t *testing.T) {
 				w.wantCalls("calls", "0s create a", "0s create b")
 			}},
 		"Finishing": {"a handler that finishes nevertheless has succeeded", func(w *world) {
-			finishing := func(ctx context.Context, c *handlers.Call) error {
+			finishing := func(ctx context.Context, c *handlers.Invocation) error {
 				<-ctx.Done()
 				time.Sleep(3 * time.Second)
 				return c.Writes.SetResult("r")
@@ -67,7 +67,7 @@ func TestExit(t *testing.T) {
 		}},
 		"DuringWrite": {"a handler is told at once, even if a write is under way that takes its time", func(w *world) {
 			var told time.Duration
-			p := w.start(onCreate("a", ok), onCreate("b", func(ctx context.Context, _ *handlers.Call) error {
+			p := w.start(onCreate("a", ok), onCreate("b", func(ctx context.Context, _ *handlers.Invocation) error {
 				<-ctx.Done()
 				told = time.Since(w.started)
 				return ctx.Err()

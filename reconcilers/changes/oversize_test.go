@@ -43,7 +43,7 @@ func TestOversize(t *testing.T) {
 			large(w)
 			var seen diff.Diff
 			var old any
-			p := w.start(onCreate("a", ok), onUpdate("u", func(_ context.Context, c *handlers.Call) error {
+			p := w.start(onCreate("a", ok), onUpdate("u", func(_ context.Context, c *handlers.Invocation) error {
 				seen, old = c.Cause.Diff, at(cause.Bare(c.Cause.Old), "spec", "field")
 				return nil
 			}))
@@ -63,7 +63,7 @@ func TestOversize(t *testing.T) {
 			}
 			w.set(many, "spec", "many")
 			var old diffbase.Essence
-			p := w.start(onCreate("a", ok), onUpdate("u", func(_ context.Context, c *handlers.Call) error {
+			p := w.start(onCreate("a", ok), onUpdate("u", func(_ context.Context, c *handlers.Invocation) error {
 				old = c.Cause.Old
 				return nil
 			}))

@@ -103,7 +103,7 @@ func TestEditBesideTheOwnPatch(t *testing.T) {
 
 // takesEdit is a function during which somebody edits the object.
 func takesEdit(w *world) handlers.Func {
-	return func(context.Context, *handlers.Call) error {
+	return func(context.Context, *handlers.Invocation) error {
 		w.set("edited", "spec", "field")
 		return nil
 	}

@@ -45,7 +45,7 @@ func TestRedactedMemory(t *testing.T) {
 			var old any
 			var shown string
 			p := w.startRedacted(paths, onCreate("a", ok), onUpdate("u",
-				func(_ context.Context, c *handlers.Call) error {
+				func(_ context.Context, c *handlers.Invocation) error {
 					seen, old = c.Cause.Diff, at(cause.Bare(c.Cause.Old), "spec", "field")
 					shown, _ = at(working(c), "spec", "field").(string)
 					return nil
@@ -100,7 +100,7 @@ func TestRedactedMemory(t *testing.T) {
 		stories[name+"Filters"] = scenario{"a handler of the field gets its own part of it", func(w *world) {
 			w.set("secret-one", "spec", "field")
 			var seen []diff.Diff
-			note := func(_ context.Context, c *handlers.Call) error {
+			note := func(_ context.Context, c *handlers.Invocation) error {
 				_, _, changes := c.Handler.View(c.Cause)
 				seen = append(seen, changes)
 				return nil

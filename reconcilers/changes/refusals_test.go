@@ -25,7 +25,7 @@ func TestRefusals(t *testing.T) {
 		"Blamed": {"the handler has failed: counted, delayed, and called again; the rest is written", func(w *world) {
 			w.schema = onlyNumbers
 			attempt := 0
-			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				if attempt++; attempt == 1 {
 					return bad(ctx, c)
 				}
@@ -145,7 +145,7 @@ func TestRefusals(t *testing.T) {
 				return nil
 			}
 			var told error
-			w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+			w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				err := all(patches("big", "status", "size"), patches("x", "metadata", "labels", "id"))(ctx, c)
 				told = c.Writes.Flush(ctx)
 				return err

@@ -39,7 +39,7 @@ func TestRefusedContents(t *testing.T) {
 		}},
 		"WrittenAlone": {"what was written to find that out is not written once more", func(w *world) {
 			w.schema = onlyNumbers
-			counts := func(_ context.Context, c *handlers.Call) error {
+			counts := func(_ context.Context, c *handlers.Invocation) error {
 				return c.Writes.Remember(func(body map[string]any) error {
 					count, _ := at(body, "status", "count").(int64)
 					put(body, count+1, "status", "count")

@@ -12,7 +12,7 @@ import (
 func TestTransforms(t *testing.T) {
 	// picky is a change that only fits an object whose field is as it was.
 	picky := func(bad func() error) handlers.Func {
-		return func(_ context.Context, c *handlers.Call) error {
+		return func(_ context.Context, c *handlers.Invocation) error {
 			return c.Writes.Remember(func(body map[string]any) error {
 				if at(body, "spec", "field") != "one" {
 					return bad()
@@ -65,7 +65,7 @@ func TestTransforms(t *testing.T) {
 		}},
 		"AtOnce": {"a function that does not even fit what the handler saw is told so", func(w *world) {
 			var told error
-			p := w.start(onCreate("a", func(_ context.Context, c *handlers.Call) error {
+			p := w.start(onCreate("a", func(_ context.Context, c *handlers.Invocation) error {
 				told = c.Writes.Remember(func(map[string]any) error { return errOrdinary })
 				return nil
 			}))

@@ -83,7 +83,7 @@ func TestRetries(t *testing.T) {
 		}},
 		"Panic": {"a panic is an error like any other", func(w *world) {
 			first := true
-			w.start(onCreate("a", func(context.Context, *handlers.Call) error {
+			w.start(onCreate("a", func(context.Context, *handlers.Invocation) error {
 				if first {
 					first = false
 					panic("boom")
@@ -135,7 +135,7 @@ func TestRetries(t *testing.T) {
 			func(w *world) {
 				var back time.Duration
 				first := fails(1, later)
-				slow := func(ctx context.Context, c *handlers.Call) error {
+				slow := func(ctx context.Context, c *handlers.Invocation) error {
 					err := first(ctx, c)
 					if err == nil {
 						back = time.Hour
@@ -152,7 +152,7 @@ func TestRetries(t *testing.T) {
 			func(w *world) {
 				var calls []string
 				noted := func(name string) handlers.Func {
-					return func(context.Context, *handlers.Call) error { calls = append(calls, name); return nil }
+					return func(context.Context, *handlers.Invocation) error { calls = append(calls, name); return nil }
 				}
 				inner := &handlers.Handler{ID: "t", Call: noted("inner")}
 				w.start(onCreate("a", runs(

@@ -39,12 +39,12 @@ func TestReverting(t *testing.T) {
 		}},
 		"RevertedTwice": {"who has seen the first state must be told, even if nobody succeeded with the revert in " +
 			"between", func(w *world) {
-			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Call) error {
+			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Invocation) error {
 				if at(working(c), "spec", "field") == "one" {
 					return later
 				}
 				return nil
-			}), onUpdate("v", func(_ context.Context, c *handlers.Call) error {
+			}), onUpdate("v", func(_ context.Context, c *handlers.Invocation) error {
 				if c.Retry == 0 {
 					return later
 				}
@@ -121,7 +121,7 @@ func TestReverting(t *testing.T) {
 			func(w *world) {
 				w.set("yes", "metadata", "labels", "on")
 				var old any
-				look := func(_ context.Context, c *handlers.Call) error {
+				look := func(_ context.Context, c *handlers.Invocation) error {
 					old = at(c.Cause.Old, "spec", "field")
 					return nil
 				}

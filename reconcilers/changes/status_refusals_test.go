@@ -88,7 +88,7 @@ func TestRefusedStatuses(t *testing.T) {
 				w.serveStatus(true)
 				w.schema = onlyStatusNumbers
 				noted := func(id string, fn handlers.Func) *handlers.Handler {
-					return sub(id, func(ctx context.Context, c *handlers.Call) error {
+					return sub(id, func(ctx context.Context, c *handlers.Invocation) error {
 						w.called(c.Cause, c.Handler.ID)
 						return fn(ctx, c)
 					})
@@ -105,7 +105,7 @@ func TestRefusedStatuses(t *testing.T) {
 			w.serveStatus(true)
 			w.schema = onlyStatusNumbers
 			var told error
-			w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+			w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				_ = all(bad, patches("x", "metadata", "labels", "id"))(ctx, c)
 				told = c.Writes.Flush(ctx)
 				w.want("label", nil, w.at("metadata", "labels", "id"))
@@ -157,7 +157,7 @@ func TestDecidedOutcomes(t *testing.T) {
 			}
 			var told []string
 			h := onCreate("a", tc.fn, retries(2))
-			h.Observe = func(ctx context.Context, c *handlers.Call) (context.Context, func(string, error)) {
+			h.Observe = func(ctx context.Context, c *handlers.Invocation) (context.Context, func(string, error)) {
 				return ctx, func(outcome string, _ error) {
 					told = append(told[:min(c.Retry, len(told))], outcome)
 				}

@@ -43,7 +43,7 @@ func (s *storm) unlucky() bool {
 
 // carries tells a place outside what the field is.
 func (s *storm) carries(place string) handlers.Func {
-	return func(ctx context.Context, c *handlers.Call) error {
+	return func(ctx context.Context, c *handlers.Invocation) error {
 		if s.unlucky() {
 			return temporaryError{delay: time.Second}
 		}
@@ -65,7 +65,7 @@ func (s *storm) begin() {
 	s.p = s.start(
 		onCreate("a", s.carries("first"), labelled), onCreate("b", s.carries("second"), labelled),
 		onUpdate("u", s.carries("first"), labelled), onUpdate("v", s.carries("second"), labelled),
-		onDelete("d", func(context.Context, *handlers.Call) error {
+		onDelete("d", func(context.Context, *handlers.Invocation) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.outside = map[string]any{}

@@ -14,7 +14,7 @@ import (
 
 // asks notes what is known of sub-handlers: the result, the retries and the message.
 func asks(to *[]string, ids ...string) handlers.Func {
-	return func(_ context.Context, c *handlers.Call) error {
+	return func(_ context.Context, c *handlers.Invocation) error {
 		for _, id := range ids {
 			r, err := c.Subs.Record(id)
 			if err != nil {
@@ -45,12 +45,12 @@ func TestSubHandlerOutcomes(t *testing.T) {
 				func(w *world) {
 					var before, after []string
 					flaky := fails(2, later)
-					work := func(ctx context.Context, c *handlers.Call) error {
+					work := func(ctx context.Context, c *handlers.Invocation) error {
 						return w.steps(nil, sub("a", ok), sub("b", fails(1, permanentError{})), sub("c", flaky),
 							sub("d", ok, never))(ctx, c)
 					}
 					ids := []string{"a", "b", "c", "d", "none"}
-					run := func(ctx context.Context, c *handlers.Call) error {
+					run := func(ctx context.Context, c *handlers.Invocation) error {
 						err := work(ctx, c)
 						return errors.Join(asks(&after, ids...)(ctx, c), err)
 					}
@@ -83,8 +83,8 @@ func TestSubHandlerOutcomes(t *testing.T) {
 			}},
 			form + "Asked": {"a part can ask about another one, through its handler", func(w *world) {
 				var seen []string
-				start(w, onCreate("p", func(ctx context.Context, c *handlers.Call) error {
-					ask := func(ctx context.Context, _ *handlers.Call) error { return asks(&seen, "a")(ctx, c) }
+				start(w, onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
+					ask := func(ctx context.Context, _ *handlers.Invocation) error { return asks(&seen, "a")(ctx, c) }
 					return w.steps(nil, sub("a", fails(1, permanentError{})), sub("b", ask, afterEnd("a")))(ctx, c)
 				})).settle()
 				w.want("seen", []string{"a false true 1 never"}, seen)
@@ -92,7 +92,7 @@ func TestSubHandlerOutcomes(t *testing.T) {
 			form + "Dropped": {"who was finished on a former call and is not declared any more, can be come after",
 				func(w *world) {
 					flaky := fails(1, later)
-					start(w, onCreate("p", func(ctx context.Context, c *handlers.Call) error {
+					start(w, onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
 						r, err := c.Subs.Record("a")
 						if err != nil {
 							return err
@@ -116,8 +116,8 @@ func TestDependenciesWithoutRoom(t *testing.T) {
 			const many = 2000
 			calls := tally{}
 			last := false
-			p := w.startWith(annotated, onCreate("a", func(ctx context.Context, c *handlers.Call) error {
-				final := sub("final", func(context.Context, *handlers.Call) error { last = true; return nil },
+			p := w.startWith(annotated, onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
+				final := sub("final", func(context.Context, *handlers.Invocation) error { last = true; return nil },
 					afterSuccess(part(many-1)))
 				if err := c.Subs.Declare(final); err != nil {
 					return err

@@ -16,7 +16,7 @@ func part(i int) string { return fmt.Sprintf("part-%05d", i) }
 
 // declares is a function with as many sub-handlers.
 func declares(n int, fn func(i int) handlers.Func) handlers.Func {
-	return func(_ context.Context, c *handlers.Call) error {
+	return func(_ context.Context, c *handlers.Invocation) error {
 		for i := range n {
 			if err := c.Subs.Declare(&handlers.Handler{ID: part(i), Call: fn(i)}); err != nil {
 				return err
@@ -31,7 +31,7 @@ type tally map[int]int
 
 func (t tally) counting(fn func(i int) handlers.Func) func(i int) handlers.Func {
 	return func(i int) handlers.Func {
-		return func(ctx context.Context, c *handlers.Call) error {
+		return func(ctx context.Context, c *handlers.Invocation) error {
 			t[i]++
 			return fn(i)(ctx, c)
 		}
@@ -220,7 +220,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.wantClean("all")
 		}},
 		"EditedAfterFailure": {"even if its handler has failed for good meanwhile", func(w *world) {
-			failing := func(ctx context.Context, c *handlers.Call) error {
+			failing := func(ctx context.Context, c *handlers.Invocation) error {
 				if err := c.Subs.Declare(&handlers.Handler{ID: "x", Call: ok}); err != nil {
 					return err
 				}

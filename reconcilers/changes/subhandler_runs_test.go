@@ -21,7 +21,7 @@ func TestRunsOfSubHandlers(t *testing.T) {
 			w.want("told", true, w.hasLogged(`sub-handler \"a/s\" is declared twice`))
 		}},
 		"NoneFirst": {"to run none is not to run them still", func(w *world) {
-			w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
+			w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				if err := c.Subs.Run(ctx, nil); err != nil {
 					return err
 				}
@@ -31,8 +31,8 @@ func TestRunsOfSubHandlers(t *testing.T) {
 		}},
 		"WithinItself": {"one that runs all of them would wait for itself", func(w *world) {
 			var told error
-			w.start(onCreate("a", func(ctx context.Context, c *handlers.Call) error {
-				return w.steps(nil, sub("s", func(ctx context.Context, _ *handlers.Call) error {
+			w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
+				return w.steps(nil, sub("s", func(ctx context.Context, _ *handlers.Invocation) error {
 					told = c.Subs.Run(ctx, nil)
 					return nil
 				}))(ctx, c)
@@ -54,7 +54,7 @@ func TestRunsOfSubHandlers(t *testing.T) {
 		}},
 		"Waits": {"a handler waits for the child that its sub-handler waits for", func(w *world) {
 			known, n := &children{}, 1
-			waits := func(context.Context, *handlers.Call) error {
+			waits := func(context.Context, *handlers.Invocation) error {
 				if n--; n < 0 {
 					return nil
 				}
@@ -79,7 +79,7 @@ func TestSpareMemory(t *testing.T) {
 			w.start(onCreate("c", ok)).settle()
 			w.calls()
 			w.set("two", "spec", "field")
-			p := w.compact(onUpdate("a", ok), onUpdate("b", func(ctx context.Context, c *handlers.Call) error {
+			p := w.compact(onUpdate("a", ok), onUpdate("b", func(ctx context.Context, c *handlers.Invocation) error {
 				if err := c.Writes.Flush(ctx); err != nil {
 					return err
 				}
@@ -100,7 +100,7 @@ func TestBetweenHandlers(t *testing.T) {
 	run(t, map[string]scenario{
 		"PauseFirst": {"no further handler is called in a pause that has begun meanwhile", func(w *world) {
 			open := true
-			p := w.start(onCreate("a", func(context.Context, *handlers.Call) error { open = false; return nil }),
+			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error { open = false; return nil }),
 				onCreate("b", ok))
 			p.handling.Open = func() bool { return open }
 			_, _ = p.pass()
@@ -109,7 +109,7 @@ func TestBetweenHandlers(t *testing.T) {
 		}},
 		"PauseLast": {"nothing wakes the object in a pause", func(w *world) {
 			open := true
-			p := w.start(onCreate("a", func(context.Context, *handlers.Call) error {
+			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error {
 				open = false
 				return temporaryError{time.Minute}
 			}))
@@ -119,7 +119,7 @@ func TestBetweenHandlers(t *testing.T) {
 			}
 		}},
 		"ExitFirst": {"at the exit, nothing is written if nothing waits for it", func(w *world) {
-			p := w.start(onCreate("a", func(ctx context.Context, _ *handlers.Call) error {
+			p := w.start(onCreate("a", func(ctx context.Context, _ *handlers.Invocation) error {
 				<-ctx.Done()
 				time.Sleep(3 * time.Second)
 				return ctx.Err()

@@ -50,7 +50,7 @@ func (untouchable) Touch(_, _ map[string]any, _ *string) { panic("no touching") 
 // differences are handlers that note what they are told of.
 func differences(into *[]string, ids ...string) (all []*handlers.Handler) {
 	for _, id := range ids {
-		all = append(all, onUpdate(id, func(_ context.Context, c *handlers.Call) error {
+		all = append(all, onUpdate(id, func(_ context.Context, c *handlers.Invocation) error {
 			*into = append(
 				*into, fmt.Sprintf("%s %v→%v", id, at(c.Cause.Old, "spec", "field"), at(c.Cause.New, "spec", "field")),
 			)

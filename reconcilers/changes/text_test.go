@@ -14,11 +14,11 @@ import (
 // have done, so those after a change must not get it.
 func TestTextOfTheObject(t *testing.T) {
 	var texts []string
-	look := func(_ context.Context, c *handlers.Call) error {
+	look := func(_ context.Context, c *handlers.Invocation) error {
 		texts = append(texts, string(c.Given.Text()))
 		return nil
 	}
-	patch := func(_ context.Context, c *handlers.Call) error {
+	patch := func(_ context.Context, c *handlers.Invocation) error {
 		return c.Writes.Remember(func(body map[string]any) error {
 			body["spec"] = map[string]any{"changed": true}
 			return nil

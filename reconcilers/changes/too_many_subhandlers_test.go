@@ -71,7 +71,7 @@ func TestTooManySubHandlers(t *testing.T) {
 				const many = 700
 				calls, largest := tally{}, 0
 				p := start(w, onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
-					return func(context.Context, *handlers.Call) error {
+					return func(context.Context, *handlers.Invocation) error {
 						if calls[i] < 3 {
 							return errors.Join(later, errLong)
 						}

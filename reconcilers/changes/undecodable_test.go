@@ -13,7 +13,7 @@ import (
 
 // TestUndecodable is about an object that cannot be shown to its handler: one that does not decode.
 func TestUndecodable(t *testing.T) {
-	bad := func(_ context.Context, c *handlers.Call) error {
+	bad := func(_ context.Context, c *handlers.Invocation) error {
 		if at(working(c), "spec", "field") == "bad" {
 			return undecodableError{}
 		}
@@ -59,7 +59,7 @@ func TestUndecodable(t *testing.T) {
 			w.set([]any{finalizer}, "metadata", "finalizers")
 			w.set("bad", "spec", "field")
 			p := w.start(
-				onDelete("d", func(context.Context, *handlers.Call) error { return undecodableError{} }, retries(2)),
+				onDelete("d", func(context.Context, *handlers.Invocation) error { return undecodableError{} }, retries(2)),
 			)
 			w.delete()
 			p.settle()
@@ -76,7 +76,7 @@ func TestReasons(t *testing.T) {
 		Retry    int
 	}
 	var last seen
-	look := func(_ context.Context, c *handlers.Call) error {
+	look := func(_ context.Context, c *handlers.Invocation) error {
 		last = seen{at(c.Cause.Old, "spec", "field"), at(c.Cause.New, "spec", "field"), c.Retry}
 		return nil
 	}

@@ -28,7 +28,7 @@ func (c *children) Called(_ types.UID, h *handlers.Handler, waits bool) {
 // TestWaits is about handlers that wait for a child of their object, for an hour at most.
 func TestWaits(t *testing.T) {
 	waits := func(w *world, n int) handlers.Func {
-		return func(context.Context, *handlers.Call) error {
+		return func(context.Context, *handlers.Invocation) error {
 			if n--; n < 0 {
 				return nil
 			}
@@ -67,7 +67,7 @@ func TestWaits(t *testing.T) {
 		"Exit": {"what the exit interrupts is not over", func(w *world) {
 			known := &children{}
 			var p *process
-			p = w.start(onCreate("a", func(ctx context.Context, _ *handlers.Call) error {
+			p = w.start(onCreate("a", func(ctx context.Context, _ *handlers.Invocation) error {
 				p.exit()
 				<-ctx.Done()
 				return context.Cause(ctx)

@@ -47,7 +47,7 @@ func TestLatestState(t *testing.T) {
 		ask, seen := make(chan struct{}), make(chan string)
 		s.handle(&handlers.Handler{
 			ID: "d", Family: handlers.Spawning, Background: &handlers.Background{Daemon: true},
-		}, func(c *handlers.Call) error {
+		}, func(c *handlers.Invocation) error {
 			for range ask {
 				seen <- labelOf(liveBody(c))
 			}
@@ -74,7 +74,7 @@ func TestLatestStateOfAnother(t *testing.T) {
 		first := true
 		s.handle(&handlers.Handler{
 			ID: "d", Family: handlers.Spawning, Background: &handlers.Background{Daemon: true},
-		}, func(c *handlers.Call) error {
+		}, func(c *handlers.Invocation) error {
 			if first {
 				first = false
 				<-asked
@@ -97,6 +97,6 @@ func TestLatestStateOfAnother(t *testing.T) {
 }
 
 // liveBody is the newest state of the object of a function in the background.
-func liveBody(call *handlers.Call) map[string]any {
+func liveBody(call *handlers.Invocation) map[string]any {
 	return (&cause.Cause{Object: call.Live.Object()}).Body()
 }

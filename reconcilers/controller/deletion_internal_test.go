@@ -128,7 +128,7 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 // during makes something happen while the function is running.
 func during(h *handlers.Handler, happen func()) {
 	noted := h.Call
-	h.Call = func(ctx context.Context, c *handlers.Call) error {
+	h.Call = func(ctx context.Context, c *handlers.Invocation) error {
 		err := noted(ctx, c)
 		happen()
 		return err
@@ -155,7 +155,7 @@ func TestPassOverAnObjectThatGoesDuringItsEvents(t *testing.T) {
 // of an object without knowing its end: what is to be written then is for nobody.
 func TestWritesToAnObjectThatWentBeforeItsEvents(t *testing.T) {
 	watch := &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
-		_ context.Context, c *handlers.Call,
+		_ context.Context, c *handlers.Invocation,
 	) error {
 		return c.Writes.Remember(func(body map[string]any) error { body["spec"] = "seen"; return nil })
 	}}

@@ -48,7 +48,7 @@ func (spoilt) Build(map[string]any, []diff.Path) (diffbase.Essence, error) {
 
 func TestHoldingNewObjects(t *testing.T) {
 	deleting := []*adapters.Handler{adapters.New(&handlers.Handler{
-		ID: "d", Reason: cause.Delete, Call: func(context.Context, *handlers.Call) error { return nil },
+		ID: "d", Reason: cause.Delete, Call: func(context.Context, *handlers.Invocation) error { return nil },
 	}, nil)}
 	settings := Settings{
 		Finalizer: prefix + "/finalizer", Diffbase: diffbase.Annotations{Prefix: prefix},

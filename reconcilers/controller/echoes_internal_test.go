@@ -266,7 +266,7 @@ func TestPassesForEventsOfAPass(t *testing.T) {
 			w := newWorld(t, creating, &handlers.Handler{ID: "u", Reason: cause.Update})
 			waiting := w.queue()
 			if tc.during != nil {
-				creating.Call = func(context.Context, *handlers.Call) error { tc.during(w); return nil }
+				creating.Call = func(context.Context, *handlers.Invocation) error { tc.during(w); return nil }
 			}
 			if tc.wrote != nil {
 				w.wrote = func() { w.wrote = nil; tc.wrote(w) }
@@ -312,7 +312,7 @@ func TestEchoesAreNotDecoded(t *testing.T) {
 func TestEchoesBesideRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flaky := creating("c")
-		flaky.Call = func(context.Context, *handlers.Call) error { return errors.New("not yet") }
+		flaky.Call = func(context.Context, *handlers.Invocation) error { return errors.New("not yet") }
 		backoff, once := 10*time.Second, 2
 		flaky.Policy = handlers.Policy{Backoff: &backoff, Retries: &once}
 		w := newWorld(t, flaky)

@@ -57,7 +57,7 @@ func TestEnds(t *testing.T) {
 				var lasted time.Duration
 				began := make(chan time.Time, 1)
 				s.handlers = append(s.handlers, adapters.New(&handlers.Handler{
-					ID: "c", Reason: cause.Create, Call: func(ctx context.Context, _ *handlers.Call) error {
+					ID: "c", Reason: cause.Create, Call: func(ctx context.Context, _ *handlers.Invocation) error {
 						<-ctx.Done()
 						lasted = time.Since(<-began)
 						return ctx.Err()
@@ -104,7 +104,7 @@ func TestEndsInTheBackground(t *testing.T) {
 				s.handle(&handlers.Handler{
 					ID: "d", Family: handlers.Spawning,
 					Background: &handlers.Background{Daemon: true, CancelTimeout: time.Hour},
-				}, func(c *handlers.Call) error {
+				}, func(c *handlers.Invocation) error {
 					<-c.Live.Stopping()
 					time.Sleep(3 * time.Second) // it is told at the end, too
 					told = c.Live.StopReason()

@@ -15,7 +15,7 @@ func TestWritesOfEventHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		gone := false
-		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(c *handlers.Call) error {
+		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(c *handlers.Invocation) error {
 			if gone {
 				s.server.Discard(stored, "a", "x")
 				time.Sleep(100 * time.Millisecond) // the cache knows
@@ -48,7 +48,7 @@ func TestEventsOfAShortLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		s.deps.Settings.Workers = 1
-		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(c *handlers.Call) error {
+		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(c *handlers.Invocation) error {
 			if name(c) == "busy" {
 				time.Sleep(10 * time.Second)
 				return nil
@@ -80,7 +80,7 @@ func TestEventsOfAShortLife(t *testing.T) {
 func TestTooManyEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
-		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(*handlers.Call) error {
+		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(*handlers.Invocation) error {
 			time.Sleep(time.Hour)
 			return nil
 		})

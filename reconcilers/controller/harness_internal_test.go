@@ -157,10 +157,10 @@ func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 	w := &world{t: t, api: &api{}, cache: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})}
 	for _, h := range own {
 		if h.Call == nil {
-			h.Call = func(context.Context, *handlers.Call) error { return nil }
+			h.Call = func(context.Context, *handlers.Invocation) error { return nil }
 		}
 		act := h.Call
-		h.Call = func(ctx context.Context, c *handlers.Call) error {
+		h.Call = func(ctx context.Context, c *handlers.Invocation) error {
 			w.note(h.ID)
 			return act(ctx, c)
 		}

@@ -47,7 +47,7 @@ func newCatalogue(t *testing.T) *catalogue {
 	}
 	c.handlers = []*adapters.Handler{adapters.New(&handlers.Handler{
 		ID: "i", Family: handlers.Indexing, Index: &handlers.Index{
-			Into: c.index, Call: func(_ context.Context, call *handlers.Call) (map[any]any, bool, error) {
+			Into: c.index, Call: func(_ context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 				c.note(name(call) + " " + call.Cause.Type)
 				return map[any]any{name(call): labelOf(call.Cause.Body())}, false, nil
 			},

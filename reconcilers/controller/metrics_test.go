@@ -69,8 +69,8 @@ func TestMeasuredChanges(t *testing.T) {
 	creating := func() *handlers.Handler {
 		return &handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}
 	}
-	twice := func() func(*handlers.Call) error {
-		return func(c *handlers.Call) error {
+	twice := func() func(*handlers.Invocation) error {
+		return func(c *handlers.Invocation) error {
 			if c.Retry == 0 {
 				return later(time.Minute)
 			}

@@ -57,12 +57,12 @@ func (f *family) Forget(owner types.UID) {
 }
 
 // tends registers a handler for what happens to children, which are watched for it.
-func (f *family) tends(does func(c *handlers.Call) error, policy handlers.Policy) {
+func (f *family) tends(does func(c *handlers.Invocation) error, policy handlers.Policy) {
 	watched := &handlers.Handler{ID: "o", Family: handlers.Owning}
 	watched.Owned = watched
 	f.handlers = append(f.handlers, adapters.New(watched, nil))
 	h := &handlers.Handler{ID: "t", Family: handlers.Tending, Owned: watched, Policy: policy}
-	h.Call = func(_ context.Context, c *handlers.Call) error {
+	h.Call = func(_ context.Context, c *handlers.Invocation) error {
 		f.note("t " + name(c) + " " + c.Cause.Type + " " + (&unstructured.Unstructured{Object: c.Child}).GetName())
 		return does(c)
 	}
@@ -128,7 +128,7 @@ func TestRetriesForChildren(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFamily(t)
-				late := func(*handlers.Call) error { return errors.New("not yet") }
+				late := func(*handlers.Invocation) error { return errors.New("not yet") }
 				f.tends(late, handlers.Policy{Backoff: ptr.To(c.tends)})
 				f.handle(&handlers.Handler{
 					ID: "c", Reason: cause.Create, Policy: handlers.Policy{Backoff: ptr.To(c.creates)},
@@ -220,7 +220,7 @@ func TestOwnersThatGo(t *testing.T) {
 				f := newFamily(t)
 				f.tends(succeeding, handlers.Policy{})
 				first := true
-				f.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Call) error {
+				f.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
 					if !first { // nobody looks after the children of the next one yet
 						time.Sleep(time.Hour)
 						return nil
@@ -250,7 +250,7 @@ func TestIndexedChildren(t *testing.T) {
 		watched.Owned = watched
 		f.handlers = append(f.handlers, adapters.New(watched, nil), adapters.New(&handlers.Handler{
 			ID: "i", Family: handlers.Indexing, Index: &handlers.Index{Call: func(
-				context.Context, *handlers.Call,
+				context.Context, *handlers.Invocation,
 			) (map[any]any, bool, error) {
 				return nil, false, nil
 			}, Into: indexes.New()},
@@ -268,7 +268,7 @@ func TestOwnersThatAreOwned(t *testing.T) {
 		f := newFamily(t)
 		elsewhere := &handlers.Handler{ID: "o", Family: handlers.Owning}
 		h := &handlers.Handler{ID: "t", Family: handlers.Tending, Owned: elsewhere}
-		h.Call = func(context.Context, *handlers.Call) error { f.note("t"); return nil }
+		h.Call = func(context.Context, *handlers.Invocation) error { f.note("t"); return nil }
 		f.handlers = append(f.handlers, adapters.New(h, nil))
 		f.run()
 		f.create("a", "p")
@@ -289,7 +289,7 @@ func TestOwnersThatGoMeanwhile(t *testing.T) {
 		f := newFamily(t)
 		f.tends(succeeding, handlers.Policy{})
 		creating := &handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}
-		f.handle(creating, func(*handlers.Call) error {
+		f.handle(creating, func(*handlers.Invocation) error {
 			f.server.Discard(stored, "a", "p")
 			time.Sleep(100 * time.Millisecond) // the cache knows
 			return nil

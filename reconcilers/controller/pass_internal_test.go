@@ -188,7 +188,7 @@ func TestPassTheNewestObject(t *testing.T) {
 func TestPassComesBackForRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flaky := creating("c")
-		flaky.Call = func(context.Context, *handlers.Call) error { return errors.New("not yet") }
+		flaky.Call = func(context.Context, *handlers.Invocation) error { return errors.New("not yet") }
 		flaky.Policy = handlers.Policy{Backoff: ptr.To(10 * time.Second), Retries: ptr.To(2)}
 		w := newWorld(t, flaky)
 		w.wantAgain("the first attempt", 10*time.Second)
@@ -211,7 +211,7 @@ func TestPassOnExit(t *testing.T) {
 	create := creating("c")
 	w := newWorld(t, creating("before"), create)
 	noted := create.Call
-	create.Call = func(ctx context.Context, c *handlers.Call) error {
+	create.Call = func(ctx context.Context, c *handlers.Invocation) error {
 		if err := noted(ctx, c); ctx.Err() != nil || exited {
 			return err
 		}
@@ -250,7 +250,7 @@ func TestPassClusterScoped(t *testing.T) {
 func TestObjectsAreCopiedOnDemand(t *testing.T) {
 	asked := false
 	asks := creating("c")
-	asks.Call = func(_ context.Context, c *handlers.Call) error {
+	asks.Call = func(_ context.Context, c *handlers.Invocation) error {
 		if c.Object != nil || !c.Given.Encoded() {
 			t.Errorf("it was copied already: %v", c.Object)
 		}

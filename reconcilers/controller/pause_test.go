@@ -230,7 +230,7 @@ func newWriting(t *testing.T) *writing {
 		}
 		return nil
 	}
-	w.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Call) error {
+	w.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
 		time.Sleep(w.slow)
 		return nil
 	})
@@ -246,7 +246,7 @@ func newWriting(t *testing.T) *writing {
 	case strings.HasSuffix(t.Name(), "/AnotherWaits"):
 		w.handle(&handlers.Handler{
 			ID: "l", Reason: cause.Create, Policy: handlers.Policy{Backoff: ptr.To(time.Hour)},
-		}, func(*handlers.Call) error { return errors.New("not yet") })
+		}, func(*handlers.Invocation) error { return errors.New("not yet") })
 	}
 	w.stop = w.run()
 	return w
@@ -288,7 +288,7 @@ func TestGoneObjectsHoldNoGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := newSite(t), &gate{}
 		s.turn.Gate = g
-		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(*handlers.Call) error {
+		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(*handlers.Invocation) error {
 			s.server.Discard(stored, "a", "x")
 			time.Sleep(100 * time.Millisecond) // the cache knows
 			return nil

@@ -71,11 +71,11 @@ func (s *site) say(_, line string)   { s.change(func() { s.said = append(s.said,
 func (s *site) forget(uid types.UID) { s.change(func() { s.gone = append(s.gone, uid) }) }
 func (s *site) note(what string)     { s.change(func() { s.calls = append(s.calls, what) }) }
 
-func name(c *handlers.Call) string {
+func name(c *handlers.Invocation) string {
 	return (&unstructured.Unstructured{Object: c.Cause.Body()}).GetName()
 }
 
-func succeeding(*handlers.Call) error { return nil }
+func succeeding(*handlers.Invocation) error { return nil }
 
 func (s *site) take(of *[]string) []string {
 	s.mu.Lock()
@@ -114,8 +114,8 @@ func newSite(t *testing.T) *site {
 }
 
 // handle adds a handler that notes its calls, with the names of their objects, before it does anything.
-func (s *site) handle(h *handlers.Handler, does func(c *handlers.Call) error) {
-	h.Call = func(_ context.Context, c *handlers.Call) error {
+func (s *site) handle(h *handlers.Handler, does func(c *handlers.Invocation) error) {
+	h.Call = func(_ context.Context, c *handlers.Invocation) error {
 		s.note(h.ID + " " + name(c))
 		return does(c)
 	}

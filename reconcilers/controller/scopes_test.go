@@ -143,7 +143,7 @@ func TestScopeWaitsForTheOneBefore(t *testing.T) {
 		s := newSite(t)
 		s.live.Set([]string{"a"})
 		running, most := 0, 0
-		s.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Call) error {
+		s.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
 			s.change(func() { running++; most = max(most, running) })
 			time.Sleep(time.Minute)
 			s.change(func() { running-- })

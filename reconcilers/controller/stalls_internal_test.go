@@ -39,7 +39,7 @@ func TestStuckHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := creating("c")
 		slow.Policy = handlers.Policy{Timeout: ptr.To(time.Minute)}
-		slow.Call = func(context.Context, *handlers.Call) error {
+		slow.Call = func(context.Context, *handlers.Invocation) error {
 			time.Sleep(time.Hour)
 			return nil
 		}
@@ -67,7 +67,7 @@ func (w *world) wantStuck(t *testing.T, when string, after time.Duration, n int)
 func TestStuckObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := creating("c")
-		slow.Call = func(context.Context, *handlers.Call) error {
+		slow.Call = func(context.Context, *handlers.Invocation) error {
 			time.Sleep(time.Hour)
 			return nil
 		}

@@ -25,7 +25,7 @@ func TestAllPartsTell(t *testing.T) {
 		s.handle(&handlers.Handler{ID: "t", Family: handlers.Spawning, Background: &handlers.Background{
 			Interval: time.Hour,
 		}}, succeeding)
-		s.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Call) error {
+		s.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
 			return errors.New("boo")
 		})
 		s.run()

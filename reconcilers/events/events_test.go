@@ -91,14 +91,14 @@ func handling(all ...*handlers.Handler) *events.Handling {
 func TestDeliverGoesOn(t *testing.T) {
 	var seen []string
 	note := func(id string, err error) handlers.Func {
-		return func(_ context.Context, call *handlers.Call) error {
+		return func(_ context.Context, call *handlers.Invocation) error {
 			seen = append(seen, id+" "+call.Cause.Type)
 			return err
 		}
 	}
 	h := handling(
 		watching("failing", note("failing", errors.New("of no consequence"))),
-		watching("panicking", func(context.Context, *handlers.Call) error { panic("the roof is on fire") }),
+		watching("panicking", func(context.Context, *handlers.Invocation) error { panic("the roof is on fire") }),
 		watching(
 			"unasked", note("unasked", nil), func(context.Context, *cause.Cause) (bool, error) { return false, nil },
 		),
@@ -117,7 +117,7 @@ func TestDeliverGoesOn(t *testing.T) {
 }
 
 func TestDeliverCollectsWhatIsWritten(t *testing.T) {
-	writing := watching("w", func(_ context.Context, call *handlers.Call) error {
+	writing := watching("w", func(_ context.Context, call *handlers.Invocation) error {
 		return errors.Join(call.Writes.SetResult(call.Cause.Type),
 			call.Writes.Remember(func(body map[string]any) error {
 				body["data"] = call.Cause.Type
@@ -147,7 +147,7 @@ func TestDeliverCollectsWhatIsWritten(t *testing.T) {
 
 func TestDeliverDropsWhatDoesNotFit(t *testing.T) {
 	sets := func(key string, err error) handlers.Func {
-		return func(_ context.Context, call *handlers.Call) error {
+		return func(_ context.Context, call *handlers.Invocation) error {
 			seen := 0
 			return call.Writes.Remember(func(body map[string]any) error {
 				if seen++; seen > 1 && err != nil { // on the working copy, it worked
@@ -237,7 +237,7 @@ func TestDeliverStops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var seen []string
 			note := func(id string) handlers.Func {
-				return func(_ context.Context, call *handlers.Call) error {
+				return func(_ context.Context, call *handlers.Invocation) error {
 					seen = append(seen, id+" "+call.Cause.Type)
 					return nil
 				}
@@ -259,7 +259,7 @@ func TestDeliverStops(t *testing.T) {
 
 func TestFiltersKnowOfDeletions(t *testing.T) {
 	var deleting []bool
-	h := handling(watching("one", func(context.Context, *handlers.Call) error { return nil },
+	h := handling(watching("one", func(context.Context, *handlers.Invocation) error { return nil },
 		func(_ context.Context, c *cause.Cause) (bool, error) {
 			deleting = append(deleting, c.Deleting)
 			return true, nil
@@ -289,7 +289,7 @@ func TestOnlyWhatIsLostIsLogged(t *testing.T) {
 		}
 	}, funcr.Options{})
 	ctx := logf.IntoContext(t.Context(), log)
-	h := handling(watching("one", func(_ context.Context, call *handlers.Call) error {
+	h := handling(watching("one", func(_ context.Context, call *handlers.Invocation) error {
 		return call.Writes.SetResult("fine")
 	}))
 	h.Writer = taking{}

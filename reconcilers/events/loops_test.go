@@ -50,22 +50,22 @@ func TestDelayedEventsAreNotLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls, thirds := 0, 0
-				write := func(call *handlers.Call) error {
+				write := func(call *handlers.Invocation) error {
 					return call.Writes.Remember(func(body map[string]any) error {
 						body["data"] = fmt.Sprint(calls)
 						return nil
 					})
 				}
 				h := handling(
-					watching("a", func(_ context.Context, call *handlers.Call) error {
+					watching("a", func(_ context.Context, call *handlers.Invocation) error {
 						calls++
 						return write(call)
 					}),
-					watching("b", func(context.Context, *handlers.Call) error {
+					watching("b", func(context.Context, *handlers.Invocation) error {
 						time.Sleep(tc.slow)
 						return nil
 					}),
-					watching("c", func(_ context.Context, call *handlers.Call) error {
+					watching("c", func(_ context.Context, call *handlers.Invocation) error {
 						if thirds++; thirds > tc.third {
 							return nil
 						}

@@ -17,7 +17,7 @@ import (
 
 // A function that decodes the text by itself gets that alone, and an object as soon as it changes something.
 func TestHandlersOfTexts(t *testing.T) {
-	h := handling(watching("one", func(_ context.Context, call *handlers.Call) error {
+	h := handling(watching("one", func(_ context.Context, call *handlers.Invocation) error {
 		if call.Object != nil || !strings.Contains(string(call.Given.Text()), `"uid":"u1"`) {
 			t.Errorf("got %v, and the text %s", call.Object, call.Given.Text())
 		}
@@ -37,7 +37,7 @@ func TestHandlersOfTexts(t *testing.T) {
 // An object that cannot be decoded is the matter of its own handlers: those of others are called.
 func TestUndecodableObjects(t *testing.T) {
 	var called []string
-	h := handling(watching("one", func(_ context.Context, call *handlers.Call) error {
+	h := handling(watching("one", func(_ context.Context, call *handlers.Invocation) error {
 		called = append(called, call.Cause.Type)
 		return nil
 	}))

@@ -18,7 +18,7 @@ import (
 // What people are told of events: who was called, what came of that, and who was not, though not of events that
 // everybody has heard; and what was written.
 func TestJournalOfEvents(t *testing.T) {
-	succeed := func(context.Context, *handlers.Call) error { return nil }
+	succeed := func(context.Context, *handlers.Invocation) error { return nil }
 	no := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
 	broken := func(context.Context, *cause.Cause) (bool, error) { return false, errors.New("broken") }
 	one := events.Event{Type: events.Added, Object: object("a", "u1", 1)}
@@ -47,7 +47,7 @@ func TestJournalOfEvents(t *testing.T) {
 			},
 		},
 		"Fails": {
-			"events are not repeated", []*handlers.Handler{watching("h", func(context.Context, *handlers.Call) error {
+			"events are not repeated", []*handlers.Handler{watching("h", func(context.Context, *handlers.Invocation) error {
 				return errors.New("boo")
 			})}, []events.Event{one}, false,
 			[]string{"call h for event, attempt 1: failed; its errors are ignored: boo"},

@@ -24,7 +24,7 @@ var errEnded = errors.New("the attempt has ended: its object cannot be changed a
 // that the adapters pass along, and handlers.Writes for the function.
 type Attempt struct {
 	// Call is the argument of the function.
-	Call handlers.Call
+	Call handlers.Invocation
 	// Asking is the question to the chain; with none, the chain calls the function.
 	Asking Question
 	// Selected is true if the handler is known to be selected for the cause: adapters do not check that again.
@@ -73,7 +73,7 @@ var _ handlers.Writes = (*Attempt)(nil)
 // they ask for it. The caller adds the account of former attempts, the place, and the functions that write.
 func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
 	a := &Attempt{
-		Call:     handlers.Call{Handler: h, Cause: c},
+		Call:     handlers.Invocation{Handler: h, Cause: c},
 		Limits:   Limits{ID: h.ID, Policy: h.Policy, Mode: h.ErrorsByDefault()},
 		Selected: true, Now: time.Now,
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func newAttempt() *execution.Attempt {
-	return &execution.Attempt{Call: handlers.Call{Handler: &handlers.Handler{ID: "fn"}, Object: object{}}}
+	return &execution.Attempt{Call: handlers.Invocation{Handler: &handlers.Handler{ID: "fn"}, Object: object{}}}
 }
 
 func setting(key string) func(map[string]any) error {

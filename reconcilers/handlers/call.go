@@ -18,7 +18,7 @@ import (
 )
 
 // Func is a user's function with its types erased.
-type Func func(ctx context.Context, call *Call) error
+type Func func(ctx context.Context, call *Invocation) error
 
 // Writes is what a running function can do to its object.
 type Writes interface {
@@ -58,8 +58,8 @@ type Poster interface {
 	Takes(level slog.Level) bool
 }
 
-// Call is one call of one function.
-type Call struct {
+// Invocation is one call of one function.
+type Invocation struct {
 	// Handler is whose call this is.
 	Handler *Handler
 	// Cause is what happened.
@@ -103,7 +103,7 @@ type Call struct {
 }
 
 // IndexFunc says what is to be found of an object, and under which keys. With keep, all stays as it was.
-type IndexFunc func(ctx context.Context, call *Call) (entries map[any]any, keep bool, err error)
+type IndexFunc func(ctx context.Context, call *Invocation) (entries map[any]any, keep bool, err error)
 
 // Indexed is where the values of objects go.
 type Indexed interface {
@@ -143,7 +143,7 @@ func (h *Handler) Opened(c *cause.Cause) (map[string]any, error) {
 }
 
 // Working is Object; the first who asks for one that is only Given has it copied. Any goroutine may ask.
-func (c *Call) Working() (map[string]any, error) {
+func (c *Invocation) Working() (map[string]any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.Object != nil || !c.Given.Encoded() {
@@ -155,7 +155,7 @@ func (c *Call) Working() (map[string]any, error) {
 }
 
 // WorkOn replaces the working copy. Any goroutine may do that.
-func (c *Call) WorkOn(object map[string]any) {
+func (c *Invocation) WorkOn(object map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Object = object
@@ -163,10 +163,10 @@ func (c *Call) WorkOn(object map[string]any) {
 
 // Kind is that of the object, and empty without any, as in activities. It is not read from requests for admission,
 // which may have anything for it.
-func (c *Call) Kind() string { return c.GroupKind().Kind }
+func (c *Invocation) Kind() string { return c.GroupKind().Kind }
 
 // GroupKind is the same with the group.
-func (c *Call) GroupKind() schema.GroupKind {
+func (c *Invocation) GroupKind() schema.GroupKind {
 	switch {
 	case c.Resource != nil:
 		return c.Resource.GroupKind()

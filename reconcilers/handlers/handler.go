@@ -125,7 +125,7 @@ type Handler struct {
 	// Observe is told of each attempt, sub-handlers included, before the function is called. It gives the context for
 	// the function, and what is told of the outcome: as the metrics name it, with the error. Nil is nobody.
 	// It is called again if the write of what the attempt has made changes the outcome.
-	Observe func(ctx context.Context, call *Call) (observed context.Context, ended func(outcome string, err error))
+	Observe func(ctx context.Context, call *Invocation) (observed context.Context, ended func(outcome string, err error))
 	// Reserved are the types of conditions that nobody but the engine sets on the objects of the kind.
 	Reserved []string
 	// Background says when a spawning handler runs.
@@ -134,7 +134,7 @@ type Handler struct {
 	Index *Index
 	// Act is the function of an acting handler, which has no Call: what it returns is the result of the handler, unless
 	// it is nil. The call has a cause with the activity as its reason, and no object.
-	Act func(ctx context.Context, call *Call) (result any, err error)
+	Act func(ctx context.Context, call *Invocation) (result any, err error)
 	// Owned is the owning handler, itself or that which has the kind watched that a tending one is told of. A tending
 	// one without Call is told nothing, but its objects may wait for children, which are repaired.
 	Owned *Handler
@@ -152,7 +152,7 @@ type Handler struct {
 	Filters []Filter
 	// Matches is asked after the filters, and needs more of the call than its cause, such as the request for admission;
 	// nil is none. Its words are those after the ones of the filters.
-	Matches func(ctx context.Context, call *Call) (bool, error)
+	Matches func(ctx context.Context, call *Invocation) (bool, error)
 	// Words say what the filters and the patterns of the field demand.
 	Words requirements.Words
 	// After are the sub-handlers, by their own ids, that must have succeeded before a sub-handler is called;

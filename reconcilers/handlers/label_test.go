@@ -29,21 +29,21 @@ func TestKind(t *testing.T) {
 	body := &cause.Cause{Object: jsontext.Of(map[string]any{"kind": "Gadget"})}
 	for name, tc := range map[string]struct {
 		reason string
-		call   *handlers.Call
+		call   *handlers.Invocation
 		want   string
 	}{
 		"Resource": {
 			"what is watched has one kind, whatever the object says",
-			&handlers.Call{Resource: resource, Cause: body}, "Widget",
+			&handlers.Invocation{Resource: resource, Cause: body}, "Widget",
 		},
-		"Object":   {"without that, the object has it", &handlers.Call{Cause: body}, "Gadget"},
-		"Activity": {"there is no object", &handlers.Call{}, ""},
+		"Object":   {"without that, the object has it", &handlers.Invocation{Cause: body}, "Gadget"},
+		"Activity": {"there is no object", &handlers.Invocation{}, ""},
 		"Unknown": {
 			"the object has none",
-			&handlers.Call{Cause: &cause.Cause{Object: jsontext.Of(map[string]any{"kind": int64(1)})}}, "",
+			&handlers.Invocation{Cause: &cause.Cause{Object: jsontext.Of(map[string]any{"kind": int64(1)})}}, "",
 		},
 		"Admission": {
-			"a request may have anything for it", &handlers.Call{Cause: body, Admission: &handlers.Admission{}}, "",
+			"a request may have anything for it", &handlers.Invocation{Cause: body, Admission: &handlers.Admission{}}, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

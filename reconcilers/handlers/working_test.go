@@ -17,21 +17,21 @@ func TestWorkingCopies(t *testing.T) {
 	}
 	tests := map[string]struct {
 		reason string
-		call   *handlers.Call
+		call   *handlers.Invocation
 		want   map[string]any
 	}{
-		"Own": {"it is there", &handlers.Call{Object: map[string]any{"a": "b"}}, map[string]any{"a": "b"}},
+		"Own": {"it is there", &handlers.Invocation{Object: map[string]any{"a": "b"}}, map[string]any{"a": "b"}},
 		"OwnFirst": {
-			"it was changed since", &handlers.Call{Object: map[string]any{}, Given: decoded}, map[string]any{},
+			"it was changed since", &handlers.Invocation{Object: map[string]any{}, Given: decoded}, map[string]any{},
 		},
 		"Text": {
-			"it is decoded", &handlers.Call{Given: jsontext.New([]byte(`{"spec":{"size":1}}`))},
+			"it is decoded", &handlers.Invocation{Given: jsontext.New([]byte(`{"spec":{"size":1}}`))},
 			map[string]any{"spec": map[string]any{"size": int64(1)}},
 		},
 		"Decoded": {
-			"it is copied", &handlers.Call{Given: decoded}, map[string]any{"spec": map[string]any{"size": int64(1)}},
+			"it is copied", &handlers.Invocation{Given: decoded}, map[string]any{"spec": map[string]any{"size": int64(1)}},
 		},
-		"Nothing": {"there is none", &handlers.Call{}, nil},
+		"Nothing": {"there is none", &handlers.Invocation{}, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestWorkingCopies(t *testing.T) {
 	if err != nil || value["more"] != nil || value["spec"].(map[string]any)["size"] != int64(1) {
 		t.Errorf("what all have was changed: %v, %v", value, err)
 	}
-	damaged := &handlers.Call{Given: jsontext.New([]byte(`{"a":1e999}`))}
+	damaged := &handlers.Invocation{Given: jsontext.New([]byte(`{"a":1e999}`))}
 	if object, err := damaged.Working(); object != nil || err == nil {
 		t.Errorf("got %v, %v of a text that cannot be decoded", object, err)
 	}

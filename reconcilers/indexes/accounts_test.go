@@ -26,7 +26,7 @@ func TestAttemptsBeginAnewAfterASuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var retries []int
 		fails := true
-		_, h := indexing(func(_ context.Context, c *handlers.Call) (map[any]any, bool, error) {
+		_, h := indexing(func(_ context.Context, c *handlers.Invocation) (map[any]any, bool, error) {
 			retries = append(retries, c.Retry)
 			if fails {
 				return nil, false, errors.New("not yet")
@@ -54,7 +54,7 @@ func TestWhatFunctionsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said, took := "", time.Duration(0)
 		var deleting []bool
-		_, h := indexing(func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+		_, h := indexing(func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
 			time.Sleep(took)
 			return nil, true, nil
 		})

@@ -80,7 +80,7 @@ func BenchmarkSeen(b *testing.B) {
 	}
 }
 
-func byNameAndNamespace(_ context.Context, c *handlers.Call) (entries map[any]any, keep bool, err error) {
+func byNameAndNamespace(_ context.Context, c *handlers.Invocation) (entries map[any]any, keep bool, err error) {
 	metadata := c.Object["metadata"].(map[string]any)
 	return map[any]any{metadata["name"]: c.Object["spec"], metadata["namespace"]: metadata["name"]}, false, nil
 }

@@ -27,7 +27,7 @@ type fed struct {
 }
 
 func newFed() *fed {
-	index, h := indexing(func(_ context.Context, c *handlers.Call) (map[any]any, bool, error) {
+	index, h := indexing(func(_ context.Context, c *handlers.Invocation) (map[any]any, bool, error) {
 		o := &unstructured.Unstructured{Object: c.Object}
 		return map[any]any{o.GetName() + o.GetResourceVersion(): 1}, false, nil
 	})
@@ -191,7 +191,7 @@ func TestBeginAlone(t *testing.T) {
 // An index function may take its time, and an operator that stands by has to end meanwhile if it is told to.
 func TestBeginAloneBesideASlowFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, h := indexing(func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+		_, h := indexing(func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
 			time.Sleep(time.Hour)
 			return nil, false, nil
 		})

@@ -41,17 +41,17 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 	}{
 		"Panic": {
 			"a panic must not end the informer",
-			func(context.Context, *handlers.Call) (map[any]any, bool, error) { panic("boo") }, "panic: boo",
+			func(context.Context, *handlers.Invocation) (map[any]any, bool, error) { panic("boo") }, "panic: boo",
 		},
-		"Goexit": {"nor may the end of a goroutine", func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+		"Goexit": {"nor may the end of a goroutine", func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
 			runtime.Goexit()
 			return nil, false, nil
 		}, "ended its goroutine"},
-		"Key": {"nor a key that is none", func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+		"Key": {"nor a key that is none", func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
 			return map[any]any{any([]int{1}): 1}, false, nil
 		}, "unhashable"},
 		"Slow": {"all events of the kind wait for it",
-			func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+			func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
 				time.Sleep(time.Second)
 				return nil, true, nil
 			}, "is slow"},
@@ -61,11 +61,11 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				said := ""
-				call := func(context.Context, *handlers.Call) (map[any]any, bool, error) {
+				call := func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
 					return map[any]any{"k": 1}, false, nil
 				}
 				index, h := indexing(
-					func(ctx context.Context, c *handlers.Call) (map[any]any, bool, error) { return call(ctx, c) },
+					func(ctx context.Context, c *handlers.Invocation) (map[any]any, bool, error) { return call(ctx, c) },
 				)
 				failing := false
 				h.Filters = []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) {
@@ -113,7 +113,7 @@ func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
 		"a nil *indexes_test.nilError": (*nilError)(nil), "panic: no idea when": evil{},
 	} {
 		said := ""
-		_, h := indexing(func(context.Context, *handlers.Call) (map[any]any, bool, error) { return nil, false, err })
+		_, h := indexing(func(context.Context, *handlers.Invocation) (map[any]any, bool, error) { return nil, false, err })
 		x := &indexes.Indexer{}
 		feed := x.Begin(indexes.Task{
 			Handlers: []*adapters.Handler{adapters.New(h, nil)},
@@ -128,7 +128,7 @@ func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
 
 // An object that is not in a later first listing has gone in between.
 func TestIndexerForgetsWhatWasMissed(t *testing.T) {
-	index, h := indexing(func(_ context.Context, c *handlers.Call) (map[any]any, bool, error) {
+	index, h := indexing(func(_ context.Context, c *handlers.Invocation) (map[any]any, bool, error) {
 		return map[any]any{(&unstructured.Unstructured{Object: c.Object}).GetName(): 1}, false, nil
 	})
 	x := &indexes.Indexer{}

@@ -20,7 +20,7 @@ func TestUndecodableObjects(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		into := indexes.New()
 		h := &handlers.Handler{ID: "ix", Family: handlers.Indexing, ReadsText: reads, Index: &handlers.Index{
-			Into: into, Call: func(_ context.Context, call *handlers.Call) (map[any]any, bool, error) {
+			Into: into, Call: func(_ context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 				object, err := call.Working()
 				if err != nil {
 					return nil, false, err

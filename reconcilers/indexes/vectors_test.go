@@ -82,7 +82,7 @@ func (p *play) behaviour(id string) vectors.Fields {
 }
 
 func (p *play) call(id string) handlers.IndexFunc {
-	return func(ctx context.Context, call *handlers.Call) (map[any]any, bool, error) {
+	return func(ctx context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 		name, _, _ := unstructured.NestedString(call.Object, "metadata", "name")
 		p.calls = append(
 			p.calls,

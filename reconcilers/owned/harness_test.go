@@ -156,7 +156,7 @@ func (w *world) tendWithin(ctx context.Context, name string) owned.Result {
 func telling(id string, acts ...handlers.Func) func(w *world) *handlers.Handler {
 	return func(w *world) *handlers.Handler {
 		return &handlers.Handler{ID: id, Family: handlers.Tending, Owned: pods,
-			Call: func(ctx context.Context, call *handlers.Call) error {
+			Call: func(ctx context.Context, call *handlers.Invocation) error {
 				told := &unstructured.Unstructured{Object: call.Child}
 				w.note(strings.TrimSpace(fmt.Sprint(
 					id, " ", cmp.Or(call.Cause.Type, "LISTED"), " ", told.GetName(), "@", told.GetResourceVersion(),

@@ -220,11 +220,11 @@ func TestOrderOfNews(t *testing.T) {
 // A child that is back while a handler is told of its end is told of anew.
 func TestBackWhileToldOfItsEnd(t *testing.T) {
 	var w *world
-	back := func(context.Context, *handlers.Call) error {
+	back := func(context.Context, *handlers.Invocation) error {
 		w.seen(w.pods, owned.Modified, child("c", 3, "o"))
 		return nil
 	}
-	w = newWorld(t, telling("h", func(context.Context, *handlers.Call) error { return nil }, back))
+	w = newWorld(t, telling("h", func(context.Context, *handlers.Invocation) error { return nil }, back))
 	w.route.Seen(known("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	w.tend("o")

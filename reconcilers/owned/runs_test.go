@@ -119,7 +119,7 @@ func TestRuns(t *testing.T) {
 // A handler that was called as the controller of children ended does not take away what has been listed since.
 func TestEndOfChildrenMeanwhile(t *testing.T) {
 	var w *world
-	w = newWorld(t, telling("h", fail(nil), func(_ context.Context, _ *handlers.Call) error {
+	w = newWorld(t, telling("h", fail(nil), func(_ context.Context, _ *handlers.Invocation) error {
 		w.pods.End()
 		w.pods = w.Watch([]*handlers.Handler{pods}, nil)
 		w.seen(w.pods, owned.Listed, child("c", 3, "o"))
@@ -138,7 +138,7 @@ func TestEndOfChildrenMeanwhile(t *testing.T) {
 // Nor does it matter to it that the owner is gone.
 func TestEndOfTheOwnerMeanwhile(t *testing.T) {
 	var w *world
-	w = newWorld(t, telling("h", fail(nil), func(_ context.Context, _ *handlers.Call) error {
+	w = newWorld(t, telling("h", fail(nil), func(_ context.Context, _ *handlers.Invocation) error {
 		w.route.Gone("o")
 		return nil
 	}))

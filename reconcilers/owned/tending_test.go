@@ -18,12 +18,12 @@ var errBad = errors.New("bad")
 
 // fail is an act of a handler that fails with this.
 func fail(err error) handlers.Func {
-	return func(context.Context, *handlers.Call) error { return err }
+	return func(context.Context, *handlers.Invocation) error { return err }
 }
 
 // set is an act that writes this to the status of the owner.
 func set(value string) handlers.Func {
-	return func(_ context.Context, call *handlers.Call) error { return call.Writes.SetResult(value) }
+	return func(_ context.Context, call *handlers.Invocation) error { return call.Writes.SetResult(value) }
 }
 
 type permanent struct{ error }
@@ -53,7 +53,7 @@ func TestFailures(t *testing.T) {
 		"AtOnce":    {"it asks for no pause", fail(atOnce{errBad}), 0, []string{"h ADDED c@1 again"}},
 		"Permanent": {"it is not told again", fail(permanent{errBad}), -1, nil},
 		"Panic": {
-			"that is an error like others", func(context.Context, *handlers.Call) error { panic("bad") }, again,
+			"that is an error like others", func(context.Context, *handlers.Invocation) error { panic("bad") }, again,
 			[]string{"h ADDED c@1 again"},
 		},
 		"Undecodable": {"it cannot be told before the child has changed", fail(undecodable{errBad}), -1, nil},
@@ -140,7 +140,7 @@ func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started []time.Duration
 		began := time.Now()
-		note := func(_ context.Context, call *handlers.Call) error {
+		note := func(_ context.Context, call *handlers.Invocation) error {
 			started = append(started, call.Started.Sub(began))
 			return errBad
 		}
@@ -167,7 +167,7 @@ func TestTimeout(t *testing.T) {
 // A call that the exit of the operator has cut off does not count.
 func TestCutOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWorld(t, telling("h", func(ctx context.Context, _ *handlers.Call) error {
+	w := newWorld(t, telling("h", func(ctx context.Context, _ *handlers.Invocation) error {
 		cancel()
 		<-ctx.Done()
 		return context.Cause(ctx)

@@ -63,7 +63,7 @@ func TestWrites(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				next := fail(nil)
 				if tc.version != "" {
-					next = func(_ context.Context, call *handlers.Call) error {
+					next = func(_ context.Context, call *handlers.Invocation) error {
 						return call.Writes.Remember(func(body map[string]any) error {
 							status, _ := body["status"].(map[string]any)
 							if status == nil {
@@ -110,7 +110,7 @@ func TestWritesDecide(t *testing.T) {
 			var told []string
 			w := newWorld(t, func(w *world) *handlers.Handler {
 				h := telling("h", set("done"))(w)
-				h.Observe = func(ctx context.Context, _ *handlers.Call) (context.Context, func(string, error)) {
+				h.Observe = func(ctx context.Context, _ *handlers.Invocation) (context.Context, func(string, error)) {
 					return ctx, func(outcome string, _ error) { told = append(told, outcome) }
 				}
 				return h
@@ -131,7 +131,7 @@ func TestWritesDecide(t *testing.T) {
 // Nothing begins in a pause, be it a call or a repair; what a call has made before is written.
 func TestPauses(t *testing.T) {
 	var w *world
-	w = newWorld(t, telling("h", func(_ context.Context, call *handlers.Call) error {
+	w = newWorld(t, telling("h", func(_ context.Context, call *handlers.Invocation) error {
 		w.closed = true
 		return call.Writes.SetResult("done")
 	}))

@@ -121,7 +121,7 @@ func (c *cluster) start(of version, service string) *replica {
 		Hosts: tunnels.ServiceHosts("ns", service), Lifetime: lifetime, Overlap: overlap,
 	})
 	handler := &handlers.Handler{ID: "quota", Family: handlers.Admitting}
-	handler.Call = func(context.Context, *handlers.Call) error { return nil }
+	handler.Call = func(context.Context, *handlers.Invocation) error { return nil }
 	kind := schema.GroupVersionKind{Group: widgets.Group, Version: widgets.Version, Kind: widgets.Kind}
 	made, err := admission.New(admission.Options{
 		Operator: operator, Config: memapi.Config(c), HTTPClient: &http.Client{Transport: c}, Managed: managed,

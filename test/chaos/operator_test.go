@@ -97,7 +97,7 @@ func (o *life) run() error {
 }
 
 // handle takes about a second, and writes something now and then. It heeds its context, as handlers should.
-func (o *life) handle(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+func (o *life) handle(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 	change, _, _ := unstructured.NestedInt64(c.Object.Object, "spec", "change")
 	about := report{
 		By: o.Identity, Call: fmt.Sprintf("%s-%d", o.Identity, o.calls.Add(1)), Object: c.Object.GetName(),

@@ -39,14 +39,14 @@ func TestSnippets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, given := range map[string]string{
-		"docs/activities.md": "func (o *operator) create(context.Context, *kopf.Change[kopf.Dynamic]) error" +
+		"docs/activities.md": "func (o *operator) create(context.Context, *kopf.Change[*kopf.Unstructured]) error" +
 			" { return nil }\n",
 		"docs/admission.md": "func openMyTunnel(context.Context, string) (string, error) { return \"\", nil }\n",
 		"docs/children.md": "func ensureStorage(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
 			"func ensureServer(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
 			"func serverFor(*v1.Database) *appsv1.Deployment { return nil }\n" +
 			"func loginFor(*v1.Database) *corev1.Secret { return nil }\n" +
-			"func backupFor(*v1.Database) kopf.Dynamic { return nil }\n" +
+			"func backupFor(*v1.Database) *kopf.Unstructured { return nil }\n" +
 			"func volumeFor(*v1.Database) *corev1.PersistentVolumeClaim { return nil }\n",
 		"docs/embedding.md": "var (\n\tctx context.Context\n\tconfig *rest.Config\n\tlogger logr.Logger\n)\n",
 		"docs/events.md":    "var cloud interface{ Create(context.Context, string) (string, error) }\n",
@@ -54,7 +54,7 @@ func TestSnippets(t *testing.T) {
 			"\ttracer trace.Tracer\n)\nfunc findHost(context.Context, *v1.Database) error { return nil }\n" +
 			"func reserve(context.Context, string) error { return nil }\n",
 		"docs/watching.md": "var op *kopf.Operator\n" +
-			"func logEvent(context.Context, *kopf.Event[*corev1.ConfigMap]) error { return nil }\n" +
+			"func logEvent(context.Context, *kopf.WatchEvent[*corev1.ConfigMap]) error { return nil }\n" +
 			"func zoneOf(context.Context, *corev1.ConfigMap) (map[string]string, error) { return nil, nil }\n",
 		"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +
 			"var myIndex *kopf.Index[string, string]\n",
@@ -71,7 +71,7 @@ func TestSnippets(t *testing.T) {
 			"func newOperatorWith(*cloudClient) *kopf.Operator { return nil }\n" +
 			"func serverWith(testing.TB, string) *memapi.Server { return nil }\n" +
 			"func expose(context.Context, *change) error { return nil }\n" +
-			"func watch(context.Context, *kopf.Run[*v1.Database]) error { return nil }\n" +
+			"func watch(context.Context, *kopf.Task[*v1.Database]) error { return nil }\n" +
 			"func quota(*kopf.Index[string, string], *kopf.Memo[usage]) kopf.AdmissionFunc[*v1.Database] {" +
 			" return nil }\n",
 	} {

@@ -159,9 +159,9 @@ func admitSubresources(op *kopf.Operator, place string) {
 			return nil
 		})
 	pods := kopf.For(op, &corev1.Pod{})
-	kopf.ForSubresource[kopf.Dynamic](pods, "exec").Validate("commands",
-		func(_ context.Context, a *kopf.Admission[kopf.Dynamic]) error {
-			if command := kopf.AtOr(a.Object, "command", []string{}); slices.Contains(command, "rm") {
+	kopf.ForSubresource[*kopf.Unstructured](pods, "exec").Validate("commands",
+		func(_ context.Context, a *kopf.Admission[*kopf.Unstructured]) error {
+			if command := kopf.GetFieldOr(a.Object, "command", []string{}); slices.Contains(command, "rm") {
 				return kopf.Deny(http.StatusForbidden, "%s of %q in %s: never", a.Operation, command, a.Name)
 			}
 			return nil

@@ -136,7 +136,7 @@ func refusing(namespace string, asked *atomic.Int64) admission.Registration {
 		Handler: &handlers.Handler{
 			ID: "Refusal", Family: handlers.Admitting, Operations: []string{"CREATE"},
 			Labels: labels.SelectorFromSet(labels.Set{"reviewed-in": namespace}),
-			Call: func(_ context.Context, call *handlers.Call) error {
+			Call: func(_ context.Context, call *handlers.Invocation) error {
 				asked.Add(1)
 				if data, _ := call.Object["data"].(map[string]any); data["refuse"] != nil {
 					return errors.New("it says so itself")

@@ -19,8 +19,8 @@ var _ = Describe("A built-in kind", func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: labels}, Data: map[string]string{"a": "1"},
 		}
 	}
-	see := func(seen *calls) kopf.EventFunc[*corev1.ConfigMap] {
-		return func(_ context.Context, e *kopf.Event[*corev1.ConfigMap]) error {
+	see := func(seen *calls) kopf.WatchEventFunc[*corev1.ConfigMap] {
+		return func(_ context.Context, e *kopf.WatchEvent[*corev1.ConfigMap]) error {
 			o := e.Object
 			seen.add("%s %s %s: %s, labels %v", e.Type, o.Kind, o.Name, o.Data["a"], o.Labels)
 			return nil
@@ -37,7 +37,7 @@ var _ = Describe("A built-in kind", func() {
 			})
 		maps.OnEvent("see", see(seen))
 		maps.When(func(_ context.Context, o *corev1.ConfigMap) bool { return o.Data["a"] == "2" }).OnEvent("patch",
-			func(_ context.Context, e *kopf.Event[*corev1.ConfigMap]) error {
+			func(_ context.Context, e *kopf.WatchEvent[*corev1.ConfigMap]) error {
 				e.Patch(func(o *corev1.ConfigMap) { o.Data["b"] = "patched" })
 				return nil
 			})

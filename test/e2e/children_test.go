@@ -22,8 +22,8 @@ var _ = Describe("The children that a handler ensures", func() {
 			op := kopf.New("children.example.org", within(home))
 			kopf.ForResource(op, "e2e.example.org/v1", "widgets").On(
 				"ensure", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate},
-				func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
-					round := kopf.AtOr(c.Object, "spec.round", "")
+				func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+					round := kopf.GetFieldOr(c.Object, "spec.round", "")
 					children := []any{web(), map[string]any{
 						"apiVersion": "v1", "kind": "ConfigMap",
 						"metadata": map[string]any{"name": "far", "namespace": abroad},

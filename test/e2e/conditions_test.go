@@ -27,7 +27,7 @@ var _ = Describe("The conditions of objects", func() {
 				things := kopf.ForResource(op, "e2e.example.org/v1", plural)
 				things.Conditions()
 				things.On("handle", kopf.CreateUpdateResume(), func(
-					_ context.Context, c *kopf.Change[kopf.Dynamic],
+					_ context.Context, c *kopf.Change[*kopf.Unstructured],
 				) error {
 					if c.Reason == kopf.ReasonCreate && c.Retry == 0 {
 						return kopf.Temporary(errors.New("in a moment"), 100*time.Millisecond)

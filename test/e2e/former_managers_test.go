@@ -25,7 +25,7 @@ var _ = Describe("Children of a former program", func() {
 		seen := &calls{}
 		op := kopf.New("former.example.org", within(namespace))
 		kopf.ForResource(op, "e2e.example.org/v1", "widgets").On("ensure", kopf.CreateUpdateResume(),
-			func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+			func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				err := c.Ensure(ctx, children)
 				seen.add("%v", err)
 				return err

@@ -64,7 +64,7 @@ var _ = Describe("The children of a deleted object", func() {
 func parents(ns string, seen *calls) *kopf.Operator {
 	op := kopf.New("parents.example.org", within(ns))
 	widgets := kopf.ForResource(op, "e2e.example.org/v1", "widgets")
-	widgets.OnCreate("make", func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+	widgets.OnCreate("make", func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 		adopted, ensured := &corev1.ConfigMap{}, &corev1.ConfigMap{}
 		adopted.Name, ensured.Name = c.Object.GetName()+"-adopted", c.Object.GetName()+"-ensured"
 		if err := c.Adopt(adopted); err != nil {
@@ -79,7 +79,7 @@ func parents(ns string, seen *calls) *kopf.Operator {
 		seen.add("made %s", c.Object.GetName())
 		return nil
 	})
-	widgets.OnDelete("leave", func(_ context.Context, c *kopf.Change[kopf.Dynamic]) error {
+	widgets.OnDelete("leave", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 		seen.add("left %s", c.Object.GetName())
 		return nil
 	})

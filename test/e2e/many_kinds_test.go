@@ -87,7 +87,7 @@ var _ = Describe("Many kinds at once", func() {
 		op := kopf.New("everything.example.org", within(ns))
 		kopf.ForResource(
 			op, kopf.Everything,
-		).OnEvent("note", func(_ context.Context, e *kopf.Event[*unstructuredObject]) error {
+		).OnEvent("note", func(_ context.Context, e *kopf.WatchEvent[*unstructuredObject]) error {
 			if e.Object.GetNamespace() == ns {
 				seen.add("%s %s", e.Object.GetKind(), e.Object.GetName())
 			}

@@ -50,9 +50,9 @@ var _ = Describe("Raw events", func() {
 		const edits = 100
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("raw.example.org", within(ns))
-		kopf.For(op, &v1.Gadget{}).OnEvent("e", func(_ context.Context, e *kopf.Event[*v1.Gadget]) error {
+		kopf.For(op, &v1.Gadget{}).OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*v1.Gadget]) error {
 			seen.add("%s %d", e.Type, e.Object.Spec.Size)
-			if e.Type == kopf.EventAdded {
+			if e.Type == kopf.WatchEventAdded {
 				return errors.New("of no consequence")
 			}
 			return nil

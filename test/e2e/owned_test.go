@@ -18,11 +18,11 @@ var _ = Describe("The children that are watched", func() {
 		home, told := namespace(ctx), &calls{}
 		op := kopf.New("owned.example.org", within(home))
 		widgets := kopf.ForResource(op, "e2e.example.org/v1", "widgets")
-		widgets.OnCreate("ensure", func(ctx context.Context, c *kopf.Change[kopf.Dynamic]) error {
+		widgets.OnCreate("ensure", func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 			return c.Ensure(ctx, web())
 		})
 		kopf.Owns(widgets, &appsv1.Deployment{}).OnChild(
-			"ready", func(_ context.Context, e *kopf.ChildEvent[kopf.Dynamic, *appsv1.Deployment]) error {
+			"ready", func(_ context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *appsv1.Deployment]) error {
 				if ready := e.Child.Status.ReadyReplicas; ready > 0 {
 					told.add("%s has %d of %s", e.Child.Name, ready, e.Object.GetName())
 				}

@@ -50,7 +50,7 @@ var _ = Describe("Objects with labels that all handlers demand", func() {
 		names := kopf.NewIndex(maps, "names", func(_ context.Context, m *corev1.ConfigMap) (map[string]string, error) {
 			return map[string]string{m.Name: m.Name}, nil
 		})
-		maps.OnEvent("note", func(_ context.Context, e *kopf.Event[*corev1.ConfigMap]) error {
+		maps.OnEvent("note", func(_ context.Context, e *kopf.WatchEvent[*corev1.ConfigMap]) error {
 			told.add("%s %s", e.Type, e.Object.Name)
 			return nil
 		})
@@ -69,7 +69,7 @@ var _ = Describe("Objects with labels that all handlers demand", func() {
 		) (map[string]string, error) {
 			return map[string]string{m.Name: m.Name}, nil
 		})
-		maps.OnEvent("note", func(_ context.Context, e *kopf.Event[*metav1.PartialObjectMetadata]) error {
+		maps.OnEvent("note", func(_ context.Context, e *kopf.WatchEvent[*metav1.PartialObjectMetadata]) error {
 			told.add("%s %s", e.Type, e.Object.Name)
 			if e.Object.Kind != "ConfigMap" || e.Object.APIVersion != "v1" {
 				told.add("%s is a %s", e.Object.Name, e.Object.GroupVersionKind())

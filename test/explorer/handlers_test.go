@@ -95,8 +95,8 @@ func (l *life) chains(takes time.Duration, subs ...string) kopf.ChangeFunc[*unst
 
 // makes is a function in the background that makes something outside of the cluster with each call. A daemon goes on
 // until it is stopped.
-func (l *life) makes(id string, daemon bool) kopf.RunFunc[*unstructured.Unstructured] {
-	return func(ctx context.Context, r *kopf.Run[*unstructured.Unstructured]) error {
+func (l *life) makes(id string, daemon bool) kopf.TaskFunc[*unstructured.Unstructured] {
+	return func(ctx context.Context, r *kopf.Task[*unstructured.Unstructured]) error {
 		uid := string(r.Current().GetUID())
 		l.process.Do("make of "+id, func() { l.ledger.make(uid) })
 		if daemon {

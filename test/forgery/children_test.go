@@ -38,7 +38,7 @@ func (w *world) declares(settings kopf.Settings, rule func(child any) any) (stop
 	s := kopf.ForResource(op, gvk.GroupVersion().String(), "targets")
 	s.On("ensure", kopf.CreateUpdateResume(), func(ctx context.Context, c *change) error {
 		declared := []any{configMap("default", "honest")}
-		for _, name := range kopf.AtOr(c.Object, "spec.children", []string(nil)) {
+		for _, name := range kopf.GetFieldOr(c.Object, "spec.children", []string(nil)) {
 			namespace, name, _ := strings.Cut(name, "/")
 			declared = append(declared, rule(configMap(namespace, name)))
 		}

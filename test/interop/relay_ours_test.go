@@ -19,7 +19,7 @@ import (
 
 type (
 	change = kopf.Change[*unstructured.Unstructured]
-	run    = kopf.Run[*unstructured.Unstructured]
+	run    = kopf.Task[*unstructured.Unstructured]
 )
 
 var errKilled = errors.New("the process is dead")

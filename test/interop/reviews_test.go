@@ -196,7 +196,7 @@ func answeredByUs(t *testing.T, one object) (out object) {
 
 // behaving does what the function of the other side does.
 func behaving(t *testing.T, behave vectors.Fields) handlers.Func {
-	return func(_ context.Context, call *handlers.Call) error {
+	return func(_ context.Context, call *handlers.Invocation) error {
 		if patch := behave.Mapping("patch"); patch != nil {
 			call.Admission.Merge(object{"spec": object(patch)})
 		}

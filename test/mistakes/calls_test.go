@@ -50,7 +50,7 @@ var calls = []call{
 		return err
 	}},
 	{"The values of no field", func(_ context.Context, c *Change) error {
-		_, _ = kopf.Field[int](c)
+		_, _ = kopf.FieldChange[int](c)
 		return nil
 	}},
 	{"A patch that panics", func(_ context.Context, c *Change) error {

@@ -45,7 +45,7 @@ func (o *Own) DeepCopyObject() runtime.Object {
 	return &own
 }
 
-func ignore(context.Context, *kopf.Change[kopf.Dynamic]) error { return nil }
+func ignore(context.Context, *kopf.Change[*kopf.Unstructured]) error { return nil }
 
 // options are those of a manager on a server in memory.
 func options(log logr.Logger) ctrl.Options {

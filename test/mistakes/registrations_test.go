@@ -24,7 +24,7 @@ func limit(context.Context, *kopf.Admission[*appsv1.Deployment]) error { return 
 
 func check(context.Context, *kopf.Admission[*appsv1.Deployment]) error { return nil }
 
-func poll(context.Context, *kopf.Run[*appsv1.Deployment]) error { return nil }
+func poll(context.Context, *kopf.Task[*appsv1.Deployment]) error { return nil }
 
 // registration is a mistake in the way an operator is put together: it does not start.
 type registration struct {
@@ -131,7 +131,7 @@ var registrations = []registration{
 		deployments.On("roll", kopf.CreateUpdateResume(), roll, kopf.Optional())
 	}},
 	{"A policy for another verb", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
-		patient := kopf.Policy(kopf.Retries(10), kopf.Sharp())
+		patient := kopf.JoinOptions(kopf.Retries(10), kopf.Sharp())
 		deployments.OnCreate("roll", roll, patient)
 	}},
 	{"A redacted field one letter off", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
@@ -151,6 +151,6 @@ var registrations = []registration{
 		deployments.Validate("limit", limit, kopf.Subresource("scale"))
 	}},
 	{"Filters of another kind", func(_ *kopf.Operator, deployments kopf.Selection[*appsv1.Deployment]) {
-		kopf.ForSubresource[kopf.Dynamic](deployments.MatchingLabels("tier=prod"), "scale")
+		kopf.ForSubresource[*kopf.Unstructured](deployments.MatchingLabels("tier=prod"), "scale")
 	}},
 }

@@ -22,7 +22,7 @@ func TestTheFirstFailureIsAnIncrease(t *testing.T) {
 		kopf.ForResource(op, "shops").OnCreate("provision", func(context.Context, *change) error {
 			return kopf.Permanent(errors.New("no such size"))
 		})
-		kopf.ForResource(op, kopf.Everything).OnEvent("note", func(context.Context, *kopf.Event[kopf.Dynamic]) error {
+		kopf.ForResource(op, kopf.Everything).OnEvent("note", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error {
 			return nil
 		})
 		w.runner = facadetest.Start(w.t, op, facadetest.Against(memapi.Config(w.way)),
@@ -49,9 +49,9 @@ func TestTheFirstFailureIsAnIncrease(t *testing.T) {
 func TestKindsHaveTheirGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(func(all kopf.Selection[kopf.Dynamic]) {
+		w.start(func(all kopf.Selection[*kopf.Unstructured]) {
 			all.OnCreate("provision", after(0, 0))
-			all.OnEvent("note", func(context.Context, *kopf.Event[kopf.Dynamic]) error { return nil })
+			all.OnEvent("note", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { return nil })
 			all.Timer("count", time.Minute, func(context.Context, *run) error { return nil })
 		})
 		w.open("a", 1)

@@ -23,8 +23,8 @@ var shops = memapi.Resource{
 }
 
 type (
-	change = kopf.Change[kopf.Dynamic]
-	run    = kopf.Run[kopf.Dynamic]
+	change = kopf.Change[*kopf.Unstructured]
+	run    = kopf.Task[*kopf.Unstructured]
 )
 
 var errNotYet = errors.New("not yet")
@@ -58,7 +58,7 @@ func (w *world) resize(name string, size int64) {
 }
 
 // start runs the operator, whose handlers are registered by the function, until it is at work.
-func (w *world) start(register func(all kopf.Selection[kopf.Dynamic]), settings ...kopf.Settings) {
+func (w *world) start(register func(all kopf.Selection[*kopf.Unstructured]), settings ...kopf.Settings) {
 	w.t.Helper()
 	op := kopf.New("shops.example.org", settings...)
 	register(kopf.ForResource(op, "shops"))

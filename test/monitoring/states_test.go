@@ -14,7 +14,7 @@ import (
 func TestAChangeIsHandledLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(func(all kopf.Selection[kopf.Dynamic]) {
+		w.start(func(all kopf.Selection[*kopf.Unstructured]) {
 			all.On("provision", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, after(1, time.Minute))
 		})
 		w.want("before", map[string]float64{
@@ -52,7 +52,7 @@ func TestAChangeIsHandledLater(t *testing.T) {
 func TestAChangeDuringAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(func(all kopf.Selection[kopf.Dynamic]) {
+		w.start(func(all kopf.Selection[*kopf.Unstructured]) {
 			slow := func(context.Context, *change) error { time.Sleep(time.Minute); return nil }
 			all.OnCreate("create", slow)
 			all.OnUpdate("update", slow)
@@ -77,7 +77,7 @@ func TestAChangeDuringAHandler(t *testing.T) {
 func TestAChangeSurvivesARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		trying := func(all kopf.Selection[kopf.Dynamic]) { all.OnCreate("provision", after(9, time.Hour)) }
+		trying := func(all kopf.Selection[*kopf.Unstructured]) { all.OnCreate("provision", after(9, time.Hour)) }
 		w.start(trying)
 		w.open("a", 1)
 		time.Sleep(10 * time.Minute)
@@ -106,7 +106,7 @@ func TestWhatIsNotWritten(t *testing.T) {
 		w := newWorld(t)
 		way := &failing{next: w.server}
 		w.way = way
-		w.start(func(all kopf.Selection[kopf.Dynamic]) {
+		w.start(func(all kopf.Selection[*kopf.Unstructured]) {
 			all.OnCreate("create", func(context.Context, *change) error { return nil })
 		})
 		way.fail.Store(true)
@@ -130,14 +130,14 @@ func TestWhatIsNotWritten(t *testing.T) {
 func TestBackgroundAndIndices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.start(func(all kopf.Selection[kopf.Dynamic]) {
+		w.start(func(all kopf.Selection[*kopf.Unstructured]) {
 			all.Daemon("watch", func(_ context.Context, r *run) error {
 				<-r.Stopping()
 				time.Sleep(20 * time.Second)
 				return nil
 			}, kopf.CancelTimeout(time.Minute))
-			kopf.NewIndex(all, "by-size", func(_ context.Context, shop kopf.Dynamic) (map[int64]string, error) {
-				return map[int64]string{kopf.AtOr(shop, "spec.size", int64(0)): shop.GetName()}, nil
+			kopf.NewIndex(all, "by-size", func(_ context.Context, shop *kopf.Unstructured) (map[int64]string, error) {
+				return map[int64]string{kopf.GetFieldOr(shop, "spec.size", int64(0)): shop.GetName()}, nil
 			})
 			all.Daemon("try", func(context.Context, *run) error { return kopf.Temporary(errNotYet, time.Hour) })
 			all.Timer("count", time.Minute, func(context.Context, *run) error {
@@ -181,7 +181,7 @@ func TestAPause(t *testing.T) {
 		w := newWorld(t)
 		w.server.Install(peerings)
 		w.server.Put(peerings, map[string]any{"metadata": map[string]any{"name": "shared"}})
-		w.start(func(all kopf.Selection[kopf.Dynamic]) { all.OnCreate("create", after(9, time.Hour)) },
+		w.start(func(all kopf.Selection[*kopf.Unstructured]) { all.OnCreate("create", after(9, time.Hour)) },
 			kopf.Settings{Peering: kopf.PeeringSettings{Name: "shared", Identity: "me"}})
 		w.open("a", 1)
 		time.Sleep(time.Minute)
@@ -206,7 +206,7 @@ func TestASilentServer(t *testing.T) {
 		w := newWorld(t)
 		way := &muting{next: w.server}
 		w.way = way
-		w.start(func(all kopf.Selection[kopf.Dynamic]) { all.OnCreate("create", after(0, 0)) })
+		w.start(func(all kopf.Selection[*kopf.Unstructured]) { all.OnCreate("create", after(0, 0)) })
 		for range 10 {
 			time.Sleep(47 * time.Second)
 			if age := w.values()["watch_age_seconds"]; age > 125 {

@@ -106,7 +106,7 @@ func table(t *testing.T) map[string]family {
 func whole() *kopf.Operator {
 	op := kopf.New("shops.example.org")
 	all := kopf.ForResource(op, "shops")
-	kopf.NewIndex(all, "by-name", func(_ context.Context, shop kopf.Dynamic) (map[string]int, error) {
+	kopf.NewIndex(all, "by-name", func(_ context.Context, shop *kopf.Unstructured) (map[string]int, error) {
 		return map[string]int{shop.GetName(): 1}, nil
 	})
 	all.OnCreate("provision", func(_ context.Context, c *change) error {
@@ -116,7 +116,7 @@ func whole() *kopf.Operator {
 		}
 		return nil
 	})
-	all.OnEvent("note", func(context.Context, *kopf.Event[kopf.Dynamic]) error { return nil })
+	all.OnEvent("note", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { return nil })
 	all.Daemon("watch", func(_ context.Context, r *run) error { <-r.Stopping(); return nil })
 	all.Timer("count", time.Minute, func(context.Context, *run) error { return nil })
 	return op

@@ -67,7 +67,7 @@ func cluster(resources ...memapi.Resource) *memapi.Server {
 // of is a handler for a resource that denies with this text; with none, it allows.
 func of(r memapi.Resource, id, denies string) admission.Registration {
 	handler := &handlers.Handler{ID: id, Family: handlers.Admitting}
-	handler.Call = func(context.Context, *handlers.Call) error {
+	handler.Call = func(context.Context, *handlers.Invocation) error {
 		if denies == "" {
 			return nil
 		}

@@ -36,13 +36,13 @@ func TestClientLeaves(t *testing.T) {
 				leave()
 			}
 			change := func(object map[string]any) error { step("change"); object["x"] = "y"; return nil }
-			handler := func(id string, act func(call *handlers.Call) error) *handlers.Handler {
-				called := func(_ context.Context, call *handlers.Call) error { step(id); return act(call) }
+			handler := func(id string, act func(call *handlers.Invocation) error) *handlers.Handler {
+				called := func(_ context.Context, call *handlers.Invocation) error { step(id); return act(call) }
 				return &handlers.Handler{ID: id, Mutating: true, Call: called}
 			}
 			reviewer := serving(
-				handler("first", func(*handlers.Call) error { return nil }),
-				handler("second", func(call *handlers.Call) error { return call.Writes.Remember(change) }),
+				handler("first", func(*handlers.Invocation) error { return nil }),
+				handler("second", func(call *handlers.Invocation) error { return call.Writes.Remember(change) }),
 			)
 			_, err := reviewer.Review(ctx, review.Request{Body: asked(nil)})
 			if err == nil || review.StatusOf(err) != http.StatusServiceUnavailable {

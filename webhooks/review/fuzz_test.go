@@ -25,7 +25,7 @@ func FuzzReview(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		calls := 0
 		reviewer := serving(&handlers.Handler{
-			ID: "fn", Mutating: true, Subresource: "*", Call: func(_ context.Context, call *handlers.Call) error {
+			ID: "fn", Mutating: true, Subresource: "*", Call: func(_ context.Context, call *handlers.Invocation) error {
 				calls++
 				if call.Object == nil || call.Cause.Body() == nil || call.Admission.User == nil {
 					t.Errorf("there is no object, or no user: %+v", call)

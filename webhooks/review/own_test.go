@@ -25,7 +25,7 @@ const (
 // guarded is a reviewer of an operator with a handler that denies every request.
 func guarded(user string) *review.Reviewer {
 	h := &handlers.Handler{ID: "guard", Family: handlers.Admitting, ReadsText: true, Subresource: "*"}
-	h.Call = func(context.Context, *handlers.Call) error { return errors.New("no") }
+	h.Call = func(context.Context, *handlers.Invocation) error { return errors.New("no") }
 	reviewer := serving(h)
 	reviewer.Own = func() review.OwnWrites {
 		return review.OwnWrites{

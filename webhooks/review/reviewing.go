@@ -91,7 +91,7 @@ func (r *reviewing) attempt(h *handlers.Handler) (*execution.Attempt, error) {
 // choose gives the handlers that the request is for, in the order of registration; the same function under the same id
 // once. An error is that of a filter.
 func (r *reviewing) choose(ctx context.Context, all []*adapters.Handler) (chosen []*adapters.Handler, err error) {
-	question := execution.Attempt{Call: handlers.Call{
+	question := execution.Attempt{Call: handlers.Invocation{
 		Cause: &r.cause, Admission: r.request.admission, Resource: &r.resource,
 	}}
 	for _, h := range all {

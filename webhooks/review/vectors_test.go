@@ -129,7 +129,7 @@ func (c *calls) recording(t *testing.T, d vectors.Fields) handlers.Func {
 			t, d["behave"], "return", "raise", "message", "code", "delay", "patch", "fns", "warn",
 		)
 	}
-	return func(_ context.Context, call *handlers.Call) error {
+	return func(_ context.Context, call *handlers.Invocation) error {
 		c.list = append(c.list, seen(d, call))
 		for _, warning := range behave.List("warn") {
 			call.Admission.Warn(fmt.Sprint(warning))
@@ -152,7 +152,7 @@ func (c *calls) recording(t *testing.T, d vectors.Fields) handlers.Func {
 }
 
 // seen is what a function gets, by Kopf's names.
-func seen(d vectors.Fields, call *handlers.Call) map[string]any {
+func seen(d vectors.Fields, call *handlers.Invocation) map[string]any {
 	asked := call.Admission
 	headers := map[string]any{}
 	for name, values := range asked.Headers {

@@ -15,33 +15,33 @@ import (
 // again, as its webhooks fail then.
 func TestAdmission(t *testing.T) {
 	explorer.Explore(t, func() explorer.Scenario {
-		s := plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
-			all.Mutate("defaults", func(_ context.Context, a *kopf.Admission[kopf.Dynamic]) error {
-				if kopf.AtOr(a.Object, "spec.class", "") == "" {
-					return kopf.SetAt(a.Object, "spec.class", "standard")
+		s := plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
+			all.Mutate("defaults", func(_ context.Context, a *kopf.Admission[*kopf.Unstructured]) error {
+				if kopf.GetFieldOr(a.Object, "spec.class", "") == "" {
+					return kopf.SetField(a.Object, "spec.class", "standard")
 				}
 				return nil
 			}, kopf.Operations("CREATE"))
-			all.Validate("size", func(_ context.Context, a *kopf.Admission[kopf.Dynamic]) error {
+			all.Validate("size", func(_ context.Context, a *kopf.Admission[*kopf.Unstructured]) error {
 				if sizeOf(a.Object) == "huge" {
 					return kopf.Deny(http.StatusForbidden, "too large")
 				}
 				return nil
 			})
 			all.On("serve", kopf.CreateUpdateResume(), func(_ context.Context, c *change) error {
-				setStatus(c, "serves", kopf.AtOr(c.Object, "spec.class", "nothing")+" "+sizeOf(c.Object))
+				setStatus(c, "serves", kopf.GetFieldOr(c.Object, "spec.class", "nothing")+" "+sizeOf(c.Object))
 				return nil
 			})
 		})()
 		s.Play = func(p *explorer.Play) {
 			orders := database("orders")
 			p.Create(orders)
-			p.Edit(orders, func() { _ = kopf.SetAt(orders, "spec.size", "large") })
+			p.Edit(orders, func() { _ = kopf.SetField(orders, "spec.size", "large") })
 			p.Settle()
 			if err := p.Client.Get(p.Context(), client.ObjectKeyFromObject(orders), orders); err != nil {
 				p.T.Fatal(err)
 			}
-			if got := kopf.AtOr(orders, "status.serves", ""); got != "standard large" {
+			if got := kopf.GetFieldOr(orders, "status.serves", ""); got != "standard large" {
 				p.T.Errorf("the default is part of each creation: got %q", got)
 			}
 		}

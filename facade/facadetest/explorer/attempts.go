@@ -50,13 +50,13 @@ func (a *attempt) String() string {
 }
 
 // observe notes an attempt of this life, and makes its return a point.
-func (l *Life) observe(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
+func (l *Life) observe(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 	<-l.started
 	a := l.enter(call)
 	return context.WithValue(ctx, attemptKey{}, a), func(outcome string, err error) { l.leave(a, outcome, err) }
 }
 
-func (l *Life) enter(call *handlers.Call) *attempt {
+func (l *Life) enter(call *handlers.Invocation) *attempt {
 	w := l.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *Life) leave(a *attempt, outcome string, err error) {
 	}
 }
 
-func describe(call *handlers.Call, names *names, life int) *attempt {
+func describe(call *handlers.Invocation, names *names, life int) *attempt {
 	h := call.Handler
 	a := &attempt{
 		change: change{handler: h.ID, reason: h.Activity}, of: h.Family, process: life, retry: call.Retry,

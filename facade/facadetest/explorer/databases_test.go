@@ -66,14 +66,14 @@ type databases struct {
 	only string // the handler that is there, with those for deletions; empty is all
 }
 
-type change = kopf.Change[kopf.Dynamic]
+type change = kopf.Change[*kopf.Unstructured]
 
 func (d *databases) operator() *kopf.Operator {
 	op := kopf.New("databases.example.org")
 	all := kopf.ForResource(op, "databases.example.org")
 	for _, one := range []struct {
 		id     string
-		handle kopf.ChangeFunc[kopf.Dynamic]
+		handle kopf.ChangeFunc[*kopf.Unstructured]
 	}{{"provision", d.provision}, {"settings", d.settings}, {"list", d.list}} {
 		if d.only == "" || d.only == one.id {
 			all.On(one.id, []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, one.handle)
@@ -86,8 +86,8 @@ func (d *databases) operator() *kopf.Operator {
 }
 
 func (d *databases) provision(_ context.Context, c *change) error {
-	size := kopf.AtOr(c.Object, "spec.size", "small")
-	id := kopf.AtOr(c.Object, "status.volume", "")
+	size := kopf.GetFieldOr(c.Object, "spec.size", "small")
+	id := kopf.GetFieldOr(c.Object, "status.volume", "")
 	switch {
 	case d.adds && id == "":
 		id = d.cloud.add(d.life, size)
@@ -97,7 +97,7 @@ func (d *databases) provision(_ context.Context, c *change) error {
 	default:
 		d.cloud.ensure(d.life, id, size)
 	}
-	c.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status.volume", id) })
+	c.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status.volume", id) })
 	return nil
 }
 
@@ -111,7 +111,7 @@ func (d *databases) settings(ctx context.Context, c *change) error {
 		return c.Client.Create(ctx, child)
 	}
 	child.Name = c.Object.GetName()
-	child.Data = map[string]string{"size": kopf.AtOr(c.Object, "spec.size", "small")}
+	child.Data = map[string]string{"size": kopf.GetFieldOr(c.Object, "spec.size", "small")}
 	return c.Ensure(ctx, child)
 }
 
@@ -121,7 +121,7 @@ func (d *databases) list(ctx context.Context, c *change) error {
 }
 
 func (d *databases) release(ctx context.Context, c *change) error {
-	d.cloud.remove(d.life, kopf.AtOr(c.Object, "status.volume", c.Object.GetName()))
+	d.cloud.remove(d.life, kopf.GetFieldOr(c.Object, "status.volume", c.Object.GetName()))
 	return d.inventory(ctx, c, func(names map[string]string) { delete(names, c.Object.GetName()) })
 }
 

@@ -15,8 +15,8 @@ import (
 // lock of its RESTMapper during the requests for that, and a dead life that never got an answer held it for ever.
 func TestFirstUsesOfKinds(t *testing.T) {
 	explorer.Explore(t, func() explorer.Scenario {
-		s := plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
-			all.Daemon("watch", func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+		s := plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
+			all.Daemon("watch", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				r.Info("Watching", "begins")
 				settings := &corev1.ConfigMap{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: r.Current().GetName() + "-settings"},

@@ -13,26 +13,26 @@ import (
 )
 
 // setStatus writes a field of the status, and overwrites its former value.
-func setStatus(p kopf.Patcher[kopf.Dynamic], field string, value any) {
-	p.TryPatch(func(o kopf.Dynamic) error { return kopf.SetAt(o, "status."+field, value) })
+func setStatus(p kopf.Patcher[*kopf.Unstructured], field string, value any) {
+	p.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status."+field, value) })
 }
 
 // sizeOf is what the objects of the tests are edited by.
-func sizeOf(o kopf.Dynamic) string { return kopf.AtOr(o, "spec.size", "small") }
+func sizeOf(o *kopf.Unstructured) string { return kopf.GetFieldOr(o, "spec.size", "small") }
 
 // TestStartsThatWrite explores operators that are right, and that write something at each start which they would not
 // write otherwise until something happens: that is no difference to the uncut run.
 func TestStartsThatWrite(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
-		register func(op *kopf.Operator, all kopf.Selection[kopf.Dynamic])
+		register func(op *kopf.Operator, all kopf.Selection[*kopf.Unstructured])
 	}{
 		"OnChild": {
 			reason: "the example of docs/children.md: Ensure's own writes are not reported, a start lists all children",
-			register: func(_ *kopf.Operator, dbs kopf.Selection[kopf.Dynamic]) {
+			register: func(_ *kopf.Operator, dbs kopf.Selection[*kopf.Unstructured]) {
 				services := kopf.Owns(dbs, &corev1.Service{})
 				services.OnChild("address", func(
-					_ context.Context, e *kopf.ChildEvent[kopf.Dynamic, *corev1.Service],
+					_ context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *corev1.Service],
 				) error {
 					setStatus(e, "host", e.Child.Spec.ClusterIP)
 					return nil
@@ -47,9 +47,9 @@ func TestStartsThatWrite(t *testing.T) {
 		},
 		"OnEvent": {
 			reason: "a start lists all objects",
-			register: func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
-				all.OnEvent("listed", func(_ context.Context, e *kopf.Event[kopf.Dynamic]) error {
-					if e.Type == kopf.EventListed {
+			register: func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
+				all.OnEvent("listed", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
+					if e.Type == kopf.WatchEventListed {
 						setStatus(e, "listed", sizeOf(e.Object))
 					}
 					return nil
@@ -58,8 +58,8 @@ func TestStartsThatWrite(t *testing.T) {
 		},
 		"Timer": {
 			reason: "a start ticks at once, and the next tick is a week away",
-			register: func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
-				all.Timer("weekly", 7*24*time.Hour, func(_ context.Context, r *kopf.Run[kopf.Dynamic]) error {
+			register: func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
+				all.Timer("weekly", 7*24*time.Hour, func(_ context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 					setStatus(r, "ticked", sizeOf(r.Current()))
 					return nil
 				})
@@ -67,8 +67,8 @@ func TestStartsThatWrite(t *testing.T) {
 		},
 		"Daemon": {
 			reason: "a start begins with the object as it is",
-			register: func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
-				all.Daemon("begin", func(ctx context.Context, r *kopf.Run[kopf.Dynamic]) error {
+			register: func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
+				all.Daemon("begin", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 					setStatus(r, "began", sizeOf(r.Current()))
 					if err := r.Flush(ctx); err != nil {
 						return err
@@ -87,7 +87,7 @@ func TestStartsThatWrite(t *testing.T) {
 					orders := database("orders")
 					p.Create(orders)
 					p.Settle()
-					p.Edit(orders, func() { _ = kopf.SetAt(orders, "spec.size", "large") })
+					p.Edit(orders, func() { _ = kopf.SetField(orders, "spec.size", "large") })
 				}
 				return s
 			}, explorer.CutsOnly(), explorer.Courses(12))

@@ -12,7 +12,7 @@ import (
 )
 
 // plain is a scenario of an operator that knows nothing of its lives, with one database.
-func plain(register func(op *kopf.Operator, all kopf.Selection[kopf.Dynamic])) func() explorer.Scenario {
+func plain(register func(op *kopf.Operator, all kopf.Selection[*kopf.Unstructured])) func() explorer.Scenario {
 	return func() explorer.Scenario {
 		return explorer.Scenario{
 			Server: server,
@@ -35,14 +35,14 @@ func TestViolations(t *testing.T) {
 	}{
 		"Fighting": {
 			reason: "an operator that answers each of its own changes never comes to rest, and the search does",
-			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				both := []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}
 				all.On("count", both, func(_ context.Context, c *change) error {
-					return kopf.SetAt(c.Object, "spec.n", 0)
+					return kopf.SetField(c.Object, "spec.n", 0)
 				})
 				all.On("up", both, func(_ context.Context, c *change) error {
-					c.TryPatch(func(o kopf.Dynamic) error {
-						return kopf.SetAt(o, "spec.n", kopf.AtOr(o, "spec.n", 0)+1)
+					c.TryPatch(func(o *kopf.Unstructured) error {
+						return kopf.SetField(o, "spec.n", kopf.GetFieldOr(o, "spec.n", 0)+1)
 					})
 					return nil
 				})
@@ -51,7 +51,7 @@ func TestViolations(t *testing.T) {
 		},
 		"NotStarting": {
 			reason: "an operator that ends by itself shows nothing",
-			scenario: plain(func(op *kopf.Operator, _ kopf.Selection[kopf.Dynamic]) {
+			scenario: plain(func(op *kopf.Operator, _ kopf.Selection[*kopf.Unstructured]) {
 				op.OnStartup("open", func(context.Context, *kopf.Startup) error {
 					return kopf.Permanent(errors.New("the door is locked"))
 				})
@@ -61,7 +61,7 @@ func TestViolations(t *testing.T) {
 		"BrokenPlay": {
 			reason: "what fails in the play is told as what else is wrong",
 			scenario: func() explorer.Scenario {
-				s := plain(func(*kopf.Operator, kopf.Selection[kopf.Dynamic]) {})()
+				s := plain(func(*kopf.Operator, kopf.Selection[*kopf.Unstructured]) {})()
 				s.Play = func(p *explorer.Play) { p.Delete(database("nowhere")) }
 				return s
 			},
@@ -75,7 +75,7 @@ func TestViolations(t *testing.T) {
 		},
 		"GivingUp": {
 			reason: "a conflict is no reason to give up",
-			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				all.OnCreate("list", func(ctx context.Context, c *change) error {
 					add := func(all map[string]string) { all["orders"] = "yes" }
 					err := (&databases{}).inventory(ctx, c, add)
@@ -91,7 +91,7 @@ func TestViolations(t *testing.T) {
 		},
 		"Stuck": {
 			reason: "an object that cannot be deleted is left over",
-			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				all.OnDelete("never", func(context.Context, *change) error {
 					return kopf.Temporary(errors.New("not yet"), time.Hour)
 				})
@@ -111,7 +111,7 @@ func TestViolations(t *testing.T) {
 		},
 		"Resuming": {
 			reason: "each start calls handlers for what is there, so what they leave is no difference",
-			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
+			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				all.OnCreate("made", func(context.Context, *change) error { return nil })
 				all.OnResume("seen", func(_ context.Context, c *change) error { c.SetResult("yes"); return nil })
 			}),
@@ -119,10 +119,10 @@ func TestViolations(t *testing.T) {
 		},
 		"Ticking": {
 			reason: "a timer is no unrest, and a field that depends on it can be left out",
-			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[kopf.Dynamic]) {
-				all.Timer("tick", time.Minute, func(_ context.Context, r *kopf.Run[kopf.Dynamic]) error {
-					r.TryPatch(func(o kopf.Dynamic) error {
-						return kopf.SetAt(o, "status.ticks", kopf.AtOr(o, "status.ticks", 0)+1)
+			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
+				all.Timer("tick", time.Minute, func(_ context.Context, r *kopf.Task[*kopf.Unstructured]) error {
+					r.TryPatch(func(o *kopf.Unstructured) error {
+						return kopf.SetField(o, "status.ticks", kopf.GetFieldOr(o, "status.ticks", 0)+1)
 					})
 					return nil
 				})
@@ -149,7 +149,7 @@ func TestViolations(t *testing.T) {
 func counting() func() explorer.Scenario {
 	played := 0
 	return func() explorer.Scenario {
-		s := plain(func(*kopf.Operator, kopf.Selection[kopf.Dynamic]) {})()
+		s := plain(func(*kopf.Operator, kopf.Selection[*kopf.Unstructured]) {})()
 		played++
 		course := played
 		s.Outside = func() any { return course }

@@ -9,7 +9,7 @@ import (
 // Observer is told of each attempt before the function is called. It gives the context for the function, and what is
 // told of the outcome: one of success, ignored, retry, failure, aborted. Many goroutines call it at once. What it sets
 // as the Trace of the call is kept for the next attempts.
-type Observer func(ctx context.Context, call *handlers.Call) (
+type Observer func(ctx context.Context, call *handlers.Invocation) (
 	observed context.Context, ended func(outcome string, err error),
 )
 
@@ -32,7 +32,7 @@ func Beside(outer, inner Observer) Observer {
 	case outer == nil:
 		return inner
 	}
-	return func(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
+	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 		ctx, ended := outer(ctx, call)
 		ctx, told := inner(ctx, call)
 		return ctx, func(outcome string, err error) {

@@ -14,7 +14,7 @@ type seen struct{}
 
 // noting is an observer that notes what it is told, and in whose context.
 func noting(name string, told *[]string) observation.Observer {
-	return func(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
+	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 		outside, _ := ctx.Value(seen{}).(string)
 		*told = append(*told, name+" in "+outside+" of "+call.Handler.ID)
 		return context.WithValue(ctx, seen{}, name), func(outcome string, _ error) {
@@ -44,7 +44,7 @@ func TestBeside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			told = nil
-			_, ended := tc.by(t.Context(), &handlers.Call{Handler: &handlers.Handler{ID: "fn"}})
+			_, ended := tc.by(t.Context(), &handlers.Invocation{Handler: &handlers.Handler{ID: "fn"}})
 			ended("retry", nil)
 			if d := cmp.Diff(tc.want, told); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)

@@ -40,7 +40,7 @@ func (t Attempts) Observer() observation.Observer {
 		return nil
 	}
 	tracer := t.Provider.Tracer(scope)
-	return func(ctx context.Context, call *handlers.Call) (context.Context, func(string, error)) {
+	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 		parent, options := t.place(ctx, call)
 		options = append(options, trace.WithAttributes(t.describe(call)...))
 		ctx, span := tracer.Start(parent, name(call), options...)
@@ -63,7 +63,7 @@ func (t Attempts) Observer() observation.Observer {
 // place says which trace the attempt belongs to. A sub-handler is a part of the attempt that calls it, and a request
 // for admission is one of what its server traces, if it does. All others go on with the trace of the attempts before,
 // or begin one: what the context of the operator has is about the program.
-func (t Attempts) place(ctx context.Context, call *handlers.Call) (context.Context, []trace.SpanStartOption) {
+func (t Attempts) place(ctx context.Context, call *handlers.Invocation) (context.Context, []trace.SpanStartOption) {
 	if call.Handler.Root != "" || call.Admission != nil {
 		return ctx, nil
 	}
@@ -89,7 +89,7 @@ func keep(ctx context.Context) progress.Trace {
 }
 
 // describe are the attributes of an attempt: none has anything that is in an object, but for its names.
-func (t Attempts) describe(call *handlers.Call) []attribute.KeyValue {
+func (t Attempts) describe(call *handlers.Invocation) []attribute.KeyValue {
 	all := []attribute.KeyValue{
 		attribute.String("kopf.operator", t.Operator), attribute.String("kopf.handler", call.Handler.ID),
 		attribute.Int("kopf.retry", call.Retry),
@@ -116,7 +116,7 @@ func (t Attempts) describe(call *handlers.Call) []attribute.KeyValue {
 }
 
 // name is that of the span, which has the ids of no sub-handlers, as there may be any number of them.
-func name(call *handlers.Call) string {
+func name(call *handlers.Invocation) string {
 	id := call.Handler.Label()
 	if kind := call.Kind(); kind != "" {
 		return kind + " " + id
@@ -128,7 +128,7 @@ func name(call *handlers.Call) string {
 }
 
 // reason is what the handler is called for; empty for daemons and timers.
-func reason(call *handlers.Call) string {
+func reason(call *handlers.Invocation) string {
 	switch {
 	case call.Admission != nil:
 		return call.Admission.Operation

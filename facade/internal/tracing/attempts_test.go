@@ -24,8 +24,8 @@ import (
 )
 
 // stub is the handler of a creation that succeeds.
-func stub() *handlers.Call {
-	return &handlers.Call{
+func stub() *handlers.Invocation {
+	return &handlers.Invocation{
 		Handler: &handlers.Handler{ID: "fn"},
 		Cause: &cause.Cause{Reason: cause.Create, Object: jsontext.Of(map[string]any{
 			"kind": "Widget", "metadata": map[string]any{"namespace": "ns", "name": "w", "uid": "u"},
@@ -36,7 +36,7 @@ func stub() *handlers.Call {
 
 // observe makes one attempt, and gives its span.
 func observe(
-	ctx context.Context, t *testing.T, apart bool, call *handlers.Call, outcome string, err error,
+	ctx context.Context, t *testing.T, apart bool, call *handlers.Invocation, outcome string, err error,
 ) sdktrace.ReadOnlySpan {
 	t.Helper()
 	provider, recorder := recorded()
@@ -59,37 +59,37 @@ func TestAttempts(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		change func(*handlers.Call)
+		change func(*handlers.Invocation)
 		name   string
 		want   fields
 	}{
 		"Creation": {
-			"all that is told of a change", func(*handlers.Call) {}, "Widget fn",
+			"all that is told of a change", func(*handlers.Invocation) {}, "Widget fn",
 			with(widget, fields{"kopf.reason": "create"}),
 		},
 		"Retry": {
-			"attempts are counted from 0", func(c *handlers.Call) { c.Retry = 2 }, "Widget fn",
+			"attempts are counted from 0", func(c *handlers.Invocation) { c.Retry = 2 }, "Widget fn",
 			with(widget, fields{"kopf.reason": "create", "kopf.retry": "2"}),
 		},
 		"Sub": {
 			"there may be any number of them, so their ids are in no name",
-			func(c *handlers.Call) { c.Handler.ID, c.Handler.Root = "fn/a/b", "fn" }, "Widget fn/*",
+			func(c *handlers.Invocation) { c.Handler.ID, c.Handler.Root = "fn/a/b", "fn" }, "Widget fn/*",
 			with(widget, fields{"kopf.reason": "create", "kopf.handler": "fn/a/b"}),
 		},
 		"Event": {
-			"it has a type", func(c *handlers.Call) { c.Cause.Reason, c.Cause.Type = "", "MODIFIED" }, "Widget fn",
+			"it has a type", func(c *handlers.Invocation) { c.Cause.Reason, c.Cause.Type = "", "MODIFIED" }, "Widget fn",
 			with(widget, fields{"kopf.reason": "MODIFIED"}),
 		},
 		"Daemon": {
-			"it has no reason", func(c *handlers.Call) { c.Cause.Reason = "" }, "Widget fn", with(widget, nil),
+			"it has no reason", func(c *handlers.Invocation) { c.Cause.Reason = "" }, "Widget fn", with(widget, nil),
 		},
 		"Activity": {
-			"it has no object", func(c *handlers.Call) {
+			"it has no object", func(c *handlers.Invocation) {
 				c.Handler.Activity, c.Cause = "startup", &cause.Cause{Reason: "startup"}
 			}, "startup fn", with(nil, fields{"kopf.reason": "startup"}),
 		},
 		"Admission": {
-			"the request may have anything for a kind, and no name yet", func(c *handlers.Call) {
+			"the request may have anything for a kind, and no name yet", func(c *handlers.Invocation) {
 				c.Admission = &handlers.Admission{Operation: "CREATE", Namespace: "ns"}
 				c.Resource, c.Cause = &discovery.Resource{}, nil
 				c.Resource.Kind = "Widget"
@@ -147,23 +147,23 @@ func TestTracesOfAttempts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		apart  bool
-		change func(*handlers.Call)
+		change func(*handlers.Invocation)
 		trace  string // empty is one of its own
 		links  int
 	}{
-		"First":     {"it begins a trace", false, func(*handlers.Call) {}, "", 0},
-		"Next":      {"it joins", false, func(c *handlers.Call) { c.Trace = before }, joined, 0},
-		"Malformed": {"anybody may write it", false, func(c *handlers.Call) { c.Trace = "00-x" }, "", 0},
-		"Apart":     {"it has a link", true, func(c *handlers.Call) { c.Trace = before }, "", 1},
+		"First":     {"it begins a trace", false, func(*handlers.Invocation) {}, "", 0},
+		"Next":      {"it joins", false, func(c *handlers.Invocation) { c.Trace = before }, joined, 0},
+		"Malformed": {"anybody may write it", false, func(c *handlers.Invocation) { c.Trace = "00-x" }, "", 0},
+		"Apart":     {"it has a link", true, func(c *handlers.Invocation) { c.Trace = before }, "", 1},
 		"ApartFirst": {
-			"there is none to link to", true, func(*handlers.Call) {}, "", 0,
+			"there is none to link to", true, func(*handlers.Invocation) {}, "", 0,
 		},
 		"Sub": {
-			"it is a part of the attempt around", false, func(c *handlers.Call) { c.Handler.Root = "fn" }, program, 0,
+			"it is a part of the attempt around", false, func(c *handlers.Invocation) { c.Handler.Root = "fn" }, program, 0,
 		},
 		"Admission": {
 			"its server may trace requests", false,
-			func(c *handlers.Call) { c.Admission = &handlers.Admission{} }, program, 0,
+			func(c *handlers.Invocation) { c.Admission = &handlers.Admission{} }, program, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

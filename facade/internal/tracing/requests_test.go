@@ -42,7 +42,7 @@ func recorded() (*sdktrace.TracerProvider, *tracetest.SpanRecorder) {
 
 // attempt is the context of an attempt, and its end.
 func attempt(ctx context.Context, provider *sdktrace.TracerProvider) (context.Context, func(string, error)) {
-	call := &handlers.Call{Handler: &handlers.Handler{ID: "fn"}, Cause: &cause.Cause{}}
+	call := &handlers.Invocation{Handler: &handlers.Handler{ID: "fn"}, Cause: &cause.Cause{}}
 	return tracing.Attempts{Provider: provider, Operator: "op"}.Observer()(ctx, call)
 }
 

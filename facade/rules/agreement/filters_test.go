@@ -10,7 +10,7 @@ import (
 // nasty has what texts of CEL, of regular expressions and of formats have to escape.
 const nasty = "\"'\\n`${x} %s %d\n\r\t\x00\x7fäöü€😀�^.*$"
 
-type selection = kopf.Selection[kopf.Dynamic]
+type selection = kopf.Selection[*kopf.Unstructured]
 
 // filter is one of the table, and how many conditions come of it.
 type filter struct {
@@ -65,7 +65,7 @@ func filters() []filter {
 		{name: "less", narrow: labelled("n<10,tier=prod"), conditions: 1, more: true},
 		{name: "label", narrow: labelled("tier=prod"), more: true},
 		{name: "when", more: true, narrow: func(s selection) selection {
-			return s.When(func(context.Context, kopf.Dynamic) bool { return false })
+			return s.When(func(context.Context, *kopf.Unstructured) bool { return false })
 		}},
 		{name: "there", narrow: whole, options: field("spec.x"), conditions: 1},
 		{name: "quoted", narrow: whole, options: field(`spec."in.a/\"b"`), conditions: 1},

@@ -57,7 +57,7 @@ func operate(t *testing.T, all []filter, settings kopf.Settings) operating {
 	whole := kopf.Operations("CREATE", "UPDATE", "DELETE", "CONNECT") // deletions have to be asked for
 	for i, one := range all {
 		one.narrow(kopf.ForResource(op, "widgets")).Validate(fmt.Sprintf("f%d", i),
-			func(context.Context, *kopf.Admission[kopf.Dynamic]) error { return kopf.Deny(418, "called") },
+			func(context.Context, *kopf.Admission[*kopf.Unstructured]) error { return kopf.Deny(418, "called") },
 			append([]kopf.AdmissionOption{whole}, one.options...)...)
 	}
 	api := memapi.New()

@@ -22,8 +22,8 @@ func handleRaw(context.Context, *kopf.Change[*unstructured.Unstructured]) error 
 
 func register(op *kopf.Operator) {
 	maps := kopf.For(op, &corev1.ConfigMap{})
-	shared := kopf.Policy(kopf.Retries(3), kopf.Timeout(time.Minute))
-	mixed := kopf.Policy(kopf.Optional(), kopf.Retries(3), kopf.Sharp())
+	shared := kopf.JoinOptions(kopf.Retries(3), kopf.Timeout(time.Minute))
+	mixed := kopf.JoinOptions(kopf.Optional(), kopf.Retries(3), kopf.Sharp())
 
 	// Options of all verbs for changes.
 	maps.OnCreate(
@@ -37,7 +37,7 @@ func register(op *kopf.Operator) {
 	maps.OnResume("a", handle, kopf.Retries(3), kopf.EvenIfDeleted(), shared)
 	maps.On("b", []kopf.Reason{kopf.ReasonCreate}, handle, kopf.Retries(3), shared)
 	maps.On("b", kopf.CreateUpdateResume(), handle, kopf.Optional(), kopf.EvenIfDeleted(), kopf.OldValue(1))
-	maps.OnEvent("e", func(context.Context, *kopf.Event[*corev1.ConfigMap]) error { return nil }, mixed)
+	maps.OnEvent("e", func(context.Context, *kopf.WatchEvent[*corev1.ConfigMap]) error { return nil }, mixed)
 
 	maps.Validate("v", admit, kopf.Operations("CREATE"), kopf.InField("data"), kopf.Persistent(), shared)
 	maps.Mutate("m", admit, kopf.Subresource("*"), kopf.SideEffects(), kopf.IgnoreFailures())
@@ -54,8 +54,8 @@ func register(op *kopf.Operator) {
 
 	maps.OnCreate("a", handle, kopf.Settings{}) // want "does not implement facade.ChangeOption"
 
-	_ = kopf.New("a.b", kopf.Retries(3)) // want "as facade.Settings value"
-	_ = kopf.Policy(kopf.Settings{})     // want "missing method anyOption"
+	_ = kopf.New("a.b", kopf.Retries(3))  // want "as facade.Settings value"
+	_ = kopf.JoinOptions(kopf.Settings{}) // want "missing method anyOption"
 
 	// Functions of another type.
 	maps.OnCreate("a", handleRaw)                                  // want "cannot use handleRaw"

@@ -101,7 +101,7 @@ func (s Story) Look(reason string, verdicts ...Verdict) Story {
 // Call has a handler be called, for the number-th time, with this outcome.
 func (s Story) Call(h *handlers.Handler, number int, outcome execution.Outcome) Story {
 	s.of.Attempt(&execution.Attempt{
-		Call: handlers.Call{Handler: h, Retry: number - 1}, Outcome: outcome, Took: time.Second,
+		Call: handlers.Invocation{Handler: h, Retry: number - 1}, Outcome: outcome, Took: time.Second,
 	})
 	return s
 }

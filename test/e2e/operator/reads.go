@@ -27,7 +27,7 @@ func reading[T client.Object](objects kopf.Selection[T]) {
 		var shared corev1.ConfigMap
 		err := c.Client.Get(ctx, key, &shared)
 		_, _ = fmt.Fprintf(os.Stdout, "READ %v by Client: %v\n", shared.Data, err)
-		err = c.Live.Get(ctx, key, &shared)
+		err = c.APIReader.Get(ctx, key, &shared)
 		_, _ = fmt.Fprintf(os.Stdout, "READ %v by Live: %v\n", shared.Data, err)
 		err = c.Client.List(ctx, &corev1.SecretList{}, client.InNamespace(c.Object.GetNamespace()))
 		_, _ = fmt.Fprintf(os.Stdout, "LISTED: %v\n", err)

@@ -36,7 +36,7 @@ func register[T client.Object](h *handlers, examples kopf.Selection[T], scenario
 		return nil
 	})
 	if scenario == "timers" {
-		examples.Timer("tick", interval, func(context.Context, *kopf.Run[T]) error {
+		examples.Timer("tick", interval, func(context.Context, *kopf.Task[T]) error {
 			h.ticks.Add(1)
 			return nil
 		})
@@ -56,7 +56,7 @@ func registerPods(op *kopf.Operator, count int) {
 		return map[string]string{p.Spec.NodeName: p.Name}, nil
 	})
 	var seen atomic.Int64
-	pods.OnEvent("seen", func(context.Context, *kopf.Event[*corev1.Pod]) error {
+	pods.OnEvent("seen", func(context.Context, *kopf.WatchEvent[*corev1.Pod]) error {
 		if seen.Add(1) == int64(count) {
 			return process.Tell(os.Stdout, "all", float64(count))
 		}

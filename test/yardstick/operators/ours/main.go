@@ -34,7 +34,7 @@ func run(m manager.Manager, task program.Task) error {
 	default:
 		examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
 		register(&h, examples, task.Scenario, func(o *unstructured.Unstructured) string {
-			return kopf.AtOr(o, "spec.field", "")
+			return kopf.GetFieldOr(o, "spec.field", "")
 		})
 	}
 	if err := op.SetupWithManager(m); err != nil {

@@ -14,17 +14,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Run is one object, for a daemon or a timer to be called for. Make it with [NewRun].
-type Run[T client.Object] struct {
+// Task is one object, for a daemon or a timer to be called for. Make it with [NewTask].
+type Task[T client.Object] struct {
 	trial trial[T]
 	life  *life
 }
 
-// NewRun makes an object for a function in the background, with the options [Client], [ID], [Retry], [Started] and
+// NewTask makes an object for a function in the background, with the options [Client], [ID], [Retry], [Started] and
 // [Stopping]. For what is made up, see [NewChange].
-func NewRun[T client.Object](object T, options ...Option) *Run[T] {
-	r := &Run[T]{
-		trial: newTrial("NewRun", object, options, optRetry, optStarted, optStopping),
+func NewTask[T client.Object](object T, options ...Option) *Task[T] {
+	r := &Task[T]{
+		trial: newTrial("NewTask", object, options, optRetry, optStarted, optStopping),
 		life:  &life{stopping: make(chan struct{})},
 	}
 	if r.trial.wishes.stopping != nil {
@@ -36,7 +36,7 @@ func NewRun[T client.Object](object T, options ...Option) *Run[T] {
 // Stop asks the function to end, now or when it is called: r.Stopping is closed, and r.StopReason is the reason, such
 // as kopf.ErrExiting. Any goroutine may call it, also the function itself; the first call counts. The context of the
 // function is that of the test, to be cancelled when it is too late.
-func (r *Run[T]) Stop(reason error) {
+func (r *Task[T]) Stop(reason error) {
 	if reason == nil {
 		mistake("Stop: the reason is nil: give kopf.ErrDeleted, ErrUnmatched, ErrPaused or ErrExiting")
 	}
@@ -45,13 +45,13 @@ func (r *Run[T]) Stop(reason error) {
 
 // Edit changes the object in the cluster, as somebody else would while the function is running: r.Current shows it.
 // Before the first call, change the object itself.
-func (r *Run[T]) Edit(change func(object T)) {
+func (r *Task[T]) Edit(change func(object T)) {
 	r.trial.edit(r.trial.subject.codec.Transform(change, codec.Lists{}))
 }
 
 // Call calls the function as a daemon, or as one tick of a timer, with options that both have, such as kopf.Retries,
 // and returns when the function has. Another call is the next one for the same object, with the Retry that follows.
-func (r *Run[T]) Call(ctx context.Context, fn kopf.RunFunc[T], options ...kopf.BackgroundOption) Outcome[T] {
+func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf.BackgroundOption) Outcome[T] {
 	absent := &noClient{}
 	h := r.trial.handler(absent, func(s kopf.Selection[T]) {
 		var own []kopf.DaemonOption
