@@ -16,29 +16,32 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// ActivityOption is an option of OnStartup, OnCleanup, OnLogin and OnProbe.
-type ActivityOption interface {
+// activityOption is an option of OnStartup, OnCleanup, OnLogin and OnProbe.
+type activityOption interface {
 	Option
 	activityOption()
 }
 
 func (option) activityOption() {}
 
-// Activity is one call of a handler that has no object, but is for the operator as a whole. The logger is in the
-// context: log.FromContext(ctx).
+// Activity is one call of a handler that is not for an object but for the operator as a whole: of OnStartup, OnCleanup,
+// OnLogin or OnProbe. The logger is in the context: log.FromContext(ctx).
 type Activity struct {
-	// ID is the handler's.
+	// ID is the id of the handler.
 	ID string
 	// Retry counts the calls before this one in the same activity: 0 at the first one. Kopf: retry.
 	Retry int
 	// Started is when the activity has begun: time.Since(a.Started) is Kopf's runtime. Kopf: started.
 	Started time.Time
-	// Settings are those of the operator, as a copy: with the defaults, with what the flags say, and as the startup has
-	// left them. Kopf: settings.
-	Settings Settings
-	// Client reads and writes objects, Live reads past all caches: see [Change]. In a handler of a login, which gives
-	// the credentials for them, both are nil.
-	Client    client.Client
+	// Settings are those of the operator. In OnStartup, they are as given to [New], with the namespaces and the peering
+	// of the flags, and handlers can change them; zero values become the defaults. In other activities, they are a copy
+	// of what is in use. Kopf: settings.
+	Settings *Settings
+	// Client reads and writes objects with the operator's name as the field manager. Under [Main] and [Operator.Run], it
+	// logs in when it is first used: a startup that does not use it sends no request. In a manager that the project
+	// makes, it is that of the handlers, see [Change]. It is nil in OnLogin.
+	Client client.Client
+	// APIReader reads directly from the API server. It is nil in OnLogin.
 	APIReader client.Reader
 
 	cluster serving.Cluster // that of the flags
@@ -55,9 +58,9 @@ func (op *Operator) activityOf(call *handlers.Invocation) *Activity {
 func (op *Operator) loginOf(call *handlers.Invocation) *Activity {
 	op.mu.Lock()
 	defer op.mu.Unlock()
+	settings := op.settings.values.clone()
 	return &Activity{
-		ID: call.Handler.ID, Retry: call.Retry, Started: call.Started,
-		Settings: op.settings.values.clone(), cluster: op.cluster,
+		ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: &settings, cluster: op.cluster,
 	}
 }
 
@@ -84,7 +87,7 @@ func caller(missing bool, call acting) acting {
 
 // act registers a handler of an activity.
 func (op *Operator) act(
-	verb, activity, id string, opts []ActivityOption, call acting, problems ...error,
+	verb, activity, id string, opts []activityOption, call acting, problems ...error,
 ) {
 	where := location()
 	if op == nil {

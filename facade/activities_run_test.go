@@ -107,10 +107,10 @@ func TestActivitiesInAManager(t *testing.T) {
 			seen.add("created")
 			return nil
 		})
-		op.OnStartup("first", func(_ context.Context, s *kopf.Startup) error {
+		op.OnStartup("first", func(_ context.Context, s *kopf.Activity) error {
 			seen.add("startup " + s.ID)
 			if time.Sleep(time.Hour); s.Retry == 0 {
-				return kopf.Temporaryf(time.Hour, "not yet")
+				return kopf.Temporary(fmt.Errorf("not yet"), time.Hour)
 			}
 			if n := server.count.Load(); n != 0 {
 				t.Errorf("%d requests before the end of the startup", n)
@@ -143,38 +143,38 @@ func TestActivitiesInAManager(t *testing.T) {
 func TestStartupFailsAManager(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		fn     func(ctx context.Context, s *kopf.Startup) error
+		fn     func(ctx context.Context, s *kopf.Activity) error
 		want   []string
 	}{
 		"failure": {
-			"its reason ends the manager", func(context.Context, *kopf.Startup) error {
-				return kopf.Permanentf("no pool")
+			"its reason ends the manager", func(context.Context, *kopf.Activity) error {
+				return kopf.Permanent(fmt.Errorf("no pool"))
 			}, []string{`operator "test.example.org": startup: handler "a" failed: no pool`},
 		},
 		"panic": {
-			"as a failure, once it is not retried", func(context.Context, *kopf.Startup) error { panic("boo") },
+			"as a failure, once it is not retried", func(context.Context, *kopf.Activity) error { panic("boo") },
 			[]string{`startup: handler "a" failed: gave up after 1 attempt: panic: boo`},
 		},
 		"wrong setting": {
-			"it is told as those of kopf.New are", func(_ context.Context, s *kopf.Startup) error {
+			"it is told as those of kopf.New are", func(_ context.Context, s *kopf.Activity) error {
 				s.Settings.Queueing.WorkerLimit = -1
 				return nil
 			}, []string{"kopf.New, changed by OnStartup: Queueing.WorkerLimit: -1"},
 		},
 		"setting of a program": {
-			"the connection is the manager's", func(_ context.Context, s *kopf.Startup) error {
+			"the connection is the manager's", func(_ context.Context, s *kopf.Activity) error {
 				s.Settings.Networking.TrustEnv = true
 				return nil
 			}, []string{"changed by OnStartup: Networking.TrustEnv: it is for kopf.Main"},
 		},
 		"scheme": {
-			"clients of the manager are using it", func(_ context.Context, s *kopf.Startup) error {
+			"clients of the manager are using it", func(_ context.Context, s *kopf.Activity) error {
 				s.Settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
 				return nil
 			}, []string{"AddToScheme: OnStartup comes too late to change it"},
 		},
 		"log": {
-			"the log is the manager's", func(_ context.Context, s *kopf.Startup) error {
+			"the log is the manager's", func(_ context.Context, s *kopf.Activity) error {
 				s.Settings.LogHandler = slog.DiscardHandler
 				return nil
 			}, []string{"LogHandler"},
@@ -190,7 +190,7 @@ func TestStartupFailsAManager(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, op := servedAPI(), one(succeed)
 				if c.fn == nil {
-					c.fn = func(context.Context, *kopf.Startup) error {
+					c.fn = func(context.Context, *kopf.Activity) error {
 						kopf.For(op, &Widget{}).OnCreate("late", succeed)
 						return nil
 					}
@@ -222,7 +222,7 @@ func TestExitDuringStartupInAManager(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, op := servedAPI(), one(succeed)
-				op.OnStartup("a", func(ctx context.Context, _ *kopf.Startup) error {
+				op.OnStartup("a", func(ctx context.Context, _ *kopf.Activity) error {
 					if <-ctx.Done(); deaf {
 						time.Sleep(time.Hour)
 					}

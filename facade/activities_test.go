@@ -8,7 +8,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-func start(context.Context, *kopf.Startup) error  { return nil }
+func start(context.Context, *kopf.Activity) error { return nil }
 func clean(context.Context, *kopf.Activity) error { return nil }
 
 func TestMistakesInActivities(t *testing.T) {

@@ -55,7 +55,7 @@ func TestClientOfStartup(t *testing.T) {
 					}
 					return &kopf.ConnectionInfo{Server: "http://memapi", Config: memapi.Config(server)}, nil
 				})
-				op.OnStartup("crds", func(ctx context.Context, s *kopf.Startup) error {
+				op.OnStartup("crds", func(ctx context.Context, s *kopf.Activity) error {
 					if tc.uses {
 						if err := makes(ctx, "made", s.Client, s.APIReader); err != nil || server.by.Load() != activities {
 							t.Errorf("written by %v, error %v", server.by.Load(), err)
@@ -79,7 +79,7 @@ func TestClientsOfActivities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, seen := servedAPI(), &journal{}
 		op := kopf.New(activities, kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
-		op.OnStartup("limit", func(_ context.Context, s *kopf.Startup) error {
+		op.OnStartup("limit", func(_ context.Context, s *kopf.Activity) error {
 			s.Settings.Queueing.WorkerLimit = 7
 			return nil
 		})
@@ -112,7 +112,7 @@ func TestClientOfStartupInAManager(t *testing.T) {
 		server, seen := servedAPI(), &journal{}
 		op := kopf.New(activities, kopf.Settings{AddToScheme: runtime.SchemeBuilder{corev1.AddToScheme}})
 		kopf.For(op, &Widget{}).OnCreate("create", succeed)
-		op.OnStartup("crds", func(ctx context.Context, s *kopf.Startup) error {
+		op.OnStartup("crds", func(ctx context.Context, s *kopf.Activity) error {
 			err := makes(ctx, "made", s.Client, s.APIReader)
 			seen.add(fmt.Sprintf("by %s, %v", server.by.Load(), err))
 			return err
@@ -135,9 +135,9 @@ func TestStartupWithoutCredentials(t *testing.T) {
 		op.OnLogin("login", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
 			return nil, kopf.Permanent(refused)
 		})
-		op.OnStartup("crds", func(ctx context.Context, s *kopf.Startup) error {
+		op.OnStartup("crds", func(ctx context.Context, s *kopf.Activity) error {
 			if err := s.Client.Create(ctx, configMap("made")); err != nil {
-				return kopf.Permanentf("making the object: %w", err)
+				return kopf.Permanent(fmt.Errorf("making the object: %w", err))
 			}
 			return nil
 		})

@@ -101,8 +101,8 @@ type AdmissionFunc[T client.Object] func(ctx context.Context, a *Admission[T]) e
 //
 // The id is the last part of the path that the API server sends the requests to, and is unique among the handlers of
 // this verb and kind.
-func (s Selection[T]) Validate(id string, fn AdmissionFunc[T], opts ...AdmissionOption) {
-	admit(s.ChangeSelection, admitting[T]{verb: "Validate", id: id, call: fn}, opts)
+func (s Selection[T]) Validate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
+	admit(s, admitting[T]{verb: "Validate", id: id, call: fn}, opts)
 }
 
 // Mutate registers a handler that may change the object before it is stored, and may deny the request. Kopf: on.mutate.
@@ -118,8 +118,8 @@ func (s Selection[T]) Validate(id string, fn AdmissionFunc[T], opts ...Admission
 //
 // A deletion has nothing to be changed: a mutating handler is called for it only with [Operations]("DELETE"), which
 // may deny it. For the id and the filters, see Validate.
-func (s Selection[T]) Mutate(id string, fn AdmissionFunc[T], opts ...AdmissionOption) {
-	admit(s.ChangeSelection, admitting[T]{verb: "Mutate", id: id, call: fn, mutating: true}, opts)
+func (s Selection[T]) Mutate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
+	admit(s, admitting[T]{verb: "Mutate", id: id, call: fn, mutating: true}, opts)
 }
 
 // admitting is what a verb for admission is called with.
@@ -131,7 +131,7 @@ type admitting[T client.Object] struct {
 }
 
 // admit registers an admitting handler.
-func admit[T client.Object](s ChangeSelection[T], fn admitting[T], opts []AdmissionOption) {
+func admit[T client.Object](s Selection[T], fn admitting[T], opts []admissionOption) {
 	h := handlers.Handler{
 		ID: fn.id, Family: handlers.Admitting, Mutating: fn.mutating, Subresource: fn.subresource, ReadsText: true,
 	}
@@ -164,11 +164,11 @@ func admit[T client.Object](s ChangeSelection[T], fn admitting[T], opts []Admiss
 // Resource is what the object is one of, see [Change.Resource]. For a subresource, it is that of the object as a whole.
 func (a *Admission[T]) Resource() Resource {
 	a.needCall()
-	return cloneResource(*a.call.Resource)
+	return resourceOf(*a.call.Resource)
 }
 
-// Current is a.Object, for functions that take a [Subject].
-func (a *Admission[T]) Current() T { return a.Object }
+// GetObject returns a.Object, for functions that take a [Call].
+func (a *Admission[T]) GetObject() T { return a.Object }
 
 // Latest is a copy of a.Object: nothing newer is known of what is not stored yet.
 func (a *Admission[T]) Latest() T {

@@ -22,7 +22,7 @@ import (
 
 // newAdmission makes what a function gets.
 func (fn admitting[T]) newAdmission(
-	ctx context.Context, s ChangeSelection[T], call *handlers.Invocation, said *mistakes,
+	ctx context.Context, s Selection[T], call *handlers.Invocation, said *mistakes,
 ) (*Admission[T], error) {
 	asked, cluster := call.Admission, s.kind.op.clients
 	a := &Admission[T]{
@@ -122,7 +122,7 @@ var (
 	errNoObject    = errors.New("a deletion has no object that could be changed: only deny it, or allow it")
 )
 
-// Patch changes a.Object, as can be done in place. Functions that take a [Patcher] need it. In a validating handler,
+// Patch changes a.Object, as can be done in place. Functions that take a [Call] need it. In a validating handler,
 // and for a deletion, it fails the handler.
 func (a *Admission[T]) Patch(change func(object T)) {
 	a.TryPatch(func(object T) error { change(object); return nil })

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// AdmissionOption is an option of Validate and Mutate.
-type AdmissionOption interface {
+// admissionOption is an option of Validate and Mutate.
+type admissionOption interface {
 	Option
 	admissionOption()
 }
@@ -30,7 +30,7 @@ var operations = []string{
 // Operations restricts a handler to requests that do these with objects: CREATE, UPDATE, DELETE, CONNECT. Default: all
 // but DELETE; with [AsKopf], Validate is for all of them. Other requests are allowed without calling the handler. Kopf:
 // operations=.
-func Operations(list ...admissionv1.Operation) AdmissionOption {
+func Operations(list ...admissionv1.Operation) admissionOption {
 	var err error
 	if len(list) == 0 {
 		err = errors.New(`Operations: none is given: write those that the handler is for, such as "CREATE"`)
@@ -43,7 +43,7 @@ func Operations(list ...admissionv1.Operation) AdmissionOption {
 		}
 		names = append(names, string(one))
 	}
-	return optionOf[AdmissionOption]("Operations", err, func(h *handlers.Handler) { h.Operations = names })
+	return optionOf[admissionOption]("Operations", err, func(h *handlers.Handler) { h.Operations = names })
 }
 
 // withOperations is the handler with the default operations of a validating one. A check of the object's content must
@@ -60,31 +60,31 @@ func (op *Operator) withOperations(h *handlers.Handler) *handlers.Handler {
 // Subresource makes a handler one for requests to a subresource, such as "status", in place of those to the object as a
 // whole; "*" is for all of both. Where its objects are of a kind of their own, as those of "scale", see
 // [ForSubresource]; a handler that gets one in spite of that denies the request. Kopf: subresource=.
-func Subresource(name string) AdmissionOption {
+func Subresource(name string) admissionOption {
 	var err error
 	if name == "" || strings.Contains(name, "/") {
 		err = fmt.Errorf(`Subresource(%q): it is one name, such as "status", or "*"; for the object as a whole, leave `+
 			"Subresource out", name)
 	}
-	return optionOf[AdmissionOption]("Subresource", err, func(h *handlers.Handler) { h.Subresource = name })
+	return optionOf[admissionOption]("Subresource", err, func(h *handlers.Handler) { h.Subresource = name })
 }
 
 // SideEffects tells that the handler changes something elsewhere, though not for a dry run, see [Admission]. Without
 // it, it changes nothing: API servers rely on that. Kopf: side_effects=True.
-func SideEffects() AdmissionOption {
-	return optionOf[AdmissionOption]("SideEffects", nil, func(h *handlers.Handler) { h.SideEffects = true })
+func SideEffects() admissionOption {
+	return optionOf[admissionOption]("SideEffects", nil, func(h *handlers.Handler) { h.SideEffects = true })
 }
 
 // IgnoreFailures lets requests pass while the handler cannot be asked, such as when the operator does not run. By
 // default, they are refused. Errors of the handler itself deny them in any case. Kopf: ignore_failures=True.
-func IgnoreFailures() AdmissionOption {
-	return optionOf[AdmissionOption]("IgnoreFailures", nil, func(h *handlers.Handler) { h.IgnoreFailures = true })
+func IgnoreFailures() admissionOption {
+	return optionOf[admissionOption]("IgnoreFailures", nil, func(h *handlers.Handler) { h.IgnoreFailures = true })
 }
 
 // Persistent has the API server ask the handler also when the operator has exited: requests fail then until it is back,
 // unless with [IgnoreFailures]. By default, nobody is asked then. Kopf: persistent=True.
-func Persistent() AdmissionOption {
-	return optionOf[AdmissionOption]("Persistent", nil, func(h *handlers.Handler) { h.Persistent = true })
+func Persistent() admissionOption {
+	return optionOf[admissionOption]("Persistent", nil, func(h *handlers.Handler) { h.Persistent = true })
 }
 
 // ofOtherKinds are subresources of which the objects are of kinds of their own, and how these are selected.

@@ -27,7 +27,7 @@ func TestAdmission(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		asked  map[string]any
-		opts   []kopf.AdmissionOption
+		opts   []kopf.Option
 		want   *seen // nil if it is not called
 	}{
 		"creation": {"there is no old object", request(nil), nil, &seen{
@@ -36,7 +36,7 @@ func TestAdmission(t *testing.T) {
 		"update": {"there are both", request(map[string]any{"operation": "UPDATE", "oldObject": old}), nil, &seen{
 			Owner: "ann", Old: "bob", HasOld: true, Operation: "UPDATE", Diff: 5,
 		}},
-		"deletion": {"the object is the one that goes", deletion(), []kopf.AdmissionOption{
+		"deletion": {"the object is the one that goes", deletion(), []kopf.Option{
 			kopf.Operations("UPDATE", "DELETE"),
 		}, &seen{
 			Owner: "ann", Old: "ann", HasOld: true, Operation: "DELETE", Diff: 1,
@@ -47,16 +47,16 @@ func TestAdmission(t *testing.T) {
 		"dry run": {"nothing is stored", request(map[string]any{"dryRun": true}), nil, &seen{
 			Owner: "ann", DryRun: true, Operation: "CREATE", Diff: 1,
 		}},
-		"its operation": {"it asks for it", request(nil), []kopf.AdmissionOption{kopf.Operations("CREATE")}, &seen{
+		"its operation": {"it asks for it", request(nil), []kopf.Option{kopf.Operations("CREATE")}, &seen{
 			Owner: "ann", Operation: "CREATE", Diff: 1,
 		}},
 		"another operation": {
-			"a configuration by hand may send more", request(nil), []kopf.AdmissionOption{
+			"a configuration by hand may send more", request(nil), []kopf.Option{
 				kopf.Operations("UPDATE", "DELETE"),
 			}, nil,
 		},
 		"status": {
-			"it asks for that alone", request(map[string]any{"subResource": "status"}), []kopf.AdmissionOption{
+			"it asks for that alone", request(map[string]any{"subResource": "status"}), []kopf.Option{
 				kopf.Subresource("status"),
 			}, &seen{Owner: "ann", Operation: "CREATE", Subresource: "status", Diff: 1},
 		},
@@ -64,21 +64,21 @@ func TestAdmission(t *testing.T) {
 			"it asks for the object as a whole", request(map[string]any{"subResource": "status"}), nil, nil,
 		},
 		"not the whole": {
-			"it asks for the status", request(nil), []kopf.AdmissionOption{kopf.Subresource("status")}, nil,
+			"it asks for the status", request(nil), []kopf.Option{kopf.Subresource("status")}, nil,
 		},
-		"any, the whole": {"* is all", request(nil), []kopf.AdmissionOption{kopf.Subresource("*")}, &seen{
+		"any, the whole": {"* is all", request(nil), []kopf.Option{kopf.Subresource("*")}, &seen{
 			Owner: "ann", Operation: "CREATE", Diff: 1,
 		}},
 		"any, the status": {
-			"* is all", request(map[string]any{"subResource": "status"}), []kopf.AdmissionOption{kopf.Subresource("*")},
+			"* is all", request(map[string]any{"subResource": "status"}), []kopf.Option{kopf.Subresource("*")},
 			&seen{Owner: "ann", Operation: "CREATE", Subresource: "status", Diff: 1},
 		},
-		"a value": {"filters fit", request(nil), []kopf.AdmissionOption{kopf.InField("spec.owner"), kopf.Value("ann")},
+		"a value": {"filters fit", request(nil), []kopf.Option{kopf.InField("spec.owner"), kopf.Value("ann")},
 			&seen{Owner: "ann", Operation: "CREATE", Diff: 1}},
-		"another value": {"filters fit", request(nil), []kopf.AdmissionOption{
+		"another value": {"filters fit", request(nil), []kopf.Option{
 			kopf.InField("spec.owner"), kopf.Value("bob"),
 		}, nil},
-		"a policy": {"policies fit", request(nil), []kopf.AdmissionOption{kopf.JoinOptions(
+		"a policy": {"policies fit", request(nil), []kopf.Option{kopf.JoinOptions(
 			kopf.Operations("UPDATE"), kopf.SideEffects(), kopf.IgnoreFailures(), kopf.Persistent(),
 		)}, nil},
 	}

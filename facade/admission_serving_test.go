@@ -168,7 +168,7 @@ func TestAdmissionPathsAsKopf(t *testing.T) {
 func TestAdmissionWaits(t *testing.T) {
 	for name, register := range map[string]func(op *kopf.Operator, w kopf.Selection[*Widget]){
 		"startup": func(op *kopf.Operator, _ kopf.Selection[*Widget]) {
-			op.OnStartup("slow", func(context.Context, *kopf.Startup) error { time.Sleep(time.Minute); return nil })
+			op.OnStartup("slow", func(context.Context, *kopf.Activity) error { time.Sleep(time.Minute); return nil })
 		},
 		"index": func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			kopf.NewIndex(w, "slow", func(context.Context, *Widget) (map[string]string, error) {

@@ -26,7 +26,7 @@ func TestAdmissionOnStandby(t *testing.T) {
 		op := kopf.New("test.example.org")
 		var created, started, cleaned atomic.Int64
 		var prefix atomic.Value
-		op.OnStartup("slow", func(_ context.Context, s *kopf.Startup) error {
+		op.OnStartup("slow", func(_ context.Context, s *kopf.Activity) error {
 			time.Sleep(time.Minute)
 			prefix.Store("owner-")
 			started.Add(1)

@@ -9,6 +9,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/inplace"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -38,9 +39,9 @@ type TaskFunc[T client.Object] func(ctx context.Context, r *Task[T]) error
 // end when the object is deleted or is not selected any more, or the operator pauses or exits: it is asked by
 // [Task.Stopping], then by the context, see [CancelBackoff], and is abandoned at last, see [CancelTimeout]. If the
 // object is selected again, another one begins.
-func (s Selection[T]) Daemon(id string, fn TaskFunc[T], opts ...DaemonOption) {
+func (s Selection[T]) Daemon(id string, fn TaskFunc[T], opts ...daemonOption) {
 	h := handlers.Handler{ID: id, Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}}
-	if _, ok := prepare(s.ChangeSelection, &h, "Daemon", fn == nil, asOptions(opts), nil); ok {
+	if _, ok := prepare(s, &h, "Daemon", fn == nil, asOptions(opts), nil); ok {
 		s.spawn("Daemon", h, fn)
 	}
 }
@@ -53,7 +54,7 @@ func (s Selection[T]) Daemon(id string, fn TaskFunc[T], opts ...DaemonOption) {
 //
 // The delay of a temporary error takes the place of the interval. After a permanent error, also that of [Retries] or
 // [Timeout], the timer stops for good in this process; they count the attempts of one tick.
-func (s Selection[T]) Timer(id string, interval time.Duration, fn TaskFunc[T], opts ...TimerOption) {
+func (s Selection[T]) Timer(id string, interval time.Duration, fn TaskFunc[T], opts ...timerOption) {
 	h := handlers.Handler{ID: id, Family: handlers.Spawning, Background: &handlers.Background{Interval: interval}}
 	var problems []error
 	if interval < 0 {
@@ -61,7 +62,7 @@ func (s Selection[T]) Timer(id string, interval time.Duration, fn TaskFunc[T], o
 	} else if err := tooShort(interval); err != nil {
 		problems = append(problems, fmt.Errorf("the interval %w", err))
 	}
-	if _, ok := prepare(s.ChangeSelection, &h, "Timer", fn == nil, asOptions(opts), problems); !ok {
+	if _, ok := prepare(s, &h, "Timer", fn == nil, asOptions(opts), problems); !ok {
 		return
 	}
 	if h.Background.Sharp && interval == 0 {
@@ -84,6 +85,10 @@ func (s Selection[T]) spawn(verb string, h handlers.Handler, fn TaskFunc[T]) {
 // Run is one call of a function in the background, for one object. The methods may be called from goroutines of the
 // function, as long as it has not returned. The logger is in the context: log.FromContext(ctx).
 type Task[T client.Object] struct {
+	// Object is the state of the object when the call began, as the handler's own copy. [Task.Latest] returns the newest
+	// state. If the object does not decode into T, the call fails, and Object has what could be decoded. Kopf: body,
+	// spec, status, meta.
+	Object T
 	// ID is the handler's. Kopf: the id of the handler.
 	ID string
 	// Retry counts the calls of this run before this one: 0 at the first one, and after a success. Kopf: retry.
@@ -106,18 +111,21 @@ func newRun[T client.Object](
 		ID: call.Handler.ID, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
 		children: cluster.children, keys: cluster.keys, finalizer: cluster.finalizer,
 	}
+	c.Object = c.Latest()
+	if said.looks() {
+		c.original = inplace.New(codec, c.Object)
+	}
 	return &Task[T]{
-		ID: c.ID, Retry: call.Retry, Started: call.Started, Client: c.clientOf(cluster), APIReader: cluster.live, change: c,
-		done: ctx.Done(),
+		Object: c.Object, ID: c.ID, Retry: call.Retry, Started: call.Started, Client: c.clientOf(cluster),
+		APIReader: cluster.live, change: c, done: ctx.Done(),
 	}
 }
 
-// Current is the newest state of the object that is known, as a copy: ask again when time has passed. What was patched
-// shows when it is written. If the object does not decode into its type, the call fails, and what could be decoded is
-// given. Of one that is gone, it is the state that the call began with. Kopf: body, spec, status, meta.
-func (r *Task[T]) Current() T { return r.change.Latest() }
+// GetObject returns r.Object, for functions that take a [Call].
+func (r *Task[T]) GetObject() T { return r.Object }
 
-// Latest is Current, for functions that take [Handling].
+// Latest returns the newest known state of the object as a copy, see [Change.Latest]. Patches show after they are
+// written.
 func (r *Task[T]) Latest() T { return r.change.Latest() }
 
 // Resource is what the object is one of, see [Change.Resource].
@@ -131,7 +139,7 @@ func (r *Task[T]) Stopping() <-chan struct{} { return r.live().Stopping() }
 // Stopping or the end of its context, and at once if it has to already. Kopf: stopped.wait, with the opposite result.
 //
 //	for r.Sleep(10 * time.Second) {
-//		check(ctx, r.Current())
+//		check(ctx, r.Latest())
 //	}
 //	return nil
 //

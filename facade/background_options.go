@@ -10,34 +10,34 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// DaemonOption is an option of Daemon.
-type DaemonOption interface {
+// daemonOption is an option of Daemon.
+type daemonOption interface {
 	Option
 	daemonOption()
 }
 
-// TimerOption is an option of Timer.
-type TimerOption interface {
+// timerOption is an option of Timer.
+type timerOption interface {
 	Option
 	timerOption()
 }
 
-// BackgroundOption is an option of both Daemon and Timer.
-type BackgroundOption interface {
-	DaemonOption
-	TimerOption
+// backgroundOption is an option of both Daemon and Timer.
+type backgroundOption interface {
+	daemonOption
+	timerOption
 }
 
-// LimitOption is an option of all verbs with attempts: those for changes, those in the background, indices, and
+// limitOption is an option of all verbs with attempts: those for changes, those in the background, indices, and
 // activities.
 //
 //nolint:interfacebloat // a family of options is all of the families that it is for
-type LimitOption interface {
-	ChangeOption
-	BackgroundOption
-	IndexOption
-	ActivityOption
-	ChildOption
+type limitOption interface {
+	changeOption
+	backgroundOption
+	indexOption
+	activityOption
+	childOption
 }
 
 func (option) daemonOption() {}
@@ -50,56 +50,56 @@ func durationOption[O Option](
 	return optionOf[O](name, positiveDuration(name, value), func(h *handlers.Handler) { *field(h.Background) = value })
 }
 
-// InitialDelay sets how long to wait for the first call from when the object is first seen, or is selected again.
-// Default: not at all. Kopf: initial_delay=.
-func InitialDelay(delay time.Duration) BackgroundOption {
-	return optionOf[BackgroundOption]("InitialDelay", delayDuration("InitialDelay", delay), func(h *handlers.Handler) {
-		h.Background.InitialDelay = func(map[string]any) (time.Duration, error) { return delay, nil }
-	})
-}
-
-// InitialDelayOf is InitialDelay by the object as it is then. A negative delay is none. Kopf: initial_delay= with a
-// function.
-func InitialDelayOf(delay func(object *Unstructured) time.Duration) BackgroundOption {
+// InitialDelay sets how long to wait before the first call, from when the object is first seen or is selected again: a
+// duration, or a function of the object. Default: zero. Kopf: initial_delay=.
+func InitialDelay[D time.Duration | func(object *Unstructured) time.Duration](delay D) backgroundOption {
 	var err error
-	if delay == nil {
-		err = errors.New("InitialDelayOf: the function is nil")
-	}
-	return optionOf[BackgroundOption]("InitialDelay", err, func(h *handlers.Handler) {
-		h.Background.InitialDelay = func(body map[string]any) (wait time.Duration, err error) {
+	var initial func(body map[string]any) (time.Duration, error)
+	switch delay := any(delay).(type) {
+	case time.Duration:
+		err = delayDuration("InitialDelay", delay)
+		initial = func(map[string]any) (time.Duration, error) { return delay, nil }
+	case func(object *Unstructured) time.Duration:
+		if delay == nil {
+			err = errors.New("InitialDelay: the function is nil")
+		}
+		initial = func(body map[string]any) (wait time.Duration, err error) {
 			object := &unstructured.Unstructured{Object: body}
 			err = containPanic(func() { wait = delay(object.DeepCopy()) })
 			return wait, err
 		}
+	}
+	return optionOf[backgroundOption]("InitialDelay", err, func(h *handlers.Handler) {
+		h.Background.InitialDelay = initial
 	})
 }
 
 // Idle makes a timer wait until nothing that matters has changed in the object for so long: status and metadata, but
 // for labels and annotations, do not matter. The time counts from when the object was first seen. Kopf: idle=.
-func Idle(idle time.Duration) TimerOption {
-	return durationOption[TimerOption]("Idle", idle, func(b *handlers.Background) *time.Duration { return &b.Idle })
+func Idle(idle time.Duration) timerOption {
+	return durationOption[timerOption]("Idle", idle, func(b *handlers.Background) *time.Duration { return &b.Idle })
 }
 
 // Sharp makes the interval count from the beginning of a call instead of its end. Calls that take longer skip the times
 // that have passed. Kopf: sharp=True.
-func Sharp() TimerOption {
-	return optionOf[TimerOption]("Sharp", nil, func(h *handlers.Handler) { h.Background.Sharp = true })
+func Sharp() timerOption {
+	return optionOf[timerOption]("Sharp", nil, func(h *handlers.Handler) { h.Background.Sharp = true })
 }
 
 // Jitter makes every interval longer by a random part of itself, up to this share, so that timers of many objects drift
 // apart: 0.1 is up to a tenth. Default: none.
-func Jitter(share float64) TimerOption {
+func Jitter(share float64) timerOption {
 	var err error
 	if !(share > 0 && share <= 1) {
 		err = fmt.Errorf("Jitter(%g): it is a share of the interval, above 0 and up to 1: 0.1 is a tenth", share)
 	}
-	return optionOf[TimerOption]("Jitter", err, func(h *handlers.Handler) { h.Background.Jitter = share })
+	return optionOf[timerOption]("Jitter", err, func(h *handlers.Handler) { h.Background.Jitter = share })
 }
 
 // CancelBackoff is how long a daemon may go on by its own insight, once it is asked to stop, before its context ends.
 // Default: practically not at all. Kopf: cancellation_backoff=.
-func CancelBackoff(backoff time.Duration) DaemonOption {
-	return durationOption[DaemonOption](
+func CancelBackoff(backoff time.Duration) daemonOption {
+	return durationOption[daemonOption](
 		"CancelBackoff", backoff, func(b *handlers.Background) *time.Duration { return &b.CancelBackoff },
 	)
 }
@@ -107,16 +107,16 @@ func CancelBackoff(backoff time.Duration) DaemonOption {
 // CancelTimeout is how long a daemon may go on when its context has ended before it is abandoned, with a line in the
 // log: its object is let go then, or the operator exits. Default: none, so the object is held until the daemon has
 // ended; an operator that exits waits for 5 seconds. Kopf: cancellation_timeout=.
-func CancelTimeout(timeout time.Duration) DaemonOption {
-	return durationOption[DaemonOption](
+func CancelTimeout(timeout time.Duration) daemonOption {
+	return durationOption[daemonOption](
 		"CancelTimeout", timeout, func(b *handlers.Background) *time.Duration { return &b.CancelTimeout },
 	)
 }
 
 // CancelPolling is how often the log mentions a daemon that does not end. Default: a minute. Kopf:
 // cancellation_polling=.
-func CancelPolling(interval time.Duration) DaemonOption {
-	return durationOption[DaemonOption](
+func CancelPolling(interval time.Duration) daemonOption {
+	return durationOption[daemonOption](
 		"CancelPolling", interval, func(b *handlers.Background) *time.Duration { return &b.CancelPolling },
 	)
 }

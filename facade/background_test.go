@@ -31,7 +31,7 @@ func TestBackgroundOptions(t *testing.T) {
 	)
 	w.Timer("t", time.Minute, goOn, kopf.Sharp(), kopf.Idle(time.Hour), kopf.Jitter(0.5),
 		kopf.Timeout(time.Second),
-		kopf.InitialDelayOf(func(o *unstructured.Unstructured) time.Duration {
+		kopf.InitialDelay(func(o *unstructured.Unstructured) time.Duration {
 			return time.Duration(len(o.GetName()))
 		}),
 		kopf.InField("spec.owner"))
@@ -102,7 +102,7 @@ func TestBackgroundMistakes(t *testing.T) {
 			"InitialDelay(-1ns)",
 		},
 		"InitialDelayOf": {
-			"it cannot be asked", func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.InitialDelayOf(nil)) },
+			"it cannot be asked", func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.InitialDelay(nil)) },
 			"InitialDelayOf: the function is nil",
 		},
 		"SameID": {"one of them would be taken for the other", func(w kopf.Selection[*Widget]) {

@@ -32,18 +32,18 @@ func largeSpec() map[string]any {
 // BenchmarkCreation is one attempt of one handler of a creation, from the cause to the outcome.
 func BenchmarkCreation(b *testing.B) {
 	b.Run("typed", func(b *testing.B) {
-		benchmarkCreation(b, func(op *kopf.Operator) kopf.ChangeSelection[*Widget] {
-			return kopf.For(op, &Widget{}).ChangeSelection
+		benchmarkCreation(b, func(op *kopf.Operator) kopf.Selection[*Widget] {
+			return kopf.For(op, &Widget{})
 		})
 	})
 	b.Run("unstructured", func(b *testing.B) {
-		benchmarkCreation(b, func(op *kopf.Operator) kopf.ChangeSelection[*rawObject] {
-			return kopf.ForResource(op, "example.org/v1", "widgets").ChangeSelection
+		benchmarkCreation(b, func(op *kopf.Operator) kopf.Selection[*rawObject] {
+			return kopf.ForResource(op, "example.org/v1", "widgets")
 		})
 	})
 }
 
-func benchmarkCreation[T client.Object](b *testing.B, selected func(op *kopf.Operator) kopf.ChangeSelection[T]) {
+func benchmarkCreation[T client.Object](b *testing.B, selected func(op *kopf.Operator) kopf.Selection[T]) {
 	defer kopf.LookAtFirstCallsOnly()()
 	op := kopf.New("test.example.org")
 	selected(op).OnCreate("fn", func(context.Context, *kopf.Change[T]) error { return nil })

@@ -84,7 +84,7 @@ type Change[T client.Object] struct {
 }
 
 // call is the function as the engine calls it.
-func (s ChangeSelection[T]) call(fn ChangeFunc[T]) handlers.Func {
+func (s Selection[T]) call(fn ChangeFunc[T]) handlers.Func {
 	said := &mistakes{}
 	return func(ctx context.Context, call *handlers.Invocation) error {
 		c, err := s.newChange(ctx, call, said)
@@ -96,7 +96,7 @@ func (s ChangeSelection[T]) call(fn ChangeFunc[T]) handlers.Func {
 }
 
 // newChange makes what a function of the selection gets.
-func (s ChangeSelection[T]) newChange(
+func (s Selection[T]) newChange(
 	ctx context.Context, call *handlers.Invocation, said *mistakes,
 ) (*Change[T], error) {
 	return newChange(ctx, call, s.codec, s.kind.op.clients, said)
@@ -115,7 +115,7 @@ func newChange[T client.Object](
 		return nil, err
 	}
 	c := &Change[T]{
-		Object: object, Reason: call.Cause.Reason, Retry: call.Retry, Started: call.Started,
+		Object: object, Reason: Reason(call.Cause.Reason), Retry: call.Retry, Started: call.Started,
 		APIReader: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
 		mistakes: said, children: cluster.children, keys: cluster.keys,
 		watches: cluster.watches, finalizer: cluster.finalizer,

@@ -207,7 +207,7 @@ func TestFlush(t *testing.T) {
 func TestDiffIsRaw(t *testing.T) {
 	var got kopf.Diff
 	op := one(func(_ context.Context, c *Change) error { got = c.Diff; return nil })
-	want := kopf.Diff{{Op: kopf.DiffChange, Path: kopf.Path{"spec", "unknown"}, Old: int64(1), New: "x"}}
+	want := kopf.Diff{{Op: diff.Change, Path: diff.Path{"spec", "unknown"}, Old: int64(1), New: "x"}}
 	call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Cause.Diff = diff.Diff(want) })
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("fields that the type does not have change as well\n-want, +got:\n%s", d)

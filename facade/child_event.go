@@ -28,8 +28,8 @@ func (e *ChildEvent[T, C]) Patch(change func(object T)) { e.change.Patch(change)
 // TryPatch is Patch with a function that may fail, see [Change.TryPatch].
 func (e *ChildEvent[T, C]) TryPatch(change func(object T) error) { e.change.TryPatch(change) }
 
-// Current is e.Object, for functions that take [Handling].
-func (e *ChildEvent[T, C]) Current() T { return e.Object }
+// GetObject returns e.Object, for functions that take a [Call].
+func (e *ChildEvent[T, C]) GetObject() T { return e.Object }
 
 // Latest is the newest state of the owner that is known by now, see [Change.Latest].
 func (e *ChildEvent[T, C]) Latest() T { return e.change.Latest() }
@@ -66,5 +66,3 @@ func (e *ChildEvent[T, C]) Exception(reason, message string, err error) {
 func (e *ChildEvent[T, C]) EventRecorderFor(objects ...any) EventRecorder {
 	return e.change.EventRecorderFor(objects...)
 }
-
-var _ Handling[*Unstructured] = (*ChildEvent[*Unstructured, *Unstructured])(nil)

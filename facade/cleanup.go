@@ -23,7 +23,7 @@ import (
 // A handler that fails for good, or is not finished in time, see [ProcessSettings], makes the program exit with 1. In a
 // given manager, which reports no errors of its end, the log is all there is.
 func (op *Operator) OnCleanup(
-	id string, fn func(ctx context.Context, a *Activity) error, opts ...ActivityOption,
+	id string, fn func(ctx context.Context, a *Activity) error, opts ...activityOption,
 ) {
 	op.act("OnCleanup", activities.Cleanup, id, opts, caller(fn == nil, func(
 		ctx context.Context, call *handlers.Invocation,

@@ -27,20 +27,21 @@ import (
 //
 // The exit code is 0 after a graceful stop, 1 on errors, 2 for a wrong command line, and 137 if the process does not
 // end in time, see [ProcessSettings]; errors go to stderr. For the flags, and for the environment variables that stand
-// in for them, run the program with --help. To add flags or commands of your own, see [NewCommand]. Kopf: kopf run.
+// in for them, run the program with --help. To add flags or commands of your own, see [Operator.Command]. Kopf: kopf run.
 func Main(op *Operator) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // which would end it within whatever it is doing
 	//nolint:revive // leaving is what it is for
-	os.Exit(ExitCode(NewCommand(op).ExecuteContext(commandline.SignalContext())))
+	os.Exit(ExitCode(op.Command().ExecuteContext(commandline.SignalContext())))
 }
 
-// ExitCode is what a program that executes a [NewCommand] exits with: 0 for nil, 2 for a wrong command line, 1 for
+// ExitCode is what a program that executes [Operator.Command] exits with: 0 for nil, 2 for a wrong command line, 1 for
 // any other error.
 func ExitCode(err error) int { return commandline.ExitCode(err) }
 
-// NewCommand is the command line of the operator, for programs that have more of it. Execute it with a context that
-// ends when the operator shall stop. The command prints its errors; for the exit code, see [ExitCode].
-func NewCommand(op *Operator) *cobra.Command {
+// Command returns the command line of the operator as a command of cobra, for programs with flags or commands of their
+// own. Execute it with a context that ends when the operator is to stop. The command prints its errors; for the exit
+// code, see [ExitCode].
+func (op *Operator) Command() *cobra.Command {
 	if op == nil {
 		return commandline.New(commandline.Program{Err: errNoOperator})
 	}

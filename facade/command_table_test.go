@@ -74,7 +74,7 @@ func TestFlagsTable(t *testing.T) {
 			}
 		})
 	}
-	root := kopf.NewCommand(kopf.New("test.example.org"))
+	root := Operator.Command(kopf.New("test.example.org"))
 	compare(root, "run")
 	for _, cmd := range root.Commands() {
 		compare(cmd, cmd.Name())

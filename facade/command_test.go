@@ -17,7 +17,7 @@ import (
 func execute(t *testing.T, op *kopf.Operator, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := kopf.NewCommand(op)
+	cmd := op.Command()
 	cmd.SetArgs(args)
 	cmd.SetOut(&stdout)
 	cmd.SetErr(&stderr)
@@ -180,7 +180,7 @@ func TestPeeringOfFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			op := kopf.New("test.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: c.standalone}})
 			var got kopf.PeeringSettings
-			op.OnStartup("look", func(_ context.Context, s *kopf.Startup) error {
+			op.OnStartup("look", func(_ context.Context, s *kopf.Activity) error {
 				got = s.Settings.Peering
 				return kopf.Permanent(errors.New("that was all"))
 			})
@@ -220,7 +220,7 @@ func TestRunStops(t *testing.T) {
 			})
 			kopf.For(op, &Widget{}).OnCreate("fn", succeed)
 			var stderr bytes.Buffer
-			cmd := kopf.NewCommand(op)
+			cmd := op.Command()
 			cmd.SetArgs(append(c.args, "--kubeconfig", nowhere, "-q"))
 			cmd.SetErr(&stderr)
 			ctx, cancel := context.WithCancel(t.Context())

@@ -15,29 +15,7 @@ import (
 //
 // For a handler with a field, paths begin at the field. The order is always the same: in every mapping, what was added,
 // then what was removed, then what was changed, each by its keys.
-type Diff []DiffItem
-
-// DiffItem is one difference: Op is what happened, Path is where, Old and New are the values before and after, in JSON.
-// Old is nil for an addition, New for a removal, both where only digests are remembered, see [Selection.Redacted].
-// String gives it for logs: `change spec.owner: "ann" -> "bob"`. Kopf: DiffItem.
-type DiffItem = diff.Item
-
-// DiffOperation is what happened to a value. A null is no value. Kopf: DiffOperation.
-type DiffOperation = diff.Operation
-
-// The operations.
-const (
-	// DiffAdd is for a value where there was none. Kopf: "add".
-	DiffAdd = diff.Add
-	// DiffChange is for a value in the place of another one. Kopf: "change".
-	DiffChange = diff.Change
-	// DiffRemove is for a value that is no more. Kopf: "remove".
-	DiffRemove = diff.Remove
-)
-
-// Path is the keys that lead from an object, or from the field of the handler, to a value: Path{"spec", "nodes"}. Its
-// method HasPrefix tells whether it leads to or into a place. Kopf: FieldPath.
-type Path = diff.Path
+type Diff []diff.Item
 
 // Touches tells whether the value at the path has changed, or anything inside of it: also as a part of a mapping that
 // was added or removed as a whole. The path is as for OnField, from the field of the handler if it has one. Where only
@@ -58,7 +36,7 @@ func (d Diff) Touches(path string) bool {
 }
 
 // touches tells whether a difference of a whole is one of a part of it.
-func touches(whole DiffItem, part Path) bool {
+func touches(whole diff.Item, part diff.Path) bool {
 	if whole.Old == nil && whole.New == nil {
 		return true
 	}

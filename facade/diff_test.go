@@ -42,7 +42,7 @@ func TestTouches(t *testing.T) {
 			}
 		})
 	}
-	hidden := kopf.Diff{{Op: kopf.DiffAdd, Path: kopf.Path{"spec"}}}
+	hidden := kopf.Diff{{Op: diff.Add, Path: diff.Path{"spec"}}}
 	if !hidden.Touches("spec.nodes") || hidden.Touches("status") {
 		t.Error("of a whole without values, any part may have changed, but nothing else")
 	}

@@ -19,9 +19,6 @@ type Unstructured = unstructured.Unstructured
 
 var errNilObject = errors.New("the object is nil")
 
-// ErrNoValue says that an object has nothing at a path: see [GetField].
-var ErrNoValue = nested.ErrNoValue
-
 // At reads a field of an object: kopf.GetField[int](c.Object, "spec.size"). The path is keys with dots between them; a key
 // with dots of its own stands in double quotes: `metadata.labels."app.kubernetes.io/name"`. There are no paths into
 // lists: read the list, such as by At[[]string] or by At[[]Item] with a struct with json tags.
@@ -83,7 +80,7 @@ func SetField(object *Unstructured, path string, value any) error {
 //	kopf.PatchField(c, "status.phase", "Ready")
 //
 // Kopf: patch.status['phase'] = 'Ready'.
-func PatchField(h Patcher[*Unstructured], path string, value any) {
+func PatchField(h Call[*Unstructured], path string, value any) {
 	copied, err := nested.Set(nil, "value", value)
 	h.TryPatch(func(object *Unstructured) error {
 		if err != nil {

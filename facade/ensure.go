@@ -33,7 +33,7 @@ var errEnsureInDeletion = errors.New("it was called by a handler of the deletion
 // the declared children. It is written before a child is applied that is not in it, and with the outcome of the
 // handler.
 //
-// The set belongs to the handler's id: handlers of several reasons with one id, see [ChangeSelection.On], declare one
+// The set belongs to the handler's id: handlers of several reasons with one id, see [Selection.On], declare one
 // set, others have their own, and a child in several of them stays until the last one drops it. The set is what one
 // call of the handler declares in all its calls of Ensure, so [WaitFor] may stand between two of them. As long as the
 // handler waits or fails, nothing is deleted; nor if it does not call Ensure at all. What it declares no more is

@@ -37,8 +37,8 @@ func UntilDone(child any) any {
 	return &children.Ruled{Given: child, Rules: children.Rules{UntilDone: true}}
 }
 
-// RetainOption is an option of [Retain].
-type RetainOption struct{ rules children.Rules }
+// retainOption is an option of [Retain].
+type retainOption struct{ rules children.Rules }
 
 // Retain returns a child, or a list of children, that [Change.Ensure] applies and that the operator never deletes: it
 // stays when the object is deleted, and when the handler does not declare it any more. Kopf: none.
@@ -49,7 +49,7 @@ type RetainOption struct{ rules children.Rules }
 // with the kind, namespace and name of the object. It does not hold the object by the finalizer. If the object is
 // deleted and created again, its retained children are not its own, and Ensure returns an error for them, unless
 // [AdoptFormer] takes them over.
-func Retain(child any, options ...RetainOption) any {
+func Retain(child any, options ...retainOption) any {
 	rules := children.Rules{Retain: true}
 	for _, option := range options {
 		rules = rules.With(option.rules)
@@ -59,6 +59,6 @@ func Retain(child any, options ...RetainOption) any {
 
 // AdoptFormer takes over a child that an object of the same kind, namespace and name has left behind, by [Retain] in
 // this operator. Other objects are not touched.
-func AdoptFormer() RetainOption {
-	return RetainOption{children.Rules{AdoptFormer: true}}
+func AdoptFormer() retainOption {
+	return retainOption{children.Rules{AdoptFormer: true}}
 }

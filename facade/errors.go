@@ -2,53 +2,54 @@ package kopf
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/nested"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// The causes with which the context of a running function is cancelled: ask context.Cause.
+// Errors for errors.Is. The first five are causes of a cancelled context: ask context.Cause.
 var (
-	// ErrExiting: the operator stops. An error that the function returns does not count, and it is
-	// called again by the next operator; nil is a success.
+	// ErrExiting: the operator stops. The error that the function returns does not count; it is called again by the next
+	// operator. Nil is a success.
 	ErrExiting = execution.ErrExiting
-	// ErrDeleted: the object is gone, or another one has its name. Nothing that the function asks for is written. It is
-	// found out at the next write, such as a Flush, not at once.
+	// ErrDeleted: the object is gone, or was created again. Its patches are not written. It is noticed at the next write,
+	// such as [Change.Flush].
 	ErrDeleted = changes.ErrDeleted
 	// ErrUnmatched: the object of a daemon or timer is not selected any more.
 	ErrUnmatched = execution.ErrUnmatched
-	// ErrPaused: the operator pauses, as another one with a higher priority runs.
+	// ErrPaused: the operator pauses because a peer with a higher priority runs.
 	ErrPaused = execution.ErrPaused
-	// ErrTimeout: the handler's [Timeout] is over. With an error, the handler has failed for good; nil is a success
-	// still.
+	// ErrTimeout: the [Timeout] of the handler is over. An error then is a permanent failure, nil is still a success.
+	// Kopf: HandlerTimeoutError.
 	ErrTimeout = execution.ErrTimeout
+	// ErrRetries is wrapped by the error of a handler that has used up its [Retries]. Kopf: HandlerRetriesError.
+	ErrRetries = execution.ErrRetries
+	// ErrNoResult: the object has no result of the handler, see [Result].
+	ErrNoResult = errors.New("there is no such result on the object: its handler has not succeeded yet, or sets none")
+	// ErrNoValue: the object has nothing at the path, see [GetField].
+	ErrNoValue = nested.ErrNoValue
+	// ErrWaitTimeout: the time of [WaitFor] is over.
+	ErrWaitTimeout = errors.New("the wait is over")
+	// ErrKeepEntries is returned by an index function to keep the entries of the object as they are, see [NewIndex].
+	ErrKeepEntries = errors.New("the entries of the object stay as they are")
 )
-
-// ErrRetries is for errors.Is: the error of a handler that has used up its [Retries], such as the one that
-// [Operator.Run] returns for a startup, or the outcome of a call in a test. It wraps the error of the last call. The
-// error of a handler that ended by its [Timeout] is an [ErrTimeout] likewise. Kopf: HandlerRetriesError,
-// HandlerTimeoutError.
-var ErrRetries = execution.ErrRetries
 
 // ErrorsMode says what an ordinary error of a handler means: one that is neither [Temporary] nor [Permanent].
 // Kopf: ErrorsMode.
-type ErrorsMode = handlers.ErrorsMode
+type ErrorsMode int
 
 // The modes of errors, for [Errors].
 const (
 	// ErrorsTemporary tries the handler again after the backoff; the default. Kopf: ErrorsMode.TEMPORARY.
-	ErrorsTemporary = handlers.ErrorsTemporary
+	ErrorsTemporary ErrorsMode = ErrorsMode(handlers.ErrorsTemporary)
 	// ErrorsPermanent fails the handler for good. Kopf: ErrorsMode.PERMANENT.
-	ErrorsPermanent = handlers.ErrorsPermanent
+	ErrorsPermanent ErrorsMode = ErrorsMode(handlers.ErrorsPermanent)
 	// ErrorsIgnored takes the error for a success without a result. Kopf: ErrorsMode.IGNORED.
-	ErrorsIgnored = handlers.ErrorsIgnored
+	ErrorsIgnored ErrorsMode = ErrorsMode(handlers.ErrorsIgnored)
 )
-
-// ErrNoResult says that a handler has left no result on the object: see [Result].
-var ErrNoResult = errors.New("there is no such result on the object: its handler has not succeeded yet, or sets none")
 
 // errNoReason stands for a nil error: the handler asked for a failure, and gets one.
 var errNoReason = errors.New("no reason is given: the error was nil")
@@ -71,39 +72,11 @@ func Temporary(err error, delay ...time.Duration) error {
 	return temporary
 }
 
-// Temporaryf is [Temporary] of an error with this text, which wraps others by %w:
-//
-//	return kopf.Temporaryf(10*time.Second, "the volume of %s: %w", c.Object.Name, err)
-func Temporaryf(delay time.Duration, format string, args ...any) error {
-	return &temporaryError{err: fmt.Errorf(format, args...), delay: delay}
-}
-
 // Permanent makes an error one after which the handler is not called again: it has failed for good, and others go on.
 // It wraps the error, and is never nil: for a nil one, its text says that no reason is given. The change counts as
 // handled nevertheless: see [Change].Old. Kopf: PermanentError.
 func Permanent(err error) error {
 	return &permanentError{orNoReason(err)}
-}
-
-// Permanentf is [Permanent] of an error with this text, which wraps others by %w.
-func Permanentf(format string, args ...any) error {
-	return &permanentError{fmt.Errorf(format, args...)}
-}
-
-// IsPermanent tells whether a handler that returns the error has failed for good by that alone, whatever its options
-// are: it is, or wraps, a [Permanent] one or another of that kind, see [ChangeFunc]; and no temporary error is around
-// that.
-func IsPermanent(err error) bool { return execution.IsPermanent(err) }
-
-// RetryAfter is the delay after which a handler that returns the error is called again: of a [Temporary] error or
-// another of that kind, see [ChangeFunc], such as that of [Change.RunSubs]. Zero is at once. It is false for errors
-// that leave this to the options of the handler, as [Temporary] without a delay does, for permanent ones, and for nil.
-func RetryAfter(err error) (time.Duration, bool) {
-	delay, temporary := execution.RetryAfter(err)
-	if !temporary || execution.ByBackoff(err) {
-		return 0, false
-	}
-	return max(delay, 0), true
 }
 
 func orNoReason(err error) error {

@@ -9,13 +9,13 @@ import (
 )
 
 func ExampleTemporaryf() {
-	err := kopf.Temporaryf(30*time.Second, "attaching volume %d: %w", 7, errQuota)
+	err := kopf.Temporary(fmt.Errorf("attaching volume %d: %w", 7, errQuota), 30*time.Second)
 	fmt.Println(err, errors.Is(err, errQuota))
 	// Output: attaching volume 7: no quota is left true
 }
 
 func ExamplePermanentf() {
-	err := kopf.Permanentf("a database of %d GiB is too large", 200)
+	err := kopf.Permanent(fmt.Errorf("a database of %d GiB is too large", 200))
 	fmt.Println(err, kopf.IsPermanent(err))
 	// Output: a database of 200 GiB is too large true
 }

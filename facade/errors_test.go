@@ -46,12 +46,12 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 			kopf.Temporary(nil, time.Second), handlers.Policy{},
 			verdict{false, ptr.To(time.Second), "no reason is given: the error was nil"}},
 		"temporary with format": {"the text is the user's",
-			kopf.Temporaryf(5*time.Second, "volume %d: %w", 7, base), handlers.Policy{},
+			kopf.Temporary(fmt.Errorf("volume %d: %w", 7, base), 5*time.Second), handlers.Policy{},
 			verdict{false, ptr.To(5 * time.Second), "volume 7: base"}},
 		"temporary without a unit": {"30 nanoseconds cannot be meant",
 			kopf.Temporary(base, 30), handlers.Policy{}, verdict{false, ptr.To(time.Second), "base"}},
 		"permanent with format": {"the text is the user's",
-			kopf.Permanentf("volume %d: %w", 7, base), handlers.Policy{}, verdict{true, nil, "volume 7: base"}},
+			kopf.Permanent(fmt.Errorf("volume %d: %w", 7, base)), handlers.Policy{}, verdict{true, nil, "volume 7: base"}},
 		"permanent": {"it is over",
 			kopf.Permanent(base), handlers.Policy{}, verdict{true, nil, "base"}},
 		"permanent in ignoring mode": {"the mode is for ordinary errors only",
@@ -71,7 +71,7 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 		})
 	}
 	for _, err := range []error{
-		kopf.Temporary(base, 0), kopf.Permanent(base), kopf.Temporaryf(0, "x: %w", base), kopf.Permanentf("%w", base),
+		kopf.Temporary(base, 0), kopf.Permanent(base), kopf.Temporary(fmt.Errorf("x: %w", base), 0), kopf.Permanent(fmt.Errorf("%w", base)),
 	} {
 		if !errors.Is(err, base) {
 			t.Errorf("%T hides what it wraps", err)

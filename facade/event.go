@@ -57,9 +57,9 @@ type WatchEventFunc[T client.Object] func(ctx context.Context, e *WatchEvent[T])
 //
 // An error is logged, and that is all: there are no retries. If more than 256 events of one object wait, because its
 // handlers are slow, the oldest changes are left out, and counted by the metric kopf_events_dropped_total.
-func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...EventOption) {
+func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...watchEventOption) {
 	h := handlers.Handler{ID: id, Family: handlers.Watching, ReadsText: true, Type: s.codec.Type()}
-	chosen, ok := prepare(s.ChangeSelection, &h, "OnEvent", fn == nil, asOptions(opts), nil)
+	chosen, ok := prepare(s, &h, "OnEvent", fn == nil, asOptions(opts), nil)
 	if !ok {
 		return
 	}
@@ -92,8 +92,8 @@ func (e *WatchEvent[T]) Patch(change func(object T)) { e.change.Patch(change) }
 // TryPatch is Patch with a function that may fail, see [Change.TryPatch].
 func (e *WatchEvent[T]) TryPatch(change func(object T) error) { e.change.TryPatch(change) }
 
-// Current is e.Object, for functions that take [Handling].
-func (e *WatchEvent[T]) Current() T { return e.Object }
+// GetObject returns e.Object, for functions that take a [Call].
+func (e *WatchEvent[T]) GetObject() T { return e.Object }
 
 // Latest is the newest state of the object that is known by now, see [Change.Latest]. Of one that is gone, it is that
 // of the event.

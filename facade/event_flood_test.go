@@ -100,7 +100,7 @@ func flood(t *testing.T, objects int, settings kopf.PostingSettings, message fun
 		op := kopf.New("test.example.org", kopf.Settings{Posting: settings})
 		kopf.For(op, &Widget{}).OnCreate("create", func(_ context.Context, c *Change) error {
 			called.Add(1)
-			err := kopf.Temporaryf(time.Second, "no server")
+			err := kopf.Temporary(fmt.Errorf("no server"), time.Second)
 			c.Exception("NoServer", message(c.Retry), err)
 			return err
 		})

@@ -168,7 +168,7 @@ var puzzles = []struct {
 		p.wait(1)
 	}},
 	{"it has failed for good", kopf.Settings{}, func(p *puzzle) {
-		p.widgets.OnCreate("strict", func(context.Context, *Change) error { return kopf.Permanentf("no such region") })
+		p.widgets.OnCreate("strict", func(context.Context, *Change) error { return kopf.Permanent(fmt.Errorf("no such region")) })
 		p.widgets.OnUpdate("changed", succeed)
 		p.put(map[string]any{"size": int64(1)})
 		p.run()
@@ -253,7 +253,7 @@ func TestExplainAnswers(t *testing.T) {
 func TestJournalByTheStartup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPuzzle(t, kopf.Settings{})
-		p.op.OnStartup("small", func(_ context.Context, s *kopf.Startup) error {
+		p.op.OnStartup("small", func(_ context.Context, s *kopf.Activity) error {
 			s.Settings.Journal.Objects = 1
 			return nil
 		})

@@ -16,9 +16,9 @@ import (
 // InField restricts a handler to objects that have the field; with [Value], to certain values of it. For updates, it is
 // enough that they had it before. For OnUpdate, the field must have changed. The path is as for OnField, and becomes a
 // part of the id: "id/spec.field". Kopf: field=.
-func InField(path string) FilterOption {
+func InField(path string) filterOption {
 	parsed, err := codec.ParsePath(path)
-	return optionOf[FilterOption](inField, named("InField("+strconv.Quote(path)+")", err), func(h *handlers.Handler) {
+	return optionOf[filterOption](inField, named("InField("+strconv.Quote(path)+")", err), func(h *handlers.Handler) {
 		h.Field = parsed
 	})
 }
@@ -29,24 +29,24 @@ func InField(path string) FilterOption {
 //
 // Creations, deletions and resumes look at the present object alone. For updates, it is enough that the value was so
 // before the change. A function that panics fails this handler, and no other one.
-func Value(pattern any) FilterOption {
-	return patternOption[FilterOption](ofValue, pattern, func(h *handlers.Handler, p handlers.Pattern, text string) {
+func Value(pattern any) filterOption {
+	return patternOption[filterOption](ofValue, pattern, func(h *handlers.Handler, p handlers.Pattern, text string) {
 		h.Value, h.Words.Value = p, text
 	})
 }
 
 // OldValue demands that the field of the handler had a value by the pattern when the object was handled last: see
 // [Value]. Kopf: old=.
-func OldValue(pattern any) UpdateOption {
-	return patternOption[UpdateOption](
+func OldValue(pattern any) updateOption {
+	return patternOption[updateOption](
 		"OldValue", pattern,
 		func(h *handlers.Handler, p handlers.Pattern, text string) { h.From, h.Words.From = p, text },
 	)
 }
 
 // NewValue demands that the field of the handler has a value by the pattern now: see [Value]. Kopf: new=.
-func NewValue(pattern any) UpdateOption {
-	return patternOption[UpdateOption](
+func NewValue(pattern any) updateOption {
+	return patternOption[updateOption](
 		"NewValue", pattern,
 		func(h *handlers.Handler, p handlers.Pattern, text string) { h.To, h.Words.To = p, text },
 	)
@@ -83,7 +83,7 @@ func named(name string, err error) error {
 // "id/spec.size".
 //
 // c.Diff is reduced to the field; [FieldChange] gives its two values. The object and Old are whole.
-func (s ChangeSelection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...UpdateOption) {
+func (s Selection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...updateOption) {
 	field, err := codec.ParsePath(path)
 	var problems []error
 	if err != nil {

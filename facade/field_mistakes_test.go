@@ -153,19 +153,19 @@ func TestFieldMistakes(t *testing.T) {
 func TestFieldMistakesOfSubs(t *testing.T) {
 	cases := map[string]struct {
 		reason, field string
-		opts          []kopf.SubOption
+		opts          []kopf.Option
 		want          string
 	}{
-		"unknown": {"it would never be called", "", []kopf.SubOption{kopf.InField("spec.sise")},
+		"unknown": {"it would never be called", "", []kopf.Option{kopf.InField("spec.sise")},
 			`sub-handler "s" of handler "fn": field spec.sise: facade_test.Widget has no "spec.sise": did you mean`},
-		"unknown in a field": {"paths begin at the handler's", "spec", []kopf.SubOption{kopf.InField("sise")},
+		"unknown in a field": {"paths begin at the handler's", "spec", []kopf.Option{kopf.InField("sise")},
 			"did you mean spec.size?"},
 		"text for a number": {"a text is never equal to a number", "",
-			[]kopf.SubOption{kopf.InField("spec.size"), kopf.NewValue("1")}, `NewValue("1"): field spec.size`},
+			[]kopf.Option{kopf.InField("spec.size"), kopf.NewValue("1")}, `NewValue("1"): field spec.size`},
 		"text for the field of the handler": {"the sub-handler has it, too", "spec.size",
-			[]kopf.SubOption{kopf.NewValue("1")}, `NewValue("1"): field spec.size`},
-		"right":            {"all of it can be", "", []kopf.SubOption{kopf.InField("spec.size"), kopf.NewValue(1)}, ""},
-		"right in a field": {"all of it can be", "spec", []kopf.SubOption{kopf.InField("size"), kopf.Value(1)}, ""},
+			[]kopf.Option{kopf.NewValue("1")}, `NewValue("1"): field spec.size`},
+		"right":            {"all of it can be", "", []kopf.Option{kopf.InField("spec.size"), kopf.NewValue(1)}, ""},
+		"right in a field": {"all of it can be", "spec", []kopf.Option{kopf.InField("size"), kopf.Value(1)}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

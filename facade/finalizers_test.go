@@ -90,7 +90,7 @@ func TestHandlersDoNotReleaseTheObject(t *testing.T) {
 				register(s)
 				s.OnDelete("free", func(_ context.Context, c *kopf.Change[*router]) error {
 					if calls.Add(1) < 3 {
-						return kopf.Temporaryf(time.Minute, "not yet")
+						return kopf.Temporary(fmt.Errorf("not yet"), time.Minute)
 					}
 					return nil
 				})

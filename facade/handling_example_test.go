@@ -65,7 +65,7 @@ func ExampleChange_TryPatch() {
 		c.TryPatch(func(m *corev1.ConfigMap) error {
 			m.Labels = map[string]string{"claimed-by": c.ID}
 			if by := m.Data["claimed-by"]; by != "" && by != c.ID {
-				return kopf.Permanentf("it is claimed by %s already", by)
+				return kopf.Permanent(fmt.Errorf("it is claimed by %s already", by))
 			}
 			return nil
 		})

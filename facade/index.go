@@ -14,21 +14,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-var errKeep = errors.New("the entries of the object stay as they are")
-
-// KeepEntries is the error of an index function for an object whose entries shall stay as they are.
-func KeepEntries() error { return errKeep }
-
-// IndexOption is an option of NewIndex.
-type IndexOption interface {
+// indexOption is an option of NewIndex.
+type indexOption interface {
 	Option
 	indexOption()
 }
 
 func (option) indexOption() {}
-
-// IndexFunc says what is to be found of an object, under which keys: nothing for nil or an empty map. See [NewIndex].
-type IndexFunc[T client.Object, K comparable, V any] func(ctx context.Context, object T) (map[K]V, error)
 
 // Index is a lookup of all selected objects by keys of any kind. It may be used by any number of goroutines. Make it
 // with [NewIndex].
@@ -81,16 +73,16 @@ func (i *Index[K, V]) notifier() handlers.Notifier {
 //
 // An ordinary error, or a panic, is logged, and the entries stay, unless the option [Errors] says otherwise. After a
 // temporary error, the object is left out until its first event after the delay; after a permanent one, until the
-// operator restarts. [KeepEntries] is none. [AttemptFrom] counts the failures so far.
+// operator restarts. [ErrKeepEntries] is not an error: the entries stay. [AttemptFrom] counts the failures so far.
 func NewIndex[T client.Object, K comparable, V any](
-	s Selection[T], id string, fn IndexFunc[T, K, V], opts ...IndexOption,
+	s Selection[T], id string, fn func(ctx context.Context, object T) (map[K]V, error), opts ...indexOption,
 ) *Index[K, V] {
 	held := indexes.New()
 	h := handlers.Handler{ID: id, Family: handlers.Indexing, ReadsText: true, Type: s.codec.Type()}
-	if _, ok := prepare(s.ChangeSelection, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
+	if _, ok := prepare(s, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
 		said := &mistakes{}
 		setFunction(&h, fn)
-		held = s.kind.op.indexOf(indexKey{id, h.Instance, reflect.TypeFor[IndexFunc[T, K, V]]()}, held)
+		held = s.kind.op.indexOf(indexKey{id, h.Instance, reflect.TypeOf(fn)}, held)
 		h.Index = &handlers.Index{Into: held, Call: func(
 			ctx context.Context, call *handlers.Invocation,
 		) (map[any]any, bool, error) {
@@ -99,7 +91,7 @@ func NewIndex[T client.Object, K comparable, V any](
 				return nil, false, err
 			}
 			entries, err := fn(withAttempt(ctx, call), object)
-			if errors.Is(err, errKeep) {
+			if errors.Is(err, ErrKeepEntries) {
 				return nil, true, nil
 			}
 			said.noteDelay(logf.FromContext(ctx), err)

@@ -35,7 +35,7 @@ func TestNewIndex(t *testing.T) {
 			case "nobody":
 				return nil, nil
 			case "as before":
-				return nil, kopf.KeepEntries()
+				return nil, kopf.ErrKeepEntries
 			}
 			return map[string]int{w.Spec.Owner: len(w.Name)}, nil
 		})

@@ -81,7 +81,7 @@ func (v *tamperer) register(op *kopf.Operator) {
 	}
 	widgets.Daemon("daemon", background)
 	widgets.Timer("timer", time.Minute, background,
-		kopf.InitialDelayOf(func(object *unstructured.Unstructured) time.Duration {
+		kopf.InitialDelay(func(object *unstructured.Unstructured) time.Duration {
 			v.tamper(object)
 			return time.Second
 		}))

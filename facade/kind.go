@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,9 +70,9 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 		}
 		decoder := codec.New[T](typ.Elem())
 		k.checkField = decoder.CheckField
-		return Selection[T]{ChangeSelection[T]{kind: k, codec: decoder}}
+		return Selection[T]{kind: k, codec: decoder}
 	}
-	return Selection[T]{ChangeSelection[T]{kind: k}}
+	return Selection[T]{kind: k}
 }
 
 // kindless is true for a prototype of a type that fits all kinds, and does not say which one is meant.
@@ -110,9 +109,6 @@ func selectorOfType(
 
 // Everything is the name for [ForResource] that means all resources. Kopf: EVERYTHING.
 const Everything = "*"
-
-// Resource is a kind in one version, as the API server lists it.
-type Resource = discovery.Resource
 
 // ForResource selects all objects of a resource without a Go type for it, in any of Kopf's spellings:
 //
@@ -174,8 +170,8 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*Unstruc
 		err = errors.New("kopf.ForResourceFunc: the function is nil")
 	}
 	var told sync.Map
-	return selectionOf[*Unstructured](op, "kopf.ForResourceFunc", discovery.ByFunc(func(r Resource) (yes bool) {
-		failed := containPanic(func() { yes = meant(cloneResource(r)) })
+	return selectionOf[*Unstructured](op, "kopf.ForResourceFunc", discovery.ByFunc(func(r discovery.Resource) (yes bool) {
+		failed := containPanic(func() { yes = meant(resourceOf(r)) })
 		if failed == nil {
 			return yes
 		}
@@ -186,13 +182,6 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*Unstruc
 		}
 		return false
 	}), err)
-}
-
-// cloneResource gives a resource that shares nothing with what was discovered.
-func cloneResource(r Resource) Resource {
-	r.Shortcuts, r.Categories = slices.Clone(r.Shortcuts), slices.Clone(r.Categories)
-	r.Subresources, r.Verbs = slices.Clone(r.Subresources), slices.Clone(r.Verbs)
-	return r
 }
 
 // selectionOf is a selection by a spelling or a function; or keeps the error of the function that makes it.
@@ -208,11 +197,11 @@ func selectionOf[T client.Object](op *Operator, by string, selector discovery.Se
 	}
 	typ := reflect.TypeFor[T]()
 	if typ.Kind() != reflect.Pointer {
-		return Selection[T]{ChangeSelection[T]{kind: k}}
+		return Selection[T]{kind: k}
 	}
 	decoder := codec.New[T](typ.Elem())
 	k.checkField = decoder.CheckField
-	return Selection[T]{ChangeSelection[T]{kind: k, codec: decoder}}
+	return Selection[T]{kind: k, codec: decoder}
 }
 
 // quoteAll gives arguments as they stand in Go.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -161,10 +162,10 @@ func bodiesOf(objects []any, scheme *runtime.Scheme) (bodies []map[string]any, e
 
 // wordFor is how an error is called in a word.
 func wordFor(err error) string {
-	if _, temporary := RetryAfter(err); temporary {
+	if _, temporary := execution.RetryAfter(err); temporary {
 		return "TemporaryError"
 	}
-	if IsPermanent(err) {
+	if execution.IsPermanent(err) {
 		return "PermanentError"
 	}
 	for ; err != nil; err = errors.Unwrap(err) {

@@ -225,7 +225,7 @@ func TestPostingSettings(t *testing.T) {
 				seen := live(t, tc.settings, func(widgets kopf.Selection[*Widget], _ func()) {
 					widgets.OnCreate("fn", func(_ context.Context, c *Change) error {
 						if c.Warn("Again", "as before"); c.Retry < 2 {
-							return kopf.Temporaryf(time.Second, "once more")
+							return kopf.Temporary(fmt.Errorf("once more"), time.Second)
 						}
 						return nil
 					})

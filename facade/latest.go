@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Current is c.Object, for functions that take [Handling].
-func (c *Change[T]) Current() T { return c.Object }
+// GetObject returns c.Object, for functions that take a [Call].
+func (c *Change[T]) GetObject() T { return c.Object }
 
 // Latest is the newest state of the object that is known by now, as a copy: what the cache has, or what the framework
 // has written since, such as by Flush. For a handler that runs long. What this handler has patched, and what no other
@@ -61,5 +61,5 @@ func (c *Change[T]) Resource() Resource {
 		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
 		return Resource{GroupVersionKind: known.GroupVersionKind()}
 	}
-	return cloneResource(*c.call.Resource)
+	return resourceOf(*c.call.Resource)
 }

@@ -123,13 +123,13 @@ func TestLostLease(t *testing.T) {
 func TestLostLeaseDuringStartup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory, seen, lock, op := servedAPI(), &journal{}, &lease{}, one(succeed)
-		op.OnStartup("first", func(ctx context.Context, _ *kopf.Startup) error {
+		op.OnStartup("first", func(ctx context.Context, _ *kopf.Activity) error {
 			seen.add("first")
 			<-ctx.Done()
 			seen.add(context.Cause(ctx).Error())
 			return nil // as if nothing had happened
 		})
-		op.OnStartup("second", func(context.Context, *kopf.Startup) error { seen.add("second"); return nil })
+		op.OnStartup("second", func(context.Context, *kopf.Activity) error { seen.add("second"); return nil })
 		op.OnCleanup("third", func(context.Context, *kopf.Activity) error { seen.add("third"); return nil })
 		m, ended := electing(t, memory, lock, op), make(chan error)
 		go func() { ended <- m.Start(t.Context()) }()
@@ -149,7 +149,7 @@ func TestLostLeaseDuringStartup(t *testing.T) {
 // leased has one handler after another, and says what is called.
 func leased(seen *journal, over func() bool) *kopf.Operator {
 	op := kopf.New("test.example.org")
-	op.OnStartup("a", func(context.Context, *kopf.Startup) error { seen.add("startup"); return nil })
+	op.OnStartup("a", func(context.Context, *kopf.Activity) error { seen.add("startup"); return nil })
 	op.OnCleanup("b", func(context.Context, *kopf.Activity) error { seen.add("cleanup"); return nil })
 	widgets := kopf.For(op, &Widget{})
 	widgets.OnCreate("first", func(_ context.Context, c *Change) error {

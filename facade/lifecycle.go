@@ -2,32 +2,43 @@ package kopf
 
 import (
 	"context"
+	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Lifecycle decides which of the handlers that are due for an object are called in one go, and in which order. The zero
-// value is [InOrder]. Kopf: kopf.lifecycles.
-type Lifecycle = handlers.Lifecycle
-
-// DueHandler is a handler that a [LifecycleFunc] can pick.
-type DueHandler = handlers.DueHandler
+// Lifecycle decides which of the due handlers of an object are called in one pass, and in which order. The zero value
+// is [InOrder]. Lifecycles can be compared with ==. Kopf: kopf.lifecycles.
+type Lifecycle struct{ own handlers.Lifecycle }
 
 // The lifecycles, for [ExecutionSettings].
 var (
-	// InOrder calls all of them, in the order of registration, each when the one before has returned; the default.
-	InOrder = handlers.InOrder
-	// ASAP calls the one with the fewest attempts, writes its outcome, and looks again. It is Kopf's default: asap.
-	ASAP = handlers.ASAP
-	// OneByOne calls the first one until it is finished. Kopf: one_by_one.
-	OneByOne = handlers.OneByOne
+	// InOrder calls all handlers in the order of registration, each after the one before has returned. The default.
+	InOrder = Lifecycle{handlers.InOrder}
+	// ASAP calls the handler with the fewest attempts, saves its outcome, and starts over. Kopf's default: asap.
+	ASAP = Lifecycle{handlers.ASAP}
+	// OneByOne calls the first handler until it is finished. Kopf: one_by_one.
+	OneByOne = Lifecycle{handlers.OneByOne}
 	// AllAtOnce is InOrder under Kopf's name. Kopf: all_at_once.
-	AllAtOnce = handlers.AllAtOnce
-	// Randomized calls one at random. Kopf: randomized.
-	Randomized = handlers.Randomized
-	// Shuffled calls all of them in random order. Kopf: shuffled.
-	Shuffled = handlers.Shuffled
+	AllAtOnce = Lifecycle{handlers.AllAtOnce}
+	// Randomized calls one handler at random. Kopf: randomized.
+	Randomized = Lifecycle{handlers.Randomized}
+	// Shuffled calls all handlers in random order. Kopf: shuffled.
+	Shuffled = Lifecycle{handlers.Shuffled}
 )
+
+// String returns the name of the lifecycle.
+func (l Lifecycle) String() string { return l.own.String() }
+
+// DueHandler is a handler that a [LifecycleFunc] can pick.
+type DueHandler struct {
+	// ID is the full id of the handler.
+	ID string
+	// Retry counts the calls of the handler for the current change so far.
+	Retry int
+	// Started is when the handler was first due for the change.
+	Started time.Time
+}
 
 // LifecycleFunc makes a lifecycle of a function. The function gets the handlers of one object that are due, in the
 // order of registration, and returns those to be called, in the order of the calls. Then their outcomes are written,
@@ -42,5 +53,18 @@ var (
 // delay, see [QueueingSettings].ErrorDelays; in RunSubs, it is the error of the call. Several goroutines may call it at
 // once. Kopf: a function given to set_default_lifecycle, or to execute(lifecycle=).
 func LifecycleFunc(pick func(ctx context.Context, due []DueHandler) []DueHandler) Lifecycle {
-	return handlers.LifecycleFunc(pick)
+	if pick == nil {
+		return Lifecycle{handlers.LifecycleFunc(nil)}
+	}
+	return Lifecycle{handlers.LifecycleFunc(func(ctx context.Context, due []handlers.DueHandler) []handlers.DueHandler {
+		own := make([]DueHandler, 0, len(due))
+		for _, one := range due {
+			own = append(own, DueHandler(one))
+		}
+		var picked []handlers.DueHandler
+		for _, one := range pick(ctx, own) {
+			picked = append(picked, handlers.DueHandler(one))
+		}
+		return picked
+	})}
 }

@@ -17,25 +17,25 @@ func TestErrorsOfLimits(t *testing.T) {
 	fails := func(context.Context, *Change) error { return broken }
 	for name, tc := range map[string]struct {
 		reason   string
-		opts     []kopf.OnOption
+		opts     []kopf.Option
 		options  []facadetest.Option
 		is, isNo error
 		wraps    bool
 	}{
 		"Retries": {
-			"the last call has failed", []kopf.OnOption{kopf.Retries(3)}, []facadetest.Option{facadetest.Retry(2)},
+			"the last call has failed", []kopf.Option{kopf.Retries(3)}, []facadetest.Option{facadetest.Retry(2)},
 			kopf.ErrRetries, kopf.ErrTimeout, true,
 		},
 		"RetriesBefore": {
-			"there may be no call at all", []kopf.OnOption{kopf.Retries(3)}, []facadetest.Option{facadetest.Retry(3)},
+			"there may be no call at all", []kopf.Option{kopf.Retries(3)}, []facadetest.Option{facadetest.Retry(3)},
 			kopf.ErrRetries, kopf.ErrTimeout, false,
 		},
 		"Timeout": {
-			"the next call would come too late", []kopf.OnOption{kopf.Timeout(time.Minute)}, nil,
+			"the next call would come too late", []kopf.Option{kopf.Timeout(time.Minute)}, nil,
 			kopf.ErrTimeout, kopf.ErrRetries, true,
 		},
 		"TimeoutBefore": {
-			"the time is over before the call", []kopf.OnOption{kopf.Timeout(time.Minute)},
+			"the time is over before the call", []kopf.Option{kopf.Timeout(time.Minute)},
 			[]facadetest.Option{facadetest.Started(time.Now().Add(-time.Hour))},
 			kopf.ErrTimeout, kopf.ErrRetries, false,
 		},
@@ -54,7 +54,7 @@ func TestErrorsOfLimits(t *testing.T) {
 func TestErrorOfStartupWithoutRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		op := kopf.New("retries.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
-		op.OnStartup("db", func(context.Context, *kopf.Startup) error { return errors.New("refused") }, kopf.Retries(2))
+		op.OnStartup("db", func(context.Context, *kopf.Activity) error { return errors.New("refused") }, kopf.Retries(2))
 		err := op.Run(t.Context(), kopf.RunSettings{Config: memapi.Config(memapi.New())})
 		if !errors.Is(err, kopf.ErrRetries) {
 			t.Errorf("the operator ends with %v, want ErrRetries", err)

@@ -45,7 +45,7 @@ func TestStartupChangesTheLog(t *testing.T) {
 				AddToScheme: runtime.SchemeBuilder{addWidgets}, LogHandler: c.given,
 			})
 			kopf.For(op, &Widget{}).OnCreate("fn", succeed)
-			op.OnStartup("a", func(_ context.Context, s *kopf.Startup) error {
+			op.OnStartup("a", func(_ context.Context, s *kopf.Activity) error {
 				s.Settings.LogHandler = c.then
 				return nil
 			})

@@ -33,7 +33,7 @@ func outspoken(op *kopf.Operator, selected kopf.Selection[*kopf.Unstructured]) {
 		c.Patch(func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.seen", c.ID) })
 		c.Sub("sub", func(ctx context.Context, c *Raw) error {
 			logf.FromContext(ctx).Info("Handling a part")
-			return kopf.Permanentf("broken")
+			return kopf.Permanent(fmt.Errorf("broken"))
 		})
 		switch c.Retry {
 		case 0:
@@ -56,7 +56,7 @@ func outspoken(op *kopf.Operator, selected kopf.Selection[*kopf.Unstructured]) {
 	run := func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 		logf.FromContext(ctx).Info("Running")
 		r.Patch(func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.ran", time.Now().String()) })
-		return kopf.Temporaryf(time.Minute, "again")
+		return kopf.Temporary(fmt.Errorf("again"), time.Minute)
 	}
 	selected.Daemon("daemon", run)
 	selected.Daemon("deaf", func(context.Context, *kopf.Task[*kopf.Unstructured]) error {

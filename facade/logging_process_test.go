@@ -71,12 +71,12 @@ func (l hangingLog) WithGroup(string) slog.Handler      { return l }
 func talking(settings kopf.Settings) *kopf.Operator {
 	settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
 	op := kopf.New("test.example.org", settings)
-	op.OnStartup("open", func(context.Context, *kopf.Startup) error { return nil })
+	op.OnStartup("open", func(context.Context, *kopf.Activity) error { return nil })
 	op.OnCleanup("close", func(context.Context, *kopf.Activity) error { return nil })
 	widgets := kopf.For(op, &Widget{})
 	widgets.OnCreate("create", func(ctx context.Context, c *Change) error {
 		if c.Retry == 0 {
-			return kopf.Temporaryf(1, "not yet")
+			return kopf.Temporary(fmt.Errorf("not yet"), 1)
 		}
 		logf.FromContext(ctx).Info("Created", "size", c.Object.Spec.Size)
 		slog.New(logr.ToSlogHandler(logf.FromContext(ctx))).Warn("Disk is nearly full", "free", 1)

@@ -68,7 +68,7 @@ type ConnectionInfo struct {
 //
 // Handlers are called after the startup, and again when there are no credentials left that are good: because they have
 // expired, or because the API server refuses them with the status 401. All are called, and the credentials with the
-// highest priority are used. The Client of [Startup] has a login of its own, when it is used first.
+// highest priority are used. The Client of [Activity] has a login of its own, when it is used first.
 //
 // Meanwhile nothing is lost: handlers go on, and requests, those of handlers included, wait for the new credentials,
 // and are sent again with them. The operator's own requests wait no longer than [NetworkingSettings].RequestTimeout, 10
@@ -88,7 +88,7 @@ type ConnectionInfo struct {
 // fails for good, if no handler gives credentials that make sense and are new, or if the API server refuses those of
 // several logins in a row.
 func (op *Operator) OnLogin(
-	id string, fn func(ctx context.Context, a *Activity) (*ConnectionInfo, error), opts ...ActivityOption,
+	id string, fn func(ctx context.Context, a *Activity) (*ConnectionInfo, error), opts ...activityOption,
 ) {
 	op.act("OnLogin", activities.Login, id, opts, caller(fn == nil, func(
 		ctx context.Context, call *handlers.Invocation,

@@ -60,7 +60,7 @@ func (g *guard) info(token string) *kopf.ConnectionInfo {
 func commanded(t *testing.T, op *kopf.Operator) (stop func() (code int, stderr string)) {
 	t.Helper()
 	var stderr lockedBuffer // a handler that was abandoned may still log when the program has ended
-	cmd := kopf.NewCommand(op)
+	cmd := op.Command()
 	cmd.SetArgs([]string{"-A", "--verbose", "--explain-bind-address", "0"})
 	cmd.SetErr(&stderr)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -220,7 +220,7 @@ func TestLoginsThatFail(t *testing.T) {
 		"panic": {"it is an ordinary error", func(context.Context) (*kopf.ConnectionInfo, error) { panic("boo") },
 			`login: handler "fn" failed: gave up after 1 attempt: panic: boo`, 0},
 		"for good": {"as any handler", func(context.Context) (*kopf.ConnectionInfo, error) {
-			return nil, kopf.Permanentf("no ticket")
+			return nil, kopf.Permanent(fmt.Errorf("no ticket"))
 		}, `operator "test.example.org": login: handler "fn" failed: no ticket`, 0},
 		"refused": {"they will never work", func(context.Context) (*kopf.ConnectionInfo, error) {
 			return g.info("bad"), nil

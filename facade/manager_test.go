@@ -38,7 +38,7 @@ func TestWithManager(t *testing.T) {
 	defer cancel()
 	program := prepare()
 	program.WithManager(func(ctrl.Manager) error { cancel(); return nil })
-	cmd := kopf.NewCommand(program)
+	cmd := program.Command()
 	cmd.SetArgs([]string{"-A", "-q", "--kubeconfig", nowhere})
 	if err := cmd.ExecuteContext(ctx); err != nil || !slices.Equal(called, want) {
 		t.Errorf("as a program: want %q, got %q, error %v", want, called, err)

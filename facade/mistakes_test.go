@@ -219,7 +219,7 @@ func TestShortDelays(t *testing.T) {
 		lines  int
 	}{
 		"bare number": {"30 means 30*time.Second", kopf.Temporary(errors.New("x"), 30), "1s", 1},
-		"with format": {"the same", kopf.Temporaryf(999_999, "x"), "1s", 1},
+		"with format": {"the same", kopf.Temporary(fmt.Errorf("x"), 999_999), "1s", 1},
 		"shortest":    {"a millisecond can be meant", kopf.Temporary(nil, time.Millisecond), "1ms", 0},
 		"zero":        {"at once", kopf.Temporary(nil, 0), "0s", 0},
 	}

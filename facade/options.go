@@ -11,77 +11,77 @@ import (
 // Option is any option of any verb, for [JoinOptions].
 type Option interface{ anyOption() }
 
-// OnOption is an option of On: one of any verb for changes.
-type OnOption interface {
+// onOption is an option of On: one of any verb for changes.
+type onOption interface {
 	Option
 	onOption()
 }
 
-// FilterOption is an option of every verb that has objects: those for changes, OnEvent, indices, those in the
+// filterOption is an option of every verb that has objects: those for changes, OnEvent, indices, those in the
 // background, and those for admission.
 //
 //nolint:interfacebloat // a family of options is all of the families that it is for
-type FilterOption interface {
-	ChangeOption
+type filterOption interface {
+	changeOption
 	watchOption
-	BackgroundOption
-	AdmissionOption
+	backgroundOption
+	admissionOption
 }
 
 // watchOption is an option of the verbs that look at objects as they are.
 type watchOption interface {
-	EventOption
-	IndexOption
+	watchEventOption
+	indexOption
 }
 
-// ChangeOption is an option of all verbs for changes: OnCreate, OnUpdate, OnDelete, OnResume, OnField, On, and of
+// changeOption is an option of all verbs for changes: OnCreate, OnUpdate, OnDelete, OnResume, OnField, On, and of
 // sub-handlers.
-type ChangeOption interface {
+type changeOption interface {
 	changeOption()
 	narrowOptions
 }
 
 // narrowOptions are those of single verbs for changes: what all of them take, each of them takes.
 type narrowOptions interface {
-	DeleteOption
-	ResumeOption
-	UpdateOption
+	deleteOption
+	resumeOption
+	updateOption
 }
 
-// DeleteOption is an option of OnDelete.
-type DeleteOption interface {
-	OnOption
+// deleteOption is an option of OnDelete.
+type deleteOption interface {
+	onOption
 	deleteOption()
 }
 
-// FinalizerOption is an option of the verbs that add the finalizer: OnDelete, Daemon and Timer.
-type FinalizerOption interface {
-	DeleteOption
-	BackgroundOption
+// finalizerOption is an option of the verbs that add the finalizer: OnDelete, Daemon and Timer.
+type finalizerOption interface {
+	deleteOption
+	backgroundOption
 }
 
-// ResumeOption is an option of OnResume.
-type ResumeOption interface {
-	OnOption
+// resumeOption is an option of OnResume.
+type resumeOption interface {
+	onOption
 	resumeOption()
 }
 
-// UpdateOption is an option of the verbs that compare an old value with a new one: OnUpdate, OnField, and of
+// updateOption is an option of the verbs that compare an old value with a new one: OnUpdate, OnField, and of
 // sub-handlers.
-type UpdateOption interface {
-	OnOption
-	SubOption
+type updateOption interface {
+	onOption
+	subOption
 	updateOption()
 }
 
-// SubOption is an option of sub-handlers: all of OnUpdate, and those that say what one comes after.
-type SubOption interface {
+// subOption is an option of sub-handlers: all of OnUpdate, and those that say what one comes after.
+type subOption interface {
 	Option
 	updateOrSubOption()
 }
 
-// EventOption is an option of OnEvent.
-type EventOption interface {
+// watchEventOption is an option of OnEvent.
+type watchEventOption interface {
 	Option
 	eventOption()
 }
@@ -120,41 +120,41 @@ func (option) eventOption()       {}
 
 // Retries sets how many times the handler is called at most for one cause; when they are used up, it has failed for
 // good. Default: without a limit. Kopf: retries=.
-func Retries(n int) LimitOption {
+func Retries(n int) limitOption {
 	var err error
 	if n < 1 {
 		err = fmt.Errorf("Retries(%d): it counts the calls, so it must be at least 1", n)
 	}
-	return optionOf[LimitOption]("Retries", err, func(h *handlers.Handler) { h.Policy.Retries = &n })
+	return optionOf[limitOption]("Retries", err, func(h *handlers.Handler) { h.Policy.Retries = &n })
 }
 
 // Timeout sets when the handler has failed for good, counted from the moment it was first due for the cause: waits
 // between attempts and downtimes of the operator are included. A call that is running then is cancelled with
 // [ErrTimeout]. Default: none; a call that never ends holds one of the workers of its kind for ever, see
 // [QueueingSettings] then. Kopf: timeout=, which does not cancel.
-func Timeout(limit time.Duration) LimitOption {
-	return optionOf[LimitOption]("Timeout", positiveDuration("Timeout", limit), func(h *handlers.Handler) {
+func Timeout(limit time.Duration) limitOption {
+	return optionOf[limitOption]("Timeout", positiveDuration("Timeout", limit), func(h *handlers.Handler) {
 		h.Policy.Timeout = &limit
 	})
 }
 
 // Backoff sets the delay after an ordinary error; that of a [Temporary] error is its own. Default: that of the
 // operator, see [ExecutionSettings]. Kopf: backoff=.
-func Backoff(delay time.Duration) LimitOption {
-	return optionOf[LimitOption]("Backoff", delayDuration("Backoff", delay), func(h *handlers.Handler) {
+func Backoff(delay time.Duration) limitOption {
+	return optionOf[limitOption]("Backoff", delayDuration("Backoff", delay), func(h *handlers.Handler) {
 		h.Policy.Backoff = &delay
 	})
 }
 
 // Errors sets what an ordinary error means. Default: [ErrorsTemporary]. Kopf: errors=.
-func Errors(mode ErrorsMode) LimitOption {
+func Errors(mode ErrorsMode) limitOption {
 	var err error
 	switch mode {
 	case ErrorsTemporary, ErrorsPermanent, ErrorsIgnored:
 	default:
 		err = fmt.Errorf("Errors(%d): it must be ErrorsTemporary, ErrorsPermanent or ErrorsIgnored", mode)
 	}
-	return optionOf[LimitOption]("Errors", err, func(h *handlers.Handler) { h.Policy.Errors = mode })
+	return optionOf[limitOption]("Errors", err, func(h *handlers.Handler) { h.Policy.Errors = handlers.ErrorsMode(mode) })
 }
 
 // Optional makes a delete handler, a daemon or a timer add no finalizer. See docs/deletion.md. Kopf: optional=True.
@@ -167,8 +167,8 @@ func Errors(mode ErrorsMode) LimitOption {
 // A daemon or a timer that is optional starts as soon as the object is seen, and is stopped when the object is deleted
 // or has disappeared, which does not wait for it. Its last patches may be lost, and its resources stay if the operator
 // is down meanwhile.
-func Optional() FinalizerOption {
-	return optionOf[FinalizerOption]("Optional", nil, func(h *handlers.Handler) { h.Optional = true })
+func Optional() finalizerOption {
+	return optionOf[finalizerOption]("Optional", nil, func(h *handlers.Handler) { h.Optional = true })
 }
 
 // HoldOnFailure makes a delete handler keep the object when it has failed permanently: by a permanent error, its
@@ -180,12 +180,12 @@ func Optional() FinalizerOption {
 // An edit of the labels, the annotations or the configuration, once all delete handlers have finished, calls the failed
 // handlers again, with new limits. If the edit makes a filter exclude the object, the object goes. See
 // docs/deletion.md.
-func HoldOnFailure() DeleteOption {
-	return optionOf[DeleteOption]("HoldOnFailure", nil, func(h *handlers.Handler) { h.HoldOnFailure = true })
+func HoldOnFailure() deleteOption {
+	return optionOf[deleteOption]("HoldOnFailure", nil, func(h *handlers.Handler) { h.HoldOnFailure = true })
 }
 
 // EvenIfDeleted makes a resume handler take part in the deletion of an object that was being deleted when the operator
 // started. Kopf: deleted=True.
-func EvenIfDeleted() ResumeOption {
-	return optionOf[ResumeOption]("EvenIfDeleted", nil, func(h *handlers.Handler) { h.EvenIfDeleted = true })
+func EvenIfDeleted() resumeOption {
+	return optionOf[resumeOption]("EvenIfDeleted", nil, func(h *handlers.Handler) { h.EvenIfDeleted = true })
 }

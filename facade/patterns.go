@@ -118,17 +118,6 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 // a function func(value string, present bool) bool. See [Selection.MatchingLabels] for selectors. Kopf: labels={key:
 // pattern}.
 func (s Selection[T]) WithLabel(key string, pattern any) Selection[T] {
-	return Selection[T]{s.ChangeSelection.WithLabel(key, pattern)}
-}
-
-// WithAnnotation narrows the selection down to objects with such an annotation, by the same patterns. Kopf:
-// annotations={key: pattern}.
-func (s Selection[T]) WithAnnotation(key string, pattern any) Selection[T] {
-	return Selection[T]{s.ChangeSelection.WithAnnotation(key, pattern)}
-}
-
-// WithLabel is [Selection.WithLabel].
-func (s ChangeSelection[T]) WithLabel(key string, pattern any) ChangeSelection[T] {
 	s = s.byMetadata("WithLabel", "labels", key, pattern)
 	if requirement := requirementOf(key, pattern); requirement != nil {
 		s.labels = append(slices.Clip(s.labels), *requirement)
@@ -136,8 +125,9 @@ func (s ChangeSelection[T]) WithLabel(key string, pattern any) ChangeSelection[T
 	return s
 }
 
-// WithAnnotation is [Selection.WithAnnotation].
-func (s ChangeSelection[T]) WithAnnotation(key string, pattern any) ChangeSelection[T] {
+// WithAnnotation narrows the selection down to objects with such an annotation, by the same patterns. Kopf:
+// annotations={key: pattern}.
+func (s Selection[T]) WithAnnotation(key string, pattern any) Selection[T] {
 	s = s.byMetadata("WithAnnotation", "annotations", key, pattern)
 	var equals any
 	if text, is := pattern.(string); is {
@@ -163,7 +153,7 @@ func required(path diff.Path, pattern, equals any) *requirements.Requirement {
 	}
 }
 
-func (s ChangeSelection[T]) byMetadata(method, name, key string, pattern any) ChangeSelection[T] {
+func (s Selection[T]) byMetadata(method, name, key string, pattern any) Selection[T] {
 	matches, err := textPatternOf(pattern)
 	if err = errors.Join(checkMetadata(name, key, pattern), err); err != nil {
 		s.kind.addError(fmt.Errorf("%s(%q): %w", method, key, err))

@@ -5,7 +5,7 @@ import "slices"
 // All is true if all predicates are, and if there are none. Kopf: all_.
 //
 // All, [Any], [None] and [Not] take and give predicates of any two arguments, so they fit into [Selection.When],
-// [ChangeSelection.WhenChange] and the patterns of values, labels and annotations:
+// [Selection.WhenChange] and the patterns of values, labels and annotations:
 //
 //	dbs.When(kopf.All(isLarge, kopf.Not(isPaused)))
 //	dbs.OnCreate("small", fn, kopf.InField("spec.size"), kopf.Value(kopf.Any(isSmall, isEven)))

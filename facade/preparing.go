@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -21,18 +23,26 @@ type function[T client.Object] struct {
 }
 
 // register adds a handler for each of the reasons, with the options that are for it.
-func register[T client.Object](s ChangeSelection[T], fn function[T], opts choice, reasons ...Reason) {
+func register[T client.Object](s Selection[T], fn function[T], opts choice, reasons ...Reason) {
 	registerField(s, fn, nil, opts, checkReasons(reasons), reasons...)
 }
 
 // registerField is register with a field that is none of the options.
 func registerField[T client.Object](
-	s ChangeSelection[T], fn function[T], field diff.Path, opts choice, problems []error, reasons ...Reason,
+	s Selection[T], fn function[T], field diff.Path, opts choice, problems []error, reasons ...Reason,
 ) {
 	all := handlers.Handler{ID: fn.id, Family: handlers.Changing, Field: field}
 	chosen, ok := prepare(s, &all, fn.verb, fn.call == nil, opts, problems)
 	if !ok {
 		return
+	}
+	matches, err := s.changeFilterOf(chosen)
+	if err != nil {
+		s.kind.addError(fmt.Errorf("%s(%q): %w", fn.verb, fn.id, err))
+		return
+	}
+	if matches != nil {
+		all.Filters = append(slices.Clip(all.Filters), matches)
 	}
 	for _, reason := range reasons {
 		h := handlers.Handler{
@@ -59,9 +69,9 @@ func setReason(h *handlers.Handler, reason Reason) {
 	case fieldChange:
 		h.NeedsChange = true
 	case ReasonUpdate:
-		h.Reason, h.NeedsChange = reason, true // without a field, for its sub-handlers
+		h.Reason, h.NeedsChange = cause.Reason(reason), true // without a field, for its sub-handlers
 	default:
-		h.Reason = reason
+		h.Reason = cause.Reason(reason)
 	}
 }
 
@@ -75,7 +85,7 @@ func setFunction[F any](h *handlers.Handler, fn F) {
 // prepare fills in what the handlers of all verbs have, and keeps the errors. It gives the options that count; false
 // means that there is nothing to be registered.
 func prepare[T client.Object](
-	s ChangeSelection[T], h *handlers.Handler, verb string, missing bool, opts choice, problems []error,
+	s Selection[T], h *handlers.Handler, verb string, missing bool, opts choice, problems []error,
 ) ([]option, bool) {
 	id := h.ID
 	h.Filters, h.Labels, h.Redacted, h.Location = s.filters, s.selector(), s.redacted, location()

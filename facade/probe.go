@@ -3,6 +3,7 @@ package kopf
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,7 +31,7 @@ import (
 // has waited for 10 seconds is told which probe is not finished, with status 500. The probes go on meanwhile; a
 // [Timeout] ends them.
 func (op *Operator) OnProbe(
-	id string, fn func(ctx context.Context, a *Activity) (any, error), opts ...ActivityOption,
+	id string, fn func(ctx context.Context, a *Activity) (any, error), opts ...activityOption,
 ) {
 	op.act("OnProbe", activities.Probe, id, opts, caller(fn == nil, func(
 		ctx context.Context, call *handlers.Invocation,
@@ -47,7 +48,7 @@ func encoded(result any, err error) (any, error) {
 	}
 	data, err := json.Marshal(result)
 	if err != nil {
-		return nil, Permanentf("the result cannot be encoded: %w", err)
+		return nil, Permanent(fmt.Errorf("the result cannot be encoded: %w", err))
 	}
 	return json.RawMessage(data), nil
 }

@@ -46,7 +46,7 @@ func begin(t *testing.T, op *kopf.Operator, url string, flags ...string) (body s
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var stderr bytes.Buffer
-	cmd := kopf.NewCommand(op)
+	cmd := op.Command()
 	cmd.SetArgs(append(flags, "-A", "--kubeconfig", nowhere, "-q", "--explain-bind-address", "0"))
 	cmd.SetErr(&stderr)
 	done := make(chan int, 1)
@@ -91,7 +91,7 @@ func TestHealthOfPrograms(t *testing.T) {
 	withoutCluster(t)
 	url, letGo := taken(t)
 	op := scheming()
-	op.OnProbe("db", func(context.Context, *kopf.Activity) (any, error) { return nil, kopf.Permanentf("it is down") })
+	op.OnProbe("db", func(context.Context, *kopf.Activity) (any, error) { return nil, kopf.Permanent(fmt.Errorf("it is down")) })
 	letGo()
 	where := strings.TrimSuffix(url, "/healthz")
 	_, end := begin(t, op, url, "--health-probe-bind-address", strings.TrimPrefix(where, "http://"))

@@ -28,40 +28,40 @@ const program = "KOPF_TEST_PROGRAM"
 
 // programs are operators that misbehave around their handlers. Each says "here" when it is where the signal shall come.
 var programs = map[string]func(op *kopf.Operator){
-	"startup obeys": func(op *kopf.Operator) { op.OnStartup("a", waiting[*kopf.Startup]) },
-	"startup hangs": func(op *kopf.Operator) { op.OnStartup("a", hanging[*kopf.Startup]) },
+	"startup obeys": func(op *kopf.Operator) { op.OnStartup("a", waiting[*kopf.Activity]) },
+	"startup hangs": func(op *kopf.Operator) { op.OnStartup("a", hanging[*kopf.Activity]) },
 	"startup is late": func(op *kopf.Operator) {
-		op.OnStartup("a", func(context.Context, *kopf.Startup) error {
+		op.OnStartup("a", func(context.Context, *kopf.Activity) error {
 			here()
-			return kopf.Temporaryf(time.Hour, "not yet")
+			return kopf.Temporary(fmt.Errorf("not yet"), time.Hour)
 		})
 	},
-	"startup is interrupted":     func(op *kopf.Operator) { op.OnStartup("a", waiting[*kopf.Startup]) },
-	"startup hangs, interrupted": func(op *kopf.Operator) { op.OnStartup("a", hanging[*kopf.Startup]) },
-	"startup is killed":          func(op *kopf.Operator) { op.OnStartup("a", waiting[*kopf.Startup]) },
+	"startup is interrupted":     func(op *kopf.Operator) { op.OnStartup("a", waiting[*kopf.Activity]) },
+	"startup hangs, interrupted": func(op *kopf.Operator) { op.OnStartup("a", hanging[*kopf.Activity]) },
+	"startup is killed":          func(op *kopf.Operator) { op.OnStartup("a", waiting[*kopf.Activity]) },
 	"startup is restless": func(op *kopf.Operator) {
-		op.OnStartup("a", func(_ context.Context, s *kopf.Startup) error {
+		op.OnStartup("a", func(_ context.Context, s *kopf.Activity) error {
 			if s.Retry == 100 {
 				here()
 			}
-			return kopf.Temporaryf(time.Millisecond, "not yet")
+			return kopf.Temporary(fmt.Errorf("not yet"), time.Millisecond)
 		})
 	},
 	"startup fails": func(op *kopf.Operator) {
-		op.OnStartup("a", func(context.Context, *kopf.Startup) error { return kopf.Permanentf("no pool") })
+		op.OnStartup("a", func(context.Context, *kopf.Activity) error { return kopf.Permanent(fmt.Errorf("no pool")) })
 	},
 	"startup panics": func(op *kopf.Operator) {
-		op.OnStartup("a", func(context.Context, *kopf.Startup) error { panic("boo") },
+		op.OnStartup("a", func(context.Context, *kopf.Activity) error { panic("boo") },
 			kopf.Errors(kopf.ErrorsPermanent))
 	},
 	"startup is wrong": func(op *kopf.Operator) {
-		op.OnStartup("a", func(_ context.Context, s *kopf.Startup) error {
+		op.OnStartup("a", func(_ context.Context, s *kopf.Activity) error {
 			s.Settings.Namespaces = []string{"Team_A"}
 			return nil
 		})
 	},
 	"serves": func(op *kopf.Operator) {
-		op.OnStartup("a", func(context.Context, *kopf.Startup) error {
+		op.OnStartup("a", func(context.Context, *kopf.Activity) error {
 			time.Sleep(300 * time.Millisecond)
 			fmt.Println("started")
 			return nil
@@ -76,7 +76,7 @@ var programs = map[string]func(op *kopf.Operator){
 		})
 	},
 	"waits for peers": func(op *kopf.Operator) {
-		op.OnStartup("a", func(_ context.Context, s *kopf.Startup) error {
+		op.OnStartup("a", func(_ context.Context, s *kopf.Activity) error {
 			s.Settings.Peering.Name, s.Settings.Peering.Mandatory = "a", true
 			return nil
 		})
@@ -87,7 +87,7 @@ var programs = map[string]func(op *kopf.Operator){
 	"login hangs": func(op *kopf.Operator) { op.OnLogin("a", hangingLogin) },
 	"cleanup fails": func(op *kopf.Operator) {
 		op.OnStartup("a", soonHere)
-		op.OnCleanup("b", func(context.Context, *kopf.Activity) error { return kopf.Permanentf("still in use") })
+		op.OnCleanup("b", func(context.Context, *kopf.Activity) error { return kopf.Permanent(fmt.Errorf("still in use")) })
 	},
 	"cleanup succeeds": func(op *kopf.Operator) {
 		op.OnStartup("a", soonHere)
@@ -98,14 +98,14 @@ var programs = map[string]func(op *kopf.Operator){
 		op.OnCleanup("b", func(context.Context, *kopf.Activity) error { return fmt.Errorf("still in use") })
 	},
 	"cleanup hangs": func(op *kopf.Operator) {
-		op.OnStartup("a", func(ctx context.Context, s *kopf.Startup) error {
+		op.OnStartup("a", func(ctx context.Context, s *kopf.Activity) error {
 			s.Settings.Process.CleanupTimeout = 100 * time.Millisecond
 			return soonHere(ctx, s)
 		})
 		op.OnCleanup("b", hanging[*kopf.Activity])
 	},
 	"exit hangs": func(op *kopf.Operator) {
-		op.OnStartup("a", func(ctx context.Context, s *kopf.Startup) error {
+		op.OnStartup("a", func(ctx context.Context, s *kopf.Activity) error {
 			s.Settings.Process = kopf.ProcessSettings{
 				UltimateExitingTimeout: 300 * time.Millisecond, CleanupTimeout: kopf.Never,
 			}
@@ -122,7 +122,7 @@ func hangingLogin(ctx context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, 
 func here() { fmt.Println("here") }
 
 // soonHere is a startup that is followed by the signal.
-func soonHere(context.Context, *kopf.Startup) error { here(); return nil }
+func soonHere(context.Context, *kopf.Activity) error { here(); return nil }
 
 func waiting[A any](ctx context.Context, _ A) error {
 	here()

@@ -161,7 +161,7 @@ func TestClientsOfMain(t *testing.T) {
 				}
 				return nil
 			})
-			cmd := kopf.NewCommand(op)
+			cmd := op.Command()
 			cmd.SetArgs([]string{"-n", "ns", "-q", "--kubeconfig", serve(t, server), "--explain-bind-address", "0"})
 			cmd.SetErr(io.Discard)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +209,7 @@ func TestConnectionOfMain(t *testing.T) {
 				cancel()
 				return nil
 			})
-			cmd := kopf.NewCommand(op)
+			cmd := op.Command()
 			cmd.SetArgs([]string{"-A", "-q", "--kubeconfig", nowhere})
 			if err := cmd.ExecuteContext(ctx); err != nil {
 				t.Fatal(err)

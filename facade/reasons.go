@@ -11,18 +11,18 @@ import (
 )
 
 // Reason is why an object is handled. Kopf: Reason.
-type Reason = cause.Reason
+type Reason string
 
 // The reasons that have handlers.
 const (
 	// ReasonCreate: the object was never handled to the end. Kopf: Reason.CREATE.
-	ReasonCreate = cause.Create
+	ReasonCreate Reason = Reason(cause.Create)
 	// ReasonUpdate: the object differs from what was handled last, whenever that was. Kopf: Reason.UPDATE.
-	ReasonUpdate = cause.Update
+	ReasonUpdate Reason = Reason(cause.Update)
 	// ReasonDelete: the object is being deleted, and the operator's finalizer holds it. Kopf: Reason.DELETE.
-	ReasonDelete = cause.Delete
+	ReasonDelete Reason = Reason(cause.Delete)
 	// ReasonResume: nothing changed while the operator was not running. Kopf: Reason.RESUME.
-	ReasonResume = cause.Resume
+	ReasonResume Reason = Reason(cause.Resume)
 )
 
 // fieldChange stands for any reason, where the field has changed.
@@ -42,7 +42,7 @@ func CreateUpdateResume() []Reason { return []Reason{ReasonCreate, ReasonUpdate,
 // It takes the options that the verb of at least one reason takes; each counts for the reasons whose verbs take it:
 // [Optional] for deletions, [EvenIfDeleted] for resuming, [OldValue] for updates. Kopf: several decorators on one
 // function.
-func (s ChangeSelection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], opts ...OnOption) {
+func (s Selection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], opts ...onOption) {
 	own := asOptions(opts)
 	own.takes, own.whose = nil, fmt.Sprintf("handlers for %s", listed(reasons))
 	for _, reason := range reasons {
@@ -51,7 +51,7 @@ func (s ChangeSelection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], op
 		}
 	}
 	if len(own.takes) == 0 { // that is the mistake, not the options
-		own.takes = []reflect.Type{reflect.TypeFor[OnOption]()}
+		own.takes = []reflect.Type{reflect.TypeFor[onOption]()}
 	}
 	register(s, function[T]{"On", id, fn}, own, reasons...)
 }
@@ -64,9 +64,9 @@ var verbs = map[Reason]string{
 
 // families are the options that the verbs take.
 var families = map[Reason]reflect.Type{
-	ReasonCreate: reflect.TypeFor[ChangeOption](), ReasonUpdate: reflect.TypeFor[UpdateOption](),
-	ReasonDelete: reflect.TypeFor[DeleteOption](), ReasonResume: reflect.TypeFor[ResumeOption](),
-	fieldChange: reflect.TypeFor[UpdateOption](),
+	ReasonCreate: reflect.TypeFor[changeOption](), ReasonUpdate: reflect.TypeFor[updateOption](),
+	ReasonDelete: reflect.TypeFor[deleteOption](), ReasonResume: reflect.TypeFor[resumeOption](),
+	fieldChange: reflect.TypeFor[updateOption](),
 }
 
 // checkReasons tells what is wrong with the reasons of On.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +22,8 @@ type registration struct {
 	kind    *kind
 	verb    string // what the id is unique under, together with the kind
 	handler *handlers.Handler
+	// child is the Go type of the children that Owns was called for.
+	child reflect.Type
 	// onlyEnsured has an owning handler watch only children that Ensure has declared.
 	onlyEnsured bool
 }

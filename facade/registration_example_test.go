@@ -14,7 +14,7 @@ import (
 
 // The commonest handler makes the world be as the object says, whatever has happened. Of a policy, each option counts
 // for the reasons that take it.
-func ExampleChangeSelection_On() {
+func ExampleSelection_On() {
 	careful := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour), kopf.EvenIfDeleted())
 
 	op := kopf.New("addresses.example.org")
@@ -27,7 +27,7 @@ func ExampleDiff_Touches() {
 	fmt.Println(created)
 	fmt.Println(created.Touches("spec.nodes"), created.Touches("spec.disks"))
 
-	changed := kopf.Diff{{Op: kopf.DiffChange, Path: kopf.Path{"spec", "nodes", "max"}, Old: 3, New: 5}}
+	changed := kopf.Diff{{Op: diff.Change, Path: diff.Path{"spec", "nodes", "max"}, Old: 3, New: 5}}
 	fmt.Println(changed.Touches("spec.nodes"), changed[0].Path.HasPrefix("spec", "nodes"))
 	// Output:
 	// [add: {"spec":{"nodes":3}}]

@@ -20,7 +20,7 @@ func above() int {
 }
 
 // sealed has the methods of an option, but is none.
-type sealed struct{ kopf.ChangeOption }
+type sealed struct{ kopf.Option }
 
 func TestMistakes(t *testing.T) {
 	raw := func(context.Context, *Raw) error { return nil }
@@ -104,7 +104,7 @@ func TestMistakes(t *testing.T) {
 			[]string{`MatchingLabels("a in (b"): invalid selector`}},
 		"bad annotation selector": {"the same, on the part of a selection for changes",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
-				w.ChangeSelection.MatchingAnnotations("==")
+				w.MatchingAnnotations("==")
 				return above()
 			},
 			[]string{`MatchingAnnotations("=="): invalid selector`}},
@@ -134,7 +134,7 @@ func TestMistakes(t *testing.T) {
 			[]string{`registration_test.go:`, `: On("a"): there are no handlers for the reason "field"`}},
 		"wrong values of options": {"each names the option and what it got",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
-				bad := []kopf.ChangeOption{kopf.Retries(-1), kopf.Timeout(0), kopf.Backoff(-time.Second)}
+				bad := []kopf.Option{kopf.Retries(-1), kopf.Timeout(0), kopf.Backoff(-time.Second)}
 				w.OnCreate("a", succeed, append(bad, kopf.Errors(9))...)
 				return above()
 			},

@@ -50,7 +50,7 @@ func (g *guest) did() string {
 // invite makes an operator that notes what it is called for.
 func invite(name string, settings ...kopf.Settings) *guest {
 	g := &guest{op: kopf.New(name, settings...), err: make(chan error, 1)}
-	g.op.OnStartup("begin", func(context.Context, *kopf.Startup) error { g.note("startup"); return nil })
+	g.op.OnStartup("begin", func(context.Context, *kopf.Activity) error { g.note("startup"); return nil })
 	g.op.OnCleanup("end", func(context.Context, *kopf.Activity) error { g.note("cleanup"); return nil })
 	kopf.ForResource(g.op, "configmaps").OnCreate("c", func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 		log.FromContext(ctx).Info("Called", "object", c.Object.GetName())
@@ -201,7 +201,7 @@ func TestRunErrors(t *testing.T) {
 			}, []kopf.RunSettings{{Config: config}}, "run_test.go"},
 			"startup": {func() *kopf.Operator {
 				op := plain()
-				op.OnStartup("s", func(context.Context, *kopf.Startup) error {
+				op.OnStartup("s", func(context.Context, *kopf.Activity) error {
 					return kopf.Permanent(errors.New("no pool"))
 				})
 				return op

@@ -28,21 +28,15 @@ import (
 // A function value that is registered under one id for several selections is called once for an object that several of
 // them match, with the options of the first one. Two functions under one id are an error of the set-up.
 type Selection[T client.Object] struct {
-	ChangeSelection[T]
-}
-
-// ChangeSelection is a [Selection] by what happened, rather than by the object alone; so it has the verbs for changes
-// only.
-type ChangeSelection[T client.Object] struct {
 	kind    *kind
 	codec   *codec.Codec[T]
 	filters []handlers.Filter
 	words   []requirements.Criterion // of the filters, one for each
-	labels  []labels.Requirement     // of the filters, what a selector can say
+	labels  []labels.Requirement     // of the filters, as far as a selector can express them
 
-	requires []requirements.Requirement // of the filters, what else can be said
+	requires []requirements.Requirement // of the filters, beside the labels
 	redacted []diff.Path
-	rechecks []handlers.Notifier // what filters look at
+	rechecks []handlers.Notifier // what the filters read
 }
 
 // MatchingLabels narrows the selection down to objects whose labels match a selector, in the syntax of kubectl:
@@ -51,21 +45,34 @@ type ChangeSelection[T client.Object] struct {
 // Of a kind whose handlers are all of events and indices, objects are not even watched that do not have the labels
 // which all of these handlers demand: docs/watching.md has what that means. When has the API server send all of them.
 func (s Selection[T]) MatchingLabels(selector string) Selection[T] {
-	return Selection[T]{s.ChangeSelection.MatchingLabels(selector)}
+	s, demanded := s.bySelector("MatchingLabels", "labels", selector, handlers.Labels)
+	s.labels = append(slices.Clip(s.labels), demanded...)
+	return s.requiring("labels", slices.DeleteFunc(slices.Clone(demanded), saidByObjectSelector))
 }
 
 // MatchingAnnotations narrows the selection down to objects whose annotations match a selector, in the same syntax. The
 // syntax is that of labels, so values are of at most 63 letters, digits, "-", "_" and "."; for others, use When. Kopf:
 // annotations=.
 func (s Selection[T]) MatchingAnnotations(selector string) Selection[T] {
-	return Selection[T]{s.ChangeSelection.MatchingAnnotations(selector)}
+	s, requirements := s.bySelector("MatchingAnnotations", "annotations", selector, handlers.Annotations)
+	return s.requiring("annotations", requirements)
 }
 
 // When narrows the selection down to objects for which the function is true. It is called often, for every handler and
 // every event, maybe by several goroutines: it should be fast. The object is its own copy.
 // A panic, or an object that does not decode into its type, keeps the object waiting. Kopf: when=.
 func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Selection[T] {
-	return Selection[T]{s.ChangeSelection.When(matches)}
+	if matches == nil {
+		s.kind.addError(errors.New("When: the function is nil: without a condition, leave When out"))
+		return s
+	}
+	return s.narrowed(requirements.Criterion{Text: "When"}, func(ctx context.Context, c *cause.Cause) (bool, error) {
+		object, err := s.codec.DecodeForFilter(c)
+		if err != nil {
+			return false, err
+		}
+		return matches(ctx, object), nil
+	})
 }
 
 // RecheckOn has the objects looked at again when one of the indices changes: for filters, such as those of
@@ -83,14 +90,6 @@ func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Sel
 // request as long as nothing follows. An index changes when an object has other keys or values than before: values that
 // differ each time, such as a resourceVersion, have all objects looked at for each event.
 func (s Selection[T]) RecheckOn(indices ...anyIndex) Selection[T] {
-	return Selection[T]{s.ChangeSelection.RecheckOn(indices...)}
-}
-
-// anyIndex is an index of whatever type.
-type anyIndex interface{ notifier() handlers.Notifier }
-
-// RecheckOn is [Selection.RecheckOn].
-func (s ChangeSelection[T]) RecheckOn(indices ...anyIndex) ChangeSelection[T] {
 	s.rechecks = slices.Clip(s.rechecks)
 	for _, index := range indices {
 		if index == nil || index.notifier() == nil {
@@ -101,6 +100,9 @@ func (s ChangeSelection[T]) RecheckOn(indices ...anyIndex) ChangeSelection[T] {
 	}
 	return s
 }
+
+// anyIndex is an index of whatever type.
+type anyIndex interface{ notifier() handlers.Notifier }
 
 // Redacted keeps the values of these fields, with all that is in them, out of what is remembered of the objects: only
 // digests are. So is every v1 Secret as a whole, and an object of more than 100 KiB of JSON; with [AsKopf], which has
@@ -129,26 +131,13 @@ func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 	return s
 }
 
-// MatchingLabels is [Selection.MatchingLabels].
-func (s ChangeSelection[T]) MatchingLabels(selector string) ChangeSelection[T] {
-	s, demanded := s.bySelector("MatchingLabels", "labels", selector, handlers.Labels)
-	s.labels = append(slices.Clip(s.labels), demanded...)
-	return s.requiring("labels", slices.DeleteFunc(slices.Clone(demanded), saidByObjectSelector))
-}
-
-// MatchingAnnotations is [Selection.MatchingAnnotations].
-func (s ChangeSelection[T]) MatchingAnnotations(selector string) ChangeSelection[T] {
-	s, requirements := s.bySelector("MatchingAnnotations", "annotations", selector, handlers.Annotations)
-	return s.requiring("annotations", requirements)
-}
-
 // saidByObjectSelector tells whether the API server can check a requirement of labels without an expression.
 func saidByObjectSelector(r labels.Requirement) bool {
 	return r.Operator() != selection.GreaterThan && r.Operator() != selection.LessThan
 }
 
 // requiring remembers what a selector demands, beside the filter that decides.
-func (s ChangeSelection[T]) requiring(name string, all labels.Requirements) ChangeSelection[T] {
+func (s Selection[T]) requiring(name string, all labels.Requirements) Selection[T] {
 	s.requires = slices.Clip(s.requires)
 	for _, one := range all {
 		s.requires = append(s.requires, requirements.FromSelector(name, one))
@@ -156,9 +145,9 @@ func (s ChangeSelection[T]) requiring(name string, all labels.Requirements) Chan
 	return s
 }
 
-func (s ChangeSelection[T]) bySelector(
+func (s Selection[T]) bySelector(
 	method, of, text string, filter func(labels.Selector) handlers.Filter,
-) (ChangeSelection[T], labels.Requirements) {
+) (Selection[T], labels.Requirements) {
 	selector, err := parseSelector(method, text)
 	if err != nil {
 		s.kind.addError(err)
@@ -184,44 +173,15 @@ func selectorWords(method, of, text string) requirements.Criterion {
 }
 
 // selector is what the filters demand of the labels, as far as a selector can say it; nil is nothing.
-func (s ChangeSelection[T]) selector() labels.Selector {
+func (s Selection[T]) selector() labels.Selector {
 	if len(s.labels) == 0 {
 		return nil
 	}
 	return labels.NewSelector().Add(s.labels...)
 }
 
-// When is [Selection.When].
-func (s ChangeSelection[T]) When(matches func(ctx context.Context, object T) bool) ChangeSelection[T] {
-	if matches == nil {
-		s.kind.addError(errors.New("When: the function is nil: without a condition, leave When out"))
-		return s
-	}
-	return s.narrowed(requirements.Criterion{Text: "When"}, func(ctx context.Context, c *cause.Cause) (bool, error) {
-		object, err := s.codec.DecodeForFilter(c)
-		if err != nil {
-			return false, err
-		}
-		return matches(ctx, object), nil
-	})
-}
-
-// WhenChange narrows the selection down to changes for which the function is true. It gets the change as a handler
-// does, but can only read: the methods that write or post anything fail the filter. For its calls, see
-// [Selection.When]; if it is false, the object is as good as not selected. Kopf: when=, with old, new and diff.
-func (s ChangeSelection[T]) WhenChange(matches func(ctx context.Context, c *Change[T]) bool) ChangeSelection[T] {
-	if matches == nil {
-		s.kind.addError(errors.New("WhenChange: the function is nil: without a condition, leave WhenChange out"))
-		return s
-	}
-	filter := func(ctx context.Context, what *cause.Cause) (bool, error) {
-		return changeFilter(s.codec, s.kind.op.clients, matches)(ctx, what) // there are no clients before the set-up
-	}
-	return s.narrowed(requirements.Criterion{Text: "WhenChange", OfChange: true}, filter)
-}
-
 // narrowed clips before it appends: two selections derived from one must not write into the same array.
-func (s ChangeSelection[T]) narrowed(words requirements.Criterion, filter handlers.Filter) ChangeSelection[T] {
+func (s Selection[T]) narrowed(words requirements.Criterion, filter handlers.Filter) Selection[T] {
 	s.filters, s.words = append(slices.Clip(s.filters), filter), append(slices.Clip(s.words), words)
 	return s
 }

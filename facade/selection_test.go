@@ -41,7 +41,7 @@ func TestDerivedSelectionsDoNotAlias(t *testing.T) {
 	// With room left in the array, appending twice to the same slice writes into the same place.
 	base := kopf.For(op, &Widget{}).When(always).When(always).When(always)
 	mine, other := base.When(named("w1")), base.When(named("w2"))
-	mineChanges, otherChanges := base.ChangeSelection.When(named("w1")), base.ChangeSelection.When(named("w2"))
+	mineChanges, otherChanges := base.When(named("w1")), base.When(named("w2"))
 	base.OnCreate("base", succeed)
 	mine.OnCreate("mine", succeed)
 	other.OnCreate("other", succeed)
@@ -86,17 +86,17 @@ func TestFilters(t *testing.T) {
 func TestFiltersThatFail(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		narrow func(w kopf.Selection[*Widget]) kopf.ChangeSelection[*Widget]
+		narrow func(w kopf.Selection[*Widget]) kopf.Selection[*Widget]
 		want   string
 	}{
 		"undecodable object": {"the filter cannot be asked; the object waits, and it is said why",
-			func(w kopf.Selection[*Widget]) kopf.ChangeSelection[*Widget] {
-				return w.When(func(context.Context, *Widget) bool { return true }).ChangeSelection
+			func(w kopf.Selection[*Widget]) kopf.Selection[*Widget] {
+				return w.When(func(context.Context, *Widget) bool { return true })
 			},
 			`object ns/w1 does not fit into *facade_test.Widget` +
 				`: field spec.size: string cannot be decoded into a Go int32`},
 		"undecodable object of a change": {"the same with a change",
-			func(w kopf.Selection[*Widget]) kopf.ChangeSelection[*Widget] {
+			func(w kopf.Selection[*Widget]) kopf.Selection[*Widget] {
 				return w.WhenChange(func(context.Context, *Change) bool { return true })
 			},
 			`field spec.size`},

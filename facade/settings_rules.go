@@ -153,7 +153,7 @@ func (s *Settings) resolveNumbers() (problems []error) {
 
 // checkLifecycle tells whether there is such a lifecycle.
 func checkLifecycle(l Lifecycle) error {
-	if l.Valid() {
+	if l.own.Valid() {
 		return nil
 	}
 	return errors.New("LifecycleFunc: the function is nil: give one, or take another lifecycle, such as kopf.ASAP")

@@ -212,7 +212,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.compact, Digests: s.digests,
 		KopfTexts: kept.KopfFormats, KopfDeletions: kept.KopfFormats,
 		Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays,
-		Backoff: s.backoff(), Lifecycle: s.values.Execution.Lifecycle, Checkpoint: s.values.Execution.Checkpoint,
+		Backoff: s.backoff(), Lifecycle: s.values.Execution.Lifecycle.own, Checkpoint: s.values.Execution.Checkpoint,
 		Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.polling(),
 		InstantExit: limits.InstantExitTimeout, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,

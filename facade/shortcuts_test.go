@@ -22,7 +22,7 @@ func TestSleep(t *testing.T) {
 		reason string
 		sleep  time.Duration
 		stop   time.Duration // of the operator
-		opts   []kopf.DaemonOption
+		opts   []kopf.Option
 		slept  []bool
 		took   time.Duration
 	}{
@@ -30,7 +30,7 @@ func TestSleep(t *testing.T) {
 			"it ends with Stopping", time.Minute, 90 * time.Second, nil, []bool{true, false}, 90 * time.Second,
 		},
 		"Timeout": {
-			"it ends with the context", time.Minute, time.Hour, []kopf.DaemonOption{kopf.Timeout(70 * time.Second)},
+			"it ends with the context", time.Minute, time.Hour, []kopf.Option{kopf.Timeout(70 * time.Second)},
 			[]bool{true, false}, 70 * time.Second,
 		},
 		"Unitless": {
@@ -94,18 +94,18 @@ func TestTemporaryWithoutADelay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		err    error
-		opts   []kopf.OnOption
+		opts   []kopf.Option
 		want   time.Duration
 	}{
 		"Default": {"the operator's backoff", kopf.Temporary(broken), nil, time.Minute},
 		"Backoff": {
-			"the handler's backoff", kopf.Temporary(broken), []kopf.OnOption{kopf.Backoff(time.Hour)}, time.Hour,
+			"the handler's backoff", kopf.Temporary(broken), []kopf.Option{kopf.Backoff(time.Hour)}, time.Hour,
 		},
 		"Mode": {
 			"it is temporary whatever other errors are", kopf.Temporary(broken),
-			[]kopf.OnOption{kopf.Errors(kopf.ErrorsPermanent)}, time.Minute,
+			[]kopf.Option{kopf.Errors(kopf.ErrorsPermanent)}, time.Minute,
 		},
-		"Zero":    {"zero is at once", kopf.Temporary(broken, 0), []kopf.OnOption{kopf.Backoff(time.Hour)}, 0},
+		"Zero":    {"zero is at once", kopf.Temporary(broken, 0), []kopf.Option{kopf.Backoff(time.Hour)}, 0},
 		"Wrapped": {"the outer error counts", kopf.Temporary(kopf.Temporary(broken, 5*time.Second)), nil, time.Minute},
 		"Inner": {
 			"the outer error counts", kopf.Temporary(kopf.Temporary(broken), 5*time.Second), nil, 5 * time.Second,

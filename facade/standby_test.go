@@ -71,7 +71,7 @@ func failing(checks map[string]healthz.Checker) (all []string) {
 func TestReadyOnStandby(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock, server, op := &held{}, servedAPI(), one(succeed)
-		op.OnStartup("slow", func(ctx context.Context, _ *kopf.Startup) error {
+		op.OnStartup("slow", func(ctx context.Context, _ *kopf.Activity) error {
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Hour):
@@ -117,7 +117,7 @@ func TestChecksOfTwoOperators(t *testing.T) {
 	m := ask(newManager(t, newScheme(t)))
 	probing := func(name, text string) *kopf.Operator {
 		op := kopf.New(name)
-		op.OnProbe("p", func(context.Context, *kopf.Activity) (any, error) { return nil, kopf.Permanentf("%s", text) })
+		op.OnProbe("p", func(context.Context, *kopf.Activity) (any, error) { return nil, kopf.Permanent(fmt.Errorf("%s", text)) })
 		return op
 	}
 	for name, refused := range map[string]bool{"a.example.org": true, "b.example.org": false} {

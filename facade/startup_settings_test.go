@@ -127,7 +127,7 @@ func wantSame(t *testing.T, name string, given, changed *kopf.Operator) {
 func changing(t *testing.T, name string, kept **kopf.Settings) *kopf.Operator {
 	t.Helper()
 	op := one(succeed)
-	op.OnStartup("a", func(_ context.Context, s *kopf.Startup) error {
+	op.OnStartup("a", func(_ context.Context, s *kopf.Activity) error {
 		uncommon(t, s.Settings, name)
 		if kept != nil {
 			*kept = s.Settings

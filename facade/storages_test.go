@@ -233,7 +233,7 @@ func TestHandlersOfDigests(t *testing.T) {
 	hidden := func(a *execution.Attempt) {
 		a.Call.Cause = cause.Detect(cause.Observation{Body: after, Old: old, New: present, Veiled: veiled})
 	}
-	want := kopf.Diff{{Op: kopf.DiffChange, Path: kopf.Path{"spec", "owner"}}}
+	want := kopf.Diff{{Op: diff.Change, Path: diff.Path{"spec", "owner"}}}
 
 	typed := kopf.New("test.example.org")
 	kopf.For(typed, &Widget{}).OnUpdate("id", func(_ context.Context, c *Change) error {

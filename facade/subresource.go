@@ -14,7 +14,7 @@ import (
 
 // AdmissionSelection says which requests to a subresource handlers are for: see [ForSubresource].
 type AdmissionSelection[T client.Object] struct {
-	objects     ChangeSelection[T]
+	objects     Selection[T]
 	subresource string
 }
 
@@ -28,7 +28,7 @@ type AdmissionSelection[T client.Object] struct {
 //
 // The selection must have no filters yet: these would look at objects of its own type.
 func ForSubresource[S, T client.Object](of Selection[T], name string) AdmissionSelection[S] {
-	made := AdmissionSelection[S]{ChangeSelection[S]{kind: of.kind}, name}
+	made := AdmissionSelection[S]{Selection[S]{kind: of.kind}, name}
 	typ := reflect.TypeFor[S]()
 	var problem error
 	switch {
@@ -58,12 +58,12 @@ func (s AdmissionSelection[T]) When(matches func(ctx context.Context, object T) 
 }
 
 // Validate registers a handler that allows or denies requests: see [Selection.Validate].
-func (s AdmissionSelection[T]) Validate(id string, fn AdmissionFunc[T], opts ...AdmissionOption) {
+func (s AdmissionSelection[T]) Validate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
 	admit(s.objects, admitting[T]{verb: "Validate", id: id, call: fn, subresource: s.subresource}, opts)
 }
 
 // Mutate registers a handler that may change the object of the subresource: see [Selection.Mutate].
-func (s AdmissionSelection[T]) Mutate(id string, fn AdmissionFunc[T], opts ...AdmissionOption) {
+func (s AdmissionSelection[T]) Mutate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
 	admit(s.objects, admitting[T]{
 		verb: "Mutate", id: id, call: fn, mutating: true, subresource: s.subresource,
 	}, opts)

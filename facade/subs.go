@@ -37,7 +37,7 @@ var errNoSubs = errors.New(
 //
 // A field among the options is relative to that of the handler, if it has one. [MatchingLabels], [MatchingAnnotations]
 // and [WhenChange] among them restrict the sub-handler to some objects and changes.
-func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...SubOption) {
+func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...subOption) {
 	c.do(func() error {
 		if c.call.Subs == nil {
 			return errNoSubs
@@ -105,7 +105,7 @@ func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
 		if err := checkLifecycle(lifecycle[0]); err != nil {
 			return Permanent(fmt.Errorf("RunSubs of handler %q: %w", c.ID, err))
 		}
-		return c.call.Subs.Run(ctx, &lifecycle[0])
+		return c.call.Subs.Run(ctx, &lifecycle[0].own)
 	default:
 		return Permanent(fmt.Errorf("RunSubs of handler %q: %d lifecycles are given: give one", c.ID, len(lifecycle)))
 	}
@@ -123,21 +123,21 @@ func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
 //
 // An id that is neither declared before the sub-handlers are run nor finished already, and sub-handlers that wait for
 // one another, fail the handler for good. Kopf: none.
-func After(ids ...string) SubOption {
+func After(ids ...string) subOption {
 	return dependency("After", ids, func(h *handlers.Handler, ids []string) { h.After = ids })
 }
 
 // AfterFinished makes a sub-handler wait until those with these ids are finished, whether they have succeeded or failed
 // for good. All else is as with [After]; a sub-handler may have both. Kopf: none.
-func AfterFinished(ids ...string) SubOption {
+func AfterFinished(ids ...string) subOption {
 	return dependency("AfterFinished", ids, func(h *handlers.Handler, ids []string) { h.AfterFinished = ids })
 }
 
-func dependency(name string, ids []string, set func(h *handlers.Handler, ids []string)) SubOption {
+func dependency(name string, ids []string, set func(h *handlers.Handler, ids []string)) subOption {
 	var err error
 	ids = slices.Clone(ids) // the handler may go on with its list
 	if slices.Contains(ids, "") {
 		err = fmt.Errorf("%s(%s): no sub-handler has an empty id", name, quoteAll(ids))
 	}
-	return optionOf[SubOption](name, err, func(h *handlers.Handler) { set(h, ids) })
+	return optionOf[subOption](name, err, func(h *handlers.Handler) { set(h, ids) })
 }

@@ -25,7 +25,7 @@ func ExampleAfter() {
 			return err
 		}
 		if upgrade := c.Outcome("upgrade"); upgrade.State == kopf.SubFailed {
-			return kopf.Permanentf("the upgrade failed: %s", upgrade.Message)
+			return kopf.Permanent(fmt.Errorf("the upgrade failed: %s", upgrade.Message))
 		}
 		return nil
 	})

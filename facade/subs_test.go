@@ -121,17 +121,17 @@ func TestRunSubsLifecycle(t *testing.T) {
 func TestAfter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		opts   []kopf.SubOption
+		opts   []kopf.Option
 		wrong  string
 		want   [2][]string
 	}{
-		"both": {"they are for different ones", []kopf.SubOption{
+		"both": {"they are for different ones", []kopf.Option{
 			kopf.After("a", "b"), kopf.AfterFinished("c"), kopf.Retries(2), kopf.InField("spec.size"), kopf.NewValue(1),
 		}, "", [2][]string{{"a", "b"}, {"c"}}},
-		"a policy": {"it may have them", []kopf.SubOption{kopf.JoinOptions(kopf.After("a"))}, "", [2][]string{{"a"}, nil}},
-		"none":     {"a list may be empty", []kopf.SubOption{kopf.After([]string{}...)}, "", [2][]string{{}, nil}},
-		"empty":    {"no id is", []kopf.SubOption{kopf.AfterFinished("a", "")}, `("a", "")`, [2][]string{}},
-		"repeated": {"nobody can tell why", []kopf.SubOption{kopf.After("a"), kopf.After("b")}, "twice", [2][]string{}},
+		"a policy": {"it may have them", []kopf.Option{kopf.JoinOptions(kopf.After("a"))}, "", [2][]string{{"a"}, nil}},
+		"none":     {"a list may be empty", []kopf.Option{kopf.After([]string{}...)}, "", [2][]string{{}, nil}},
+		"empty":    {"no id is", []kopf.Option{kopf.AfterFinished("a", "")}, `("a", "")`, [2][]string{}},
+		"repeated": {"nobody can tell why", []kopf.Option{kopf.After("a"), kopf.After("b")}, "twice", [2][]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			held := &subs{}

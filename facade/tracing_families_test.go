@@ -25,10 +25,10 @@ func TestSpansOfFamilies(t *testing.T) {
 		traces, recorder := tracer()
 		op, maps := tracedMaps(kopf.Settings{Tracing: traces})
 		failed := false
-		op.OnStartup("begin", func(context.Context, *kopf.Startup) error {
+		op.OnStartup("begin", func(context.Context, *kopf.Activity) error {
 			if !failed {
 				failed = true
-				return kopf.Temporaryf(time.Second, "not yet")
+				return kopf.Temporary(fmt.Errorf("not yet"), time.Second)
 			}
 			return nil
 		})
@@ -43,7 +43,7 @@ func TestSpansOfFamilies(t *testing.T) {
 		})
 		maps.Timer("timer", 40*time.Minute, func(_ context.Context, r *kopf.Task[*corev1.ConfigMap]) error {
 			if r.Retry == 0 {
-				return kopf.Temporaryf(time.Minute, "not yet")
+				return kopf.Temporary(fmt.Errorf("not yet"), time.Minute)
 			}
 			return nil
 		})
@@ -87,7 +87,7 @@ func TestSpansOfAdmission(t *testing.T) {
 	traces, recorder := tracer()
 	op := kopf.New("test.example.org", kopf.Settings{Tracing: traces})
 	kopf.For(op, &Widget{}).Validate("quota", func(context.Context, *Admission) error {
-		return kopf.Permanentf("hidden")
+		return kopf.Permanent(fmt.Errorf("hidden"))
 	})
 	verdictOf(t.Context(), t, op, request(nil))
 	all := endedAttempts(recorder)
@@ -117,7 +117,7 @@ func TestSpansInSpans(t *testing.T) {
 		}).OnCreate("fn", func(ctx context.Context, c *tracedMap) error {
 			c.Sub("part", func(ctx context.Context, c *tracedMap) error {
 				if c.Retry == 0 {
-					return kopf.Temporaryf(time.Minute, "not yet")
+					return kopf.Temporary(fmt.Errorf("not yet"), time.Minute)
 				}
 				return read(ctx, c)
 			})

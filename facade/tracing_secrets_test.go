@@ -43,7 +43,7 @@ func leaky[T client.Object](s kopf.Selection[T]) {
 	}, kopf.Retries(2))
 	s.OnCreate("panics", func(context.Context, *kopf.Change[T]) error { panic(hiddenValue) }, kopf.Retries(2))
 	s.OnCreate("joins", func(context.Context, *kopf.Change[T]) error {
-		return errors.Join(errors.New(hiddenValue), kopf.Permanentf("%s", hiddenValue))
+		return errors.Join(errors.New(hiddenValue), kopf.Permanent(fmt.Errorf("%s", hiddenValue)))
 	})
 	s.OnCreate("returns", func(_ context.Context, c *kopf.Change[T]) error {
 		c.SetResult(hiddenValue)

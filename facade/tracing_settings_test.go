@@ -57,7 +57,7 @@ func TestStartupGivesProvider(t *testing.T) {
 		putMap(server, "one")
 		traces, recorder := tracer()
 		op, maps := tracedMaps(kopf.Settings{})
-		op.OnStartup("begin", func(_ context.Context, s *kopf.Startup) error {
+		op.OnStartup("begin", func(_ context.Context, s *kopf.Activity) error {
 			s.Settings.Tracing = traces
 			return nil
 		})

@@ -93,11 +93,11 @@ func TestSpansOfAttempts(t *testing.T) {
 		maps.OnCreate("fine", func(context.Context, *tracedMap) error { return nil })
 		maps.OnCreate("later", func(_ context.Context, c *tracedMap) error {
 			if c.Retry == 0 {
-				return kopf.Temporaryf(time.Minute, "not yet")
+				return kopf.Temporary(fmt.Errorf("not yet"), time.Minute)
 			}
 			return nil
 		})
-		maps.OnCreate("never", func(context.Context, *tracedMap) error { return kopf.Permanentf("never") })
+		maps.OnCreate("never", func(context.Context, *tracedMap) error { return kopf.Permanent(fmt.Errorf("never")) })
 		maps.OnCreate("panics", func(context.Context, *tracedMap) error { panic("boo") }, kopf.Retries(1))
 		maps.OnCreate("whatever", func(context.Context, *tracedMap) error {
 			return errors.New("no matter")
@@ -131,7 +131,7 @@ func traceRetrying(settings kopf.Settings, last int) *kopf.Operator {
 	op, maps := tracedMaps(settings)
 	maps.On("fn", kopf.CreateUpdateResume(), func(_ context.Context, c *tracedMap) error {
 		if c.Retry < last {
-			return kopf.Temporaryf(time.Hour, "not yet")
+			return kopf.Temporary(fmt.Errorf("not yet"), time.Hour)
 		}
 		return nil
 	})

@@ -32,23 +32,23 @@ type ChangeFunc[T client.Object] func(ctx context.Context, c *Change[T]) error
 // The id is what the progress and the result are kept under on the object: status.<id>, and the annotation
 // "<operator>/<id>" while the handler is unfinished. It must not change as long as such objects are around, and is
 // unique among the handlers of this verb and kind. The same id may stand under several verbs, see On.
-func (s ChangeSelection[T]) OnCreate(id string, fn ChangeFunc[T], opts ...ChangeOption) {
+func (s Selection[T]) OnCreate(id string, fn ChangeFunc[T], opts ...changeOption) {
 	register(s, function[T]{"OnCreate", id, fn}, asOptions(opts), ReasonCreate)
 }
 
 // OnUpdate registers a handler for objects that differ from what was handled last. Kopf: on.update.
-func (s ChangeSelection[T]) OnUpdate(id string, fn ChangeFunc[T], opts ...UpdateOption) {
+func (s Selection[T]) OnUpdate(id string, fn ChangeFunc[T], opts ...updateOption) {
 	register(s, function[T]{"OnUpdate", id, fn}, asOptions(opts), ReasonUpdate)
 }
 
 // OnDelete registers a handler for objects that are being deleted. Its finalizer holds them until the handler has
 // succeeded, or failed for good, unless it is [Optional]. Kopf: on.delete.
-func (s ChangeSelection[T]) OnDelete(id string, fn ChangeFunc[T], opts ...DeleteOption) {
+func (s Selection[T]) OnDelete(id string, fn ChangeFunc[T], opts ...deleteOption) {
 	register(s, function[T]{"OnDelete", id, fn}, asOptions(opts), ReasonDelete)
 }
 
 // OnResume registers a handler for objects that were there when the operator started: it is called once for each, in
 // addition to the handlers of what has happened to it meanwhile. It is not called for new objects. Kopf: on.resume.
-func (s ChangeSelection[T]) OnResume(id string, fn ChangeFunc[T], opts ...ResumeOption) {
+func (s Selection[T]) OnResume(id string, fn ChangeFunc[T], opts ...resumeOption) {
 	register(s, function[T]{"OnResume", id, fn}, asOptions(opts), ReasonResume)
 }

@@ -18,9 +18,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// ErrWaitTimeout says that the time of [WaitFor] is over, and the object is not as the handler wants it.
-var ErrWaitTimeout = errors.New("the wait is over")
-
 // WaitFor has the handler wait until another object, a child or not, is as the function wants it. It is given by an
 // object with its name, such as that for [Change.Ensure]; without a namespace, it is in that of the handled object. Nil
 // is that it is so; any other error must be returned by the handler. Kopf: none.
@@ -37,7 +34,7 @@ var ErrWaitTimeout = errors.New("the wait is over")
 //
 // # Flow
 //
-// The kind must be watched: by kopf.Owns(selection, &appsv1.Deployment{}) for children, or by [Watches] for any object
+// The kind must be watched: by [Selection.Owns] for children, or by [Selection.Watches] for any object
 // in the namespaces that the operator serves. Nothing is asked of the API server, and no
 // goroutine or worker waits: the handler ends, and is called again from its start when the object is as wanted, or when
 // the object has changed, so all before WaitFor is done again, and must be idempotent. After a restart, it is called at
@@ -84,7 +81,7 @@ func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) boo
 		return &execution.PendingError{Awaited: progress.Wait{Child: name, Until: until}, Delay: until.Sub(now)}
 	}
 	state := "there is no such child with an owner reference to the object, or declared by Ensure; to wait for an " +
-		"object that is no child, register kopf.Watches"
+		"object that is no child, register Watches"
 	switch {
 	case w.Any && !found:
 		state = "there is no such object in the namespaces that the operator serves"
@@ -117,8 +114,8 @@ func newWait[T, C client.Object](
 		isWatched, isWhole = c.watches(*c.call.Resource, kind.GroupKind())
 	}
 	if !isWatched {
-		return w, Permanent(fmt.Errorf("objects of kind %s are not watched: register kopf.Owns(selection, %[2]s) for "+
-			"children, or kopf.Watches(selection, %[2]s) for any object, with the selection of the handler",
+		return w, Permanent(fmt.Errorf("objects of kind %s are not watched: register Owns(%[2]s) for children, "+
+			"or Watches(%[2]s) for any object, with the selection of the handler",
 			kind.GroupKind(), example(child)))
 	}
 	children := codec.New[C](reflect.TypeOf(child).Elem())

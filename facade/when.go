@@ -18,30 +18,38 @@ import (
 // MatchingLabels restricts a sub-handler to objects whose labels match a selector, see [Selection.MatchingLabels].
 // While they do not match, the sub-handler is not called, and the handler does not wait for it; its progress is kept
 // until the change is handled. Kopf: labels= of subhandlers.
-func MatchingLabels(selector string) SubOption {
+func MatchingLabels(selector string) subOption {
 	return selectorOption("MatchingLabels", "labels", selector, handlers.Labels)
 }
 
 // MatchingAnnotations restricts a sub-handler to objects whose annotations match a selector, as [MatchingLabels] does
 // for labels. Kopf: annotations= of subhandlers.
-func MatchingAnnotations(selector string) SubOption {
+func MatchingAnnotations(selector string) subOption {
 	return selectorOption("MatchingAnnotations", "annotations", selector, handlers.Annotations)
 }
 
 func selectorOption(
 	name, of, text string, filter func(labels.Selector) handlers.Filter,
-) SubOption {
+) subOption {
 	selector, err := parseSelector(name, text)
-	return optionOf[SubOption](name, err, func(h *handlers.Handler) {
+	return optionOf[subOption](name, err, func(h *handlers.Handler) {
 		h.Filters = append(slices.Clip(h.Filters), filter(selector))
 		h.Words.Filters = append(slices.Clip(h.Words.Filters), selectorWords(name, of, text))
 	})
 }
 
-// WhenChange restricts a sub-handler to changes for which the function returns true, see [Selection.WhenChange] for its
-// argument and [MatchingLabels] for the treatment of a sub-handler that does not match. Kopf: when= of subhandlers.
-func WhenChange[T client.Object](matches func(ctx context.Context, c *Change[T]) bool) SubOption {
-	return matchesOption[SubOption]("WhenChange", matches, matches == nil)
+// WhenChange restricts a handler or a sub-handler to changes for which the function returns true; other changes are
+// treated as if the handler was not registered. The function gets the change as the handler does, but can only read:
+// methods that write or post anything fail the filter. It is called often and must be fast. Kopf: when= with old, new,
+// diff.
+//
+//	dbs.OnUpdate("grow", grow, kopf.WhenChange(func(_ context.Context, c *kopf.Change[*v1.Database]) bool {
+//		return c.Object.Spec.Size > c.Old.Spec.Size
+//	}))
+//
+// A function for another Go type than that of the selection is an error of the set-up.
+func WhenChange[T client.Object](matches func(ctx context.Context, c *Change[T]) bool) changeOption {
+	return matchesOption[changeOption]("WhenChange", matches, matches == nil)
 }
 
 // WhenEvent restricts a handler of raw events to those for which the function returns true. Unlike [Selection.When], it
@@ -51,8 +59,8 @@ func WhenChange[T client.Object](matches func(ctx context.Context, c *Change[T])
 //	pods.OnEvent("gone", forget, kopf.WhenEvent(func(_ context.Context, e *kopf.WatchEvent[*corev1.Pod]) bool {
 //		return e.Type == kopf.WatchEventDeleted
 //	}))
-func WhenEvent[T client.Object](matches func(ctx context.Context, e *WatchEvent[T]) bool) EventOption {
-	return matchesOption[EventOption]("WhenEvent", matches, matches == nil)
+func WhenEvent[T client.Object](matches func(ctx context.Context, e *WatchEvent[T]) bool) watchEventOption {
+	return matchesOption[watchEventOption]("WhenEvent", matches, matches == nil)
 }
 
 // WhenRequest restricts a handler of admission to requests for which the function returns true; other requests are
@@ -64,8 +72,8 @@ func WhenEvent[T client.Object](matches func(ctx context.Context, e *WatchEvent[
 //	dbs.Validate("owners", check, kopf.WhenRequest(func(_ context.Context, a *kopf.Admission[*v1.Database]) bool {
 //		return a.Operation == "UPDATE" && !a.DryRun && a.UserInfo.Username != "admin"
 //	}))
-func WhenRequest[T client.Object](matches func(ctx context.Context, a *Admission[T]) bool) AdmissionOption {
-	return matchesOption[AdmissionOption]("WhenRequest", matches, matches == nil)
+func WhenRequest[T client.Object](matches func(ctx context.Context, a *Admission[T]) bool) admissionOption {
+	return matchesOption[admissionOption]("WhenRequest", matches, matches == nil)
 }
 
 // matchesOption is an option with a function that the verb turns into a filter, as only the verb has the Go type.
@@ -91,6 +99,18 @@ func matcherOf[F any](chosen []option) (matches F, given bool, err error) {
 		}
 	}
 	return matches, given, nil
+}
+
+// changeFilterOf returns the filter of WhenChange; nil without one. The clients are those of the time of the call, as
+// there are none before the set-up.
+func (s Selection[T]) changeFilterOf(chosen []option) (handlers.Filter, error) {
+	matches, given, err := matcherOf[func(ctx context.Context, c *Change[T]) bool](chosen)
+	if !given {
+		return nil, err
+	}
+	return func(ctx context.Context, what *cause.Cause) (bool, error) {
+		return changeFilter(s.codec, s.kind.op.clients, matches)(ctx, what)
+	}, nil
 }
 
 // changeFilter is the filter by a function that gets the whole change.
@@ -136,7 +156,7 @@ func (s Selection[T]) addEventFilter(h *handlers.Handler, chosen []option) error
 }
 
 // addRequestFilter turns WhenRequest into a filter of the handler.
-func (fn admitting[T]) addRequestFilter(s ChangeSelection[T], h *handlers.Handler, chosen []option) error {
+func (fn admitting[T]) addRequestFilter(s Selection[T], h *handlers.Handler, chosen []option) error {
 	matches, given, err := matcherOf[func(ctx context.Context, a *Admission[T]) bool](chosen)
 	if !given {
 		return err

@@ -29,25 +29,25 @@ func TestSubFilters(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		object func(w *Widget)
-		opts   []kopf.SubOption
+		opts   []kopf.Option
 		called bool
 	}{
-		"Labels":      {"the labels match", labelled, []kopf.SubOption{kopf.MatchingLabels("tier=prod")}, true},
-		"OtherLabels": {"they do not", labelled, []kopf.SubOption{kopf.MatchingLabels("tier=test")}, false},
-		"Annotations": {"the annotations match", annotated, []kopf.SubOption{kopf.MatchingAnnotations("team")}, true},
+		"Labels":      {"the labels match", labelled, []kopf.Option{kopf.MatchingLabels("tier=prod")}, true},
+		"OtherLabels": {"they do not", labelled, []kopf.Option{kopf.MatchingLabels("tier=test")}, false},
+		"Annotations": {"the annotations match", annotated, []kopf.Option{kopf.MatchingAnnotations("team")}, true},
 		"NoAnnotations": {
-			"they do not", labelled, []kopf.SubOption{kopf.MatchingAnnotations("team")}, false,
+			"they do not", labelled, []kopf.Option{kopf.MatchingAnnotations("team")}, false,
 		},
-		"Function": {"it returns true", func(w *Widget) { w.Spec.Size = 4 }, []kopf.SubOption{large}, true},
+		"Function": {"it returns true", func(w *Widget) { w.Spec.Size = 4 }, []kopf.Option{large}, true},
 		"OtherSize": {
-			"it returns false", func(w *Widget) { w.Spec.Size = 3 }, []kopf.SubOption{large}, false,
+			"it returns false", func(w *Widget) { w.Spec.Size = 3 }, []kopf.Option{large}, false,
 		},
 		"All": {
-			"each of them must match", labelled, []kopf.SubOption{kopf.MatchingLabels("tier"), large}, false,
+			"each of them must match", labelled, []kopf.Option{kopf.MatchingLabels("tier"), large}, false,
 		},
 		"Policy": {
 			"what stands beside a policy wins", labelled,
-			[]kopf.SubOption{kopf.JoinOptions(kopf.MatchingLabels("tier=test")), kopf.MatchingLabels("tier=prod")}, true,
+			[]kopf.Option{kopf.JoinOptions(kopf.MatchingLabels("tier=test")), kopf.MatchingLabels("tier=prod")}, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestWhenRequestOnlyReads(t *testing.T) {
 		return true
 	})
 	panics := kopf.WhenRequest(func(context.Context, *kopf.Admission[*Widget]) bool { panic("boo") })
-	for name, opt := range map[string]kopf.AdmissionOption{"warning": warns, "patch": patches, "panic": panics} {
+	for name, opt := range map[string]kopf.Option{"warning": warns, "patch": patches, "panic": panics} {
 		op := kopf.New("test.example.org")
 		called := false
 		kopf.For(op, &Widget{}).Mutate("m", func(context.Context, *kopf.Admission[*Widget]) error {
@@ -231,7 +231,7 @@ func TestMistakesOfWhen(t *testing.T) {
 			t.Errorf("want %q in:\n%v", want, err)
 		}
 	}
-	for want, opt := range map[string]kopf.SubOption{
+	for want, opt := range map[string]kopf.Option{
 		`MatchingLabels("a b"): invalid selector`: kopf.MatchingLabels("a b"),
 		"of another Go type": kopf.WhenChange(func(context.Context, *kopf.Change[*kopf.Unstructured]) bool {
 			return true

@@ -34,14 +34,14 @@ func main() {
 // eventualSuccess is not ready at first, and says when it is worth looking again. Others go on meanwhile.
 func eventualSuccess(_ context.Context, c *Change) error {
 	if c.Retry < 2 {
-		return kopf.Temporaryf(2*time.Second, "not ready after %d attempts", c.Retry+1)
+		return kopf.Temporary(fmt.Errorf("not ready after %d attempts", c.Retry+1), 2*time.Second)
 	}
 	return nil
 }
 
 // eventualFailure gives up: whatever its limits are, it is not called again for this creation.
 func eventualFailure(context.Context, *Change) error {
-	return kopf.Permanentf("nobody can do that")
+	return kopf.Permanent(fmt.Errorf("nobody can do that"))
 }
 
 // alwaysFailing returns an ordinary error: it is tried again after the backoff, unless the options say otherwise.

@@ -38,7 +38,7 @@ func register(op *kopf.Operator) {
 // provision writes what it has made to the status, through the Go type.
 func provision(ctx context.Context, c *Change) error {
 	if c.Object.Spec.Size > 100 {
-		return kopf.Permanentf("a database of %d GiB is too large", c.Object.Spec.Size)
+		return kopf.Permanent(fmt.Errorf("a database of %d GiB is too large", c.Object.Spec.Size))
 	}
 	host := c.Object.Name + ".databases.example.org"
 	log.FromContext(ctx).Info("Provisioned", "host", host)
@@ -57,7 +57,7 @@ func resize(ctx context.Context, c *Change) error {
 	}
 	if now < before {
 		c.Warn("ShrinkingRefused", fmt.Sprintf("The database keeps its %d GiB", before))
-		return kopf.Permanentf("a database cannot shrink")
+		return kopf.Permanent(fmt.Errorf("a database cannot shrink"))
 	}
 	log.FromContext(ctx).Info("Resized", "from", before, "to", now)
 	c.Patch(func(db *v1.Database) { db.Status.Size = db.Spec.Size })

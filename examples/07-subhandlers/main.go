@@ -50,7 +50,7 @@ func prepare(item string) kopf.ChangeFunc[*kopf.Unstructured] {
 		}
 		for _, step := range []string{"fetch", "check"} {
 			if outcome := c.Outcome(step); outcome.State == kopf.SubFailed {
-				return kopf.Permanentf("%s: %s", step, outcome.Message)
+				return kopf.Permanent(fmt.Errorf("%s: %s", step, outcome.Message))
 			}
 		}
 		log.FromContext(ctx).Info("Prepared", "item", item)
@@ -65,9 +65,9 @@ func fetch(item string) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		switch {
 		case item == "item2" && c.Retry == 0:
-			return kopf.Temporaryf(time.Second, "not there yet")
+			return kopf.Temporary(fmt.Errorf("not there yet"), time.Second)
 		case item == "item3":
-			return kopf.Permanentf("there is no such item")
+			return kopf.Permanent(fmt.Errorf("there is no such item"))
 		}
 		log.FromContext(ctx).Info(fmt.Sprintf("Fetched %s at attempt %d", item, c.Retry+1))
 		return nil

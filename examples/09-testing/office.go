@@ -54,7 +54,7 @@ func addressOf(_ context.Context, example *kopf.Unstructured) (map[string]string
 func (o *office) letter(ctx context.Context, c *Change) error {
 	address, err := kopf.GetField[string](c.Object, "spec.field")
 	if err != nil {
-		return kopf.Permanentf("there is no address: %w", err)
+		return kopf.Permanent(fmt.Errorf("there is no address: %w", err))
 	}
 	text := fmt.Sprintf("Dear %s, you are one of %d here", c.Object.GetName(), o.atAddress.Count(address))
 	if last := o.last.Of(c.Object); *last != address+text {

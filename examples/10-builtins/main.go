@@ -42,7 +42,7 @@ func watchOver(ctx context.Context, c *kopf.Change[*corev1.Pod]) error {
 	}
 	if left := time.Until(c.Object.CreationTimestamp.Add(lifetime)); left > 0 {
 		log.FromContext(ctx).Info("A pod is in sight", "left", left.Round(time.Second).String())
-		return kopf.Temporaryf(left, "its time is not over yet")
+		return kopf.Temporary(fmt.Errorf("its time is not over yet"), left)
 	}
 	log.FromContext(ctx).Info("The time of a pod is over")
 	c.Warn("Overdue", "The pod has lived longer than "+lifetime.String())

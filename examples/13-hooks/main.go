@@ -34,7 +34,7 @@ func register(op *kopf.Operator, o *operator) {
 }
 
 // configure changes settings: they count, as nothing of the operator exists yet.
-func configure(ctx context.Context, s *kopf.Startup) error {
+func configure(ctx context.Context, s *kopf.Activity) error {
 	s.Settings.Execution.DefaultBackoff = 5 * time.Second
 	s.Settings.Process.CleanupTimeout = 10 * time.Second
 	log.FromContext(ctx).Info("Configured", "namespaces", s.Settings.Namespaces)
@@ -42,9 +42,9 @@ func configure(ctx context.Context, s *kopf.Startup) error {
 }
 
 // open waits for something that is not there at once. Until it is, nothing is asked of the API server.
-func (o *operator) open(ctx context.Context, s *kopf.Startup) (err error) {
+func (o *operator) open(ctx context.Context, s *kopf.Activity) (err error) {
 	if s.Retry < 2 {
-		return kopf.Temporaryf(100*time.Millisecond, "the journal is not ready")
+		return kopf.Temporary(fmt.Errorf("the journal is not ready"), 100*time.Millisecond)
 	}
 	o.journal, err = os.CreateTemp("", "13-hooks-*.journal")
 	if err != nil {

@@ -41,7 +41,7 @@ func settle(ctx context.Context, r *Run) error {
 
 func retry(ctx context.Context, r *Run) error {
 	if r.Retry < 2 {
-		return kopf.Temporaryf(time.Second, "not yet")
+		return kopf.Temporary(fmt.Errorf("not yet"), time.Second)
 	}
 	log.FromContext(ctx).Info("It has worked", "retry", r.Retry)
 	return nil

@@ -13,7 +13,7 @@ import (
 
 // begin is called before anything of the cluster is asked for, and may still change the settings. Here the API server
 // calls this process, on your own machine; in a cluster, Service says where it is: see config/webhook.
-func begin(ctx context.Context, s *kopf.Startup) error {
+func begin(ctx context.Context, s *kopf.Activity) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0") // any port that nobody listens at
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func (o *operator) changeNetwork(ctx context.Context, c *Change) error {
 	wanted := c.Object.Spec.Network
 	if wanted.CIDR != network.CIDR {
 		c.Warn("NetworkRefused", "A network never changes its range of addresses")
-		return kopf.Permanentf("network %s stays at %s", network.ID, network.CIDR)
+		return kopf.Permanent(fmt.Errorf("network %s stays at %s", network.ID, network.CIDR))
 	}
 	if !c.Diff.Touches("allowedFrom") {
 		return nil

@@ -44,7 +44,7 @@ func (o *operator) scale(ctx context.Context, c *PoolChange) error {
 		}
 	}
 	if int(ready) != len(wanted) {
-		return kopf.Temporaryf(time.Second, "%d nodes are ready, %d are wanted", ready, len(wanted))
+		return kopf.Temporary(fmt.Errorf("%d nodes are ready, %d are wanted", ready, len(wanted)), time.Second)
 	}
 	log.FromContext(ctx).Info("The pool is complete", "nodes", ready, "version", c.Object.Spec.Version)
 	c.Patch(func(pool *v1.NodePool) { pool.Status.Nodes = ready })

@@ -42,7 +42,7 @@ func (o *operator) createControlPlane(ctx context.Context, c *Change) error {
 		return err
 	}
 	if !plane.Ready {
-		return kopf.Temporaryf(time.Second, "the control plane in network %s is not ready", network.ID)
+		return kopf.Temporary(fmt.Errorf("the control plane in network %s is not ready", network.ID), time.Second)
 	}
 	log.FromContext(ctx).Info("Created the control plane", "endpoint", plane.Endpoint)
 	c.Info("ControlPlaneReady", "The API server is at "+plane.Endpoint)
@@ -111,7 +111,7 @@ func (o *operator) deletePools(ctx context.Context, c *Change) error {
 		}
 	}
 	if len(left) > 0 {
-		return kopf.Temporaryf(time.Second, "pools %v are not gone yet", left)
+		return kopf.Temporary(fmt.Errorf("pools %v are not gone yet", left), time.Second)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (o *operator) upgrade(ctx context.Context, c *Change) error {
 	case minor(is) + 1:
 	default:
 		c.Warn("UpgradeRefused", "Clusters are upgraded by one minor version at a time")
-		return kopf.Permanentf("there is no way from %s to %s", is, wanted)
+		return kopf.Permanent(fmt.Errorf("there is no way from %s to %s", is, wanted))
 	}
 	c.Sub("controlPlane", o.upgradeControlPlane, patient)
 	c.Sub("pools", o.upgradePools, kopf.After("controlPlane"))
@@ -31,7 +31,7 @@ func (o *operator) upgrade(ctx context.Context, c *Change) error {
 	}
 	if nodes := c.Outcome("nodes"); nodes.State == kopf.SubFailed {
 		c.Warn("UpgradeFailed", nodes.Message)
-		return kopf.Permanentf("the cluster stays at %s: %s", is, nodes.Message)
+		return kopf.Permanent(fmt.Errorf("the cluster stays at %s: %s", is, nodes.Message))
 	}
 	log.FromContext(ctx).Info("Upgraded", "from", is, "to", wanted)
 	c.Patch(func(cluster *v1.Cluster) { cluster.Status.Version = wanted })
@@ -49,7 +49,7 @@ func (o *operator) upgradeControlPlane(ctx context.Context, c *Change) error {
 		return err
 	}
 	if !plane.Ready {
-		return kopf.Temporaryf(time.Second, "the control plane is not ready")
+		return kopf.Temporary(fmt.Errorf("the control plane is not ready"), time.Second)
 	}
 	log.FromContext(ctx).Info("Upgraded the control plane", "version", plane.Version)
 	return nil
@@ -75,7 +75,7 @@ func (o *operator) awaitNodes(_ context.Context, c *Change) error {
 	for pool := range o.pools.Values(c.Object.Name) {
 		for node := range o.nodes.Values(pool) {
 			if node.version != c.Object.Spec.Version {
-				return kopf.Temporaryf(time.Second, "node %s has version %s still", node.name, node.version)
+				return kopf.Temporary(fmt.Errorf("node %s has version %s still", node.name, node.version), time.Second)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (p provisioner) provision(ctx context.Context, c *Change) error {
 		return err
 	}
 	if primary := c.Outcome("primary"); primary.State == kopf.SubFailed {
-		return kopf.Permanentf("there is no server: %s", primary.Message)
+		return kopf.Permanent(fmt.Errorf("there is no server: %s", primary.Message))
 	}
 	enter(c, v1.PhaseServing)
 	return nil
@@ -75,7 +75,7 @@ func (p provisioner) resize(ctx context.Context, c *Change) error {
 	before, now := kopf.FieldChange[int32](c)
 	if *now < *before {
 		c.Warn("ShrinkingRefused", fmt.Sprintf("The database keeps its %d GiB", *before))
-		return kopf.Permanentf("a database of %d GiB cannot shrink to %d GiB", *before, *now)
+		return kopf.Permanent(fmt.Errorf("a database of %d GiB cannot shrink to %d GiB", *before, *now))
 	}
 	if _, err := p.machines.Start(ctx, nameOf(c), c.Object.Status.Version, *now); err != nil {
 		return err

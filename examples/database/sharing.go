@@ -19,7 +19,7 @@ func nameOf(s kopf.Subject[*v1.Database]) string {
 // provisioned is an error for databases that have no server yet.
 func provisioned(s kopf.Subject[*v1.Database]) error {
 	if s.Current().Status.Host == "" {
-		return kopf.Temporaryf(time.Second, "there is no server yet")
+		return kopf.Temporary(fmt.Errorf("there is no server yet"), time.Second)
 	}
 	return nil
 }

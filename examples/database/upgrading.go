@@ -23,7 +23,7 @@ type upgrader struct {
 type step struct {
 	id, condition string
 	do            kopf.ChangeFunc[*v1.Database]
-	when          kopf.SubOption
+	when          kopf.Option
 }
 
 // steps depend on one another; that to let connections in again is called in any case.
@@ -88,7 +88,7 @@ func (u upgrader) drain(ctx context.Context, c *Change) error {
 		return err
 	}
 	if left > 0 {
-		return kopf.Temporaryf(time.Second, "%d connections are open", left)
+		return kopf.Temporary(fmt.Errorf("%d connections are open", left), time.Second)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (u upgrader) restart(ctx context.Context, c *Change) error {
 // verify sees what the steps before it have patched.
 func (u upgrader) verify(_ context.Context, c *Change) error {
 	if running, wanted := c.Object.Status.Version, c.Object.Spec.Version; running != wanted {
-		return kopf.Permanentf("version %s runs, and not %s", running, wanted)
+		return kopf.Permanent(fmt.Errorf("version %s runs, and not %s", running, wanted))
 	}
 	return nil
 }

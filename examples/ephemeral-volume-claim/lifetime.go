@@ -19,7 +19,7 @@ func sizeOf(owner *kopf.Unstructured) (resource.Quantity, error) {
 	text := kopf.GetFieldOr(owner, "spec.size", "")
 	size, err := resource.ParseQuantity(text)
 	if err != nil {
-		return size, kopf.Permanentf("spec.size is %q, which is no size: %w", text, err)
+		return size, kopf.Permanent(fmt.Errorf("spec.size is %q, which is no size: %w", text, err))
 	}
 	return size, nil
 }
@@ -35,7 +35,7 @@ func release(ctx context.Context, c *Change) error {
 		if slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == name
 		}) {
-			return kopf.Temporaryf(3*time.Second, "pod %s uses the volume", pod.Name)
+			return kopf.Temporary(fmt.Errorf("pod %s uses the volume", pod.Name), 3*time.Second)
 		}
 	}
 	log.FromContext(ctx).Info("Released", "claim", name)

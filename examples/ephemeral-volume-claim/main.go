@@ -70,7 +70,7 @@ func resize(ctx context.Context, c *Change) error {
 	before, err := sizeOf(c.Old)
 	if err == nil && size.Cmp(before) < 0 {
 		c.Warn("ShrinkingRefused", "The volume keeps its "+before.String())
-		return kopf.Permanentf("a volume of %s cannot shrink to %s", before.String(), size.String())
+		return kopf.Permanent(fmt.Errorf("a volume of %s cannot shrink to %s", before.String(), size.String()))
 	}
 	return change(ctx, c, func(child *corev1.PersistentVolumeClaim) {
 		child.Spec.Resources.Requests[corev1.ResourceStorage] = size

@@ -61,7 +61,7 @@ func keyOf(o client.Object) types.NamespacedName { return client.ObjectKeyFromOb
 func (d *directory) selected(selector, except string) ([]string, error) {
 	parsed, err := labels.Parse(selector)
 	if err != nil {
-		return nil, kopf.Permanentf("spec.namespaces: %w", err)
+		return nil, kopf.Permanent(fmt.Errorf("spec.namespaces: %w", err))
 	}
 	var names []string
 	for name, one := range d.namespaces.All() {

@@ -56,7 +56,7 @@ func (d *directory) copy(ctx context.Context, c *Change) error {
 	source := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: c.Object.GetNamespace(), Name: spec.Source}
 	if err := c.Client.Get(ctx, key, source); apierrors.IsNotFound(err) {
-		return kopf.Temporaryf(5*time.Second, "there is no secret %s yet", spec.Source)
+		return kopf.Temporary(fmt.Errorf("there is no secret %s yet", spec.Source), 5*time.Second)
 	} else if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func removal(namespace string) string { return "not-" + namespace }
 func (d *directory) unlessTerminating(t target) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		if d.terminating(t.namespace) {
-			return kopf.Temporaryf(2*time.Second, "namespace %s is terminating", t.namespace)
+			return kopf.Temporary(fmt.Errorf("namespace %s is terminating", t.namespace), 2*time.Second)
 		}
 		return t.write(ctx, c)
 	}

@@ -37,7 +37,7 @@ func (t target) write(ctx context.Context, c *Change) error {
 	}
 	for _, step := range steps {
 		if outcome := c.Outcome(step); outcome.State == kopf.SubFailed {
-			return kopf.Permanentf("%s: %s", step, outcome.Message)
+			return kopf.Permanent(fmt.Errorf("%s: %s", step, outcome.Message))
 		}
 	}
 	return nil
@@ -47,7 +47,7 @@ func (t target) secret(ctx context.Context, c *Change) error {
 	if foreign, err := t.foreign(ctx, c); err != nil {
 		return err
 	} else if foreign {
-		return kopf.Permanentf("there is another secret %s in namespace %s", t.spec.Source, t.namespace)
+		return kopf.Permanent(fmt.Errorf("there is another secret %s in namespace %s", t.spec.Source, t.namespace))
 	}
 	data := map[string][]byte{}
 	for key, value := range t.spec.Literals {
@@ -145,9 +145,9 @@ func (t target) labels(c *Change) map[string]string {
 func (t target) judge(err error) error {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return kopf.Temporaryf(2*time.Second, "namespace %s is terminating", t.namespace)
+		return kopf.Temporary(fmt.Errorf("namespace %s is terminating", t.namespace), 2*time.Second)
 	case apierrors.IsNotFound(err):
-		return kopf.Temporaryf(2*time.Second, "waiting in namespace %s: %w", t.namespace, err)
+		return kopf.Temporary(fmt.Errorf("waiting in namespace %s: %w", t.namespace, err), 2*time.Second)
 	default:
 		return err
 	}

@@ -171,5 +171,5 @@ func (t *trial[T]) detect(h *handlers.Handler) kopf.Reason {
 	if err = errors.Join(err, failed); err != nil {
 		mistake("%s: comparing the object with what was handled last: %v", t.by, err)
 	}
-	return cause.Detect(cause.Observation{Body: body, Finalizer: finalizer, Old: then, New: now}).Reason
+	return kopf.Reason(cause.Detect(cause.Observation{Body: body, Finalizer: finalizer, Old: then, New: now}).Reason)
 }

@@ -22,7 +22,7 @@ type Change[T client.Object] struct {
 	skipped time.Duration // from one call to the next one, but for waits
 }
 
-// NewChange makes a change of the object, with the options [Client], [Owns], [ID], [Old], [FieldChange], [Reason], [Retry]
+// NewChange makes a change of the object, with the options [Client], [Owns], [ID], [Old], [Field], [Reason], [Retry]
 // and [Started]. Without any, the object was created. What the object lacks of a name, a uid and a creationTimestamp is
 // made up; if it has no kind, it is that of the scheme of the client, or of client-go.
 //
@@ -47,7 +47,7 @@ func NewChange[T client.Object](object T, options ...Option) *Change[T] {
 // child is called again, too, whether the child is as it wants it or not; the time for that goes on as it does for the
 // test. When the handler is finished, no function is called any more, and Err says so: see [Change.Edit] and
 // [Change.Delete] for the next change.
-func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...kopf.OnOption) Outcome[T] {
+func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...kopf.Option) Outcome[T] {
 	absent := &noClient{}
 	h := c.trial.handler(absent, func(s kopf.Selection[T]) { c.register(s, fn, options) })
 	if c.trial.cluster == nil {
@@ -74,23 +74,15 @@ func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...
 }
 
 // register does what a user does.
-func (c *Change[T]) register(s kopf.Selection[T], fn kopf.ChangeFunc[T], options []kopf.OnOption) {
-	w := c.trial.wishes
+func (c *Change[T]) register(s kopf.Selection[T], fn kopf.ChangeFunc[T], options []kopf.Option) {
+	w, all := c.trial.wishes, kopf.JoinOptions(options...)
 	switch {
 	case !w.has(optField):
-		s.On(w.id, []kopf.Reason{c.reason}, fn, options...)
+		s.On(w.id, []kopf.Reason{c.reason}, fn, all)
 	case c.reason == kopf.ReasonDelete || c.reason == kopf.ReasonResume:
-		s.On(w.id, []kopf.Reason{c.reason}, fn, append(options, kopf.InField(w.field))...)
+		s.On(w.id, []kopf.Reason{c.reason}, fn, all, kopf.InField(w.field))
 	default:
-		var own []kopf.UpdateOption
-		for _, one := range options {
-			update, ok := one.(kopf.UpdateOption)
-			if !ok {
-				mistake("NewChange: an option of the call is not for handlers of fields: %v", one)
-			}
-			own = append(own, update)
-		}
-		s.OnField(w.id, w.field, fn, own...)
+		s.OnField(w.id, w.field, fn, all)
 	}
 }
 

@@ -32,9 +32,9 @@ func NewWatchEvent[T client.Object](eventType kopf.WatchEventType, object T, opt
 
 // Call calls the function as a handler of the event. Its errors are in Err, though an operator does no more than to log
 // them, unless the option kopf.Errors says otherwise.
-func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], options ...kopf.EventOption) Outcome[T] {
+func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], options ...kopf.Option) Outcome[T] {
 	absent := &noClient{}
-	h := e.trial.handler(absent, func(s kopf.Selection[T]) { s.OnEvent(e.trial.wishes.id, fn, options...) })
+	h := e.trial.handler(absent, func(s kopf.Selection[T]) { s.OnEvent(e.trial.wishes.id, fn, kopf.JoinOptions(options...)) })
 	if e.trial.cluster == nil {
 		e.trial.cluster = newCluster(e.trial.subject.resource(), e.trial.subject.body())
 	}
@@ -75,11 +75,12 @@ func NewChildEvent[T, C client.Object](
 
 // Call calls the function as a handler of the owner for the event of the child.
 func (e *ChildEvent[T, C]) Call(
-	ctx context.Context, fn kopf.ChildFunc[T, C], options ...kopf.ChildOption,
+	ctx context.Context, fn func(ctx context.Context, e *kopf.ChildEvent[T, C]) error, options ...kopf.Option,
 ) Outcome[T] {
 	absent := &noClient{}
 	h := e.trial.handler(absent, func(s kopf.Selection[T]) {
-		kopf.Owns(s, e.child.prototype()).OnChild(e.trial.wishes.id, fn, options...)
+		s.Owns(e.child.prototype())
+		kopf.OnChild(s, e.trial.wishes.id, fn, kopf.JoinOptions(options...))
 	})
 	if e.trial.cluster == nil {
 		e.trial.cluster = newCluster(e.trial.subject.resource(), e.trial.subject.body())

@@ -12,7 +12,7 @@ import (
 )
 
 // unwatchedMessage is in the error of a wait for what nobody watches.
-const unwatchedMessage = "are not watched: register kopf.Owns"
+const unwatchedMessage = "are not watched: register Owns"
 
 var errUnwatched = errors.New("facadetest: if the operator does so, pass facadetest.Owns with the kind to NewChange")
 
@@ -24,10 +24,10 @@ func (t *trial[T]) own(selection kopf.Selection[T]) {
 		}
 	}
 	for _, kind := range t.watchedKinds(optOwns, t.wishes.owns) {
-		kopf.Owns(selection, emptyOf(kind))
+		selection.Owns(emptyOf(kind))
 	}
 	for _, kind := range t.watchedKinds(optWatches, t.wishes.watches) {
-		kopf.Watches(selection, emptyOf(kind))
+		selection.Watches(emptyOf(kind))
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // household is an operator with handlers of most families.
 func household() *kopf.Operator {
 	op := kopf.New("household.example.org")
-	op.OnStartup("open", func(context.Context, *kopf.Startup) error { return nil })
+	op.OnStartup("open", func(context.Context, *kopf.Activity) error { return nil })
 	maps := kopf.For(op, &corev1.ConfigMap{})
 	maps.OnCreate("make", func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
 		c.Sub("bed", func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {

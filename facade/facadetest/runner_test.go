@@ -101,7 +101,7 @@ func TestWhatFailsATest(t *testing.T) {
 	}
 	broken := func() *kopf.Operator {
 		op := greeter(nil)
-		op.OnStartup("open", func(context.Context, *kopf.Startup) error {
+		op.OnStartup("open", func(context.Context, *kopf.Activity) error {
 			return kopf.Permanent(errors.New("the door is locked"))
 		})
 		return op

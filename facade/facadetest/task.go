@@ -43,7 +43,7 @@ func (r *Task[T]) Stop(reason error) {
 	r.life.stop(reason)
 }
 
-// Edit changes the object in the cluster, as somebody else would while the function is running: r.Current shows it.
+// Edit changes the object in the cluster, as somebody else would while the function is running: r.Latest shows it.
 // Before the first call, change the object itself.
 func (r *Task[T]) Edit(change func(object T)) {
 	r.trial.edit(r.trial.subject.codec.Transform(change, codec.Lists{}))
@@ -51,14 +51,10 @@ func (r *Task[T]) Edit(change func(object T)) {
 
 // Call calls the function as a daemon, or as one tick of a timer, with options that both have, such as kopf.Retries,
 // and returns when the function has. Another call is the next one for the same object, with the Retry that follows.
-func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf.BackgroundOption) Outcome[T] {
+func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf.Option) Outcome[T] {
 	absent := &noClient{}
 	h := r.trial.handler(absent, func(s kopf.Selection[T]) {
-		var own []kopf.DaemonOption
-		for _, one := range options {
-			own = append(own, one)
-		}
-		s.Daemon(r.trial.wishes.id, fn, own...)
+		s.Daemon(r.trial.wishes.id, fn, kopf.JoinOptions(options...))
 	})
 	if r.trial.cluster == nil {
 		r.trial.cluster = newCluster(r.trial.subject.resource(), r.trial.subject.body())

@@ -25,7 +25,7 @@ import (
 // made of the type refuse them before either.
 //
 // The options are those of handlers, such as kopf.IgnoreFailures; for operations, there is [Operations].
-func Add[T client.Object](of kopf.Selection[T], rule *Rule, options ...kopf.AdmissionOption) {
+func Add[T client.Object](of kopf.Selection[T], rule *Rule, options ...kopf.Option) {
 	if err := rule.checkType(reflect.TypeFor[T]()); err != nil {
 		of.AddError(fmt.Errorf("rules.Add: %w", err))
 		return

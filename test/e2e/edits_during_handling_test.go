@@ -36,7 +36,7 @@ var _ = Describe("What happens while an object is being handled", func() {
 		gadgets := kopf.For(op, &v1.Gadget{})
 		gadgets.OnCreate("c", func(context.Context, *gadgetChange) error {
 			seen.add("create")
-			return kopf.Temporaryf(time.Hour, "the cloud is not ready")
+			return kopf.Temporary(fmt.Errorf("the cloud is not ready"), time.Hour)
 		})
 		gadgets.OnDelete("d", func(context.Context, *gadgetChange) error { seen.add("delete"); return nil })
 		start(op)

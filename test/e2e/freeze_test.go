@@ -96,7 +96,7 @@ func identities(ctx context.Context, objects ...*unstructured.Unstructured) (all
 func command(ctx context.Context, kubeconfig, args string) (code int, text string) {
 	GinkgoHelper()
 	var out bytes.Buffer
-	cmd := kopf.NewCommand(kopf.New("commands.example.org"))
+	cmd := Operator.Command(kopf.New("commands.example.org"))
 	cmd.SetArgs(append(strings.Fields(args), "--kubeconfig", kubeconfig))
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)

@@ -33,7 +33,7 @@ var _ = Describe("The storages of an operator", func() {
 			widgets.OnCreate("patient", func(_ context.Context, c *kopf.Change[*v1.Widget]) error {
 				seen.add("patient %s", c.Object.Name)
 				if c.Object.Name == "unfinished" {
-					return kopf.Temporaryf(time.Hour, "not yet")
+					return kopf.Temporary(fmt.Errorf("not yet"), time.Hour)
 				}
 				return nil
 			})
@@ -113,7 +113,7 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 		secrets.OnCreate("c", note)
 		secrets.OnCreate("slow", func(_ context.Context, c *kopf.Change[*corev1.Secret]) error {
 			if c.Retry == 0 {
-				return kopf.Temporaryf(300*time.Millisecond, "not yet")
+				return kopf.Temporary(fmt.Errorf("not yet"), 300*time.Millisecond)
 			}
 			return nil
 		})

@@ -83,7 +83,7 @@ func (l *life) chains(takes time.Duration, subs ...string) kopf.ChangeFunc[*unst
 			parent.Sub(subs[i], func(ctx context.Context, c *Change) error {
 				for _, id := range before {
 					if outcome := parent.Outcome(id); outcome.State != kopf.SubSucceeded {
-						return kopf.Permanentf("%s is %s", id, outcome.State)
+						return kopf.Permanent(fmt.Errorf("%s is %s", id, outcome.State))
 					}
 				}
 				return carry(ctx, c)

@@ -109,7 +109,7 @@ func register[T client.Object](o *ours, examples kopf.Selection[T]) {
 			})
 			switch {
 			case retried && c.Retry == 0:
-				return kopf.Temporaryf(5*time.Second, "later")
+				return kopf.Temporary(fmt.Errorf("later"), 5*time.Second)
 			case c.ID == "create_fn":
 				c.SetResult(map[string]string{"by": "anybody"})
 			}

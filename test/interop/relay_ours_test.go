@@ -113,7 +113,7 @@ func (o *relayOurs) handle(id string) kopf.ChangeFunc[*unstructured.Unstructured
 			<-dead.come
 			return errKilled
 		case does == "later" || does == "once":
-			return kopf.Temporaryf(2*time.Second, "later")
+			return kopf.Temporary(fmt.Errorf("later"), 2*time.Second)
 		case id == "c1":
 			c.SetResult(map[string]string{"by": "anybody"})
 		}

@@ -133,7 +133,7 @@ func execute(t *testing.T, args []string) string {
 	t.Helper()
 	op := kopf.New("demo.example.org")
 	kopf.For(op, &deployment{}).OnCreate("roll", roll)
-	cmd := kopf.NewCommand(op)
+	cmd := op.Command()
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)

@@ -52,7 +52,7 @@ func TestViolations(t *testing.T) {
 		"NotStarting": {
 			reason: "an operator that ends by itself shows nothing",
 			scenario: plain(func(op *kopf.Operator, _ kopf.Selection[*kopf.Unstructured]) {
-				op.OnStartup("open", func(context.Context, *kopf.Startup) error {
+				op.OnStartup("open", func(context.Context, *kopf.Activity) error {
 					return kopf.Permanent(errors.New("the door is locked"))
 				})
 			}),

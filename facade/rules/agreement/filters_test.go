@@ -16,7 +16,7 @@ type selection = kopf.Selection[*kopf.Unstructured]
 type filter struct {
 	name       string
 	narrow     func(selection) selection
-	options    []kopf.AdmissionOption
+	options    []kopf.Option
 	conditions int
 	more       bool // requests may be sent that the operator has no handler for
 }
@@ -35,8 +35,8 @@ func labelled(selector string) func(selection) selection {
 
 func whole(s selection) selection { return s }
 
-func field(path string, pattern ...any) []kopf.AdmissionOption {
-	options := []kopf.AdmissionOption{kopf.InField(path)}
+func field(path string, pattern ...any) []kopf.Option {
+	options := []kopf.Option{kopf.InField(path)}
 	for _, one := range pattern {
 		options = append(options, kopf.Value(one))
 	}
@@ -79,11 +79,11 @@ func filters() []filter {
 			return s
 		}},
 		{name: "any subresource", narrow: annotated("a", "x"), conditions: 1, more: true,
-			options: []kopf.AdmissionOption{kopf.Subresource("*")}},
+			options: []kopf.Option{kopf.Subresource("*")}},
 		{name: "scale", narrow: annotated("a", "x"), more: true,
-			options: []kopf.AdmissionOption{kopf.Subresource("scale")}},
+			options: []kopf.Option{kopf.Subresource("scale")}},
 		{name: "status", narrow: annotated("a", "x"), conditions: 1,
-			options: []kopf.AdmissionOption{kopf.Subresource("status")}},
+			options: []kopf.Option{kopf.Subresource("status")}},
 	}
 	for _, value := range values[1:] { // a null cannot be asked for
 		all = append(all, filter{name: "value", narrow: whole, options: field("spec.x", value), conditions: 1})

@@ -75,6 +75,6 @@ func register[T client.Object](objects kopf.Selection[T], slow time.Duration) {
 	})
 	objects.MatchingLabels("flaky").OnCreate("flaky", func(_ context.Context, c *kopf.Change[T]) error {
 		note(c)
-		return kopf.Temporaryf(time.Second, "not yet")
+		return kopf.Temporary(fmt.Errorf("not yet"), time.Second)
 	}, kopf.Retries(4))
 }

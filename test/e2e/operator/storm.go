@@ -30,7 +30,7 @@ func weather[T client.Object](objects kopf.Selection[T], seen func(T) int64) {
 			}
 			if fails() {
 				say("FAILED", line)
-				return kopf.Temporaryf(100*time.Millisecond, "bad weather")
+				return kopf.Temporary(fmt.Errorf("bad weather"), 100*time.Millisecond)
 			}
 			say("DONE", line)
 			return nil

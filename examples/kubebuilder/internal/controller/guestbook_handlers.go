@@ -42,10 +42,10 @@ func RegisterHandlers(op *kopf.Operator) {
 }
 
 // open is called in the process that leads, before the first handler. The reconcilers do not wait for it.
-func (h *guestbookHandlers) open(ctx context.Context, _ *kopf.Startup) (err error) {
+func (h *guestbookHandlers) open(ctx context.Context, _ *kopf.Activity) (err error) {
 	name := filepath.Join(os.TempDir(), "guestbooks.archive")
 	if h.archive, err = os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
-		return kopf.Temporaryf(5*time.Second, "opening the archive: %w", err)
+		return kopf.Temporary(fmt.Errorf("opening the archive: %w", err), 5*time.Second)
 	}
 	log.FromContext(ctx).Info("Opened the archive", "name", name)
 	return nil

@@ -8,10 +8,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// PolicyOption is a [JoinOptions], which stands among the options of any verb.
-type PolicyOption interface {
-	FilterOption
-	ActivityOption
+// joinedOption is a [JoinOptions], which stands among the options of any verb.
+type joinedOption interface {
+	filterOption
+	activityOption
+	childOption
 }
 
 // Policy makes several options one, to be shared by handlers:
@@ -20,8 +21,8 @@ type PolicyOption interface {
 //
 // What stands next to it among the options of a handler wins over what is in it. It may have options of several verbs;
 // one that the handler's verb does not take is a mistake, reported when the operator is set up.
-func JoinOptions(opts ...Option) PolicyOption {
-	return inFamily[PolicyOption](option{name: "Policy", parts: slices.Clone(opts)})
+func JoinOptions(opts ...Option) joinedOption {
+	return inFamily[joinedOption](option{name: "Policy", parts: slices.Clone(opts)})
 }
 
 // choice is the options that a verb was given, and the families that it takes. On takes several.

@@ -1,0 +1,105 @@
+package kopf
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+// OnChild registers a handler of the selected objects that is called when one of their children is created, changes or
+// is deleted. The kind of the children must be declared with [Selection.Owns] before; for the type [Unstructured], the
+// handler is called for all kinds that were declared by unstructured objects. Kopf: none.
+//
+// # Flow
+//
+// The handler is called for each child when the operator starts to watch, with [WatchEventListed], and then after each
+// change of the child. It gets the newest state of the child: quick changes are one call, and for a deleted child, it
+// gets the last state. Writes by [Change.Ensure] do not cause a call. Nothing is stored on the object: after a restart
+// or a pause, the children are listed again, and deletions in between are not reported. Calls for one object are made
+// one at a time, after the handlers of its changes.
+//
+// The filters of the selection are for the owner, [WhenChild] is for the child.
+//
+// # Errors
+//
+// They mean what they do for handlers of changes, see [ChangeFunc]. After a temporary error, the handler is called
+// again with the newest state of the child. After a permanent one, it is called at the next change of the child.
+func OnChild[T, C client.Object](
+	s Selection[T], id string, fn func(ctx context.Context, e *ChildEvent[T, C]) error, opts ...childOption,
+) {
+	h := handlers.Handler{ID: id, Family: handlers.Tending}
+	chosen, ok := prepare(s, &h, "OnChild", fn == nil, asOptions(opts), nil)
+	if !ok {
+		return
+	}
+	kinds := s.ownedKinds(reflect.TypeFor[C]())
+	if len(kinds) == 0 {
+		s.kind.addError(fmt.Errorf("OnChild(%q): children of the Go type %s are not watched: call Owns for an empty "+
+			"object of this type before", id, reflect.TypeFor[C]()))
+		return
+	}
+	children := codec.New[C](reflect.TypeFor[C]().Elem())
+	if err := addChildFilter(&h, children, chosen); err != nil {
+		s.kind.addError(fmt.Errorf("OnChild(%q): %w", id, err))
+		return
+	}
+	setFunction(&h, fn)
+	said := &mistakes{}
+	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
+		child, err := children.Decode(call.Child)
+		if err != nil {
+			return Permanent(fmt.Errorf("decoding the child: %w", err))
+		}
+		c, err := s.newChange(ctx, call, said)
+		if err != nil {
+			return err
+		}
+		return c.end(fn(ctx, &ChildEvent[T, C]{
+			Type: WatchEventType(call.Cause.Type), Child: child, Object: c.Object, ID: c.ID, Retry: c.Retry,
+			Client: c.Client, APIReader: c.APIReader, change: c,
+		}))
+	}
+	for _, owning := range kinds {
+		own := h
+		own.Owned = owning
+		s.kind.op.register(registration{kind: s.kind, verb: "OnChild", handler: &own})
+	}
+}
+
+// WhenChild restricts a handler of [OnChild] to children for which the function returns true. Other children cause no
+// call, whatever happens to them. Kopf: none.
+func WhenChild[C client.Object](matches func(ctx context.Context, child C) bool) childOption {
+	return matchesOption[childOption]("WhenChild", matches, matches == nil)
+}
+
+// addChildFilter turns WhenChild into a filter of the handler.
+func addChildFilter[C client.Object](h *handlers.Handler, of *codec.Codec[C], chosen []option) error {
+	matches, given, err := matcherOf[func(ctx context.Context, child C) bool](chosen)
+	if !given {
+		return err
+	}
+	h.Wants = func(ctx context.Context, raw map[string]any) (bool, error) {
+		child, err := of.Decode(raw)
+		if err != nil {
+			return false, fmt.Errorf("decoding the child: %w", err)
+		}
+		return matches(ctx, child), nil
+	}
+	return nil
+}
+
+// ownedKinds returns the watches that Owns has registered for children of the Go type: one for a type of the scheme,
+// one for each kind for unstructured objects.
+func (s Selection[T]) ownedKinds(child reflect.Type) (all []*handlers.Handler) {
+	for _, r := range s.kind.op.registrations {
+		if r.kind == s.kind && r.verb == "Owns" && r.child == child {
+			all = append(all, r.handler.Owned)
+		}
+	}
+	return all
+}
