@@ -173,7 +173,7 @@ func TestMutate(t *testing.T) {
 			return errors.New("no")
 		}, "null"},
 		"through an interface": {"shared functions take a Patcher", func(a *Admission) error {
-			func(p kopf.Patcher[*Widget]) { p.Patch(func(w *Widget) { w.Spec.Size = 3 }) }(a)
+			func(p kopf.Call[*Widget]) { p.Patch(func(w *Widget) { w.Spec.Size = 3 }) }(a)
 			return nil
 		}, `[{"op":"add","path":"/spec/size","value":3}]`},
 	}

@@ -160,12 +160,12 @@ func TestRun(t *testing.T) {
 	close(l.stopping)
 	kopf.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error {
 		<-r.Stopping()
-		if r.Current().Spec.Owner != "new" || r.ID != "d" || !errors.Is(r.StopReason(), kopf.ErrUnmatched) {
-			t.Errorf("it sees %q, as %q, because of %v", r.Current().Spec.Owner, r.ID, r.StopReason())
+		if r.Latest().Spec.Owner != "new" || r.ID != "d" || !errors.Is(r.StopReason(), kopf.ErrUnmatched) {
+			t.Errorf("it sees %q, as %q, because of %v", r.Latest().Spec.Owner, r.ID, r.StopReason())
 		}
 		l.object = nil
-		if r.Current().Spec.Owner != "old" {
-			t.Errorf("of what is gone, it sees what it began with: %q", r.Current().Spec.Owner)
+		if r.Latest().Spec.Owner != "old" {
+			t.Errorf("of what is gone, it sees what it began with: %q", r.Latest().Spec.Owner)
 		}
 		r.Patch(func(w *Widget) { w.Status.Host = "here" })
 		r.SetResult(7)
@@ -186,7 +186,7 @@ func TestRun(t *testing.T) {
 
 func TestRunOfAnObjectThatDoesNotDecode(t *testing.T) {
 	op := kopf.New("test.example.org")
-	kopf.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error { r.Current(); return nil })
+	kopf.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error { r.Latest(); return nil })
 	a := call(t, op, body(nil), nil, func(a *execution.Attempt) {
 		a.Call.Cause, a.Call.Live = &cause.Cause{Object: jsontext.Of(a.Call.Object)}, &fakeLive{
 			object: body(map[string]any{"size": "three"}),

@@ -44,7 +44,7 @@ func TestMadeByHand(t *testing.T) {
 
 		"RunPatch":        func() error { (&run{}).Patch(nothing); return nil },
 		"RunTryPatch":     func() error { (&run{}).TryPatch(func(*Widget) error { return nil }); return nil },
-		"RunCurrent":      func() error { (&run{}).Current(); return nil },
+		"RunCurrent":      func() error { (&run{}).Latest(); return nil },
 		"RunStopping":     func() error { (&run{}).Stopping(); return nil },
 		"RunStopReason":   func() error { return (&run{}).StopReason() },
 		"RunFlush":        func() error { return (&run{}).Flush(ctx) },

@@ -22,7 +22,7 @@ func ExampleSelection_Conditions() {
 		return err // Ready is False for as long as there is one, and the message has it
 	})
 	services.Timer("probe", time.Minute, func(_ context.Context, r *kopf.Task[*corev1.Service]) error {
-		if r.Current().Spec.ClusterIP == "" {
+		if r.Latest().Spec.ClusterIP == "" {
 			r.Condition("Reachable", metav1.ConditionFalse, "NoAddress", "it has no address yet")
 			return nil
 		}

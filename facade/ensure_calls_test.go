@@ -58,7 +58,7 @@ func TestEnsureBitByBit(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			inHousehold(t, func(h household) {
 				way, stop := h.run(func(s houseSel) {
-					kopf.Owns(s, bath())
+					s.Owns(bath())
 					s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
 						if does(c, "stop") && obstacle == nil {
 							return nil
@@ -189,7 +189,7 @@ func TestEnsureInATick(t *testing.T) {
 	inHousehold(t, func(h household) {
 		_, stop := h.run(func(s houseSel) {
 			s.Timer("tick", time.Minute, func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
-				for i, room := range rooms(r.Current()) {
+				for i, room := range rooms(r.Latest()) {
 					if i > 1 {
 						return kopf.Temporary(errInterrupted, time.Second)
 					}

@@ -47,7 +47,7 @@ func TestEnsureFigures(t *testing.T) {
 	inHousehold(t, func(h household) {
 		watched = h.measure(parents, h.runEnsuring(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.On("ensure", kopf.CreateUpdateResume(), ensure)
-			kopf.Owns(s, newRoom())
+			s.Owns(newRoom())
 		}))
 	})
 	inHousehold(t, func(h household) { byHand = h.measure(parents, h.runByHand()) })

@@ -36,7 +36,7 @@ func TestEnsureOnce(t *testing.T) {
 				start := func() func() {
 					_, stop := h.run(func(s houseSel) {
 						if owns {
-							kopf.Owns(s, &corev1.ConfigMap{})
+							s.Owns(&corev1.ConfigMap{})
 						}
 						s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
 							if len(kopf.GetFieldOr(c.Object, "spec.rooms", []string(nil))) == 0 {

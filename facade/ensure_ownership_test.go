@@ -119,7 +119,7 @@ func TestEnsureNamesAllRecordsOfAChild(t *testing.T) {
 		way, stop := h.run(func(s houseSel) {
 			s.On("ensure", always, ensure)
 			s.On("again", always, ensure)
-			kopf.Owns(s, bath())
+			s.Owns(bath())
 		})
 		defer stop()
 		h.build("a=1")

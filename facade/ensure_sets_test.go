@@ -93,7 +93,7 @@ func TestEnsureInTheBackground(t *testing.T) {
 		way, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Daemon("ensure", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				for {
-					if err := r.Ensure(ctx, rooms(r.Current())...); err != nil {
+					if err := r.Ensure(ctx, rooms(r.Latest())...); err != nil {
 						return err
 					}
 					select {

@@ -49,7 +49,7 @@ func (c jobCase) start(h household, heard *complaints) (stop func()) {
 func (c jobCase) connect(h household, heard *complaints) (way *memapi.Connection, stop func()) {
 	return h.run(func(s houseSel) {
 		if c.owns {
-			kopf.Owns(s, newJob())
+			s.Owns(newJob())
 		}
 		s.On("backup", always, heard.noting(func(ctx context.Context, change *houseChange) error {
 			child := kopf.UntilDone(backup(change))

@@ -106,7 +106,7 @@ func ExampleOwns() {
 	op := kopf.New("addresses.example.org")
 	settings := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("address=wanted")
 
-	secrets := kopf.Owns(settings, &corev1.Secret{})
+	secrets := settings.Owns(&corev1.Secret{})
 	secrets.OnChild("count", func(_ context.Context, e *ConfigMapEvent) error {
 		e.Info("Secret", string(e.Type)+" "+e.Child.Name)
 		return nil

@@ -39,7 +39,7 @@ func use[T client.Object](h kopf.Handling[T], ownerOf func(T) string) (used, err
 	child := &corev1.Pod{}
 	err = errors.Join(err, h.Adopt(child))
 	return used{
-		ownerOf(h.Current()), ownerOf(h.Latest()), last, errors.Is(absent, kopf.ErrNoResult), h.Resource(),
+		ownerOf(h.GetObject()), ownerOf(h.Latest()), last, errors.Is(absent, kopf.ErrNoResult), h.Resource(),
 		child.GenerateName + " of " + child.OwnerReferences[0].Kind,
 	}, err
 }

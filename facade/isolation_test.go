@@ -73,9 +73,9 @@ func (v *tamperer) register(op *kopf.Operator) {
 		return nil
 	}, kopf.InField("spec.extra"), kopf.Value(fine))
 	background := func(_ context.Context, r *Run) error {
-		object := r.Current()
+		object := r.Latest()
 		v.note(r.ID, object.Spec, object.Labels)
-		r.Patch(func(w *Widget) { v.tamper(&w.Spec.Tags); w.Spec.Tags = r.Current().Spec.Tags })
+		r.Patch(func(w *Widget) { v.tamper(&w.Spec.Tags); w.Spec.Tags = r.Latest().Spec.Tags })
 		v.tamper(object, r)
 		return nil
 	}

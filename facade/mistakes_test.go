@@ -262,7 +262,7 @@ func TestShortDelaysOfIndexFunctions(t *testing.T) {
 func TestMistakesInTheBackground(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Daemon("fn", func(_ context.Context, r *Run) error {
-		object := r.Current()
+		object := r.Latest()
 		object.Status.Host = "h" // a copy of its own for each call: nobody expects it to last
 		if r.Retry > 0 {
 			return kopf.Temporary(nil, 60)

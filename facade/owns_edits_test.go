@@ -21,7 +21,8 @@ func TestOnChildSeesEditsBeforeEnsure(t *testing.T) {
 				var told heard
 				var calls atomic.Int64
 				_, stop := h.run(func(s houseSel) {
-					kopf.Owns(s, &corev1.ConfigMap{}).OnChild("room", told.listen)
+					s.Owns(&corev1.ConfigMap{})
+					kopf.OnChild(s, "room", told.listen)
 					s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
 						if calls.Add(1) == 2 {
 							h.api.Edit(settings, "default", "bath", func(room map[string]any) {

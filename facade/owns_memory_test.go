@@ -59,7 +59,10 @@ func TestOwnsKeepsNoContentOfStrangers(t *testing.T) {
 		h.populate()
 		var told heard
 		before := heldBytes()
-		_, stop := h.run(func(s houseSel) { kopf.Owns(s, &corev1.ConfigMap{}).OnChild("room", told.listen) })
+		_, stop := h.run(func(s houseSel) {
+			s.Owns(&corev1.ConfigMap{})
+			kopf.OnChild(s, "room", told.listen)
+		})
 		h.settle()
 		held := heldBytes() - before
 		t.Logf("%d strangers of %d bytes: %d bytes held", strangers, strangerSize, held)
@@ -88,7 +91,10 @@ func (h household) lodge(name, value string) {
 func TestStrangersBecomeChildren(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
-		_, stop := h.run(func(s houseSel) { kopf.Owns(s, &corev1.ConfigMap{}).OnChild("room", told.listen) })
+		_, stop := h.run(func(s houseSel) {
+			s.Owns(&corev1.ConfigMap{})
+			kopf.OnChild(s, "room", told.listen)
+		})
 		h.build()
 		h.lodge("bath", "1")
 		told.want(t, "a stranger")
@@ -115,7 +121,7 @@ func TestOwnsSharesWholeObjectsWithIndices(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var byValue *kopf.Index[string, string]
 		_, stop := h.runOperator(kopf.Settings{}, func(op *kopf.Operator, s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 			byValue = kopf.NewIndex(kopf.For(op, &corev1.ConfigMap{}), "by-value", func(
 				_ context.Context, room *corev1.ConfigMap,
 			) (map[string]string, error) {
@@ -136,7 +142,8 @@ func TestOnlyEnsured(t *testing.T) {
 		var told heard
 		way, stop := h.run(func(s houseSel) {
 			s.On("ensure", always, ensure)
-			kopf.Owns(s, &corev1.ConfigMap{}, kopf.OnlyEnsured()).OnChild("room", told.listen)
+			s.Owns(&corev1.ConfigMap{}, kopf.OnlyEnsured())
+			kopf.OnChild(s, "room", told.listen)
 		})
 		h.build("bath=1", "other/attic=1")
 		for _, r := range way.Drain() {

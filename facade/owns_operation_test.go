@@ -29,7 +29,8 @@ func TestOwnsWithoutTheRight(t *testing.T) {
 				room.SetName("bath")
 				return c.Ensure(ctx, room)
 			})
-			kopf.Owns(s, newRoom()).OnChild("room", func(
+			s.Owns(newRoom())
+			kopf.OnChild(s, "room", func(
 				_ context.Context, ev *kopf.ChildEvent[*kopf.Unstructured, *kopf.Unstructured],
 			) error {
 				told.note("%s%s", ev.Type, ev.Child.GetName())
@@ -85,7 +86,8 @@ func TestOwnsInAPause(t *testing.T) {
 			s houseSel,
 		) {
 			s.On("ensure", always, ensure)
-			kopf.Owns(s, &corev1.ConfigMap{}).OnChild("room", told.listen)
+			s.Owns(&corev1.ConfigMap{})
+			kopf.OnChild(s, "room", told.listen)
 		})
 		h.build("bath=1")
 		told.want(t, "before the pause")
@@ -125,7 +127,7 @@ func TestRepairIsTold(t *testing.T) {
 	inHousehold(t, func(h household) {
 		way, stop := h.run(func(s houseSel) {
 			s.On("ensure", always, ensure)
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 		})
 		h.build("bath=1")
 		before := repaired(t)

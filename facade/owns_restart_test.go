@@ -45,7 +45,8 @@ func (c *childEvents) take() string {
 func serviceOperator(events *childEvents) *kopf.Operator {
 	op := kopf.New("services.example.org")
 	maps := kopf.For(op, &corev1.ConfigMap{})
-	kopf.Owns(maps, &corev1.Service{}).OnChild("note", func(
+	maps.Owns(&corev1.Service{})
+	kopf.OnChild(maps, "note", func(
 		_ context.Context, e *kopf.ChildEvent[*corev1.ConfigMap, *corev1.Service],
 	) error {
 		events.add(e.Type)

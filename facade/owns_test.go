@@ -96,7 +96,8 @@ func TestOnChild(t *testing.T) {
 				calls++
 				return ensure(ctx, c)
 			})
-			kopf.Owns(s, &corev1.ConfigMap{}).OnChild("room", told.listen)
+			s.Owns(&corev1.ConfigMap{})
+			kopf.OnChild(s, "room", told.listen)
 		}
 		_, stop := h.run(begin)
 		h.build("bath=1", "other/attic=1")
@@ -129,7 +130,8 @@ func TestOnChildFails(t *testing.T) {
 		var told heard
 		fails := 2
 		_, stop := h.run(func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{}).OnChild("room", func(ctx context.Context, e *roomEvent) error {
+			s.Owns(&corev1.ConfigMap{})
+			kopf.OnChild(s, "room", func(ctx context.Context, e *roomEvent) error {
 				_ = told.listen(ctx, e)
 				if fails--; fails >= 0 {
 					return kopf.Temporary(errors.New("not yet"), time.Minute)
@@ -155,10 +157,11 @@ func TestOnChildFilters(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
 		_, stop := h.run(func(s houseSel) {
-			rooms := kopf.Owns(s.MatchingLabels("street=high"), &corev1.ConfigMap{})
+			rooms := s.MatchingLabels("street=high").Owns(&corev1.ConfigMap{})
 			rooms.When(func(_ context.Context, room *corev1.ConfigMap) bool { return room.Data["value"] != "2" }).
 				OnChild("room", told.listen)
-			kopf.Owns(s.MatchingLabels("street=low"), &corev1.ConfigMap{}).OnChild("low", told.listen)
+			s.MatchingLabels("street=low").Owns(&corev1.ConfigMap{})
+			kopf.OnChild(s.MatchingLabels("street=low"), "low", told.listen)
 		})
 		h.build()
 		h.adopt("guest", "1")
@@ -176,8 +179,10 @@ func TestOwnsSharesTheInformer(t *testing.T) {
 		h.api.Remove("", "configmaps")
 		var told heard
 		way, stop := h.run(func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{}).OnChild("one", told.listen)
-			kopf.Owns(s, &corev1.ConfigMap{}).OnChild("two", told.listen)
+			s.Owns(&corev1.ConfigMap{})
+			kopf.OnChild(s, "one", told.listen)
+			s.Owns(&corev1.ConfigMap{})
+			kopf.OnChild(s, "two", told.listen)
 		})
 		h.settle()
 		way.Drain()

@@ -3,6 +3,7 @@ package kopf_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -91,7 +92,9 @@ func TestHealthOfPrograms(t *testing.T) {
 	withoutCluster(t)
 	url, letGo := taken(t)
 	op := scheming()
-	op.OnProbe("db", func(context.Context, *kopf.Activity) (any, error) { return nil, kopf.Permanent(fmt.Errorf("it is down")) })
+	op.OnProbe("db", func(context.Context, *kopf.Activity) (any, error) {
+		return nil, kopf.Permanent(fmt.Errorf("it is down"))
+	})
 	letGo()
 	where := strings.TrimSuffix(url, "/healthz")
 	_, end := begin(t, op, url, "--health-probe-bind-address", strings.TrimPrefix(where, "http://"))

@@ -18,7 +18,7 @@ func TestRepairDoublesItsDelay(t *testing.T) {
 	inHousehold(t, func(h household) {
 		way, stop := h.run(func(s houseSel) {
 			s.On("ensure", always, ensure)
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 		})
 		h.build("bath=1")
 		edit := func() {

@@ -15,7 +15,7 @@ func (h household) runRepairing() (drain func() []string, stop func()) {
 	h.t.Helper()
 	way, stop := h.run(func(s houseSel) {
 		s.On("ensure", always, ensure)
-		kopf.Owns(s, &corev1.ConfigMap{})
+		s.Owns(&corev1.ConfigMap{})
 	})
 	return func() []string { return writes(way) }, stop
 }

@@ -2,6 +2,7 @@ package kopf_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"

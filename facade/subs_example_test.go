@@ -2,6 +2,7 @@ package kopf_test
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 

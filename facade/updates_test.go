@@ -64,7 +64,7 @@ func TestUpdatesThatEraseFields(t *testing.T) {
 		}, []string{spec + " handler=e"}},
 		"Timer": {"a function in the background", func(s selection) {
 			s.Timer("t", time.Second, func(ctx context.Context, r *Run) error {
-				return updateSize(ctx, r.Client, r.Current())
+				return updateSize(ctx, r.Client, r.Latest())
 			}, kopf.InitialDelay(time.Second)) // after the finalizer is written
 		}, []string{spec + " handler=t"}},
 		"Status": {"nothing else is replaced", onUpdate(func(ctx context.Context, c *Change) error {

@@ -13,7 +13,7 @@ import (
 func ExampleWaitFor() {
 	op := kopf.New("addresses.example.org")
 	wanted := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("address=wanted")
-	kopf.Owns(wanted, &corev1.Service{})
+	wanted.Owns(&corev1.Service{})
 
 	wanted.OnCreate("allocate", func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
 		service := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}

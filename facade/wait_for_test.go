@@ -66,7 +66,7 @@ func TestWaitFor(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
 		way, stop := h.run(func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 			s.On("wait", always[:2], told.waits(empty, time.Hour), kopf.Retries(1))
 		})
 		h.build()
@@ -92,7 +92,7 @@ func TestWaitForOthers(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
 		_, stop := h.run(func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 			s.On("wait", always[:2], told.waits(nothing, time.Hour))
 		})
 		h.build()
@@ -110,7 +110,7 @@ func TestWaitForRecord(t *testing.T) {
 		var told heard
 		begun := time.Now().UTC()
 		_, stop := h.run(func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 			s.OnCreate("wait", told.waits(empty, time.Hour))
 		})
 		h.build()
@@ -132,7 +132,7 @@ func TestWaitForTimesOut(t *testing.T) {
 		var told heard
 		var failure error
 		_, stop := h.run(func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 			wait := told.waits(empty, time.Hour)
 			s.OnCreate("wait", func(ctx context.Context, c *houseChange) error {
 				err := wait(ctx, c)
@@ -164,7 +164,7 @@ func TestWaitForGoesOn(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
 		begin := func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 			s.OnCreate("wait", told.waits(empty, time.Hour))
 		}
 		_, stop := h.run(begin)
@@ -174,7 +174,7 @@ func TestWaitForGoesOn(t *testing.T) {
 		h.sleep(20 * time.Minute)
 		failed := false
 		_, stop = h.run(func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 			s.OnCreate("wait", told.waits(func(ctx context.Context, c *houseChange) error {
 				if !failed {
 					failed = true
@@ -206,7 +206,7 @@ func TestWaitForIsOverWithTheChange(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
 		_, stop := h.run(func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 			s.On("wait", always[:2], told.waits(empty, time.Hour))
 		})
 		h.build()
@@ -223,7 +223,7 @@ func TestWaitForIsNotMisledByTheCache(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var values []string
 		_, stop := h.run(func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 			s.On("wait", always[:2], func(ctx context.Context, c *houseChange) error {
 				if err := ensure(ctx, c); err != nil {
 					return err
@@ -247,7 +247,7 @@ func TestWaitForSubHandlers(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
 		begin := func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 			s.OnCreate("parent", func(_ context.Context, c *houseChange) error {
 				told.note("parent, retry %d", c.Retry)
 				c.Sub("wait", told.waits(empty, time.Hour), kopf.Retries(1))
@@ -274,7 +274,7 @@ func TestWaitForOfNobody(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
 		_, stop := h.run(func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 			calls := 0
 			s.OnCreate("parent", func(_ context.Context, c *houseChange) error {
 				told.note("parent")
@@ -313,7 +313,7 @@ func TestWaitForWithoutOwns(t *testing.T) {
 		})
 		h.build()
 		want := []string{
-			"register kopf.Owns(selection, &v1.ConfigMap{})", "has no name", "is nil", "function is nil",
+			"register selection.Owns(&v1.ConfigMap{})", "has no name", "is nil", "function is nil",
 			"60*time.Second",
 		}
 		if len(failures) != len(want) {
@@ -334,7 +334,7 @@ func TestWaitForWithinTheTimeout(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
 		_, stop := h.run(func(s houseSel) {
-			kopf.Owns(s, &corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
 			s.OnCreate("wait", told.waits(nothing, time.Hour), kopf.Timeout(10*time.Minute))
 		})
 		h.build()

@@ -19,7 +19,7 @@ func TestWaitForAnyObject(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
 		begin := func(s houseSel) {
-			kopf.Watches(s, &corev1.ConfigMap{})
+			s.Watches(&corev1.ConfigMap{})
 			s.On("wait", always[:2], told.waits(nothing, 24*time.Hour), kopf.Retries(1))
 		}
 		_, stop := h.run(begin)
@@ -57,7 +57,7 @@ func TestWaitForObjectWithoutNamespace(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
 		_, stop := h.run(func(s houseSel) {
-			kopf.Watches(s, &corev1.Namespace{})
+			s.Watches(&corev1.Namespace{})
 			s.OnCreate("wait", func(_ context.Context, c *houseChange) error {
 				told.note("call")
 				team := &corev1.Namespace{}
@@ -91,15 +91,15 @@ func TestWaitForErrors(t *testing.T) {
 	}{
 		"NotWatched": {
 			"the error says how to watch the kind", func(houseSel) {}, time.Hour,
-			[]string{"ConfigMap", "not watched", "kopf.Watches(selection, &v1.ConfigMap{})", "kopf.Owns", `"wait"`,
+			[]string{"ConfigMap", "not watched", "selection.Watches(&v1.ConfigMap{})", "kopf.Owns", `"wait"`,
 				"object default/home"},
 		},
 		"NoChild": {
-			"Owns is for children", func(s houseSel) { kopf.Owns(s, &corev1.ConfigMap{}) }, time.Minute,
+			"Owns is for children", func(s houseSel) { s.Owns(&corev1.ConfigMap{}) }, time.Minute,
 			[]string{"ConfigMap bath", "no such child", "kopf.Watches"},
 		},
 		"Absent": {
-			"the object is named", func(s houseSel) { kopf.Watches(s, &corev1.ConfigMap{}) }, time.Minute,
+			"the object is named", func(s houseSel) { s.Watches(&corev1.ConfigMap{}) }, time.Minute,
 			[]string{"ConfigMap attic", "no such object", "object default/home"},
 		},
 	}

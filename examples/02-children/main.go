@@ -28,9 +28,9 @@ func register(op *kopf.Operator) {
 	examples.On("items", kopf.CreateUpdateResume(), items)
 	examples.OnCreate("worker", worker)
 
-	kopf.Owns(examples, &corev1.ConfigMap{}) // which has them repaired as well
-	pods := kopf.Owns(examples, &corev1.Pod{})
-	pods.OnChild("report", report)
+	examples.Owns(&corev1.ConfigMap{}) // restores config maps that others edit or delete
+	examples.Owns(&corev1.Pod{})
+	kopf.OnChild(examples, "report", report)
 }
 
 // items says what there is to be, and nothing of how it came so: what is missing is made, what differs is changed, and

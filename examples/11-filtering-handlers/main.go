@@ -42,8 +42,9 @@ func register(op *kopf.Operator) {
 	examples.OnField("dropped", "spec.field", say("the field is gone"), kopf.NewValue(kopf.Absent))
 
 	// By the change as a whole.
-	examples.WhenChange(func(_ context.Context, c *Change) bool { return len(c.Diff) > 1 }).
-		OnUpdate("large", say("more than one thing has changed"))
+	examples.OnUpdate("large", say("more than one thing has changed"), kopf.WhenChange(
+		func(_ context.Context, c *Change) bool { return len(c.Diff) > 1 },
+	))
 }
 
 func say(what string) kopf.ChangeFunc[*kopf.Unstructured] {

@@ -28,7 +28,7 @@ func register(op *kopf.Operator) {
 func watch(ctx context.Context, r *Run) error {
 	seen := ""
 	for {
-		if value := field(r.Current()); value != seen {
+		if value := field(r.Latest()); value != seen {
 			log.FromContext(ctx).Info("The field has another value", "before", seen, "now", value)
 			seen = value
 			r.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status.watched", value) })

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -30,12 +31,12 @@ func register(op *kopf.Operator) {
 
 func probe(ctx context.Context, r *Run) error {
 	r.SetResult(map[string]any{"at": time.Now().UTC().Format(time.TimeOnly)})
-	log.FromContext(ctx).Info("Probed", "field", field(r.Current()))
+	log.FromContext(ctx).Info("Probed", "field", field(r.Latest()))
 	return nil
 }
 
 func settle(ctx context.Context, r *Run) error {
-	log.FromContext(ctx).Info("The object has settled", "field", field(r.Current()))
+	log.FromContext(ctx).Info("The object has settled", "field", field(r.Latest()))
 	return nil
 }
 

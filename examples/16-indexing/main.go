@@ -64,7 +64,7 @@ func (o *operator) report(ctx context.Context, c *Change) error {
 
 // look counts: a timer never runs twice at once for one object, so the number needs no lock.
 func (o *operator) look(ctx context.Context, r *Run) error {
-	count := o.looks.Of(r.Current())
+	count := o.looks.Of(r.Latest())
 	*count++
 	log.FromContext(ctx).Info("Looked at it", "times", *count)
 	return nil

@@ -52,7 +52,8 @@ func register(op *kopf.Operator) {
 	examples.OnDelete("delete_fn", remove)
 	examples.Daemon("watch", watch)
 	examples.WithLabel("timed", kopf.Present).Timer("tick", time.Second, o.tick)
-	kopf.Owns(examples, &corev1.ConfigMap{}).OnChild("child", child)
+	examples.Owns(&corev1.ConfigMap{})
+	kopf.OnChild(examples, "child", child)
 }
 
 // fieldOf is called for every example before any other handler is: by-field is complete from the beginning.
@@ -115,7 +116,7 @@ func watch(ctx context.Context, r *Run) error {
 }
 
 func (o *operator) tick(ctx context.Context, r *Run) error {
-	count := o.ticks.Of(r.Current())
+	count := o.ticks.Of(r.Latest())
 	*count++
 	log.FromContext(ctx).Info("Tick", "times", *count)
 	return nil

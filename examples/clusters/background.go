@@ -11,7 +11,7 @@ import (
 
 // checkHealth counts in memory: it asks no API server, and writes only what has changed.
 func (o *operator) checkHealth(ctx context.Context, r *Run) error {
-	cluster, health := r.Current(), v1.Health{}
+	cluster, health := r.Latest(), v1.Health{}
 	for pool := range o.pools.Values(cluster.Name) {
 		for node := range o.nodes.Values(pool) {
 			health.Nodes++
@@ -46,19 +46,19 @@ func (o *operator) backUp(ctx context.Context, r *Run) error {
 	if err != nil {
 		return err
 	}
-	snapshot, err := o.planes.Snapshot(ctx, r.Current().Name)
+	snapshot, err := o.planes.Snapshot(ctx, r.Latest().Name)
 	if err != nil {
 		return err
 	}
 	log.FromContext(ctx).Info("Backed up", "endpoint", server, "snapshot", snapshot)
-	r.SetResult(v1.Backup{Snapshot: snapshot, Version: r.Current().Status.Version})
+	r.SetResult(v1.Backup{Snapshot: snapshot, Version: r.Latest().Status.Version})
 	return nil
 }
 
 // reportIncidents listens for as long as the cluster is there. What it counts is written at once, by Flush: it may not
 // return for months.
 func (o *operator) reportIncidents(ctx context.Context, r *Run) error {
-	reported := o.incidents.Incidents(r.Current().Name)
+	reported := o.incidents.Incidents(r.Latest().Name)
 	for {
 		select {
 		case <-r.Stopping():

@@ -101,7 +101,7 @@ func (o *operator) registerChanges(clusters kopf.Selection[*v1.Cluster]) {
 	// An old value makes them handlers of changes: without it, they would be called for new clusters as well.
 	clusters.OnField("version", "spec.version", o.upgrade, kopf.OldValue(kopf.Present))
 	clusters.OnField("network", "spec.network", o.changeNetwork, kopf.OldValue(kopf.Present))
-	clusters.WhenChange(touchesSpec).OnUpdate("audit", audit)
+	clusters.OnUpdate("audit", audit, kopf.WhenChange(touchesSpec))
 	clusters.OnResume("reconnect", o.reconnect, patient)
 
 	clusters.OnDelete("teardown", o.teardown)

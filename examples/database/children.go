@@ -46,7 +46,7 @@ func credentials(ctx context.Context, c *Change) (*corev1.Secret, error) {
 	db := c.Object
 	key := client.ObjectKey{Namespace: db.Namespace, Name: db.Name + "-connection"}
 	before := &corev1.Secret{}
-	if err := c.Live.Get(ctx, key, before); client.IgnoreNotFound(err) != nil {
+	if err := c.APIReader.Get(ctx, key, before); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
 	password := before.Data["password"]

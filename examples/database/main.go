@@ -12,11 +12,10 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// These are what the handlers of databases get; Handling is what the first two have in common.
+// The arguments of the handlers of databases.
 type (
-	Change   = kopf.Change[*v1.Database]
-	Run      = kopf.Task[*v1.Database]
-	Handling = kopf.Handling[*v1.Database]
+	Change = kopf.Change[*v1.Database]
+	Task   = kopf.Task[*v1.Database]
 )
 
 // Short, so that there is something to see: think of a day, an hour and a minute.

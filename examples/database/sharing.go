@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,21 +13,27 @@ import (
 // What follows is for all handlers, whatever they are called for.
 
 // nameOf is what the servers know a database by.
-func nameOf(s kopf.Subject[*v1.Database]) string {
-	return client.ObjectKeyFromObject(s.Current()).String()
+func nameOf(s kopf.Call[*v1.Database]) string {
+	return client.ObjectKeyFromObject(s.GetObject()).String()
 }
 
 // provisioned is an error for databases that have no server yet.
-func provisioned(s kopf.Subject[*v1.Database]) error {
-	if s.Current().Status.Host == "" {
+func provisioned(s kopf.Call[*v1.Database]) error {
+	if s.GetObject().Status.Host == "" {
 		return kopf.Temporary(fmt.Errorf("there is no server yet"), time.Second)
 	}
 	return nil
 }
 
+// call is what functions need that changes and tasks share.
+type call interface {
+	kopf.Call[*v1.Database]
+	Info(reason, message string)
+}
+
 // enter says how far a database is, once.
-func enter(h Handling, phase v1.Phase) {
-	if h.Current().Status.Phase == phase {
+func enter(h call, phase v1.Phase) {
+	if h.GetObject().Status.Phase == phase {
 		return
 	}
 	h.Patch(func(db *v1.Database) { db.Status.Phase = phase })

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +47,7 @@ func (u upgrader) upgrade(ctx context.Context, c *Change) error {
 	}
 	steps := u.steps()
 	for _, s := range steps {
-		c.Sub(s.id, s.do, patient, s.when)
+		c.Sub(s.id, s.do, patient, kopf.JoinOptions(s.when))
 	}
 	unfinished := c.RunSubs(ctx)
 	failed := report(c, steps)

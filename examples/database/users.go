@@ -59,8 +59,8 @@ func without(names, others []string) []string {
 
 // repair sets right what others have done to the servers: nobody tells the operator of that, so it looks. What is to be
 // changed only now is for update.
-func (a accountant) repair(ctx context.Context, r *Run) error {
-	db, name := r.Current(), nameOf(r)
+func (a accountant) repair(ctx context.Context, r *Task) error {
+	db, name := r.Latest(), nameOf(r)
 	there, err := a.roles.List(ctx, name)
 	if err != nil {
 		return err

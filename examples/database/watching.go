@@ -18,7 +18,7 @@ type watchman struct {
 }
 
 // backUp takes a backup when nothing has changed for a while.
-func (w watchman) backUp(ctx context.Context, r *Run) error {
+func (w watchman) backUp(ctx context.Context, r *Task) error {
 	return takeBackup(ctx, r, w.archive)
 }
 
@@ -28,7 +28,7 @@ func backUp(a archive) kopf.ChangeFunc[*v1.Database] {
 }
 
 // takeBackup is for timers and for steps alike.
-func takeBackup(ctx context.Context, h Handling, a archive) error {
+func takeBackup(ctx context.Context, h call, a archive) error {
 	backup, err := a.Backup(ctx, nameOf(h))
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func takeBackup(ctx context.Context, h Handling, a archive) error {
 }
 
 // watch looks at the replicas as long as the database is there, and tells when they fall behind and catch up.
-func (w watchman) watch(ctx context.Context, r *Run) error {
+func (w watchman) watch(ctx context.Context, r *Task) error {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
 	var before time.Duration
@@ -66,7 +66,7 @@ func (w watchman) watch(ctx context.Context, r *Run) error {
 }
 
 // tellOfReplicas is a condition of our own: what daemons and timers find out is none of Ready's.
-func tellOfReplicas(r *Run, lag time.Duration) {
+func tellOfReplicas(r *Task, lag time.Duration) {
 	if lag > 0 {
 		r.Condition("InSync", metav1.ConditionFalse, "Behind", "the replicas are behind by "+lag.String())
 		return

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,8 +32,8 @@ func register(op *kopf.Operator) {
 	owners.OnUpdate("relabel", relabel, kopf.InField("metadata.labels"))
 	owners.OnDelete("release", release)
 
-	claims := kopf.Owns(owners, &corev1.PersistentVolumeClaim{})
-	claims.OnChild("report", report)
+	owners.Owns(&corev1.PersistentVolumeClaim{})
+	kopf.OnChild(owners, "report", report)
 
 	kopf.For(op, &corev1.PersistentVolumeClaim{}).When(isPretended).On("bind", kopf.CreateUpdateResume(), bind)
 }

@@ -100,9 +100,9 @@ func (d *directory) follow(ctx context.Context, e *kopf.WatchEvent[*corev1.Names
 }
 
 // wake has shares handled anew because of the object that a handler is called for, whatever that is.
-func wake[T client.Object](ctx context.Context, h kopf.Subject[T], c client.Client, shares []share) error {
+func wake[T client.Object](ctx context.Context, h kopf.Call[T], c client.Client, shares []share) error {
 	kind := h.Resource().Kind
-	reason := fmt.Sprintf("%s %s %s", kind, h.Current().GetName(), h.Current().GetResourceVersion())
+	reason := fmt.Sprintf("%s %s %s", kind, h.GetObject().GetName(), h.GetObject().GetResourceVersion())
 	annotations := map[string]string{wokenBy: reason}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {

@@ -22,7 +22,7 @@ func TestDaemon(t *testing.T) {
 		var hosts []string
 		got := r.Call(t.Context(), func(ctx context.Context, run *DatabaseRun) error {
 			for n := 0; ; n++ {
-				hosts = append(hosts, run.Current().Spec.Owner)
+				hosts = append(hosts, run.Latest().Spec.Owner)
 				run.Patch(func(db *Database) { db.Status.Host = "seen by " + hosts[n] })
 				if err := run.Flush(ctx); err != nil {
 					return err

@@ -21,7 +21,8 @@ var _ = Describe("The children that are watched", func() {
 		widgets.OnCreate("ensure", func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 			return c.Ensure(ctx, web())
 		})
-		kopf.Owns(widgets, &appsv1.Deployment{}).OnChild(
+		widgets.Owns(&appsv1.Deployment{})
+		kopf.OnChild(widgets,
 			"ready", func(_ context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *appsv1.Deployment]) error {
 				if ready := e.Child.Status.ReadyReplicas; ready > 0 {
 					told.add("%s has %d of %s", e.Child.Name, ready, e.Object.GetName())

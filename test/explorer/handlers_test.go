@@ -3,6 +3,7 @@ package explorer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -97,7 +98,7 @@ func (l *life) chains(takes time.Duration, subs ...string) kopf.ChangeFunc[*unst
 // until it is stopped.
 func (l *life) makes(id string, daemon bool) kopf.TaskFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, r *kopf.Task[*unstructured.Unstructured]) error {
-		uid := string(r.Current().GetUID())
+		uid := string(r.Latest().GetUID())
 		l.process.Do("make of "+id, func() { l.ledger.make(uid) })
 		if daemon {
 			<-ctx.Done()

@@ -246,7 +246,7 @@ var scenarios = map[string]scenario{
 	"children-that-are-touched": {
 		register: func(l *life, s Selection) {
 			s.On("a", append([]kopf.Reason{kopf.ReasonResume}, anyChange...), l.ensures(time.Second))
-			kopf.Owns(s, childOf("", ""))
+			s.Owns(childOf("", ""))
 		},
 		steps: []step{
 			{after: time.Second, do: create("abC")}, {after: 10 * time.Second, do: touch},
@@ -257,7 +257,7 @@ var scenarios = map[string]scenario{
 	"children-that-are-waited-for": {
 		register: func(l *life, s Selection) {
 			s.On("a", anyChange, l.waits(time.Second))
-			kopf.Owns(s, childOf("", ""))
+			s.Owns(childOf("", ""))
 		},
 		steps: []step{
 			{after: time.Second, do: create("ab")}, {after: 10 * time.Second, do: finish},

@@ -44,7 +44,8 @@ func (w *world) declares(settings kopf.Settings, rule func(child any) any) (stop
 		}
 		return c.Ensure(ctx, declared...)
 	}, kopf.Backoff(time.Minute))
-	kopf.Owns(s, configMap("", "")).OnChild("child", func(_ context.Context, e *childEvent) error {
+	s.Owns(configMap("", ""))
+	kopf.OnChild(s, "child", func(_ context.Context, e *childEvent) error {
 		if e.Child.GetNamespace() != "default" || e.Child.GetName() == "foreign" {
 			w.t.Errorf("OnChild was called for %s/%s", e.Child.GetNamespace(), e.Child.GetName())
 		}

@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"sync"

@@ -3,6 +3,7 @@ package interop_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -122,8 +123,8 @@ func (o *relayOurs) handle(id string) kopf.ChangeFunc[*unstructured.Unstructured
 }
 
 func (o *relayOurs) watch(_ context.Context, r *run) error {
-	dead, name := o.dead, r.Current().GetName()
-	does := o.does(name, "w", field(r.Current()), "wait")
+	dead, name := o.dead, r.Latest().GetName()
+	does := o.does(name, "w", field(r.Latest()), "wait")
 	o.note(call{ID: "w", Name: name, Does: does})
 	if does == "end" { // when nothing else happens to the object any more
 		select {

@@ -19,7 +19,7 @@ func TestFirstUsesOfKinds(t *testing.T) {
 			all.Daemon("watch", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				r.Info("Watching", "begins")
 				settings := &corev1.ConfigMap{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: r.Current().GetName() + "-settings"},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: r.Latest().GetName() + "-settings"},
 				}
 				if err := r.Ensure(ctx, settings); err != nil {
 					return err

@@ -13,7 +13,7 @@ import (
 )
 
 // setStatus writes a field of the status, and overwrites its former value.
-func setStatus(p kopf.Patcher[*kopf.Unstructured], field string, value any) {
+func setStatus(p kopf.Call[*kopf.Unstructured], field string, value any) {
 	p.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status."+field, value) })
 }
 
@@ -30,7 +30,7 @@ func TestStartsThatWrite(t *testing.T) {
 		"OnChild": {
 			reason: "the example of docs/children.md: Ensure's own writes are not reported, a start lists all children",
 			register: func(_ *kopf.Operator, dbs kopf.Selection[*kopf.Unstructured]) {
-				services := kopf.Owns(dbs, &corev1.Service{})
+				services := dbs.Owns(&corev1.Service{})
 				services.OnChild("address", func(
 					_ context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *corev1.Service],
 				) error {
@@ -60,7 +60,7 @@ func TestStartsThatWrite(t *testing.T) {
 			reason: "a start ticks at once, and the next tick is a week away",
 			register: func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				all.Timer("weekly", 7*24*time.Hour, func(_ context.Context, r *kopf.Task[*kopf.Unstructured]) error {
-					setStatus(r, "ticked", sizeOf(r.Current()))
+					setStatus(r, "ticked", sizeOf(r.Latest()))
 					return nil
 				})
 			},
@@ -69,7 +69,7 @@ func TestStartsThatWrite(t *testing.T) {
 			reason: "a start begins with the object as it is",
 			register: func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				all.Daemon("begin", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
-					setStatus(r, "began", sizeOf(r.Current()))
+					setStatus(r, "began", sizeOf(r.Latest()))
 					if err := r.Flush(ctx); err != nil {
 						return err
 					}
