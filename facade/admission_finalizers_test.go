@@ -64,10 +64,10 @@ func TestFinalizerOnCreate(t *testing.T) {
 		"failing filter": {"the object waits for its handlers then, but it can be created", func(
 			w kopf.Selection[*Widget],
 		) {
-			w.WhenChange(func(_ context.Context, c *Change) bool {
+			w.OnDelete("gone", succeed, kopf.WhenChange(func(_ context.Context, c *Change) bool {
 				c.Patch(func(*Widget) {}) // filters may only read
 				return true
-			}).OnDelete("gone", succeed)
+			}))
 		}, nil, free},
 		"panicking filter": {"its handler fails until the filter answers, as for the engine", func(
 			w kopf.Selection[*Widget],

@@ -100,7 +100,7 @@ func TestAdmission(t *testing.T) {
 				}
 				a.Warning("seen %d", 1)
 				return nil
-			}, tc.opts...)
+			}, kopf.JoinOptions(tc.opts...))
 			verdict := verdictOf(t.Context(), t, op, tc.asked)
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)

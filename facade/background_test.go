@@ -98,12 +98,15 @@ func TestBackgroundMistakes(t *testing.T) {
 			"CancelBackoff(-1ns)",
 		},
 		"InitialDelay": {
-			"it is a time", func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.InitialDelay(-1)) },
+			"it is a time", func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.InitialDelay(time.Duration(-1))) },
 			"InitialDelay(-1ns)",
 		},
-		"InitialDelayOf": {
-			"it cannot be asked", func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.InitialDelay(nil)) },
-			"InitialDelayOf: the function is nil",
+		"InitialDelayNil": {
+			"it cannot be called", func(w kopf.Selection[*Widget]) {
+				var none func(*kopf.Unstructured) time.Duration
+				w.Daemon("d", goOn, kopf.InitialDelay(none))
+			},
+			"InitialDelay: the function is nil",
 		},
 		"SameID": {"one of them would be taken for the other", func(w kopf.Selection[*Widget]) {
 			w.Daemon("d", goOn)

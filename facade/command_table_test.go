@@ -74,7 +74,7 @@ func TestFlagsTable(t *testing.T) {
 			}
 		})
 	}
-	root := Operator.Command(kopf.New("test.example.org"))
+	root := kopf.New("test.example.org").Command()
 	compare(root, "run")
 	for _, cmd := range root.Commands() {
 		compare(cmd, cmd.Name())

@@ -133,10 +133,12 @@ func TestOwnConditionsThatCannotBe(t *testing.T) {
 func TestOwnConditionsInFilters(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		_, log, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
-			s.WhenChange(func(_ context.Context, c *dynamicChange) bool {
-				c.Condition("Up", metav1.ConditionTrue, "Up", "")
-				return true
-			}).OnCreate("create", func(context.Context, *dynamicChange) error { return nil })
+			s.OnCreate("create", func(context.Context, *dynamicChange) error { return nil }, kopf.WhenChange(
+				func(_ context.Context, c *dynamicChange) bool {
+					c.Condition("Up", metav1.ConditionTrue, "Up", "")
+					return true
+				},
+			))
 		})
 		defer stop()
 		e.build(nil)

@@ -27,7 +27,7 @@ func TestDurationsThatCannotBeMeant(t *testing.T) {
 			func(w kopf.Selection[*Widget]) { w.OnCreate("c", succeed, kopf.Backoff(5)) },
 			"Backoff: 5ns: did you mean 5*time.Second?"},
 		"initial delay": {"there would be none",
-			func(w kopf.Selection[*Widget]) { w.Daemon("d", run, kopf.InitialDelay(10)) },
+			func(w kopf.Selection[*Widget]) { w.Daemon("d", run, kopf.InitialDelay(time.Duration(10))) },
 			"InitialDelay: 10ns: did you mean 10*time.Second?"},
 		"idle": {"every moment is idle",
 			func(w kopf.Selection[*Widget]) { w.Timer("t", 0, run, kopf.Idle(300)) },
@@ -39,7 +39,9 @@ func TestDurationsThatCannotBeMeant(t *testing.T) {
 			func(w kopf.Selection[*Widget]) { w.Timer("t", 500*time.Microsecond, run) },
 			"the interval 500µs: the shortest duration is 1ms"},
 		"nothing": {"zero is not at all where that has a meaning",
-			func(w kopf.Selection[*Widget]) { w.Timer("t", 0, run, kopf.Backoff(0), kopf.InitialDelay(0)) }, ""},
+			func(w kopf.Selection[*Widget]) {
+				w.Timer("t", 0, run, kopf.Backoff(0), kopf.InitialDelay(time.Duration(0)))
+			}, ""},
 		"a millisecond": {"it may be meant, as in tests",
 			func(w kopf.Selection[*Widget]) { w.Timer("t", time.Millisecond, run) }, ""},
 	}

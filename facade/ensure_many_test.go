@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
 // The handler declares as many children as the spec says: with long names that have much in common, or with random ones
@@ -70,7 +71,7 @@ func TestEnsureMany(t *testing.T) {
 
 		declare(map[string]any{"many": int64(10_000), "random": true})
 		heard.wantLast(t, "10010 children", "262144 bytes")
-		if n := h.countRooms(); n != 10 || !kopf.IsPermanent(heard.last()) {
+		if n := h.countRooms(); n != 10 || !execution.IsPermanent(heard.last()) {
 			t.Errorf("got %d children, want the former 10: %.300v", n, heard.last())
 		}
 		stop()

@@ -12,6 +12,7 @@ import (
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
 var jobs = memapi.Resource{
@@ -217,12 +218,12 @@ func TestWaitForUntilDoneThatFails(t *testing.T) {
 		h.begin()
 		h.pause()
 		h.finish("Failed")
-		if err := heard.last(); kopf.IsPermanent(err) {
+		if err := heard.last(); execution.IsPermanent(err) {
 			t.Errorf("it may not be all: %v", err)
 		}
 		h.expire()
 		heard.wantLast(t, "child Job.batch backup", "it has failed, and is gone")
-		if !kopf.IsPermanent(heard.last()) {
+		if !execution.IsPermanent(heard.last()) {
 			t.Errorf("the handler is called again: %v", heard.last())
 		}
 	})

@@ -116,10 +116,10 @@ func TestErrorsCanBeAsked(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			delay, temporary := kopf.RetryAfter(tc.err)
-			if kopf.IsPermanent(tc.err) != tc.permanent || delay != tc.delay || temporary != tc.temporary {
+			delay, temporary := execution.RetryAfter(tc.err)
+			if execution.IsPermanent(tc.err) != tc.permanent || delay != tc.delay || temporary != tc.temporary {
 				t.Errorf("%s: permanent %t, delay %s, temporary %t",
-					tc.reason, kopf.IsPermanent(tc.err), delay, temporary)
+					tc.reason, execution.IsPermanent(tc.err), delay, temporary)
 			}
 			o := execution.Limits{}.Judge(tc.err)
 			if tc.err != nil && o.Final != tc.permanent || temporary && ptr.Deref(o.Delay, 0) != delay {

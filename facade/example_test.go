@@ -88,26 +88,25 @@ func ExamplePolicy() {
 	maps.OnDelete("notify", notify, patient, kopf.Optional())
 }
 
-// Selections by what has changed have the verbs for changes only.
-func ExampleSelection_whenChange() {
+// The handler is called for updates that add keys.
+func ExampleWhenChange() {
 	op := kopf.New("addresses.example.org")
 	kopf.For(op, &corev1.ConfigMap{}).
 		When(func(_ context.Context, m *corev1.ConfigMap) bool { return m.Immutable == nil }).
-		WhenChange(func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) bool {
+		OnUpdate("notify", notify, kopf.WhenChange(func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) bool {
 			return len(c.Object.Data) > len(c.Old.Data)
-		}).
-		OnUpdate("notify", notify)
+		}))
 }
 
 // What happens to children is told to their owner, which sums it up in its own status.
-func ExampleOwns() {
+func ExampleOnChild() {
 	type ConfigMapEvent = kopf.ChildEvent[*corev1.ConfigMap, *corev1.Secret]
 
 	op := kopf.New("addresses.example.org")
 	settings := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("address=wanted")
 
-	secrets := settings.Owns(&corev1.Secret{})
-	secrets.OnChild("count", func(_ context.Context, e *ConfigMapEvent) error {
+	settings.Owns(&corev1.Secret{})
+	kopf.OnChild(settings, "count", func(_ context.Context, e *ConfigMapEvent) error {
 		e.Info("Secret", string(e.Type)+" "+e.Child.Name)
 		return nil
 	})

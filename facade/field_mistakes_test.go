@@ -170,7 +170,10 @@ func TestFieldMistakesOfSubs(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			op := kopf.New("test.example.org")
-			split := func(_ context.Context, c *Change) error { c.Sub("s", succeed, tc.opts...); return nil }
+			split := func(_ context.Context, c *Change) error {
+				c.Sub("s", succeed, kopf.JoinOptions(tc.opts...))
+				return nil
+			}
 			if tc.field == "" {
 				kopf.For(op, &Widget{}).OnCreate("fn", split)
 			} else {

@@ -103,9 +103,9 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 		before, after = kopf.FieldChange[string](c)
 		return nil
 	})
-	widgets.WhenChange(
+	widgets.OnUpdate("whole", succeed, kopf.WhenChange(
 		func(_ context.Context, c *Change) bool { return c.Object.Spec.Weight.String() == "5" },
-	).OnUpdate("whole", succeed)
+	))
 	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// mark is for the handlers of all verbs, and of all kinds.
-func mark[T client.Object](h kopf.Handling[T], phase string) {
-	h.Patch(func(object T) {
+// mark is for handlers of all verbs and all kinds.
+func mark[T client.Object](c kopf.Call[T], phase string) {
+	c.Patch(func(object T) {
 		labels := object.GetLabels()
 		if labels == nil {
 			labels = map[string]string{}
@@ -23,11 +23,10 @@ func mark[T client.Object](h kopf.Handling[T], phase string) {
 		labels["phase"] = phase
 		object.SetLabels(labels)
 	})
-	h.Info("Marked", fmt.Sprintf("The %s is %s now", h.Resource().Kind, phase))
 }
 
-// Functions that several handlers share take any of [Change], [Task] and [WatchEvent].
-func ExampleHandling() {
+// Functions that several handlers share take a Call.
+func ExampleCall() {
 	op := kopf.New("addresses.example.org")
 	maps := kopf.For(op, &corev1.ConfigMap{})
 	maps.OnCreate("mark", func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {

@@ -3,6 +3,7 @@ package kopf_test
 import (
 	"context"
 	"errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,8 +27,21 @@ type used struct {
 	Child                 string
 }
 
+// handling is what the arguments of the handlers of all verbs have in common, but those of admission.
+type handling[T client.Object] interface {
+	kopf.Call[T]
+	kopf.Results
+	Info(reason, message string)
+	Warn(reason, message string)
+	Event(eventType, reason, message string)
+	Exception(reason, message string, err error)
+	EventRecorderFor(objects ...any) kopf.EventRecorder
+	Adopt(children ...any) error
+	Condition(conditionType string, status metav1.ConditionStatus, reason, message string)
+}
+
 // use is a function for the handlers of all verbs, and for all types.
-func use[T client.Object](h kopf.Handling[T], ownerOf func(T) string) (used, error) {
+func use[T client.Object](h handling[T], ownerOf func(T) string) (used, error) {
 	last, err := kopf.Result[string](h, "last")
 	_, absent := kopf.Result[string](h, "none")
 	h.Patch(func(object T) { object.SetLabels(map[string]string{"patched": "yes"}) })
@@ -103,7 +117,7 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 				a.Call.Resource = &widgets
 				tc.tune(a, newer)
 			})
-			want := used{tc.current, "new", "result", true, widgets, "w1- of Widget"}
+			want := used{tc.current, "new", "result", true, kopf.Resource(widgets), "w1- of Widget"}
 			want.Resource.Shortcuts = []string{"w"}
 			if d := cmp.Diff(want, got); d != "" || a.Outcome.Err != nil {
 				t.Errorf("%s: error %v, -want, +got:\n%s", tc.reason, a.Outcome.Err, d)
@@ -156,10 +170,10 @@ func TestLatest(t *testing.T) {
 func TestFiltersKnowTheKind(t *testing.T) {
 	op := kopf.New("test.example.org")
 	var got kopf.Resource
-	kopf.For(op, &Widget{}).WhenChange(func(_ context.Context, c *Change) bool {
+	kopf.For(op, &Widget{}).OnCreate("fn", succeed, kopf.WhenChange(func(_ context.Context, c *Change) bool {
 		got = c.Resource()
 		return c.Latest().Name == "w1"
-	}).OnCreate("fn", succeed)
+	}))
 	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)

@@ -52,12 +52,12 @@ func (v *tamperer) register(op *kopf.Operator) {
 			"all": {"tags": []any{w.Spec.Tags[0], map[string]any{"deep": w.Spec.Tags}}},
 		}, nil
 	})
-	changed := widgets.WhenChange(func(_ context.Context, c *Change) bool {
+	changed := kopf.WhenChange(func(_ context.Context, c *Change) bool {
 		seen := c.Object.Spec.Owner == "ann"
 		v.tamper(c)
 		return seen
 	})
-	changed.On("change", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonDelete}, v.change)
+	widgets.On("change", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonDelete}, v.change, changed)
 	fine := func(value any, _ bool) bool {
 		tree, isMapping := value.(map[string]any)
 		seen := value == nil || isMapping && tree["k"] != tampered

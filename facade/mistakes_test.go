@@ -254,7 +254,7 @@ func TestShortDelaysOfIndexFunctions(t *testing.T) {
 	for range 2 {
 		_, _, err = h.Index.Call(logging(t.Context(), &lines), &handlers.Invocation{Handler: h, Object: body(nil)})
 	}
-	if delay, _ := kopf.RetryAfter(err); delay != time.Second || len(saying(lines, "too short to be meant")) != 1 {
+	if delay, _ := execution.RetryAfter(err); delay != time.Second || len(saying(lines, "too short to be meant")) != 1 {
 		t.Errorf("want one line and a second, got %s and %v", delay, lines)
 	}
 }

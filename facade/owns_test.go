@@ -157,10 +157,10 @@ func TestOnChildFilters(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
 		_, stop := h.run(func(s houseSel) {
-			rooms := s.MatchingLabels("street=high").Owns(&corev1.ConfigMap{})
-			rooms.When(func(_ context.Context, room *corev1.ConfigMap) bool { return room.Data["value"] != "2" }).
-				OnChild("room", told.listen)
-			s.MatchingLabels("street=low").Owns(&corev1.ConfigMap{})
+			s.Owns(&corev1.ConfigMap{})
+			kopf.OnChild(s.MatchingLabels("street=high"), "room", told.listen, kopf.WhenChild(
+				func(_ context.Context, room *corev1.ConfigMap) bool { return room.Data["value"] != "2" },
+			))
 			kopf.OnChild(s.MatchingLabels("street=low"), "low", told.listen)
 		})
 		h.build()
@@ -181,7 +181,6 @@ func TestOwnsSharesTheInformer(t *testing.T) {
 		way, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
 			kopf.OnChild(s, "one", told.listen)
-			s.Owns(&corev1.ConfigMap{})
 			kopf.OnChild(s, "two", told.listen)
 		})
 		h.settle()

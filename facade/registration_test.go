@@ -110,7 +110,7 @@ func TestMistakes(t *testing.T) {
 			[]string{`MatchingAnnotations("=="): invalid selector`}},
 		"nil filters": {"they would panic at the first object",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
-				w.When(nil).WhenChange(nil)
+				w.When(nil).OnCreate("a", succeed, kopf.WhenChange[*Widget](nil))
 				return above()
 			},
 			[]string{"When: the function is nil", "WhenChange: the function is nil"}},
@@ -135,7 +135,7 @@ func TestMistakes(t *testing.T) {
 		"wrong values of options": {"each names the option and what it got",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				bad := []kopf.Option{kopf.Retries(-1), kopf.Timeout(0), kopf.Backoff(-time.Second)}
-				w.OnCreate("a", succeed, append(bad, kopf.Errors(9))...)
+				w.OnCreate("a", succeed, kopf.JoinOptions(append(bad, kopf.Errors(9))...))
 				return above()
 			},
 			[]string{"4 mistakes", "Retries(-1)", "Timeout(0s)", "Backoff(-1s)", "Errors(9)"}},
@@ -153,16 +153,16 @@ func TestMistakes(t *testing.T) {
 			[]string{"<nil> is no option of package kopf"}},
 		"foreign option": {"embedding an interface breaks its seal",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
-				w.OnCreate("a", succeed, sealed{kopf.Retries(1)})
+				w.OnCreate("a", succeed, kopf.JoinOptions(sealed{kopf.Retries(1)}))
 				return above()
 			},
-			[]string{"facade_test.sealed is no option of package kopf"}},
+			[]string{"kopf_test.sealed is no option of package kopf"}},
 		"foreign policy": {"the same in a bundle",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnCreate("a", succeed, kopf.JoinOptions(sealed{}, nil))
 				return above()
 			},
-			[]string{"facade_test.sealed is no option of package kopf", "<nil> is no option of package kopf"}},
+			[]string{"kopf_test.sealed is no option of package kopf", "<nil> is no option of package kopf"}},
 		"option of another verb in a policy": {"the compiler cannot see it",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnCreate("a", succeed, kopf.JoinOptions(kopf.Retries(1), kopf.JoinOptions(kopf.Optional())))

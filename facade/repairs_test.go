@@ -6,8 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-
-	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // runRepairing is an operator that ensures rooms and has them watched.

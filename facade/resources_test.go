@@ -2,6 +2,7 @@ package kopf_test
 
 import (
 	"context"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"strings"
 	"testing"
 
@@ -113,11 +114,11 @@ func TestAFunctionThatPanicsSelectsNothing(t *testing.T) {
 	}
 	podsBefore, nodesBefore := countLogged(`"resource"="/v1/pods"`), countLogged(`"resource"="/v1/nodes"`)
 	meant := *plan[0].Selector.Func
-	pod := kopf.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}
+	pod := discovery.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}
 	if meant(pod) {
 		t.Error("a resource without categories was selected by a function that panics over it")
 	}
-	node := kopf.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Plural: "nodes"}
+	node := discovery.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Plural: "nodes"}
 	_, _ = meant(pod), meant(node)
 	pods, nodes := countLogged(`"resource"="/v1/pods"`)-podsBefore, countLogged(`"resource"="/v1/nodes"`)-nodesBefore
 	if pods != 1 || nodes != 1 {

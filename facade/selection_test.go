@@ -63,11 +63,11 @@ func TestFilters(t *testing.T) {
 	w.MatchingAnnotations("owner").OnCreate("owned", succeed)
 	w.MatchingAnnotations("owner=bob").OnCreate("bobs", succeed)
 	w.When(func(_ context.Context, w *Widget) bool { return w.Spec.Size > 2 }).OnCreate("large", succeed)
-	w.WhenChange(grown).OnUpdate("grown", succeed)
-	w.WhenChange(grown).MatchingLabels("tier=test").OnUpdate("grown-test", succeed)
-	w.WhenChange(
+	w.OnUpdate("grown", succeed, kopf.WhenChange(grown))
+	w.MatchingLabels("tier=test").OnUpdate("grown-test", succeed, kopf.WhenChange(grown))
+	w.OnUpdate("changed", succeed, kopf.WhenChange(
 		func(_ context.Context, c *Change) bool { return c.Reason == kopf.ReasonUpdate && len(c.Diff) == 1 },
-	).OnUpdate("changed", succeed)
+	))
 
 	object := body(map[string]any{"size": int64(3)})
 	metadata := object["metadata"].(map[string]any)
@@ -85,26 +85,26 @@ func TestFilters(t *testing.T) {
 
 func TestFiltersThatFail(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		narrow func(w kopf.Selection[*Widget]) kopf.Selection[*Widget]
-		want   string
+		reason   string
+		register func(w kopf.Selection[*Widget])
+		want     string
 	}{
 		"undecodable object": {"the filter cannot be asked; the object waits, and it is said why",
-			func(w kopf.Selection[*Widget]) kopf.Selection[*Widget] {
-				return w.When(func(context.Context, *Widget) bool { return true })
+			func(w kopf.Selection[*Widget]) {
+				w.When(func(context.Context, *Widget) bool { return true }).OnCreate("a", succeed)
 			},
-			`object ns/w1 does not fit into *facade_test.Widget` +
+			`object ns/w1 does not fit into *kopf_test.Widget` +
 				`: field spec.size: string cannot be decoded into a Go int32`},
 		"undecodable object of a change": {"the same with a change",
-			func(w kopf.Selection[*Widget]) kopf.Selection[*Widget] {
-				return w.WhenChange(func(context.Context, *Change) bool { return true })
+			func(w kopf.Selection[*Widget]) {
+				w.OnCreate("a", succeed, kopf.WhenChange(func(context.Context, *Change) bool { return true }))
 			},
 			`field spec.size`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			op := kopf.New("test.example.org")
-			c.narrow(kopf.For(op, &Widget{})).OnCreate("a", succeed)
+			c.register(kopf.For(op, &Widget{}))
 			plan, err := kopf.Plan(op, newScheme(t))
 			if err != nil {
 				t.Fatal(err)
@@ -126,9 +126,9 @@ func TestFiltersOnlyRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			op := kopf.New("test.example.org")
-			kopf.For(
-				op, &Widget{},
-			).WhenChange(func(_ context.Context, c *Change) bool { act(c); return true }).OnCreate("a", succeed)
+			kopf.For(op, &Widget{}).OnCreate("a", succeed, kopf.WhenChange(
+				func(_ context.Context, c *Change) bool { act(c); return true },
+			))
 			plan, err := kopf.Plan(op, newScheme(t))
 			if err != nil {
 				t.Fatal(err)

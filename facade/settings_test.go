@@ -2,6 +2,7 @@ package kopf_test
 
 import (
 	"fmt"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"reflect"
 	"regexp"
 	"strings"
@@ -101,7 +102,7 @@ func TestSettings(t *testing.T) {
 			},
 			Posting: kopf.PostingSettings{Disabled: true}, Scanning: kopf.ScanningSettings{Disabled: true},
 		}, with(func(o *reconcilers.Options) {
-			o.Workers, o.Backoff, o.Checkpoint, o.Lifecycle = 3, time.Second, time.Minute, kopf.ASAP
+			o.Workers, o.Backoff, o.Checkpoint, o.Lifecycle = 3, time.Second, time.Minute, handlers.ASAP
 			o.ErrorDelays = []time.Duration{time.Hour}
 			o.APIBackoffs, o.ObeyRetryAfter = []time.Duration{time.Second, time.Minute}, true
 			o.Daemons, o.Ticks, o.CancelPolling, o.InstantExit = 5, 6, time.Hour, time.Second

@@ -15,6 +15,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
 func TestSleep(t *testing.T) {
@@ -56,7 +57,7 @@ func TestSleep(t *testing.T) {
 							return nil
 						}
 					}
-				}, tc.opts...)
+				}, kopf.JoinOptions(tc.opts...))
 				server := memapi.New()
 				server.Put(memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true},
 					map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "w1"}})
@@ -120,10 +121,10 @@ func TestTemporaryWithoutADelay(t *testing.T) {
 			t.Errorf("%s: %s: got %+v", name, tc.reason, got)
 		}
 	}
-	if delay, known := kopf.RetryAfter(kopf.Temporary(broken)); known || delay != 0 {
+	if delay, known := execution.RetryAfter(kopf.Temporary(broken)); known || delay != 0 {
 		t.Errorf("the options of the handler say when: got %s, %t", delay, known)
 	}
-	if kopf.IsPermanent(kopf.Temporary(kopf.Permanent(broken))) {
+	if execution.IsPermanent(kopf.Temporary(kopf.Permanent(broken))) {
 		t.Error("a temporary error around a permanent one is temporary")
 	}
 }

@@ -97,8 +97,8 @@ func TestRunSubsLifecycle(t *testing.T) {
 		want   *handlers.Lifecycle
 	}{
 		"none":     {"it is the operator's", nil, "", nil},
-		"one":      {"it is for this run", []kopf.Lifecycle{kopf.ASAP}, "", ptr.To(kopf.ASAP)},
-		"in order": {"it is one as any other", []kopf.Lifecycle{kopf.InOrder}, "", ptr.To(kopf.InOrder)},
+		"one":      {"it is for this run", []kopf.Lifecycle{kopf.ASAP}, "", ptr.To(handlers.ASAP)},
+		"in order": {"it is one as any other", []kopf.Lifecycle{kopf.InOrder}, "", ptr.To(handlers.InOrder)},
 		"two":      {"nobody can tell which is meant", []kopf.Lifecycle{kopf.ASAP, kopf.InOrder}, "2 lifecycles", nil},
 		"nil": {
 			"it could pick nothing", []kopf.Lifecycle{kopf.LifecycleFunc(nil)},
@@ -136,7 +136,7 @@ func TestAfter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			held := &subs{}
 			wantFailed(t, parent(t, held, func(_ context.Context, c *Change) error {
-				c.Sub("s", succeed, tc.opts...)
+				c.Sub("s", succeed, kopf.JoinOptions(tc.opts...))
 				return nil
 			}), tc.wrong)
 			var got [2][]string

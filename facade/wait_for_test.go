@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
 type houseChange = kopf.Change[*kopf.Unstructured]
@@ -147,7 +148,7 @@ func TestWaitForTimesOut(t *testing.T) {
 		told.want(t, "before the end", "call, retry 0")
 		h.sleep(time.Hour)
 		told.want(t, "the end", "call, retry 0")
-		if failure == nil || !kopf.IsPermanent(failure) {
+		if failure == nil || !execution.IsPermanent(failure) {
 			t.Fatalf("the failure is %v, want a permanent one", failure)
 		}
 		for _, part := range []string{"ConfigMap bath", "object default/home", `"wait"`, "1h0m0s", ".go:"} {
@@ -320,7 +321,7 @@ func TestWaitForWithoutOwns(t *testing.T) {
 			t.Fatalf("the handler was called again: %v", failures)
 		}
 		for i, text := range want {
-			if err := failures[i]; err == nil || !strings.Contains(err.Error(), text) || !kopf.IsPermanent(err) ||
+			if err := failures[i]; err == nil || !strings.Contains(err.Error(), text) || !execution.IsPermanent(err) ||
 				!strings.Contains(err.Error(), `object default/home in handler "wait"`) {
 				t.Errorf("the failure is %v, want one about %q", err, text)
 			}

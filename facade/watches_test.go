@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
 // WaitFor waits for an object without an owner, and does not poll: while it does not exist, while it changes, and over
@@ -115,7 +116,7 @@ func TestWaitForErrors(t *testing.T) {
 							room.Name = "attic"
 						}
 						err := kopf.WaitFor(c, room, func(*corev1.ConfigMap) bool { return true }, tc.timeout)
-						if kopf.IsPermanent(err) || errors.Is(err, kopf.ErrWaitTimeout) {
+						if execution.IsPermanent(err) || errors.Is(err, kopf.ErrWaitTimeout) {
 							failure = err
 						}
 						return err

@@ -55,7 +55,7 @@ func TestSubFilters(t *testing.T) {
 			tc.object(w)
 			called := false
 			declare := func(_ context.Context, c *Change) error {
-				c.Sub("s", func(context.Context, *Change) error { called = true; return nil }, tc.opts...)
+				c.Sub("s", func(context.Context, *Change) error { called = true; return nil }, kopf.JoinOptions(tc.opts...))
 				return nil
 			}
 			got := facadetest.NewChange(w, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), declare)
@@ -199,7 +199,7 @@ func TestWhenRequestOnlyReads(t *testing.T) {
 		kopf.For(op, &Widget{}).Mutate("m", func(context.Context, *kopf.Admission[*Widget]) error {
 			called = true
 			return nil
-		}, opt)
+		}, kopf.JoinOptions(opt))
 		text, err := json.Marshal(map[string]any{"request": request(nil)})
 		if err != nil {
 			t.Fatal(err)
@@ -223,7 +223,7 @@ func TestMistakesOfWhen(t *testing.T) {
 		t.Fatal("no mistake is reported")
 	}
 	for _, want := range []string{
-		`OnEvent("e"): WhenEvent: the function is a func(context.Context, *facade.Event[`,
+		`OnEvent("e"): WhenEvent: the function is a func(context.Context, *kopf.WatchEvent[`,
 		"its objects are of another Go type",
 		`Validate("v"): WhenRequest: the function is nil`,
 	} {
@@ -238,7 +238,7 @@ func TestMistakesOfWhen(t *testing.T) {
 		}),
 	} {
 		wantFailed(t, parent(t, &subs{}, func(_ context.Context, c *Change) error {
-			c.Sub("s", succeed, opt)
+			c.Sub("s", succeed, kopf.JoinOptions(opt))
 			return nil
 		}), want)
 	}

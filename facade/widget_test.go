@@ -186,7 +186,7 @@ func toValue(old map[string]any) any {
 // one makes an operator with one handler for creations.
 func one(fn func(context.Context, *Change) error, opts ...kopf.Option) *kopf.Operator {
 	op := kopf.New("test.example.org")
-	kopf.For(op, &Widget{}).OnCreate("fn", fn, opts...)
+	kopf.For(op, &Widget{}).OnCreate("fn", fn, kopf.JoinOptions(opts...))
 	return op
 }
 
