@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -35,7 +36,8 @@ var loggingPrograms = map[string]func() *kopf.Operator{
 			},
 		})})
 	},
-	"log panics": func() *kopf.Operator { return talking(kopf.Settings{LogHandler: panickingLog{}}) },
+	"makes an operator": earlyLog,
+	"log panics":        func() *kopf.Operator { return talking(kopf.Settings{LogHandler: panickingLog{}}) },
 	"log hangs at the end": func() *kopf.Operator {
 		own := kopf.Settings{LogHandler: hangingLog{panickingLog{}}}
 		own.Process.UltimateExitingTimeout = 300 * time.Millisecond
@@ -43,6 +45,37 @@ var loggingPrograms = map[string]func() *kopf.Operator{
 		op.OnCleanup("hang", hanging[*kopf.Activity])
 		return op
 	},
+}
+
+// earlyLog counts the uses of the logger by kopf.New, and ends the process.
+func earlyLog() *kopf.Operator {
+	uses := 0
+	logf.Log = logr.Discard().WithSink(namingSink{&uses})
+	kopf.New("test.example.org", kopf.Settings{})
+	fmt.Println("uses:", uses)
+	os.Exit(0)
+	return nil
+}
+
+// namingSink counts the loggers that are derived from it.
+type namingSink struct{ uses *int }
+
+func (s namingSink) Init(logr.RuntimeInfo)          { *s.uses++ }
+func (s namingSink) Enabled(int) bool               { *s.uses++; return false }
+func (s namingSink) Info(int, string, ...any)       { *s.uses++ }
+func (s namingSink) Error(error, string, ...any)    { *s.uses++ }
+func (s namingSink) WithValues(...any) logr.LogSink { *s.uses++; return s }
+func (s namingSink) WithName(string) logr.LogSink   { *s.uses++; return s }
+
+// The logger is set after the operator is made, if ever, and tests make operators long after the start of the process.
+// A use of controller-runtime's logger before that discards all logs, and prints a stack trace.
+func TestNewLeavesTheLoggerAlone(t *testing.T) {
+	process := exec.CommandContext(t.Context(), os.Args[0])
+	process.Env = append(os.Environ(), program+"=makes an operator")
+	output, err := process.CombinedOutput()
+	if err != nil || string(output) != "uses: 0\n" {
+		t.Errorf("got %q, error %v", output, err)
+	}
 }
 
 // panickingLog panics with each line.

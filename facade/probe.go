@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -52,10 +51,10 @@ func encoded(result any, err error) (any, error) {
 	return json.RawMessage(data), nil
 }
 
-// newProbing is that of the probes that are registered when somebody asks.
+// newProbing is that of the probes that are registered when somebody asks. It does not use the logger yet:
+// controller-runtime discards all logs, with a stack trace, if that happens 30 s after the start without a logger.
 func (op *Operator) newProbing() *activities.Probing {
-	ctx := logf.IntoContext(context.Background(), op.logger())
-	return activities.NewProbing(ctx, func() activities.Activity { return op.activity(activities.Probe) })
+	return activities.NewProbing(op.logger, func() activities.Activity { return op.activity(activities.Probe) })
 }
 
 // addProbes makes a check of the probes, if there are any.
