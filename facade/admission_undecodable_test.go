@@ -14,6 +14,7 @@ import (
 // An object that does not fit the Go type of a handler of admission, such as after a change of the type, can be
 // repaired and deleted; a request that leaves it as it is gets an error that names the field.
 func TestAdmissionOfWhatDoesNotDecode(t *testing.T) {
+	type registration = func(kopf.Selection[*Widget], kopf.AdmissionFunc[*Widget])
 	broken := body(map[string]any{"owner": "bob", "size": "three"})
 	fixed := body(map[string]any{"owner": "bob", "size": int64(3)})
 	for name, tc := range map[string]struct {
@@ -36,9 +37,10 @@ func TestAdmissionOfWhatDoesNotDecode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			operations := []admissionv1.Operation{admissionv1.Create, admissionv1.Update}
 			if tc.asked["operation"] == "DELETE" {
-				operations = []admissionv1.Operation{admissionv1.Delete} // a mutating handler of deletions is for nothing else
+				// A mutating handler of deletions is for nothing else.
+				operations = []admissionv1.Operation{admissionv1.Delete}
 			}
-			for family, register := range map[string]func(kopf.Selection[*Widget], kopf.AdmissionFunc[*Widget]){
+			for family, register := range map[string]registration{
 				"validate": func(s kopf.Selection[*Widget], fn kopf.AdmissionFunc[*Widget]) {
 					s.Validate("fn", fn, kopf.Operations(operations...))
 				},
