@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -35,6 +36,15 @@ var loggingPrograms = map[string]func() *kopf.Operator{
 				return a
 			},
 		})})
+	},
+	"logs by the standard library": func() *kopf.Operator {
+		op := talking(kopf.Settings{})
+		op.OnStartup("print", func(context.Context, *kopf.Startup) error {
+			log.Print("printed by log")
+			slog.Warn("printed by slog")
+			return nil
+		})
+		return op
 	},
 	"makes an operator": earlyLog,
 	"log panics":        func() *kopf.Operator { return talking(kopf.Settings{LogHandler: panickingLog{}}) },
@@ -239,6 +249,25 @@ func TestJSONLogOfAProgram(t *testing.T) {
 	}
 	if about < 6 {
 		t.Errorf("%d lines about the object", about)
+	}
+}
+
+// Lines of the loggers of the standard library are lines of the log of the program. One of these loggers is that of
+// net/http, for TLS handshake errors of the webhook server.
+func TestStandardLogOfAProgram(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, line := range logOf(t, "logs by the standard library", "-A", "--log-format=json") {
+		var shown struct{ Message, Severity string }
+		if err := json.Unmarshal([]byte(line), &shown); err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+		if strings.HasPrefix(shown.Message, "printed") {
+			got = append(got, shown.Message+" "+shown.Severity)
+		}
+	}
+	if d := cmp.Diff([]string{"printed by log info", "printed by slog warn"}, got); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
 	}
 }
 
