@@ -46,7 +46,7 @@ func TestMutationsWithOddKeys(t *testing.T) {
 	}
 }
 
-// The same for a mapping of a typed object, which may have none yet.
+// The same for a mapping of a typed object, which can be empty.
 func TestMutationsOfTypedMappings(t *testing.T) {
 	const key = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 	for name, tc := range map[string]struct{ before, want map[string]string }{

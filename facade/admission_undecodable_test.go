@@ -23,7 +23,7 @@ func TestAdmissionOfWhatDoesNotDecode(t *testing.T) {
 		sizes  []int32 // in the old and the new object, if the handler is called
 		denied string
 	}{
-		"Repaired": {"what is stored cannot be changed any more", map[string]any{
+		"Repaired": {"the stored object cannot be changed any more", map[string]any{
 			"operation": "UPDATE", "oldObject": broken, "object": fixed,
 		}, []int32{0, 3}, ""},
 		"Deleted": {"the handler gets what fits", map[string]any{

@@ -51,8 +51,9 @@ func encoded(result any, err error) (any, error) {
 	return json.RawMessage(data), nil
 }
 
-// newProbing is that of the probes that are registered when somebody asks. It does not use the logger yet:
-// controller-runtime discards all logs, with a stack trace, if that happens 30 s after the start without a logger.
+// newProbing runs the probes that are registered at the time of a request. It does not use the logger yet: 30 s after
+// the start of a process, controller-runtime prints a stack trace and discards all logs at the first use of a logger
+// that the program has not set.
 func (op *Operator) newProbing() *activities.Probing {
 	return activities.NewProbing(op.logger, func() activities.Activity { return op.activity(activities.Probe) })
 }

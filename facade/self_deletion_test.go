@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// A handler that deletes its own object is not called again, what it patches is dropped, and nothing is logged as a
+// A handler that deletes its own object is not called again, its patches are dropped, and nothing is logged as a
 // warning or an error.
 func TestHandlersThatDeleteTheirObject(t *testing.T) {
 	type selection = kopf.Selection[kopf.Dynamic]
