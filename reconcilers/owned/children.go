@@ -57,7 +57,7 @@ type Children struct {
 	owners  map[types.UID]*owner
 	of      map[types.UID][]types.UID               // the owners of each child
 	waits   map[types.UID][]*wait                   // of each owner
-	targets map[target][]*wait                      // those for any object, made from waits when needed
+	targets map[target]map[*wait]bool               // those for any object
 	sources []*Source                               // with a lookup
 	parents map[schema.GroupKind][]schema.GroupKind // of each kind of children
 }
