@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
 )
 
-// Labels of namespaces are only in the entries: an entry that is for Namespaces and for other objects keeps them, and the
-// API server compares them with those of a Namespace itself. All requirements for a key count.
+// Labels of namespaces are only in the entries: an entry that is for Namespaces and for other objects keeps them, and
+// the API server compares them with those of a Namespace itself. All requirements for a key count.
 func TestLabelsOfNamespacesInEntries(t *testing.T) {
 	places := memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
 	both := of(places, "v", "no")
@@ -39,7 +39,8 @@ func TestLabelsOfNamespacesInEntries(t *testing.T) {
 			[]admission.Registration{both}, "*", "team=x", "team in [x]",
 		},
 		"TwoSelections": {
-			"one entry is for both", []admission.Registration{twin(widgets), twin(places)}, "*", "team=x", "team in [x]",
+			"one entry is for both",
+			[]admission.Registration{twin(widgets), twin(places)}, "*", "team=x", "team in [x]",
 		},
 		"Names": {
 			"names would hide Namespaces; the operator checks them",
@@ -49,7 +50,8 @@ func TestLabelsOfNamespacesInEntries(t *testing.T) {
 			"all of them are reviewed", []admission.Registration{of(places, "v", "no")}, "*", "team=x", "",
 		},
 		"OneKey": {
-			"no namespace has both labels", []admission.Registration{of(widgets, "v", "no")}, "*", "team=x,team=y,!paused",
+			"no namespace has both labels",
+			[]admission.Registration{of(widgets, "v", "no")}, "*", "team=x,team=y,!paused",
 			"paused doesnotexist [], team in [x], team in [y]",
 		},
 	} {
@@ -68,7 +70,8 @@ func TestLabelsOfNamespacesInEntries(t *testing.T) {
 				var got []string
 				if selector := entries(t, server, validating)["v.ops.example.org"].NamespaceSelector; selector != nil {
 					for _, one := range selector.MatchExpressions {
-						got = append(got, fmt.Sprint(one.Key, " ", strings.ToLower(string(one.Operator)), " ", one.Values))
+						operator := strings.ToLower(string(one.Operator))
+						got = append(got, fmt.Sprint(one.Key, " ", operator, " ", one.Values))
 					}
 				}
 				if got := strings.Join(got, ", "); got != tc.want {

@@ -72,7 +72,7 @@ func TestBundleHasOnlyCertificates(t *testing.T) {
 		"Combined":  {"a proxy may have both in one file", key + cert + "# a comment\n" + cert, cert + cert, ""},
 		"Key":       {"a key is not a CA", key, "", "there is no certificate"},
 		"Text":      {"it is not PEM", "a CA", "", "there is no certificate"},
-		"Malformed": {"API servers would refuse it", cert + strings.Replace(cert, "MII", "AAA", 1), "", "certificate 2"},
+		"Malformed": {"it is not a CA", cert + strings.Replace(cert, "MII", "AAA", 1), "", "certificate 2"},
 		"Truncated": {"it is being written", cert + cert[:len(cert)-40], "", "one of its certificates is not PEM"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,9 +87,11 @@ func TestBundleHasOnlyCertificates(t *testing.T) {
 			fromFile.CA, fromData.Bundle = path, []byte(tc.given)
 			for way, open := range map[string]func() (certificates.Source, error){
 				"foreign file": func() (certificates.Source, error) { return certificates.Foreign(path, nil) },
-				"foreign data": func() (certificates.Source, error) { return certificates.Foreign("", []byte(tc.given)) },
-				"CA file":      fromFile.Open,
-				"bundle":       fromData.Open,
+				"foreign data": func() (certificates.Source, error) {
+					return certificates.Foreign("", []byte(tc.given))
+				},
+				"CA file": fromFile.Open,
+				"bundle":  fromData.Open,
 			} {
 				source, err := open()
 				if tc.fault != "" {
