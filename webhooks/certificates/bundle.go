@@ -47,8 +47,9 @@ func readBundle(path string) ([]byte, error) {
 	return bundle, nil
 }
 
-// parseBundle returns the bundle that a setting has in the place of a file.
-func parseBundle(data []byte) ([]byte, error) {
+// ParseBundle returns the certificates of a CA bundle in PEM, without comments and other blocks, such as private keys.
+// It is an error if there are none, or if one of them is not a certificate.
+func ParseBundle(data []byte) ([]byte, error) {
 	bundle, err := onlyCertificates(data)
 	if err != nil {
 		return nil, fmt.Errorf("reading the CA bundle of webhooks: %w", err)

@@ -45,5 +45,5 @@ func (f foreign) bundle() ([]byte, error) {
 	if f.path != "" {
 		return readBundle(f.path)
 	}
-	return parseBundle(f.data)
+	return ParseBundle(f.data)
 }
