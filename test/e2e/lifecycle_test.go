@@ -84,7 +84,8 @@ var _ = Describe("The life of an object", func() {
 			Equal([]string{"PATCH"}), "one write for a creation that need not be held",
 		)
 		Eventually(seen.list).Should(
-			Equal([]string{"create", "delete"}), "an optional delete handler is called once for an object that disappears",
+			Equal([]string{"create", "delete"}),
+			"an optional delete handler is called once for an object that disappears",
 		)
 	})
 
