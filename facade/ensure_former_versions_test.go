@@ -45,7 +45,7 @@ func (h household) putShed(manager, version string, data map[string]any) {
 }
 
 // The fields of an entry of managedFields stand for one version of the API, so those of two versions cannot become one
-// entry. A warning names the former managers whose fields nobody owns any more.
+// entry. A warning names the former managers whose fields have no owner any more.
 func TestEnsureTakesOverOneVersionOfFormerManagers(t *testing.T) {
 	left := func(manager string) string {
 		return `"child"="Shed.test.example.org default/s" "managers"=["` + manager + ` (test.example.org/v1beta1)"] ` +

@@ -277,14 +277,15 @@ func TestUnsavedIsRefused(t *testing.T) {
 			return nil
 		}
 		refuse := func() (patching.Result, error) { return patching.Result{}, errBad }
-		for _, delay := range []time.Duration{5, 10, 20, 40, 80, 160, 300, 300} {
+		for _, seconds := range []int{5, 10, 20, 40, 80, 160, 300, 300} {
+			delay := time.Duration(seconds) * time.Second
 			w.journal, w.answers = nil, append(w.answers, refuse)
-			w.after(w.tend("o"), delay*time.Second)
+			w.after(w.tend("o"), delay)
 			w.want("it is refused", "write done", "repair o")
 			time.Sleep(time.Second)
-			w.after(w.tend("o"), (delay-1)*time.Second)
+			w.after(w.tend("o"), delay-time.Second)
 			w.want("the delay is not over", "repair o")
-			time.Sleep((delay - 1) * time.Second)
+			time.Sleep(delay - time.Second)
 		}
 		w.tend("o")
 		w.want("it is written", "write done", "repair o")

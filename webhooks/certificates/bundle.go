@@ -73,7 +73,7 @@ func onlyCertificates(data []byte) (bundle []byte, err error) {
 		bundle = append(bundle, inPEM(kind, block.Bytes)...)
 	}
 	switch {
-	case bytes.Count(data, []byte("-----BEGIN "+kind+"-----")) > found: // the decoder skips what it cannot read
+	case bytes.Count(data, []byte("-----BEGIN "+kind+"-----")) > found: // the decoder skips blocks that it cannot read
 		return nil, errors.New("one of its certificates is not PEM")
 	case found == 0:
 		return nil, errors.New("there is no certificate")

@@ -59,7 +59,7 @@ func certificateOf(t *testing.T, host string) string {
 	return string(write(t, t.TempDir(), host))
 }
 
-// What is published is certificates, whatever else the file has.
+// Only certificates are published, whatever else the file has.
 func TestBundleHasOnlyCertificates(t *testing.T) {
 	folder := t.TempDir()
 	cert := string(write(t, folder, "host"))

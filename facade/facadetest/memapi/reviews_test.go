@@ -122,7 +122,7 @@ func TestReviewersChangeWhatThePathPermits(t *testing.T) {
 	server := inMemory(t)
 	server.AddReviewer(new(stampAll).review, func() bool { return true })
 	p := newPlayer(t, "http://mem", server)
-	// parts are the label, the spec and the status of what is stored.
+	// parts are the label, the spec and the status of the stored object.
 	parts := func() string {
 		stored := server.Object(widget, "default", "a")
 		metadata, _ := stored["metadata"].(map[string]any)

@@ -117,7 +117,7 @@ func (k *Keeper) askManagers(ctx context.Context, child declared, held *metav1.P
 
 // takeOver makes this operator the field manager of the entries' fields, by server-side apply. Paths of fields belong
 // to a version of the API, so only entries of one version become one: the others are dropped, as they would conflict
-// with what is declared.
+// with the declaration.
 func (k *Keeper) takeOver(
 	ctx context.Context, child declared, held *metav1.PartialObjectMetadata, entries []int,
 ) error {
