@@ -130,8 +130,8 @@ func (k *Keeper) Release(ctx context.Context, body map[string]any) error {
 	return errors.Join(failed...)
 }
 
-// Held reports whether the object has declared children that it cannot own. An object that has the finalizer may have it
-// for a child that a forged record calls retained, so Release has to look at that child. Without the finalizer, a
+// Held reports whether the object has declared children that it cannot own. An object that has the finalizer may have
+// it for a child that a forged record calls retained, so Release has to look at that child. Without the finalizer, a
 // retained child does not need it.
 func (k *Keeper) Held(body map[string]any) bool {
 	if k.proofs.hasHeld(uidOf(body)) {
