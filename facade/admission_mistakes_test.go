@@ -57,7 +57,7 @@ func TestMistakesOfAdmission(t *testing.T) {
 		}, `kopf.ForSubresource("*"): it is one name`},
 		"no type": {"nothing could be decoded", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			kopf.ForSubresource[anyObject](w, "scale")
-		}, `kopf.ForSubresource("scale"): facade_test.anyObject is no type of objects`},
+		}, `kopf.ForSubresource("scale"): kopf_test.anyObject is no type of objects`},
 		"filtered": {"filters look at widgets", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			kopf.ForSubresource[*kopf.Unstructured](w.MatchingLabels("a"), "scale").Validate("fn", admitRaw)
 		}, `kopf.ForSubresource("scale"): the selection has filters`},

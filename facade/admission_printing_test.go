@@ -1,11 +1,14 @@
 package kopf_test
 
 import (
+	"encoding/base64"
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,14 +97,17 @@ webhooks:
 func TestWebhooksCommand(t *testing.T) {
 	withoutCluster(t)
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(ca, []byte("one"), 0o600); err != nil {
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate(t).Raw})
+	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")})
+	if err := os.WriteFile(ca, slices.Concat(key, cert), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	full, empty := kubeconfigOf(t, widgetsOnly()), kubeconfigOf(t, cluster())
 	code, out, errs := execute(t, printing(kopf.AdmissionSettings{}),
 		"webhooks", "--kubeconfig", full, "--service", "team-a/webhook", "--ca-file", ca)
 	first, second, _ := strings.Cut(out, "\n---\n")
-	if d := cmp.Diff(printed, first+"\n"); d != "" || code != 0 || errs != "" {
+	want := strings.Replace(printed, "b25l", base64.StdEncoding.EncodeToString(cert), 1)
+	if d := cmp.Diff(want, first+"\n"); d != "" || code != 0 || errs != "" {
 		t.Errorf("exit code %d, %s\n-want, +got:\n%s", code, errs, d)
 	}
 	for _, want := range []string{

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -211,7 +213,9 @@ func TestOwnServerUnderMain(t *testing.T) {
 		t.Fatal(err)
 	}
 	bundle := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(bundle, []byte("of the proxy"), 0o600); err != nil {
+	ofProxy := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate(t).Raw})
+	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")})
+	if err := os.WriteFile(bundle, slices.Concat(key, ofProxy), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	api := widgetsOnly()
@@ -222,7 +226,7 @@ func TestOwnServerUnderMain(t *testing.T) {
 	wantDenial(t, "http://"+listener.Addr().String()+quotaPath, plainly)
 	eventually(t, func() error {
 		url, ca := quotaWay(t, api)
-		if url != "https://proxy.example.org/here"+quotaPath || string(ca) != "of the proxy" {
+		if url != "https://proxy.example.org/here"+quotaPath || !bytes.Equal(ca, ofProxy) {
 			return fmt.Errorf("the cluster is told %q, %q", url, ca)
 		}
 		return nil

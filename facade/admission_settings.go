@@ -107,8 +107,8 @@ type AdmissionSettings struct {
 	TLSOpts []func(*tls.Config)
 	// CAFile is a file with the CA, in PEM, by which the API server verifies the webhook server, for managed
 	// configurations: where the certificate is not of these settings but of a proxy, of a Server or of the project's
-	// manager. It is read again every minute. Default: what others have put into the configurations is kept. Kopf:
-	// cafile.
+	// manager. Only its certificates are published. It is read again every minute. Default: what others have put into
+	// the configurations is kept. Kopf: cafile.
 	CAFile string
 	// CABundle is the content of such a file, in the place of CAFile, as webhook configurations and the
 	// LocalServingCAData of envtest have it. Kopf: cadata.

@@ -59,9 +59,10 @@ type Change[T client.Object] struct {
 	Started time.Time
 	// Client reads and writes other objects, with the operator's name as the field manager; the handled object itself
 	// is better written with Patch: an Update erases fields that the Go type does not have, which is logged once for
-	// the handler. Under [Main] it reads what the API server has now, in all namespaces that it may
-	// read, unless [Settings].CachedReads has the kind. In a manager that the project makes, it reads as the manager's
-	// client does: from its cache, by default, which a first read of a kind waits for.
+	// the handler. A patch by client.MergeFrom erases them in the items of a changed list, which is not logged: the
+	// patch does not say what the Go type dropped before. Under [Main] it reads what the API server has now, in all
+	// namespaces that it may read, unless [Settings].CachedReads has the kind. In a manager that the project makes, it
+	// reads as the manager's client does: from its cache, by default, which a first read of a kind waits for.
 	Client client.Client
 	// Live reads what the API server has now, past all caches.
 	APIReader client.Reader

@@ -48,7 +48,7 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 			if !a.Outcome.Blocked || a.Outcome.Err == nil {
 				t.Fatalf("%s: it must wait for a change of the object, got %+v", c.reason, a.Outcome)
 			}
-			for _, want := range []string{"object ns/w1", "*facade_test.Widget", c.want} {
+			for _, want := range []string{"object ns/w1", "*kopf_test.Widget", c.want} {
 				if !strings.Contains(a.Outcome.Err.Error(), want) {
 					t.Errorf("%s\nwant %q in the error, got: %v", c.reason, want, a.Outcome.Err)
 				}

@@ -29,9 +29,10 @@ func TestEnsureDeletesInSpiteOfAForgedRecord(t *testing.T) {
 		record    string
 		restarted bool // no process has proven the child
 	}{
-		"Retained":             {record: forgedRetained},
-		"Version":              {record: forgedVersion},
-		"VersionAfterARestart": {record: forgedVersion, restarted: true},
+		"Retained":              {record: forgedRetained},
+		"RetainedAfterARestart": {record: forgedRetained, restarted: true},
+		"Version":               {record: forgedVersion},
+		"VersionAfterARestart":  {record: forgedVersion, restarted: true},
 	} {
 		for action, act := range map[string]func(h household){
 			"Delete": func(h household) { h.api.Delete(houses, "default", "home") },

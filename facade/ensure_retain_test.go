@@ -1,6 +1,7 @@
 package kopf_test
 
 import (
+	"context"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -100,6 +101,49 @@ func TestEnsureRetainsWhatTheRecordMisses(t *testing.T) {
 		h.requireRooms("the parent is gone", "default/a", "default/c", "yard/d")
 		stop()
 	})
+}
+
+// A process that has not applied the children reads from them, not from the record, that they are to be retained. An
+// object without the finalizer does not get it for them.
+func TestEnsureRetainsAfterARestart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		isHeld bool // by a deletion handler
+	}{"Held": {true}, "Free": {false}} {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				created := []kopf.Reason{kopf.ReasonCreate} // Ensure is not called after the restart
+				start := func() func() {
+					_, stop := h.run(func(s houseSel) {
+						s.On("ensure", created, ruled(retain))
+						if tc.isHeld {
+							s.OnDelete("bye", func(context.Context, *houseChange) error { return nil })
+						}
+					})
+					return stop
+				}
+				stop := start()
+				h.build("a=1", "yard/b=1", "yard/c=1", "yard/d=1")
+				stop()
+				version := h.house().GetResourceVersion()
+				stop = start()
+				h.settle()
+				if h.house().GetResourceVersion() != version {
+					t.Errorf("the restart writes the parent: %v", h.house())
+				}
+				h.api.Delete(houses, "default", "home")
+				h.settle()
+				for _, child := range []string{"b", "c", "d"} {
+					if h.room("yard", child) == nil {
+						t.Errorf("%s is deleted with the parent", child)
+					}
+				}
+				if h.api.Object(houses, "default", "home") != nil {
+					t.Errorf("the parent is held: %v", h.house())
+				}
+				stop()
+			})
+		})
+	}
 }
 
 // A child that is not to be retained any more is owned and pruned like others.

@@ -38,12 +38,12 @@ func TestFieldMistakes(t *testing.T) {
 		"unknown": {
 			"a typing error would never be called",
 			func(w kopf.Selection[*Widget]) { w.OnField("fn", "spec.sise", succeed) },
-			`OnField("fn"): field spec.sise: facade_test.Widget has no "spec.sise": did you mean spec.size?`,
+			`OnField("fn"): field spec.sise: kopf_test.Widget has no "spec.sise": did you mean spec.size?`,
 		},
 		"unknown and redacted": {
 			"a typing error would leave a secret readable",
 			func(w kopf.Selection[*Widget]) { w.Redacted("spec.onwer").OnCreate("fn", succeed) },
-			`Redacted: field spec.onwer: facade_test.Widget has no "spec.onwer": did you mean spec.owner?`,
+			`Redacted: field spec.onwer: kopf_test.Widget has no "spec.onwer": did you mean spec.owner?`,
 		},
 		"label key with dots": {
 			"dots lead into the label otherwise, where nothing is",
@@ -63,7 +63,7 @@ func TestFieldMistakes(t *testing.T) {
 		"text for a number": {
 			"a text is never equal to a number",
 			func(w kopf.Selection[*Widget]) { w.OnField("fn", "spec.size", succeed, kopf.NewValue("10")) },
-			`OnField("fn"): NewValue("10"): field spec.size of facade_test.Widget never has this value: ` +
+			`OnField("fn"): NewValue("10"): field spec.size of kopf_test.Widget never has this value: ` +
 				`string cannot be decoded into a Go int32`,
 		},
 		"old text for a number": {
@@ -157,7 +157,7 @@ func TestFieldMistakesOfSubs(t *testing.T) {
 		want          string
 	}{
 		"unknown": {"it would never be called", "", []kopf.Option{kopf.InField("spec.sise")},
-			`sub-handler "s" of handler "fn": field spec.sise: facade_test.Widget has no "spec.sise": did you mean`},
+			`sub-handler "s" of handler "fn": field spec.sise: kopf_test.Widget has no "spec.sise": did you mean`},
 		"unknown in a field": {"paths begin at the handler's", "spec", []kopf.Option{kopf.InField("sise")},
 			"did you mean spec.size?"},
 		"text for a number": {"a text is never equal to a number", "",

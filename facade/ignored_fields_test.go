@@ -18,7 +18,7 @@ func TestIgnoredFieldsThatNothingHas(t *testing.T) {
 		"Slip": {"the field would not be ignored", func(op *kopf.Operator) {
 			kopf.For(op, &Widget{}).OnCreate("a", succeed)
 			kopf.For(op, &Widget{}).OnUpdate("b", succeed)
-		}, `IgnoredFields: field spec.sise: facade_test.Widget has no "spec.sise": did you mean spec.size?`},
+		}, `IgnoredFields: field spec.sise: kopf_test.Widget has no "spec.sise": did you mean spec.size?`},
 		"Dynamic": {"objects of another kind may have it", func(op *kopf.Operator) {
 			kopf.For(op, &Widget{}).OnCreate("a", succeed)
 			kopf.ForResource(op, "gadgets").OnCreate("a", func(context.Context, *Raw) error { return nil })

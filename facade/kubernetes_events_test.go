@@ -157,7 +157,7 @@ func TestEventsAboutOthers(t *testing.T) {
 			want: []any{"v1 Pod ns2 p uid-p", "v1 Pod ns2 p uid-p"},
 		},
 		"Text":    {reason: "names are no objects", about: []any{"p"}, err: "string"},
-		"Nothing": {reason: "there is nothing to tell of", about: []any{nil}, err: "is not an object"},
+		"Nothing": {reason: "there is no object to post about", about: []any{nil}, err: "is not an object"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -36,7 +37,17 @@ var loggingPrograms = map[string]func() *kopf.Operator{
 			},
 		})})
 	},
-	"log panics": func() *kopf.Operator { return talking(kopf.Settings{LogHandler: panickingLog{}}) },
+	"logs by the standard library": func() *kopf.Operator {
+		op := talking(kopf.Settings{})
+		op.OnStartup("print", func(context.Context, *kopf.Activity) error {
+			log.Print("printed by log")
+			slog.Warn("printed by slog")
+			return nil
+		})
+		return op
+	},
+	"makes an operator": earlyLog,
+	"log panics":        func() *kopf.Operator { return talking(kopf.Settings{LogHandler: panickingLog{}}) },
 	"log hangs at the end": func() *kopf.Operator {
 		own := kopf.Settings{LogHandler: hangingLog{panickingLog{}}}
 		own.Process.UltimateExitingTimeout = 300 * time.Millisecond
@@ -44,6 +55,37 @@ var loggingPrograms = map[string]func() *kopf.Operator{
 		op.OnCleanup("hang", hanging[*kopf.Activity])
 		return op
 	},
+}
+
+// earlyLog counts the uses of the logger by kopf.New, and ends the process.
+func earlyLog() *kopf.Operator {
+	uses := 0
+	logf.Log = logr.Discard().WithSink(namingSink{&uses})
+	kopf.New("test.example.org", kopf.Settings{})
+	fmt.Println("uses:", uses)
+	os.Exit(0)
+	return nil
+}
+
+// namingSink counts the loggers that are derived from it.
+type namingSink struct{ uses *int }
+
+func (s namingSink) Init(logr.RuntimeInfo)          { *s.uses++ }
+func (s namingSink) Enabled(int) bool               { *s.uses++; return false }
+func (s namingSink) Info(int, string, ...any)       { *s.uses++ }
+func (s namingSink) Error(error, string, ...any)    { *s.uses++ }
+func (s namingSink) WithValues(...any) logr.LogSink { *s.uses++; return s }
+func (s namingSink) WithName(string) logr.LogSink   { *s.uses++; return s }
+
+// The logger is set after the operator is made, if ever, and tests make operators long after the start of the process.
+// A use of controller-runtime's logger before that discards all logs, and prints a stack trace.
+func TestNewLeavesTheLoggerAlone(t *testing.T) {
+	process := exec.CommandContext(t.Context(), os.Args[0])
+	process.Env = append(os.Environ(), program+"=makes an operator")
+	output, err := process.CombinedOutput()
+	if err != nil || string(output) != "uses: 0\n" {
+		t.Errorf("got %q, error %v", output, err)
+	}
 }
 
 // panickingLog panics with each line.
@@ -207,6 +249,25 @@ func TestJSONLogOfAProgram(t *testing.T) {
 	}
 	if about < 6 {
 		t.Errorf("%d lines about the object", about)
+	}
+}
+
+// Lines of the loggers of the standard library are lines of the log of the program. One of these loggers is that of
+// net/http, for TLS handshake errors of the webhook server.
+func TestStandardLogOfAProgram(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, line := range logOf(t, "logs by the standard library", "-A", "--log-format=json") {
+		var shown struct{ Message, Severity string }
+		if err := json.Unmarshal([]byte(line), &shown); err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+		if strings.HasPrefix(shown.Message, "printed") {
+			got = append(got, shown.Message+" "+shown.Severity)
+		}
+	}
+	if d := cmp.Diff([]string{"printed by log info", "printed by slog warn"}, got); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
 	}
 }
 

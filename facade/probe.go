@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -53,10 +52,11 @@ func encoded(result any, err error) (any, error) {
 	return json.RawMessage(data), nil
 }
 
-// newProbing is that of the probes that are registered when somebody asks.
+// newProbing runs the probes that are registered at the time of a request. It does not use the logger yet: 30 s after
+// the start of a process, controller-runtime prints a stack trace and discards all logs at the first use of a logger
+// that the program has not set.
 func (op *Operator) newProbing() *activities.Probing {
-	ctx := logf.IntoContext(context.Background(), op.logger())
-	return activities.NewProbing(ctx, func() activities.Activity { return op.activity(activities.Probe) })
+	return activities.NewProbing(op.logger, func() activities.Activity { return op.activity(activities.Probe) })
 }
 
 // addProbes makes a check of the probes, if there are any.

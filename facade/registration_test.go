@@ -289,11 +289,11 @@ func TestUnknownType(t *testing.T) {
 	}
 	for _, want := range []string{
 		fmt.Sprintf(
-			"registration_test.go:%d: kopf.For(*facade_test.unknown): the manager's scheme does not know the type",
+			"registration_test.go:%d: kopf.For(*kopf_test.unknown): the manager's scheme does not know the type",
 			at,
 		),
 		"call AddToScheme of package github.com/kopf-runtime/kopf-runtime/facade_test",
-		"kopf.Settings{AddToScheme: runtime.SchemeBuilder{facade_test.AddToScheme}}",
+		"kopf.Settings{AddToScheme: runtime.SchemeBuilder{kopf_test.AddToScheme}}",
 	} {
 		if strings.Count(err.Error(), want) != 1 {
 			t.Errorf("want %q once, for both handlers, got: %v", want, err)

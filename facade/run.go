@@ -162,7 +162,6 @@ func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 	}
 	given.chooseLog(op.given)
 	op.embedding, op.embedded = true, given
-	op.probing = op.newProbing()
 	return given, nil
 }
 

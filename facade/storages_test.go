@@ -277,7 +277,7 @@ func TestStoragesThatPanicAreMistakes(t *testing.T) {
 		t.Fatal("nobody is told")
 	}
 	for _, want := range []string{
-		"DiffbaseStorage: storing an empty essence: Store of the storage facade_test.fallible: panic: ",
+		"DiffbaseStorage: storing an empty essence: Store of the storage kopf_test.fallible: panic: ",
 		"ProgressStorage: storing a record",
 	} {
 		if !strings.Contains(err.Error(), want) {

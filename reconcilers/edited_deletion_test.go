@@ -44,7 +44,7 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 			"1m0s delete d; 1m0s delete e; 9m0s delete e; 9m0s delete d; gone",
 		},
 		"Unedited": {
-			"the retries of another handler are no edit", other(handlers.Handler{}, waiting), nil,
+			"the retries of another handler do not count as an edit", other(handlers.Handler{}, waiting), nil,
 			"1m0s delete d; 1m0s delete e; 9m0s delete e; held",
 		},
 		"FilteredOut": {
@@ -53,7 +53,7 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 			"1m0s delete d; 1m0s delete e; 6m0s delete d; gone",
 		},
 		"Patching": {
-			"the later patches of another handler are no edit", func(j *journal) handlers.Handler {
+			"the later patches of another handler do not count as an edit", func(j *journal) handlers.Handler {
 				e := handlers.Handler{ID: "e", Reason: cause.Delete}
 				errs := []error{waiting, nil}
 				e.Call = func(_ context.Context, c *handlers.Invocation) error {

@@ -86,7 +86,7 @@ func (h hook) isFor(r *admissionv1.AdmissionRequest, server *memapi.Server) bool
 		return operation && named && has(rule.APIGroups, r.Resource.Group) && has(rule.APIVersions, r.Resource.Version)
 	})
 	return matches && (selects(h.objects, labelsOf(r.Object.Raw)) || selects(h.objects, labelsOf(r.OldObject.Raw))) &&
-		(r.Namespace == "" || selects(h.namespaces, namespaceLabels(r, server)))
+		(r.Namespace == "" && !isOfNamespace(r) || selects(h.namespaces, namespaceLabels(r, server)))
 }
 
 // selects reports whether the labels match. A nil selector matches all; nil labels stand for an absent object.
@@ -109,16 +109,28 @@ func labelsOf(text []byte) labels.Set {
 	return labels.Set{}
 }
 
+// isOfNamespace reports whether the request is for an object of the kind Namespace.
+func isOfNamespace(r *admissionv1.AdmissionRequest) bool {
+	return r.Resource.Group == "" && r.Resource.Resource == "namespaces"
+}
+
 // namespaceLabels are those of the namespace of the object, which need not exist in memory: it has the label with its
-// name in any case.
+// name in any case. For a Namespace that is created or updated, they are its own new ones.
 func namespaceLabels(r *admissionv1.AdmissionRequest, server *memapi.Server) labels.Set {
-	namespaces := memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
-	set := labels.Set{}
-	stored := unstructured.Unstructured{Object: server.Object(namespaces, "", r.Namespace)}
-	if stored.Object != nil {
-		set = labels.Merge(set, stored.GetLabels())
+	name, set := r.Namespace, labels.Set{}
+	if isOfNamespace(r) {
+		name = r.Name
 	}
-	return labels.Merge(set, labels.Set{corev1.LabelMetadataName: r.Namespace})
+	if isOfNamespace(r) && r.SubResource == "" && r.Operation != admissionv1.Delete {
+		set = labelsOf(r.Object.Raw)
+	} else {
+		namespaces := memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
+		stored := unstructured.Unstructured{Object: server.Object(namespaces, "", name)}
+		if stored.Object != nil {
+			set = stored.GetLabels()
+		}
+	}
+	return labels.Merge(set, labels.Set{corev1.LabelMetadataName: name})
 }
 
 // failure is the answer for a webhook that does not answer.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/go-logr/logr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // The times of a Probing.
@@ -16,6 +19,7 @@ const (
 
 // Probing runs the activity of the probes for those who ask for its results, once for all who ask at the same time.
 type Probing struct {
+	log      func() logr.Logger
 	activity func() Activity
 	ctx      context.Context //nolint:containedctx // of the probings, which outlive who asks for them
 	stop     context.CancelFunc
@@ -34,10 +38,11 @@ type probing struct {
 	err      error
 }
 
-// NewProbing makes one for the activity, which is asked for before each run. The context is that of the handlers.
-func NewProbing(ctx context.Context, activity func() Activity) *Probing {
-	p := &Probing{activity: activity}
-	p.ctx, p.stop = context.WithCancel(ctx)
+// NewProbing makes one for the activity. The activity and the logger of its handlers are read before each run: until
+// then, the program can still set its logger.
+func NewProbing(log func() logr.Logger, activity func() Activity) *Probing {
+	p := &Probing{log: log, activity: activity}
+	p.ctx, p.stop = context.WithCancel(context.Background())
 	return p
 }
 
@@ -81,7 +86,7 @@ func (p *Probing) present() *probing {
 	go func() {
 		activity := p.activity()
 		activity.progress = &now.progress
-		now.results, now.err = activity.Run(p.ctx)
+		now.results, now.err = activity.Run(logf.IntoContext(p.ctx, p.log()))
 		now.ended = time.Now()
 		close(now.done)
 	}()

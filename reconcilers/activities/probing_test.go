@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
@@ -24,7 +25,7 @@ func probing(t *testing.T, policy handlers.Policy, calls *atomic.Int64, call fun
 		calls.Add(1)
 		return call(ctx, c)
 	})
-	p := activities.NewProbing(t.Context(), func() activities.Activity {
+	p := activities.NewProbing(logr.Discard, func() activities.Activity {
 		return activities.Activity{Name: activities.Probe, Handlers: []*adapters.Handler{h}}
 	})
 	t.Cleanup(p.Stop)

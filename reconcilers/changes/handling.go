@@ -111,7 +111,7 @@ type Handling struct {
 	Waits Waits
 	// Conditions are what objects tell of the handlers in their status; nil is nothing.
 	Conditions *Conditions
-	// Restored are the ids of handlers whose patches had no effect, which is logged once for each; nil logs none.
+	// Restored are the labels of handlers whose patches had no effect, which is logged once for each; nil logs none.
 	Restored *sync.Map
 	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
 	Backoff time.Duration

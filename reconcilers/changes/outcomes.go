@@ -36,7 +36,7 @@ type outcomes struct {
 	agreed  bool             // what ends the cause is the essence that all of its handlers have seen
 	last    diffbase.Essence // what is stored as handled last when the cause ends
 	leaves  bool             // it has own patches that take the object out of all filters
-	keeps   bool             // handlers have failed that keep the object: what they saw is stored as handled last
+	keeps   bool             // handlers have failed that keep the object: the object they saw is stored as handled last
 	working map[string]any   // what the handlers made of the object that they saw; nil if they changed nothing
 
 	attempts []*execution.Attempt // those with something that is not written yet

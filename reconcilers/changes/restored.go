@@ -11,7 +11,8 @@ import (
 
 // logRestored logs once for each handler that a patch of it had no effect: a zero value that omitempty leaves out
 // removes the field, and the default of the schema puts it back. It does not remember the fields: they contain keys of
-// maps, which users choose, so their number has no limit.
+// maps, which users choose, so their number has no limit. Nor does it remember sub-handlers, whose ids objects may
+// choose: one line is for all of a handler.
 func (p *pass) logRestored(ctx context.Context, attempts []*execution.Attempt) {
 	if p.handling.Restored == nil {
 		return
@@ -21,7 +22,7 @@ func (p *pass) logRestored(ctx context.Context, attempts []*execution.Attempt) {
 		if len(a.Remembered()) == 0 {
 			continue
 		}
-		if _, isLogged := p.handling.Restored.LoadOrStore(a.Call.Handler.ID, true); !isLogged {
+		if _, isLogged := p.handling.Restored.LoadOrStore(a.Call.Handler.Label(), true); !isLogged {
 			ids = append(ids, a.Call.Handler.ID)
 		}
 	}

@@ -60,6 +60,30 @@ func TestPatchesWithoutEffect(t *testing.T) {
 			w.want("kept", 1, kept)
 			w.want("lines", 1, strings.Count(strings.Join(w.logged, "\n"), line))
 		}},
+		"SubHandlers": {"objects may choose the ids of sub-handlers", func(w *world) {
+			w.webhook = func(body map[string]any) {
+				if at(body, "spec", "enabled") == nil {
+					put(body, true, "spec", "enabled")
+				}
+			}
+			name := ""
+			p := w.start(onUpdate("u", func(ctx context.Context, c *handlers.Invocation) error {
+				return w.steps(nil, sub(name, patches(nil, "spec", "enabled")))(ctx, c)
+			}))
+			p.handling.Restored = &sync.Map{}
+			w.set(true, "spec", "enabled")
+			p.settle()
+			for i := range 20 {
+				name = fmt.Sprintf("s%d", i)
+				w.set(name, "spec", "field")
+				p.settle()
+			}
+			kept := 0
+			p.handling.Restored.Range(func(any, any) bool { kept++; return true })
+			w.want("kept", 1, kept)
+			w.want("lines", 1, strings.Count(strings.Join(w.logged, "\n"), line))
+			w.want("logged", true, w.hasLogged(line, `"handlers"=["u/s0"]`))
+		}},
 		"NoDefault": {"a field that is gone is an effect", func(w *world) {
 			p := w.start(onCreate("c", patches(nil, "spec", "enabled")))
 			p.handling.Restored = &sync.Map{}

@@ -45,7 +45,7 @@ func (*family) Declared(types.UID, map[string]any) func(child *unstructured.Unst
 func (f *family) Gone(types.UID)                                                  { f.change(func() { f.ended++ }) }
 func (*family) Drifted(_ types.UID, _ *unstructured.Unstructured, _, _ bool) bool { return false }
 
-func (*family) Unsaved(map[string]any) patching.Transform { return nil }
+func (*family) Unsaved(map[string]any) (patching.Transform, []string) { return nil, nil }
 
 func (f *family) Repair(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
 	f.change(func() { f.repairs = append(f.repairs, (&unstructured.Unstructured{Object: owner}).GetName()) })

@@ -14,24 +14,37 @@ type target struct {
 	name string
 }
 
+func (w *wait) target() target { return target{w.Kind, w.Name} }
+
+// aim lets events of any object find the wait.
+func (c *Children) aim(w *wait) {
+	if !w.Any {
+		return
+	}
+	if c.targets == nil {
+		c.targets = map[target]map[*wait]bool{}
+	}
+	if c.targets[w.target()] == nil {
+		c.targets[w.target()] = map[*wait]bool{}
+	}
+	c.targets[w.target()][w] = true
+}
+
+// unaim ends that.
+func (c *Children) unaim(w *wait) {
+	delete(c.targets[w.target()], w)
+	if len(c.targets[w.target()]) == 0 {
+		delete(c.targets, w.target())
+	}
+}
+
 // waitsFor returns functions that request passes over the owners whose handlers wait for the object. The object may be
 // a child or not. The caller holds the lock.
 func (c *Children) waitsFor(s *Source, object *compact.Object) (routes []func()) {
-	if s.lookup == nil || len(c.waits) == 0 {
+	if s.lookup == nil {
 		return nil
 	}
-	if c.targets == nil {
-		c.targets = map[target][]*wait{}
-		for _, all := range c.waits {
-			for _, w := range all {
-				if w.Any {
-					at := target{w.Kind, w.Name}
-					c.targets[at] = append(c.targets[at], w)
-				}
-			}
-		}
-	}
-	for _, w := range c.targets[target{s.kind.GroupKind(), object.GetName()}] {
+	for w := range c.targets[target{s.kind.GroupKind(), object.GetName()}] {
 		known := c.owners[w.Owner]
 		namespace := object.GetNamespace()
 		if known == nil || known.route == nil || namespace != "" && namespace != w.Namespace {

@@ -36,8 +36,9 @@ type Repairer interface { //nolint:interfacebloat // all of it is about the chil
 	// Drifted tells whether the child is to be repaired by the next Repair: it is gone, or not as it was declared.
 	// The child is in its last known state if it is gone; unseen says that it may have changed before it went.
 	Drifted(owner types.UID, child *unstructured.Unstructured, gone, unseen bool) bool
-	// Unsaved returns the change of the owner that remembers how its children have ended; nil if it remembers it all.
-	Unsaved(owner map[string]any) patching.Transform
+	// Unsaved returns the change of the owner that remembers how its children have ended, and the annotations that it
+	// changes; nil if the owner remembers it all.
+	Unsaved(owner map[string]any) (change patching.Transform, annotations []string)
 	// Repair makes the children of an owner again what they are to be, and gives when to look again; nil is never.
 	Repair(ctx context.Context, owner map[string]any, events handlers.Poster) (again *time.Duration)
 	// Forget is told of an owner that is gone, or of which no handler is called any more.
@@ -56,7 +57,7 @@ type Children struct {
 	owners  map[types.UID]*owner
 	of      map[types.UID][]types.UID               // the owners of each child
 	waits   map[types.UID][]*wait                   // of each owner
-	targets map[target][]*wait                      // those for any object, made from waits when needed
+	targets map[target]map[*wait]bool               // those for any object
 	sources []*Source                               // with a lookup
 	parents map[schema.GroupKind][]schema.GroupKind // of each kind of children
 }
@@ -66,6 +67,7 @@ type owner struct {
 	route    *Route // of its handlers; nil as long as it is not seen
 	key      types.NamespacedName
 	children map[types.UID]*child
+	saving   saving
 }
 
 // child is one object that says that another one owns it.
@@ -172,7 +174,7 @@ func (r *Route) End() {
 
 // part forgets what the handlers of the owner were told.
 func (c *Children) part(uid types.UID, known *owner) {
-	known.route = nil
+	known.route, known.saving = nil, saving{}
 	c.drop(uid, func(*wait) bool { return true })
 	c.Repairer.Forget(uid)
 	for child, one := range known.children {

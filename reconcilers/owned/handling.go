@@ -199,23 +199,6 @@ func (h *Handling) write(ctx context.Context, a *execution.Attempt, result *Resu
 	return h.send(ctx, a.Call.Handler.ID, patch, result)
 }
 
-// remember writes how the children have ended.
-func (h *Handling) remember(ctx context.Context, result *Result) {
-	unsaved := h.Children.Repairer.Unsaved(result.Body)
-	if unsaved == nil {
-		return
-	}
-	patch := patching.Patch{Transforms: []patching.Transform{unsaved}}
-	if err := h.send(ctx, "", patch, result); err != nil {
-		logf.FromContext(ctx).Error(err, "Failed to remember that a child is done; retrying",
-			"after", rememberDelay.String())
-		result.postpone(rememberDelay)
-	}
-}
-
-// rememberDelay is how long a refused write waits.
-const rememberDelay = 5 * time.Second
-
 // send writes a patch of the owner, for the handler with this id.
 func (h *Handling) send(ctx context.Context, id string, patch patching.Patch, result *Result) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.WriteTimeout)

@@ -214,7 +214,9 @@ func (w repairer) Repair(_ context.Context, owner map[string]any, _ handlers.Pos
 	return w.again
 }
 
-func (w repairer) Unsaved(map[string]any) patching.Transform { return w.unsaved }
+func (w repairer) Unsaved(map[string]any) (patching.Transform, []string) {
+	return w.unsaved, []string{"record"}
+}
 
 func (w repairer) Forget(owner types.UID) { w.note("forget " + string(owner)) }
 

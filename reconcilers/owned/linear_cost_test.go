@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
@@ -36,6 +39,31 @@ func TestManyOwnersLinear(t *testing.T) {
 				event()
 			}
 			w.journal = nil
+		}
+	})
+}
+
+// Handlers of many owners begin to wait for an object of their own, while events of other objects come in.
+func TestManyWaitsLinear(t *testing.T) {
+	growth.Linear(t, 1000, func(size int) func() {
+		w := newWorld(t)
+		source := w.Watch([]*handlers.Handler{pods},
+			func(schema.GroupKind, types.NamespacedName) *compact.Object { return nil })
+		pod, h := compacttest.Of(child("stranger", 1).Object), &handlers.Handler{ID: "h"}
+		for i := range size {
+			key := types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("o", i)}
+			w.route.Seen(types.UID(fmt.Sprint("u", i)), key)
+		}
+		return func() {
+			for i := range size {
+				w.await(owned.Wait{
+					Owner: types.UID(fmt.Sprint("u", i)), Handler: h, Any: true,
+					Kind: schema.GroupKind{Kind: "Pod"}, Namespace: "ns", Name: fmt.Sprint("p", i),
+				})
+				if err := source.Seen(owned.Modified, pod); err != nil {
+					t.Error(err)
+				}
+			}
 		}
 	})
 }

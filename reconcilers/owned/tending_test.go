@@ -261,7 +261,35 @@ func TestUnsaved(t *testing.T) {
 	w.answers = append(w.answers, func() (patching.Result, error) { return patching.Result{}, errBad })
 	w.after(w.tend("o"), 5*time.Second)
 	w.want("it is refused", "write done", "repair o")
-	if !strings.Contains(strings.Join(w.said, "\n"), "Failed to remember that a child is done") {
-		t.Errorf("nothing is logged: %q", w.said)
+	if said := strings.Join(w.said, "\n"); !strings.Contains(said, "Failed to remember that children are done") ||
+		!strings.Contains(said, `"annotations"=["record"]`) {
+		t.Errorf("got %q", w.said)
 	}
+}
+
+// A refused write is repeated with a growing delay, whatever happens to the owner meanwhile.
+func TestUnsavedIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, telling("h"))
+		w.route.Seen(known("o"))
+		w.unsaved = func(body map[string]any) error {
+			body["status"] = "done"
+			return nil
+		}
+		refuse := func() (patching.Result, error) { return patching.Result{}, errBad }
+		for _, seconds := range []int{5, 10, 20, 40, 80, 160, 300, 300} {
+			delay := time.Duration(seconds) * time.Second
+			w.journal, w.answers = nil, append(w.answers, refuse)
+			w.after(w.tend("o"), delay)
+			w.want("it is refused", "write done", "repair o")
+			time.Sleep(time.Second)
+			w.after(w.tend("o"), delay-time.Second)
+			w.want("the delay is not over", "repair o")
+			time.Sleep(delay - time.Second)
+		}
+		w.tend("o")
+		w.want("it is written", "write done", "repair o")
+		w.answers = append(w.answers, refuse)
+		w.after(w.tend("o"), 5*time.Second)
+	})
 }

@@ -55,7 +55,7 @@ func (c *Children) Await(w Wait) (found, reached bool, err error) {
 			c.waits = map[types.UID][]*wait{}
 		}
 		c.waits[w.Owner] = append(c.waits[w.Owner], entry)
-		c.targets = nil
+		c.aim(entry)
 		entry.Body = nil // the cache has it
 	}
 	c.mu.Unlock()
@@ -119,8 +119,13 @@ func (c *Children) Called(owner types.UID, h *handlers.Handler, waits bool) {
 }
 
 func (c *Children) drop(owner types.UID, which func(w *wait) bool) {
-	c.targets = nil
-	left := slices.DeleteFunc(c.waits[owner], which)
+	left := slices.DeleteFunc(c.waits[owner], func(w *wait) bool {
+		isDropped := which(w)
+		if isDropped {
+			c.unaim(w)
+		}
+		return isDropped
+	})
 	if len(left) == 0 {
 		delete(c.waits, owner)
 	} else {

@@ -83,7 +83,10 @@ var _ = Describe("The life of an object", func() {
 		Expect(running.requests.of("optional")).To(
 			Equal([]string{"PATCH"}), "one write for a creation that need not be held",
 		)
-		Expect(seen.list()).To(Equal([]string{"create"}), "nobody holds the object, so there is nobody to call")
+		Eventually(seen.list).Should(
+			Equal([]string{"create", "delete"}),
+			"an optional delete handler is called once for an object that disappears",
+		)
 	})
 
 	It("is resumed once after a restart, and an unchanged object is not written to", func(ctx context.Context) {

@@ -15,7 +15,7 @@ const (
 	// mostTime is how much more processor time may go to four times the size.
 	mostTime = 9
 	// runs are compared by the best of them: others on the machine can only make a run slower.
-	runs = 4
+	runs = 8
 	// mostMemory is where the collector runs after all, though it is kept from what is timed.
 	mostMemory = 1 << 30
 )

@@ -16,7 +16,7 @@ import (
 const (
 	mostLines   = 8
 	mostModules = 6
-	mostBytes   = 8<<20 + 1<<19
+	mostBytes   = 10 << 20
 )
 
 const (

@@ -2,13 +2,11 @@ package admission
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -112,7 +110,7 @@ func (o Options) hooks(known resources) []configurations.Hook {
 			hook.Timeout = sparingTimeout
 		}
 		hook.Resources = known.of(r)
-		o.restrict(&hook, r.Handler)
+		o.restrict(&hook, r.Handler, o.isOnlyForNamespaces(r, known))
 		if first := firstTwin(r, o.Registrations); first < i {
 			all[places[first]].Add(hook)
 			continue
@@ -123,8 +121,9 @@ func (o Options) hooks(known resources) []configurations.Hook {
 	return all
 }
 
-// restrict says which requests for its resources are sent to a hook, as far as selectors and CEL can say it.
-func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler) {
+// restrict says which requests for its resources are sent to a hook, as far as selectors and CEL can say it. The entry
+// of the hook may be for nothing but Namespaces.
+func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler, onlyNamespaces bool) {
 	hook.Conditions = conditions.Of(h)
 	if o.Own != nil {
 		own := o.Own()
@@ -136,38 +135,36 @@ func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler) {
 		return
 	}
 	scope := o.Scope()
-	byLabels := labelled(scope.Served.Labels()) // the reviewer does not check labels, so all entries need them
+	var byLabels []metav1.LabelSelectorRequirement
+	if by := scope.Served.Labels(); by != nil && !onlyNamespaces {
+		// The reviewer does not check labels, so the entries need them. The API server compares them with those of a
+		// Namespace itself.
+		byLabels = configurations.Requirements(by)
+	}
 	if o.AsKopf {
 		scope.Served = nil // Kopf's entries are for the whole cluster
 	}
 	in, notIn, rest, hasRest := scope.In()
 	if slices.ContainsFunc(hook.Resources, isNamespace) {
-		// A selector would be about the labels of these objects themselves.
+		// A selector would be about the names of these objects themselves.
 		rest, hasRest = scope, len(in)+len(notIn) > 0 || hasRest
 	} else {
-		hook.Namespaces = append(configurations.Namespaces(in, notIn), byLabels...)
+		hook.Namespaces = configurations.Namespaces(in, notIn)
 	}
+	hook.Namespaces = append(hook.Namespaces, byLabels...)
 	if one, ok := conditions.InNamespaces(rest); ok && hasRest {
 		hook.Conditions = append([]admissionregistrationv1.MatchCondition{one}, hook.Conditions...)
 	}
 }
 
-// labelled are the requirements of a selector of namespaces; nil is none. Set-up has checked that there are such.
-func labelled(by labels.Selector) (all []metav1.LabelSelectorRequirement) {
-	if by == nil {
-		return nil
-	}
-	selector, err := metav1.ParseToLabelSelector(by.String())
-	if err != nil {
-		return nil
-	}
-	for _, key := range slices.Sorted(maps.Keys(selector.MatchLabels)) {
-		all = append(all, metav1.LabelSelectorRequirement{
-			Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{selector.MatchLabels[key]},
-		})
-	}
-	return append(all, selector.MatchExpressions...)
+// isOnlyForNamespaces reports whether the entry of a handler is for no other resources.
+func (o Options) isOnlyForNamespaces(r Registration, known resources) bool {
+	return !slices.ContainsFunc(o.Registrations, func(other Registration) bool {
+		return other.Handler.Twin(r.Handler) && slices.ContainsFunc(known.of(other), isOther)
+	})
 }
+
+func isOther(r discovery.Resource) bool { return !isNamespace(r) }
 
 func isNamespace(r discovery.Resource) bool { return r.Group == "" && r.Plural == "namespaces" }
 

@@ -77,7 +77,7 @@ func (f *files) Run(ctx context.Context, told func(bundle []byte)) error {
 // bundle is what clients must know.
 func (f Files) bundle() ([]byte, error) {
 	if len(f.Bundle) > 0 {
-		return f.Bundle, nil
+		return ParseBundle(f.Bundle)
 	}
 	path := f.CA
 	if path == "" {

@@ -3,7 +3,6 @@ package certificates
 import (
 	"context"
 	"crypto/tls"
-	"encoding/pem"
 	"errors"
 	"time"
 )
@@ -16,7 +15,8 @@ type foreign struct {
 }
 
 // Foreign is where only the bundle comes from: a file that is read again every minute, or, without one, the data. The
-// certificate belongs to another component, such as a proxy before the server.
+// certificate belongs to another component, such as a proxy before the server. The bundle is the CERTIFICATE blocks
+// alone; it is an error if there are none, or if one of them is not a certificate.
 func Foreign(path string, data []byte) (Source, error) {
 	source := foreign{path: path, data: data}
 	_, err := source.bundle()
@@ -45,8 +45,5 @@ func (f foreign) bundle() ([]byte, error) {
 	if f.path != "" {
 		return readBundle(f.path)
 	}
-	if block, _ := pem.Decode(f.data); block == nil {
-		return nil, errors.New("reading the CA bundle of webhooks: it is not PEM")
-	}
-	return f.data, nil
+	return ParseBundle(f.data)
 }

@@ -24,7 +24,8 @@ func TestForeign(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		write("one")
+		one, two := certificateOf(t, "one"), certificateOf(t, "two")
+		write(one)
 		source, err := certificates.Foreign(file, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -40,16 +41,79 @@ func TestForeign(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Minute)
-		write("two")
+		write(two)
 		time.Sleep(5 * time.Minute)
 		cancel()
-		if err := <-ended; err != nil || !slices.Equal(told, []string{"one", "two"}) {
+		if err := <-ended; err != nil || !slices.Equal(told, []string{one, two}) {
 			t.Errorf("each bundle is told once: got %q and the error %v", told, err)
 		}
 		if _, err := source.GetCertificate(nil); err == nil {
 			t.Error("there is no certificate")
 		}
 	})
+}
+
+// certificateOf is a certificate of the host, in PEM.
+func certificateOf(t *testing.T, host string) string {
+	t.Helper()
+	return string(write(t, t.TempDir(), host))
+}
+
+// Only certificates are published, whatever else the file has.
+func TestBundleHasOnlyCertificates(t *testing.T) {
+	folder := t.TempDir()
+	cert := string(write(t, folder, "host"))
+	data, err := os.ReadFile(filepath.Join(folder, "tls.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := string(data)
+	for name, tc := range map[string]struct{ reason, given, want, fault string }{
+		"Combined":  {"a proxy may have both in one file", key + cert + "# a comment\n" + cert, cert + cert, ""},
+		"Key":       {"a key is not a CA", key, "", "there is no certificate"},
+		"Text":      {"it is not PEM", "a CA", "", "there is no certificate"},
+		"Malformed": {"it is not a CA", cert + strings.Replace(cert, "MII", "AAA", 1), "", "certificate 2"},
+		"Truncated": {"it is being written", cert + cert[:len(cert)-40], "", "one of its certificates is not PEM"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(folder, name)
+			if err := os.WriteFile(path, []byte(tc.given), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			pair := certificates.Files{
+				Certificate: filepath.Join(folder, "tls.crt"), Key: filepath.Join(folder, "tls.key"),
+			}
+			fromFile, fromData := pair, pair
+			fromFile.CA, fromData.Bundle = path, []byte(tc.given)
+			for way, open := range map[string]func() (certificates.Source, error){
+				"foreign file": func() (certificates.Source, error) { return certificates.Foreign(path, nil) },
+				"foreign data": func() (certificates.Source, error) {
+					return certificates.Foreign("", []byte(tc.given))
+				},
+				"CA file": fromFile.Open,
+				"bundle":  fromData.Open,
+			} {
+				source, err := open()
+				if tc.fault != "" {
+					if err == nil || !strings.Contains(err.Error(), tc.fault) {
+						t.Errorf("%s: %s: got the error %v, want %q", way, tc.reason, err, tc.fault)
+					}
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				told := make(chan []byte, 1)
+				r := run(t, source, func(bundle []byte) { told <- bundle })
+				if got := string(<-told); got != tc.want {
+					t.Errorf("%s: %s: got %q, want %q", way, tc.reason, got, tc.want)
+				}
+				if err := r.stop(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
 }
 
 // Without CAs, nobody could be told from anybody.

@@ -137,10 +137,11 @@ func TestFilesBundle(t *testing.T) {
 	if _, err := given.Open(); err == nil || !strings.Contains(err.Error(), ca+" is empty") {
 		t.Errorf("API servers would trust the CAs of their system instead: got the error %v", err)
 	}
-	if err := os.WriteFile(ca, []byte("from the file"), 0o600); err != nil {
+	fromFile, fromData := certificateOf(t, "file"), certificateOf(t, "data")
+	if err := os.WriteFile(ca, []byte(fromFile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for want, bundle := range map[string][]byte{"from the file": nil, "given": []byte("given")} {
+	for want, bundle := range map[string][]byte{fromFile: nil, fromData: []byte(fromData)} {
 		given.Bundle = bundle
 		source, err := given.Open()
 		if err != nil {

@@ -47,7 +47,8 @@ type Hook struct {
 }
 
 // Add merges another registration of the same function under the same id into the hook. The entry sends the requests
-// for both of them. Labels, namespaces and conditions stay only if both have the same ones: the server checks them.
+// for both of them. Labels and conditions stay only if both have the same ones, and of the requirements for namespaces
+// those that both have: the server checks the others.
 func (h *Hook) Add(other Hook) {
 	if !reflect.DeepEqual(h.Labels, other.Labels) {
 		h.Labels = nil
@@ -55,9 +56,11 @@ func (h *Hook) Add(other Hook) {
 	if !reflect.DeepEqual(h.Conditions, other.Conditions) {
 		h.Conditions = nil
 	}
-	if !reflect.DeepEqual(h.Namespaces, other.Namespaces) {
-		h.Namespaces = nil
-	}
+	h.Namespaces = slices.DeleteFunc(slices.Clone(h.Namespaces), func(one metav1.LabelSelectorRequirement) bool {
+		return !slices.ContainsFunc(other.Namespaces, func(theirs metav1.LabelSelectorRequirement) bool {
+			return reflect.DeepEqual(one, theirs)
+		})
+	})
 	h.SideEffects = h.SideEffects || other.SideEffects
 	h.IgnoreFailures = h.IgnoreFailures && other.IgnoreFailures
 	h.Persistent = h.Persistent || other.Persistent

@@ -11,7 +11,7 @@ const (
 	usual = 100
 	// everything is all of them.
 	everything = math.MaxInt
-	// calm is how long nothing must happen for a scenario to be at rest: longer than the usual delays of retries, and
+	// calm is how long nothing must happen for a scenario to be idle: longer than the usual delays of retries, and
 	// than the longest delay of handlers that call themselves by their own changes.
 	calm = 11 * time.Minute
 )

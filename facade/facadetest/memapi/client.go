@@ -3,6 +3,7 @@ package memapi
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,10 +25,15 @@ func Config(transport http.RoundTripper) *rest.Config {
 // findServer is the key of the context of a request that only asks which server it arrives at.
 type findServer struct{}
 
+// findTimeout is for transports to real servers, which may not answer.
+const findTimeout = 5 * time.Second
+
 // ServerOf returns the server that requests of the transport arrive at, also through a [Connection] or other transports
-// that keep the context of requests. It returns nil if that is not a server in memory.
+// that keep the context of requests. It returns nil if that is not a server in memory, or if the transport does not
+// answer within five seconds.
 func ServerOf(transport http.RoundTripper) (found *Server) {
-	ctx := context.WithValue(context.Background(), findServer{}, &found)
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), findServer{}, &found), findTimeout)
+	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://mem/version", nil)
 	if err != nil {
 		return nil

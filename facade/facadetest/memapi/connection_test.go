@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -181,4 +183,25 @@ func TestCompact(t *testing.T) {
 	if code := watch(object.GetResourceVersion()); code != http.StatusOK {
 		t.Errorf("a watch from now on: %d", code)
 	}
+}
+
+// unanswered is a transport whose requests wait until their context ends.
+type unanswered struct{}
+
+func (unanswered) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func TestServerOfUnansweredTransport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if found := memapi.ServerOf(unanswered{}); found != nil || time.Since(began) > 10*time.Second {
+			t.Errorf("got the server %v after %v, want none soon", found, time.Since(began))
+		}
+		server := memapi.New()
+		if memapi.ServerOf(server.Connect()) != server {
+			t.Error("the server behind a connection is not found")
+		}
+	})
 }

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -85,5 +87,49 @@ func TestDefinitions(t *testing.T) {
 				t.Errorf("%s: the error %v does not name %q", tc.reason, err, tc.fails)
 			}
 		})
+	}
+}
+
+// The preferred version is the one that the real server prefers: the highest, wherever it stands in the definition.
+func TestPreferredVersion(t *testing.T) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict([]byte(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: toys.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {kind: Toy, plural: toys}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+  - {name: v2alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
+  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
+`), crd); err != nil {
+		t.Fatal(err)
+	}
+	server := memapi.New()
+	if err := server.Define(crd); err != nil {
+		t.Fatal(err)
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(memapi.Config(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := client.ServerGroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, group := range groups.Groups {
+		if group.Name == "example.org" {
+			got = append(got, group.PreferredVersion.Version)
+			for _, version := range group.Versions {
+				got = append(got, version.Version)
+			}
+		}
+	}
+	if d := cmp.Diff([]string{"v2", "v2", "v1", "v2alpha1"}, got); d != "" {
+		t.Errorf("the preferred version and all versions: -want, +got:\n%s", d)
 	}
 }

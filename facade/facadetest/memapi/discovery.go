@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 )
 
 var usualVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
@@ -46,8 +47,8 @@ func (s *Server) published(gv schema.GroupVersion) (document any, ok bool) {
 		if r.groupVersion() != gv {
 			continue
 		}
-		if version := s.target(r, "", "").schema; version != nil {
-			all[r.Kind] = version.OpenAPI()
+		if one := s.target(r, "", "").schema; one != nil {
+			all[r.Kind] = one.OpenAPI()
 			continue
 		}
 		if r.StatusFields == nil {
@@ -81,10 +82,17 @@ func (s *Server) groups() metav1.APIGroupList {
 			list.Groups = append(list.Groups, metav1.APIGroup{Name: r.Group})
 		}
 		group := &list.Groups[at]
-		version := metav1.GroupVersionForDiscovery{GroupVersion: r.groupVersion().String(), Version: r.Version}
-		if !slices.Contains(group.Versions, version) {
-			group.Versions = append(group.Versions, version)
+		one := metav1.GroupVersionForDiscovery{GroupVersion: r.groupVersion().String(), Version: r.Version}
+		if !slices.Contains(group.Versions, one) {
+			group.Versions = append(group.Versions, one)
 		}
+	}
+	// The preferred version is the highest one, such as v2 before v1 before v1beta1, and not the stored one.
+	for i := range list.Groups {
+		group := &list.Groups[i]
+		slices.SortStableFunc(group.Versions, func(a, b metav1.GroupVersionForDiscovery) int {
+			return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
+		})
 		group.PreferredVersion = group.Versions[0]
 	}
 	return list

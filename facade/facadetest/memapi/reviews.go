@@ -97,7 +97,7 @@ func (s *Server) review(t target, mutating bool, object, before map[string]any) 
 	if known.err != nil || known.object == nil || object == nil {
 		return object, known.err
 	}
-	changed := cloned(known.object)
+	changed := t.permitted(object, cloned(known.object))
 	for _, own := range []string{
 		"uid", "name", "namespace", "creationTimestamp", "resourceVersion", "generation", "deletionTimestamp",
 		"deletionGracePeriodSeconds", "managedFields",

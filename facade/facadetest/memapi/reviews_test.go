@@ -3,7 +3,9 @@ package memapi_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,4 +97,69 @@ func TestReviewers(t *testing.T) {
 		t.Errorf("a reviewer that is not alive has been replaced: got %d", code)
 	}
 	remove()
+}
+
+// stampAll is a reviewer that writes the number of the review into all parts of objects.
+type stampAll struct{ number int }
+
+func (a *stampAll) review(
+	_ context.Context, mutating bool, r *admissionv1.AdmissionRequest,
+) ([]byte, []string, error) {
+	var object map[string]any
+	if err := json.Unmarshal(r.Object.Raw, &object); err != nil || !mutating {
+		return nil, nil, err
+	}
+	a.number++
+	metadata, _ := object["metadata"].(map[string]any)
+	metadata["labels"] = map[string]any{"by": strconv.Itoa(a.number)}
+	object["spec"], object["status"] = map[string]any{"by": a.number}, map[string]any{"by": a.number}
+	text, err := json.Marshal(object)
+	return text, nil, err
+}
+
+// The path of a request restricts mutating webhooks, too: to all but the status, or to the status.
+func TestReviewersChangeWhatThePathPermits(t *testing.T) {
+	server := inMemory(t)
+	server.AddReviewer(new(stampAll).review, func() bool { return true })
+	p := newPlayer(t, "http://mem", server)
+	// parts are the label, the spec and the status of the stored object.
+	parts := func() string {
+		stored := server.Object(widget, "default", "a")
+		metadata, _ := stored["metadata"].(map[string]any)
+		return fmt.Sprint(metadata["labels"], stored["spec"], stored["status"])
+	}
+	for _, step := range []struct {
+		reason string
+		sent   request
+		want   string
+	}{
+		{
+			"a creation has no status",
+			request{
+				method: http.MethodPost, kind: widgets, form: plain,
+				body: object(widgets, "a", "", content(widgets, "x")),
+			},
+			"map[by:1] map[by:1] <nil>",
+		},
+		{
+			"the status has a path of its own",
+			request{method: http.MethodPatch, kind: widgets, name: "a", form: merging, body: `{"spec":{"size":2}}`},
+			"map[by:2] map[by:2] <nil>",
+		},
+		{
+			"and that has nothing else",
+			request{
+				method: http.MethodPatch, kind: widgets, name: "a", sub: "status", form: merging,
+				body: `{"status":{"size":3}}`,
+			},
+			"map[by:2] map[by:2] map[by:3]",
+		},
+	} {
+		if code := p.play(step.sent).Code; code >= http.StatusBadRequest {
+			t.Fatalf("%s: status %d", step.reason, code)
+		}
+		if got := parts(); got != step.want {
+			t.Errorf("%s: got %s, want %s", step.reason, got, step.want)
+		}
+	}
 }

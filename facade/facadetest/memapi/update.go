@@ -186,12 +186,12 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 // withoutTimes is the object without the times in its managedFields: the real server does not store an object that
 // differs in these alone.
 func withoutTimes(object map[string]any) map[string]any {
-	managed, _ := metadataOf(object)["managedFields"].([]any)
-	if len(managed) == 0 {
+	if metadataOf(object)["managedFields"] == nil {
 		return object
 	}
 	copied := cloned(object)
-	for _, entry := range metadataOf(copied)["managedFields"].([]any) {
+	managed, _ := metadataOf(copied)["managedFields"].([]any)
+	for _, entry := range managed {
 		if fields, ok := entry.(map[string]any); ok {
 			delete(fields, "time")
 		}

@@ -73,7 +73,7 @@ func (k *Keeper) noteRead(child *metav1.PartialObjectMetadata) {
 func (k *Keeper) isWatched(kind schema.GroupKind) bool { return k.Watched != nil && k.Watched(kind) }
 
 // wrote notes the version that our own request made of a child. A version that was read before the request is not
-// ours. If none was read, the version is ours only if hasChanged: the child differs from what was applied before.
+// ours. If none was read, the version is ours only if hasChanged: the child differs from the former declaration.
 func (a *applications) wrote(made *unstructured.Unstructured, hasChanged bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

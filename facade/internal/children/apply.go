@@ -161,7 +161,7 @@ func (k *Keeper) settle(
 }
 
 // remove deletes a child of the parent that a record lists, if this operator has applied it. The entry has the uid that
-// is proven.
+// is proven: without one, only the child itself says whether it is to be retained.
 func (k *Keeper) remove(ctx context.Context, parent map[string]any, child identity, known entry) error {
 	log := logf.FromContext(ctx).WithValues("child", child.String())
 	held, err := k.getServed(ctx, child, known.version)
@@ -173,7 +173,7 @@ func (k *Keeper) remove(ctx context.Context, parent map[string]any, child identi
 	case !k.isProven(parent, held, known.uid):
 		log.Info("Leaving an object that is no child of this one any more")
 		return nil
-	case known.retained, k.retainedBy(held) != "":
+	case known.retained && known.uid != "", k.retainedBy(held) != "":
 		log.Info("Leaving a child that is not declared any more, as it is to be retained")
 		return nil
 	case held.DeletionTimestamp != nil:

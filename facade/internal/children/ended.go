@@ -3,6 +3,7 @@ package children
 import (
 	"errors"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,15 +36,16 @@ func (one *application) ended(digest string) run {
 // isDeleted is true if the child was seen to go before it was done.
 func (one *application) isDeleted() bool { return one != nil && one.drift == deleted }
 
-// Unsaved returns the change of the parent that remembers how its children have ended; nil if the records say it all.
-func (k *Keeper) Unsaved(parent map[string]any) patching.Transform {
+// Unsaved returns the change of the parent that remembers how its children have ended, and the annotations that it
+// changes; nil if the records say it all. The error of the change is permanent if the annotations do not fit.
+func (k *Keeper) Unsaved(parent map[string]any) (change patching.Transform, annotations []string) {
 	ended := k.applied.ended(uidOf(parent))
 	maps.DeleteFunc(ended, func(name string, children set) bool {
 		kept, err := recorded(parent, name)
 		return err != nil || !children.update(kept)
 	})
 	if len(ended) == 0 {
-		return nil
+		return nil, nil
 	}
 	return func(body map[string]any) error {
 		for name, children := range ended {
@@ -55,10 +57,13 @@ func (k *Keeper) Unsaved(parent map[string]any) patching.Transform {
 				if err := store(body, k.Prefix, name, kept); err != nil {
 					return err
 				}
+				if err := checkFits(body, name, len(kept)); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
-	}
+	}, slices.Sorted(maps.Keys(ended))
 }
 
 // update notes in a record how its children have ended, and is true if that was not known.

@@ -84,7 +84,7 @@ func (k *Keeper) applyFirst(
 		return k.applyOnce(ctx, parent, child, held.UID)
 	}
 	before := slices.Clone(held.ManagedFields)
-	if err := k.takeOver(ctx, held, formers); err != nil {
+	if err := k.takeOver(ctx, child, held, formers); err != nil {
 		return nil, fmt.Errorf("taking over the fields of its former field managers: %w", err)
 	}
 	made, err := k.applyOnce(ctx, parent, child, held.UID)
@@ -115,10 +115,16 @@ func (k *Keeper) askManagers(ctx context.Context, child declared, held *metav1.P
 	return err
 }
 
-// takeOver makes this operator the field manager of the entries' fields, by server-side apply.
-func (k *Keeper) takeOver(ctx context.Context, held *metav1.PartialObjectMetadata, entries []int) error {
+// takeOver makes this operator the field manager of the entries' fields, by server-side apply. Paths of fields belong
+// to a version of the API, so only entries of one version become one: the others are dropped, as they would conflict
+// with the declaration.
+func (k *Keeper) takeOver(
+	ctx context.Context, child declared, held *metav1.PartialObjectMetadata, entries []int,
+) error {
 	upgraded := held.DeepCopy()
-	names, synthetic := []string{}, sets.New[string]()
+	version := k.fieldsVersion(child, held.ManagedFields, entries)
+	var names, dropped []string
+	same, others := sets.New[string](), sets.New[string]()
 	for _, i := range entries {
 		one := &upgraded.ManagedFields[i]
 		names = append(names, one.Manager)
@@ -129,17 +135,46 @@ func (k *Keeper) takeOver(ctx context.Context, held *metav1.PartialObjectMetadat
 			upgraded.ManagedFields = append(upgraded.ManagedFields, rest)
 			one = &upgraded.ManagedFields[i]
 		}
+		into := same
+		if one.APIVersion != version {
+			dropped, into = append(dropped, fmt.Sprintf("%s (%s)", one.Manager, one.APIVersion)), others
+		}
 		// The upgrade takes one entry of each manager, and none of server-side apply.
 		one.Manager, one.Operation = fmt.Sprintf("%s (%d)", one.Manager, i), metav1.ManagedFieldsOperationUpdate
-		synthetic.Insert(one.Manager)
+		into.Insert(one.Manager)
 	}
-	if err := csaupgrade.UpgradeManagedFields(upgraded, synthetic, k.Manager); err != nil {
-		return err
+	for _, managers := range []sets.Set[string]{same, others} {
+		if err := csaupgrade.UpgradeManagedFields(upgraded, managers, k.Manager); err != nil {
+			return err
+		}
 	}
 	slices.Sort(names)
 	logf.FromContext(ctx).Info("Taking over the fields of a child from former field managers",
-		"child", held.Kind+" "+client.ObjectKeyFromObject(held).String(), "managers", slices.Compact(names))
-	return k.patchManagers(ctx, held, upgraded.ManagedFields)
+		"child", child.String(), "managers", slices.Compact(names))
+	if err := k.patchManagers(ctx, held, upgraded.ManagedFields); err != nil || len(dropped) == 0 {
+		return err
+	}
+	slices.Sort(dropped)
+	logging.Warn(logf.FromContext(ctx), "Fields that former field managers have set in another version of the API "+
+		"stay in a child; remove those that are not declared",
+		"child", child.String(), "managers", slices.Compact(dropped), "version", version)
+	return nil
+}
+
+// fieldsVersion returns the version of the API whose entries are taken over: that of this operator's own entry, or else
+// the declared one if any of the entries has it.
+func (k *Keeper) fieldsVersion(child declared, managed []metav1.ManagedFieldsEntry, entries []int) string {
+	for _, one := range managed {
+		if one.Manager == k.Manager && one.Operation == metav1.ManagedFieldsOperationApply && one.Subresource == "" {
+			return one.APIVersion
+		}
+	}
+	for _, i := range entries {
+		if managed[i].APIVersion == child.object.GetAPIVersion() {
+			return managed[i].APIVersion
+		}
+	}
+	return managed[entries[0]].APIVersion
 }
 
 // patchManagers replaces the managedFields of an object, unless it has been changed since.

@@ -152,7 +152,7 @@ func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, e
 
 // watch has a child repaired that this process has made, as long as it is not done. Seen is how this process knew it.
 //
-// An apply of what was applied before has usually written nothing, and its answer may have the edits of others: their
+// An apply of an unchanged declaration has usually written nothing, and its answer may have the edits of others: their
 // events must reach the handlers. If it has written, handlers see one event more.
 func (p *pass) watch(child declared, made result, seen *application) {
 	kind := child.object.GroupVersionKind().GroupKind()

@@ -88,6 +88,28 @@ func (s set) held(namespace string) set {
 	return held
 }
 
+// distrusted returns the children without the retention that only a record claims: everybody who may annotate the
+// parent can write one. The set has the uids that are proven. Before a child is deleted, the child itself is asked.
+func (s set) distrusted() set {
+	all := maps.Clone(s)
+	for child, known := range all {
+		if known.uid == "" {
+			known.retained = false
+			all[child] = known
+		}
+	}
+	return all
+}
+
+func (s set) hasRetained() bool {
+	for _, known := range s {
+		if known.retained {
+			return true
+		}
+	}
+	return false
+}
+
 // owns tells whether a parent in this namespace can own the child: the API server's garbage collector deletes children
 // whose owner reference it cannot resolve.
 func owns(namespace string, child identity) bool {

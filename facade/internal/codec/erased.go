@@ -42,7 +42,7 @@ type eraser struct {
 	fields []string
 }
 
-// compare compares a raw value with what is left of it; nil is nothing.
+// compare compares a raw value with the value after the round trip, which may be nil.
 func (e *eraser) compare(path diff.Path, raw, kept any) {
 	switch {
 	case raw == nil:

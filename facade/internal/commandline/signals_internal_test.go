@@ -29,7 +29,7 @@ func TestSignals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				received, exited := make(chan os.Signal), false
+				received, exited := make(chan os.Signal, len(tc.signals)), false
 				ctx := untilSignal(received, func() { exited = true })
 				synctest.Wait()
 				if ctx.Err() != nil {

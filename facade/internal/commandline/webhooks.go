@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 )
 
 // Way is where the API server finds an operator, in the place of what its settings say.
@@ -104,7 +106,11 @@ func (w *printer) check(cmd *cobra.Command) (err error) {
 	if w.ca == "" {
 		return nil
 	}
-	if w.way.Bundle, err = os.ReadFile(w.ca); err != nil {
+	data, err := os.ReadFile(w.ca)
+	if err == nil {
+		w.way.Bundle, err = certificates.ParseBundle(data)
+	}
+	if err != nil {
 		return asUsage(cmd, fmt.Errorf("--ca-file: %w", err))
 	}
 	return nil

@@ -59,7 +59,7 @@ func TestStateOfSeveral(t *testing.T) {
 				s.Look("create", verdict{Handler: create, Why: execution.Finished},
 					verdict{Handler: other, Why: execution.Asleep})
 			},
-			want: overview.Failed, says: "called provision: attempt 1 failed for good: no quota",
+			want: overview.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
 		"finished well": {
 			reason: "what was tried again has been finished by somebody else",

@@ -128,7 +128,7 @@ func TestState(t *testing.T) {
 				s.Look("create", verdict{Handler: create}, verdict{Handler: other})
 				s.Call(create, 1, failed()).Call(other, 1, retried(time.Minute))
 			},
-			want: overview.Failed, says: "called provision: attempt 1 failed for good: no quota",
+			want: overview.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
 		"failed, then quiet": {
 			reason: "that nothing changes afterwards repairs nothing",
@@ -184,7 +184,7 @@ func TestState(t *testing.T) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, failed())
 				s.Look("background").Call(timer, 1, waits(time.Hour)).Event("MODIFIED").Call(event, 1, succeeded())
 			},
-			want: overview.Failed, says: "called provision: attempt 1 failed for good: no quota",
+			want: overview.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
 		"handled, then ticks": {
 			reason: "the last change is of more interest than the last tick",

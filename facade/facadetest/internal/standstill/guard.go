@@ -27,14 +27,25 @@ type guarded struct {
 	seen   int    // looks in a row with this state
 }
 
-var (
-	all = guards{by: map[string]*guarded{}}
-	// alarm is a timer that is made before any bubble, and so follows real time. A goroutine that waits for it would
-	// look like a leak to tests that search for them.
-	alarm *time.Timer
-)
+var all = guards{by: map[string]*guarded{}}
 
-func init() { alarm = time.AfterFunc(interval, func() { all.look(stacks); alarm.Reset(interval) }) }
+// The timer is made before any bubble, and so follows real time. A goroutine that waits for it would look like a leak
+// to tests that search for them.
+func init() { repeat(interval, func() { all.look(stacks) }) }
+
+// repeat calls look permanently, each time this long after the previous call.
+func repeat(after time.Duration, look func()) {
+	var mu sync.Mutex // the first call can come before alarm is assigned
+	mu.Lock()
+	defer mu.Unlock()
+	var alarm *time.Timer
+	alarm = time.AfterFunc(after, func() {
+		look()
+		mu.Lock()
+		defer mu.Unlock()
+		alarm.Reset(after)
+	})
+}
 
 // Guard watches the bubble of the caller until end is called. If the bubble stands still, report is called once with
 // the reason, on a goroutine outside of the bubble. Outside of a bubble, and in one that is guarded already, it does

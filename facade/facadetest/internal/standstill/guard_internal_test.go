@@ -1,6 +1,7 @@
 package standstill
 
 import (
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -58,4 +59,21 @@ func TestGuardEnds(t *testing.T) {
 			t.Errorf("a bubble that has ended is not watched any more: %d guards, %d before", len(all.by), before)
 		}
 	})
+}
+
+// TestRepeat fails only with the race detector: the first call can come before repeat returns.
+func TestRepeat(t *testing.T) {
+	var calls int
+	done := make(chan struct{})
+	repeat(time.Nanosecond, func() {
+		if calls++; calls == 2 {
+			close(done)
+			runtime.Goexit() // ends the repetition
+		}
+	})
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("want two calls")
+	}
 }

@@ -1,0 +1,71 @@
+package kopf_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+// An object that does not fit the Go type of a handler of admission, such as after a change of the type, can be
+// repaired and deleted; a request that leaves it as it is gets an error that names the field.
+func TestAdmissionOfWhatDoesNotDecode(t *testing.T) {
+	type registration = func(kopf.Selection[*Widget], kopf.AdmissionFunc[*Widget])
+	broken := body(map[string]any{"owner": "bob", "size": "three"})
+	fixed := body(map[string]any{"owner": "bob", "size": int64(3)})
+	for name, tc := range map[string]struct {
+		reason string
+		asked  map[string]any
+		sizes  []int32 // in the old and the new object, if the handler is called
+		denied string
+	}{
+		"Repaired": {"the stored object cannot be changed any more", map[string]any{
+			"operation": "UPDATE", "oldObject": broken, "object": fixed,
+		}, []int32{0, 3}, ""},
+		"Deleted": {"the handler gets what fits", map[string]any{
+			"operation": "DELETE", "oldObject": broken, "object": nil,
+		}, []int32{0, 0}, ""},
+		"Kept": {"the handler cannot judge it", map[string]any{
+			"operation": "UPDATE", "oldObject": broken, "object": broken,
+		}, nil, "spec.size"},
+		"Created": {"the handler cannot judge it", map[string]any{"object": broken}, nil, "spec.size"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			operations := []admissionv1.Operation{admissionv1.Create, admissionv1.Update}
+			if tc.asked["operation"] == "DELETE" {
+				// A mutating handler of deletions is for nothing else.
+				operations = []admissionv1.Operation{admissionv1.Delete}
+			}
+			for family, register := range map[string]registration{
+				"validate": func(s kopf.Selection[*Widget], fn kopf.AdmissionFunc[*Widget]) {
+					s.Validate("fn", fn, kopf.Operations(operations...))
+				},
+				"mutate": func(s kopf.Selection[*Widget], fn kopf.AdmissionFunc[*Widget]) {
+					s.Mutate("fn", fn, kopf.Operations(operations...))
+				},
+			} {
+				op := kopf.New("test.example.org")
+				var sizes []int32
+				register(kopf.For(op, &Widget{}), func(_ context.Context, a *Admission) error {
+					sizes = []int32{a.Old.Spec.Size, a.Object.Spec.Size}
+					return nil
+				})
+				verdict := verdictOf(t.Context(), t, op, request(tc.asked))
+				if d := cmp.Diff(tc.sizes, sizes); d != "" {
+					t.Errorf("%s: %s: sizes, -want, +got:\n%s", family, tc.reason, d)
+				}
+				message := ""
+				if verdict.Status != nil {
+					message = verdict.Status.Message
+				}
+				if verdict.Allowed != (tc.denied == "") || !strings.Contains(message, tc.denied) {
+					t.Errorf("%s: %s: allowed %t: %q", family, tc.reason, verdict.Allowed, message)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,126 @@
+package kopf_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// sheds are served in two versions.
+func sheds(version string) memapi.Resource {
+	return memapi.Resource{
+		Group: "test.example.org", Version: version, Kind: "Shed", Plural: "sheds", Namespaced: true,
+	}
+}
+
+// putShed creates the child as a field manager, in a version, or adds to its data.
+func (h household) putShed(manager, version string, data map[string]any) {
+	h.t.Helper()
+	people, err := memapi.NewClient(h.api, sheds(version))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	shed := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "test.example.org/" + version, "kind": "Shed", "metadata": map[string]any{
+			"name": "s", "namespace": "default",
+			"labels": map[string]any{"test.example.org/parent-uid": string(h.house().GetUID())},
+		}, "data": data,
+	}}
+	if h.api.Object(sheds(version), "default", "s") == nil {
+		err = people.Create(h.t.Context(), shed, client.FieldOwner(manager))
+	} else {
+		err = people.Patch(h.t.Context(), shed, client.Merge, client.FieldOwner(manager))
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// The fields of an entry of managedFields stand for one version of the API, so those of two versions cannot become one
+// entry. A warning names the former managers whose fields have no owner any more.
+func TestEnsureTakesOverOneVersionOfFormerManagers(t *testing.T) {
+	left := func(manager string) string {
+		return `"child"="Shed.test.example.org default/s" "managers"=["` + manager + ` (test.example.org/v1beta1)"] ` +
+			`"version"="test.example.org/v1"`
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		former func(h household)
+		want   map[string]string // the data; the handler declares only "value"
+		left   []string          // the warnings
+	}{
+		"One": {
+			"the fields of one other version are taken over",
+			func(h household) { h.putShed("python", "v1beta1", map[string]any{"value": "0", "b": "2"}) },
+			map[string]string{"value": "1"}, nil,
+		},
+		"Two": {
+			"the declared version counts if there are two",
+			func(h household) {
+				h.putShed("python", "v1beta1", map[string]any{"value": "0", "b": "2"})
+				h.putShed("python", "v1", map[string]any{"c": "3"})
+			},
+			map[string]string{"value": "1", "b": "2"}, []string{left("python")},
+		},
+		"Applied": {
+			"the operator has applied the child before in another version",
+			func(h household) {
+				h.runShed(&lines{})
+				h.putShed("python", "v1beta1", map[string]any{"b": "2"}) // it has not set the label
+				h.putShed("go", "v1beta1", map[string]any{"c": "3"})
+			},
+			map[string]string{"value": "1", "b": "2", "c": "3"},
+			[]string{left("go")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				h.api.Install(sheds("v1beta1"))
+				h.api.Install(sheds("v1"))
+				h.begin() // no operator runs yet
+				tc.former(h)
+				log := &lines{}
+				h.runShed(log)
+				shed := &unstructured.Unstructured{Object: h.api.Object(sheds("v1"), "default", "s")}
+				got, _, _ := unstructured.NestedStringMap(shed.Object, "data")
+				if d := cmp.Diff(tc.want, got); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+				var warnings []string
+				for _, line := range log.with("remove those that are not declared") {
+					_, about, _ := strings.Cut(line, `"attempt"=1 `)
+					warnings = append(warnings, strings.TrimSpace(about))
+				}
+				if d := cmp.Diff(tc.left, warnings); d != "" {
+					t.Errorf("%s: warnings: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}
+
+// runShed runs an operator once that declares the child, and adds its log to the lines.
+func (h household) runShed(log *lines) {
+	h.t.Helper()
+	op := kopf.New("test.example.org", kopf.Settings{
+		Execution: kopf.ExecutionSettings{FormerManagers: []string{"go"}},
+	})
+	kopf.ForResource(op, "test.example.org/v1", "houses").On("ensure", always,
+		func(ctx context.Context, c *houseChange) error {
+			return c.Ensure(ctx, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "test.example.org/v1", "kind": "Shed", "metadata": map[string]any{"name": "s"},
+				"data": map[string]any{"value": "1"},
+			}})
+		})
+	stop := operate(h.t, h.api.Connect(), op, funcr.New(log.add, funcr.Options{}))
+	h.settle()
+	stop()
+}

@@ -1,0 +1,96 @@
+package kopf_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// The end of a Job cannot be remembered on the object. The operator tries again at growing intervals, and sends nothing
+// that the API server must refuse.
+func TestEnsureUntilDoneWithoutAMemory(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		block   func(h household, isRefused *atomic.Bool)
+		most    int // requests in an hour
+		message string
+	}{
+		"Refused": {
+			"an admission webhook denies the write",
+			func(_ household, isRefused *atomic.Bool) { isRefused.Store(true) },
+			18, "Forbidden",
+		},
+		"Full": {
+			"the annotations of other clients take all that the API server allows",
+			func(h household, _ *atomic.Bool) {
+				h.api.Edit(houses, "default", "home", func(house map[string]any) {
+					one := &unstructured.Unstructured{Object: house}
+					annotations, size := one.GetAnnotations(), 0
+					delete(annotations, "full")
+					for key, value := range annotations {
+						size += len(key) + len(value)
+					}
+					annotations["full"] = strings.Repeat("x", 256<<10-size-len("full"))
+					one.SetAnnotations(annotations)
+				})
+			},
+			0, "the record of 1 children takes",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				isRefused, requests, log := &atomic.Bool{}, &atomic.Int64{}, &lines{}
+				way := h.api.Connect()
+				way.Before = func(_ context.Context, r memapi.Request) error {
+					if r.Resource.Plural != "houses" || r.Verb != "patch" || !isRefused.Load() {
+						return nil
+					}
+					requests.Add(1)
+					return memapi.Refusal(http.StatusForbidden)
+				}
+				op := kopf.New("test.example.org")
+				s := kopf.ForResource(op, "test.example.org/v1", "houses")
+				s.Owns(newJob())
+				s.On("backup", []kopf.Reason{kopf.ReasonCreate}, func(ctx context.Context, c *houseChange) error {
+					return c.Ensure(ctx, kopf.UntilDone(backup(c)))
+				})
+				stop := operate(h.t, way, op, funcr.New(log.add, funcr.Options{}))
+				h.begin()
+				h.pause()
+				for range 2 { // at first, the operator remembers less of the object, so that there is room again
+					tc.block(h, isRefused)
+					h.pause()
+				}
+				version := h.house().GetResourceVersion()
+				h.finish("Complete")
+				h.sleep(time.Hour)
+				stop()
+				if got := int(requests.Load()); got > tc.most || h.house().GetResourceVersion() != version {
+					t.Errorf("%s: %d requests, want at most %d; version %s", tc.reason, got, tc.most,
+						h.house().GetResourceVersion())
+				}
+				failed := log.with("Failed to remember that children are done")
+				if len(failed) == 0 || len(failed) > 18 {
+					t.Fatalf("%s: %d lines: %q", tc.reason, len(failed), failed)
+				}
+				for _, want := range []string{
+					tc.message, `"name"="home"`, `"annotations"=["test.example.org/children-of.backup"]`,
+					`"after"="5s"`,
+				} {
+					if !strings.Contains(failed[0], want) {
+						t.Errorf("%s: no %q in %s", tc.reason, want, failed[0])
+					}
+				}
+			})
+		})
+	}
+}

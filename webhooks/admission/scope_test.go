@@ -1,0 +1,84 @@
+package admission_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
+)
+
+// Labels of namespaces are only in the entries: an entry that is for Namespaces and for other objects keeps them, and
+// the API server compares them with those of a Namespace itself. All requirements for a key count.
+func TestLabelsOfNamespacesInEntries(t *testing.T) {
+	places := memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
+	both := of(places, "v", "no")
+	both.Selector = discovery.ByFunc(func(r discovery.Resource) bool {
+		return r.Plural == "widgets" || r.Plural == "namespaces"
+	})
+	twin := func(r memapi.Resource) admission.Registration {
+		one := of(r, "v", "no")
+		one.Handler.Function = 7
+		return one
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		served []admission.Registration
+		names  string
+		labels string
+		want   string
+	}{
+		"OneSelection": {
+			"its other objects must not be sent from everywhere",
+			[]admission.Registration{both}, "*", "team=x", "team in [x]",
+		},
+		"TwoSelections": {
+			"one entry is for both",
+			[]admission.Registration{twin(widgets), twin(places)}, "*", "team=x", "team in [x]",
+		},
+		"Names": {
+			"names would hide Namespaces; the operator checks them",
+			[]admission.Registration{twin(widgets), twin(places)}, "team-a", "team=x", "team in [x]",
+		},
+		"NamespacesAlone": {
+			"all of them are reviewed", []admission.Registration{of(places, "v", "no")}, "*", "team=x", "",
+		},
+		"OneKey": {
+			"no namespace has both labels",
+			[]admission.Registration{of(widgets, "v", "no")}, "*", "team=x,team=y,!paused",
+			"paused doesnotexist [], team in [x], team in [y]",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				by, err := labels.Parse(tc.labels)
+				if err != nil {
+					t.Fatal(err)
+				}
+				server := cluster(widgets, places)
+				o := options(server, tc.served...)
+				o.Scope = func() namespaces.Scope {
+					return namespaces.Scope{Served: namespaces.Patterns{namespaces.Parse(tc.names)}.Labelled(by)}
+				}
+				r := start(t, o)
+				var got []string
+				if selector := entries(t, server, validating)["v.ops.example.org"].NamespaceSelector; selector != nil {
+					for _, one := range selector.MatchExpressions {
+						operator := strings.ToLower(string(one.Operator))
+						got = append(got, fmt.Sprint(one.Key, " ", operator, " ", one.Values))
+					}
+				}
+				if got := strings.Join(got, ", "); got != tc.want {
+					t.Errorf("%s: got the selector %q, want %q", tc.reason, got, tc.want)
+				}
+				r.stop(t)
+			})
+		})
+	}
+}
