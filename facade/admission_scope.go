@@ -10,7 +10,7 @@ import (
 // judged are the namespaces whose objects handlers of admission are asked about. By default, the operator's own one is
 // not among them: while the operator is down, its handlers would refuse what is needed to start it.
 func (s *Settings) judged(a *AdmissionSettings) *namespaces.Scope {
-	scope := &namespaces.Scope{Served: s.patterns(), NamedOnly: s.Scanning.Disabled}
+	scope := &namespaces.Scope{Served: s.patterns(), NamedOnly: s.ScanningDisabled}
 	for _, text := range a.ExcludedNamespaces {
 		scope.Excluded = append(scope.Excluded, namespaces.Parse(text))
 	}

@@ -50,7 +50,7 @@ func watching(plan []reconcilers.Registration) []reconcilers.Registration {
 func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration) error {
 	options := op.admissionOptions(plan)
 	options.Config, options.HTTPClient = m.GetConfig(), m.GetHTTPClient()
-	options.ScanOnce = op.settings.values.Scanning.Disabled
+	options.ScanOnce = op.settings.values.ScanningDisabled
 	options.Log = m.GetLogger().WithName(op.name)
 	waits := !op.started && op.acts(activities.Startup)
 	for _, r := range plan {

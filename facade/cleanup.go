@@ -38,7 +38,7 @@ const defaultCleanup = 30 * time.Second
 // cleanUp calls the handlers of the cleanup. The operator is exiting: its context may have ended.
 func (op *Operator) cleanUp(ctx context.Context) error {
 	op.mu.Lock()
-	limit := op.settings.values.Process.CleanupTimeout
+	limit := op.settings.values.CleanupTimeout
 	op.mu.Unlock()
 	ctx = logf.IntoContext(context.WithoutCancel(ctx), op.logger())
 	if limit != Never {
@@ -57,7 +57,7 @@ func (op *Operator) cleanUp(ctx context.Context) error {
 type cleanupTimeoutError time.Duration
 
 func (t cleanupTimeoutError) Error() string {
-	return fmt.Sprintf("it took longer than %s (Process.CleanupTimeout)", time.Duration(t))
+	return fmt.Sprintf("it took longer than %s (CleanupTimeout)", time.Duration(t))
 }
 
 // Unwrap tells the engine that the attempt does not count.

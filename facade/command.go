@@ -142,5 +142,5 @@ func (c commandOperator) SetupWithManager(m ctrl.Manager, defaultNamespace func(
 func (op *Operator) exitLimit() time.Duration {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	return op.settings.values.Process.UltimateExitingTimeout
+	return op.settings.values.UltimateExitingTimeout
 }

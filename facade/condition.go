@@ -83,7 +83,7 @@ func (c *Change[T]) checkCondition(wanted conditions.Condition) error {
 	}
 	if slices.Contains(c.call.Handler.Reserved, wanted.Type) {
 		return fmt.Errorf("type %q: it tells of the handlers, as the objects have Conditions: choose another "+
-			"type, or give Settings.Conditions a Domain", wanted.Type)
+			"type, or set Settings.ConditionsDomain", wanted.Type)
 	}
 	if c.call.Resource != nil && !c.call.Resource.HasStatus() {
 		return errNoStatus

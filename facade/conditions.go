@@ -9,18 +9,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// ConditionsSettings are those of the conditions that objects have of their handlers, see [Selection.Conditions]. Kopf
-// has none.
-type ConditionsSettings struct {
-	// Enabled has all objects that a handler selects tell of their handlers, of whatever kind, as far as it has a place
-	// for that. Handlers of admission and indices do not count.
-	Enabled bool
-	// Domain stands before the types of the conditions, for an operator beside another one that tells of the same
-	// objects: with "backups.example.org", there is "backups.example.org/Ready". Such an operator does not write
-	// status.observedGeneration. Default: none, as kubectl and kstatus expect it.
-	Domain string
-}
-
 // Conditions has the selected objects tell in their status how their handlers of changes are getting on, so that others
 // can wait for them: kubectl wait --for=condition=Ready. No handler has to do anything for it. Kopf: none.
 //
@@ -69,7 +57,7 @@ func reports(h *handlers.Handler) bool { return h.Family == handlers.Reporting }
 
 // reporters are those by the settings: an object tells of its handlers if one of them selects it.
 func (op *Operator) reporters(all []resolved) (more []resolved) {
-	if !op.settings.values.Conditions.Enabled {
+	if !op.settings.values.Conditions {
 		return nil
 	}
 	whole := map[discovery.Selector]bool{}
@@ -98,9 +86,9 @@ func (op *Operator) reserveConditions(all []resolved) {
 
 // resolveConditions makes the types of the domain.
 func (s *settings) resolveConditions() (problems []error) {
-	types, err := conditions.Named(s.values.Conditions.Domain)
+	types, err := conditions.Named(s.values.ConditionsDomain)
 	if err != nil {
-		problems = append(problems, fmt.Errorf("Conditions.Domain: %w", err))
+		problems = append(problems, fmt.Errorf("ConditionsDomain: %w", err))
 	}
 	s.conditions = types
 	return problems

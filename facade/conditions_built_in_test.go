@@ -37,7 +37,7 @@ func TestConditionsOfBuiltInKinds(t *testing.T) {
 					r.Group, r.Kind, r.Plural = c.group, c.kind, c.plural
 				}, func(e conditional) {
 					way, log, stop := e.run(register, kopf.Settings{
-						Conditions: kopf.ConditionsSettings{Enabled: how == "settings"},
+						Conditions: how == "settings",
 					})
 					defer stop()
 					e.checkRefusal("when it is found", c.observed != "", log)

@@ -161,7 +161,7 @@ func TestConditionsWithADomain(t *testing.T) {
 				c.Condition("Ready", "Unknown", "Asked", "somebody else's")
 				return nil
 			})
-		}, kopf.Settings{Conditions: kopf.ConditionsSettings{Enabled: true, Domain: "a.example.org"}})
+		}, kopf.Settings{Conditions: true, ConditionsDomain: "a.example.org"})
 		defer stop()
 		e.build(map[string]any{"size": int64(1)})
 		e.expect("with a domain", "Ready=Unknown Asked@1: somebody else's",

@@ -165,7 +165,7 @@ func TestConditionsOfFormerObjects(t *testing.T) {
 		stop()
 		for _, want := range [][]string{{"patch houses/status"}, nil} {
 			way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) { s.OnCreate("create", nothing) },
-				kopf.Settings{Conditions: kopf.ConditionsSettings{Enabled: true}})
+				kopf.Settings{Conditions: true})
 			if d := cmp.Diff(want, writes(way)); d != "" {
 				t.Errorf("writes: -want, +got:\n%s", d)
 			}

@@ -97,7 +97,7 @@ func writesOf(
 	t.Helper()
 	inConditional(t, nil, func(e conditional) {
 		way, _, stop := e.run(register, kopf.Settings{
-			Persistence: given, Conditions: kopf.ConditionsSettings{Enabled: conditions},
+			Persistence: given, Conditions: conditions,
 		})
 		defer stop()
 		wait := func(d time.Duration) func() { return func() { time.Sleep(d); e.settle() } }

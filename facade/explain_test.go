@@ -255,7 +255,7 @@ func TestJournalByTheStartup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPuzzle(t, kopf.Settings{})
 		p.op.OnStartup("small", func(_ context.Context, s *kopf.Activity) error {
-			s.Settings.Journal.Objects = 1
+			s.Settings.JournalObjects = 1
 			return nil
 		})
 		p.widgets.OnCreate("made", succeed)

@@ -15,16 +15,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 )
 
-// JournalSettings bound what the operator remembers of its decisions, in memory, to tell why a handler was called or
-// not: see docs/explain.md. Nothing is remembered if nobody can ask.
-type JournalSettings struct {
-	// Objects is of how many objects: those that nothing has happened to for the longest time are forgotten. One takes
-	// a kilobyte or two. Default: 10,000.
-	Objects int
-	// Entries is how much of one object: the oldest is forgotten. Default: 20.
-	Entries int
-}
-
 // ExplainHandler tells why handlers were called, or not: as [Main] does at --explain-bind-address, for a project that
 // serves it by itself. Requests are GET …/explain?kind=widgets&namespace=default&name=x, with output=text for people.
 //

@@ -15,14 +15,14 @@ type joinedOption interface {
 	childOption
 }
 
-// Policy makes several options one, to be shared by handlers:
+// JoinOptions makes several options one, to be shared by handlers:
 //
 //	var patient = kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour), kopf.Optional())
 //
 // What stands next to it among the options of a handler wins over what is in it. It may have options of several verbs;
 // one that the handler's verb does not take is a mistake, reported when the operator is set up.
 func JoinOptions(opts ...Option) joinedOption {
-	return inFamily[joinedOption](option{name: "Policy", parts: slices.Clone(opts)})
+	return inFamily[joinedOption](option{name: "JoinOptions", parts: slices.Clone(opts)})
 }
 
 // choice is the options that a verb was given, and the families that it takes. On takes several.

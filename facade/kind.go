@@ -107,9 +107,6 @@ func selectorOfType(
 	return discovery.OfKind(found), nil
 }
 
-// Everything is the name for [ForResource] that means all resources. Kopf: EVERYTHING.
-const Everything = "*"
-
 // ForResource selects all objects of a resource without a Go type for it, in any of Kopf's spellings:
 //
 //	ForResource(op, "kopfexamples")                     // the plural, the singular, the kind or a short name

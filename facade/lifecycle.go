@@ -2,7 +2,6 @@ package kopf
 
 import (
 	"context"
-	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -30,36 +29,26 @@ var (
 // String returns the name of the lifecycle.
 func (l Lifecycle) String() string { return l.own.String() }
 
-// DueHandler is a handler that a [LifecycleFunc] can pick.
-type DueHandler struct {
-	// ID is the full id of the handler.
-	ID string
-	// Retry counts the calls of the handler for the current change so far.
-	Retry int
-	// Started is when the handler was first due for the change.
-	Started time.Time
-}
-
 // LifecycleFunc makes a lifecycle of a function. The function gets the handlers of one object that are due, in the
 // order of registration, and returns those to be called, in the order of the calls. Then their outcomes are written,
 // and it is called again with the handlers that are due at that point. With [Change.RunSubs], the handlers are
 // sub-handlers.
 //
-//	twoAtATime := kopf.LifecycleFunc(func(_ context.Context, due []kopf.DueHandler) []kopf.DueHandler {
+//	twoAtATime := kopf.LifecycleFunc(func(_ context.Context, due []kopf.Attempt) []kopf.Attempt {
 //		return due[:min(2, len(due))]
 //	})
 //
 // The function must pick at least one handler, each once. Otherwise, and if it panics, the object is retried after a
 // delay, see [QueueingSettings].ErrorDelays; in RunSubs, it is the error of the call. Several goroutines may call it at
 // once. Kopf: a function given to set_default_lifecycle, or to execute(lifecycle=).
-func LifecycleFunc(pick func(ctx context.Context, due []DueHandler) []DueHandler) Lifecycle {
+func LifecycleFunc(pick func(ctx context.Context, due []Attempt) []Attempt) Lifecycle {
 	if pick == nil {
 		return Lifecycle{handlers.LifecycleFunc(nil)}
 	}
 	return Lifecycle{handlers.LifecycleFunc(func(ctx context.Context, due []handlers.DueHandler) []handlers.DueHandler {
-		own := make([]DueHandler, 0, len(due))
+		own := make([]Attempt, 0, len(due))
 		for _, one := range due {
-			own = append(own, DueHandler(one))
+			own = append(own, Attempt(one))
 		}
 		var picked []handlers.DueHandler
 		for _, one := range pick(ctx, own) {

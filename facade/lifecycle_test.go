@@ -61,7 +61,7 @@ func byLifecycle(t *testing.T, settings kopf.ExecutionSettings, subs ...kopf.Lif
 func TestLifecycleFunc(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
-	lastTwo := kopf.LifecycleFunc(func(_ context.Context, due []kopf.DueHandler) []kopf.DueHandler {
+	lastTwo := kopf.LifecycleFunc(func(_ context.Context, due []kopf.Attempt) []kopf.Attempt {
 		var ids []string
 		for _, h := range due {
 			ids = append(ids, h.ID)
@@ -93,7 +93,7 @@ func TestLifecycleFunc(t *testing.T) {
 func TestLifecycleFuncThatPicksNothing(t *testing.T) {
 	var mu sync.Mutex
 	asked := 0
-	none := kopf.LifecycleFunc(func(context.Context, []kopf.DueHandler) []kopf.DueHandler {
+	none := kopf.LifecycleFunc(func(context.Context, []kopf.Attempt) []kopf.Attempt {
 		mu.Lock()
 		defer mu.Unlock()
 		asked++

@@ -50,7 +50,7 @@ var loggingPrograms = map[string]func() *kopf.Operator{
 	"log panics":        func() *kopf.Operator { return talking(kopf.Settings{LogHandler: panickingLog{}}) },
 	"log hangs at the end": func() *kopf.Operator {
 		own := kopf.Settings{LogHandler: hangingLog{panickingLog{}}}
-		own.Process.UltimateExitingTimeout = 300 * time.Millisecond
+		own.UltimateExitingTimeout = 300 * time.Millisecond
 		op := talking(own)
 		op.OnCleanup("hang", hanging[*kopf.Activity])
 		return op

@@ -20,8 +20,8 @@ func TestWrongNamespaceLabels(t *testing.T) {
 		"Everything": {"it would watch each namespace for itself", kopf.Settings{NamespaceLabels: " "},
 			`NamespaceLabels: " " selects all namespaces: leave it out`},
 		"Unwatched": {"labels must be watched", kopf.Settings{
-			NamespaceLabels: "team=shop", Scanning: kopf.ScanningSettings{Disabled: true},
-		}, "which Scanning.Disabled forbids"},
+			NamespaceLabels: "team=shop", ScanningDisabled: true,
+		}, "which ScanningDisabled forbids"},
 		"Right": {"it is a selector", kopf.Settings{NamespaceLabels: "team in (shop,web),!paused"}, ""},
 	} {
 		op := kopf.New("test.example.org", tc.settings)

@@ -83,7 +83,7 @@ type subOption interface {
 // watchEventOption is an option of OnEvent.
 type watchEventOption interface {
 	Option
-	eventOption()
+	watchEventOption()
 }
 
 // option is all options of all families: what a verb accepts is decided by the type that an option is returned as.
@@ -116,7 +116,7 @@ func (option) deleteOption()      {}
 func (option) resumeOption()      {}
 func (option) updateOption()      {}
 func (option) updateOrSubOption() {}
-func (option) eventOption()       {}
+func (option) watchEventOption()       {}
 
 // Retries sets how many times the handler is called at most for one cause; when they are used up, it has failed for
 // good. Default: without a limit. Kopf: retries=.

@@ -43,7 +43,7 @@ func TestUndecodableChild(t *testing.T) {
 		op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addWidgets}})
 		s := kopf.ForResource(op, "houses")
 		s.Owns(&Widget{})
-kopf.OnChild(s, "child", func(
+		kopf.OnChild(s, "child", func(
 			_ context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *Widget],
 		) error {
 			noted.note("child %s", e.Child.Name)

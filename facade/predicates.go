@@ -26,11 +26,6 @@ func Any[A, B any](predicates ...func(A, B) bool) func(A, B) bool {
 	}
 }
 
-// None is true if no predicate is. Kopf: none_.
-func None[A, B any](predicates ...func(A, B) bool) func(A, B) bool {
-	return Not(Any(predicates...))
-}
-
 // Not is true if the predicate is false. Kopf: not_.
 func Not[A, B any](predicate func(A, B) bool) func(A, B) bool {
 	return func(a A, b B) bool { return !predicate(a, b) }

@@ -100,16 +100,14 @@ var programs = map[string]func(op *kopf.Operator){
 	},
 	"cleanup hangs": func(op *kopf.Operator) {
 		op.OnStartup("a", func(ctx context.Context, s *kopf.Activity) error {
-			s.Settings.Process.CleanupTimeout = 100 * time.Millisecond
+			s.Settings.CleanupTimeout = 100 * time.Millisecond
 			return soonHere(ctx, s)
 		})
 		op.OnCleanup("b", hanging[*kopf.Activity])
 	},
 	"exit hangs": func(op *kopf.Operator) {
 		op.OnStartup("a", func(ctx context.Context, s *kopf.Activity) error {
-			s.Settings.Process = kopf.ProcessSettings{
-				UltimateExitingTimeout: 300 * time.Millisecond, CleanupTimeout: kopf.Never,
-			}
+			s.Settings.UltimateExitingTimeout, s.Settings.CleanupTimeout = 300*time.Millisecond, kopf.Never
 			return soonHere(ctx, s)
 		})
 		op.OnCleanup("b", hanging[*kopf.Activity])
@@ -315,7 +313,7 @@ func TestProcesses(t *testing.T) {
 		},
 		"hanging cleanup": {
 			reason: "it is given some time, and named", program: "cleanup hangs", signals: 1, code: 1, asks: true,
-			least: 5 * time.Second, want: []string{"Process.CleanupTimeout", `handler "b" is abandoned`},
+			least: 5 * time.Second, want: []string{"CleanupTimeout", `handler "b" is abandoned`},
 		},
 		"hanging cleanup, two signals": {
 			reason: "the second one is not to be argued with", program: "cleanup hangs", signals: 2, code: 1,

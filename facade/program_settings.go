@@ -22,7 +22,7 @@ type programSetting struct {
 // programOnly are the mistakes of settings that only a program of its own can have: one that [Main] runs.
 func (s *Settings) programOnly() (problems []error) {
 	for _, one := range append(s.Admission.programOnly(), []programSetting{
-		{"Process.UltimateExitingTimeout", s.Process.UltimateExitingTimeout != 0, "the process is the project's"},
+		{"UltimateExitingTimeout", s.UltimateExitingTimeout != 0, "the process is the project's"},
 		{"CachedReads", len(s.CachedReads) > 0, "the client is the manager's: say there what it reads from its cache"},
 		{"LogHandler", s.LogHandler != nil, "give logr.FromSlogHandler(handler) to the manager as its Logger"},
 		{"Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0, "set Dial in the rest.Config of the manager"},

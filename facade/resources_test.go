@@ -40,7 +40,7 @@ func TestManyResources(t *testing.T) {
 		},
 		"EverythingOfNothing": {
 			"everything is a name, no group",
-			func(op *kopf.Operator) { kopf.ForResource(op, kopf.Everything, "pods") }, "no group or version",
+			func(op *kopf.Operator) { kopf.ForResource(op, "*", "pods") }, "no group or version",
 		},
 		"NoFunction": {
 			"it cannot be asked", func(op *kopf.Operator) { kopf.ForResourceFunc(op, nil) }, "the function is nil",
@@ -51,7 +51,7 @@ func TestManyResources(t *testing.T) {
 		},
 		"IDInEverything": {"everything means pods, too", func(op *kopf.Operator) {
 			kopf.ForResource(op, "pods").OnCreate("a", ok)
-			kopf.ForResource(op, kopf.Everything).OnCreate("a", func(context.Context, *Raw) error { return nil })
+			kopf.ForResource(op, "*").OnCreate("a", func(context.Context, *Raw) error { return nil })
 		}, "the id is taken by OnCreate"},
 		"IDTwiceInOne": {"it is the same selection", func(op *kopf.Operator) {
 			chosen := kopf.ForResourceFunc(op, all)
@@ -59,7 +59,7 @@ func TestManyResources(t *testing.T) {
 			chosen.OnCreate("a", func(context.Context, *Raw) error { return nil })
 		}, "the id is taken by OnCreate"},
 		"IDInOtherGroups": {"these cannot meet", func(op *kopf.Operator) {
-			kopf.ForResource(op, "kopf.dev", kopf.Everything).OnCreate("a", ok)
+			kopf.ForResource(op, "kopf.dev", "*").OnCreate("a", ok)
 			kopf.ForResource(op, "v1", "pods").OnCreate("a", ok)
 		}, ""},
 		"IDsThatMayMeet": {"what two functions or categories have in common is not known before they are asked",
@@ -71,7 +71,7 @@ func TestManyResources(t *testing.T) {
 			}, ""},
 		"OtherVersions": {"everything of a version may be other things than those of another one",
 			func(op *kopf.Operator) {
-				kopf.ForResource(op, "kopf.dev/v1", kopf.Everything).OnCreate("a", ok)
+				kopf.ForResource(op, "kopf.dev/v1", "*").OnCreate("a", ok)
 				kopf.ForResource(op, "kopf.dev/v2", "kopfexamples").OnCreate("b", ok)
 			}, ""},
 		"Keywords": {"all of them", func(op *kopf.Operator) {

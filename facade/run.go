@@ -146,8 +146,8 @@ func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 	case len(all) > 1:
 		return given, fmt.Errorf("running operator %q: %d RunSettings are given: set all fields in one of them",
 			op.name, len(all))
-	case op.given.Process.UltimateExitingTimeout != 0:
-		return given, fmt.Errorf("running operator %q: Process.UltimateExitingTimeout: it is for kopf.Main; here, the "+
+	case op.given.UltimateExitingTimeout != 0:
+		return given, fmt.Errorf("running operator %q: UltimateExitingTimeout: it is for kopf.Main; here, the "+
 			"process is the project's", op.name)
 	case len(all) == 1:
 		given = all[0]

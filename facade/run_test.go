@@ -190,10 +190,8 @@ func TestRunErrors(t *testing.T) {
 			"liveness": {plain, []kopf.RunSettings{{Config: config, Liveness: "nowhere"}}, "Liveness: "},
 			"no file":  {plain, []kopf.RunSettings{{Kubeconfig: "testdata/none.yaml"}}, "none.yaml"},
 			"process": {func() *kopf.Operator {
-				return kopf.New("guest.example.org", kopf.Settings{Process: kopf.ProcessSettings{
-					UltimateExitingTimeout: time.Minute,
-				}})
-			}, nil, "Process.UltimateExitingTimeout: it is for kopf.Main"},
+				return kopf.New("guest.example.org", kopf.Settings{UltimateExitingTimeout: time.Minute})
+			}, nil, "UltimateExitingTimeout: it is for kopf.Main"},
 			"registrations": {func() *kopf.Operator {
 				op := plain()
 				kopf.ForResource(op, "configmaps").OnCreate("c", nil)

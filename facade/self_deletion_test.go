@@ -1,6 +1,7 @@
 package kopf_test
 
 import (
+	"errors"
 	"context"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func TestHandlersThatDeleteTheirObject(t *testing.T) {
 		"FailingCreation": {"there is nothing to retry for", func(s selection) {
 			s.OnCreate("make", func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				_ = remove(ctx, c.Client, c.Object)
-				return !!Temporaryf(time.Second, "own error")
+				return kopf.Temporary(errors.New("own error"), time.Second)
 			})
 		}, map[string]int{"make": 1}},
 		"Timer": {"there is no other tick", func(s selection) {

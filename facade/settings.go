@@ -64,20 +64,39 @@ type Settings struct {
 	// there is an error. Default: stderr, as the flags say.
 	LogHandler slog.Handler
 
-	Process     ProcessSettings
+	// UltimateExitingTimeout limits the exit of the process, from the first signal or from the error that ends it. After
+	// that, the process ends with the exit code 137. [Never] is no limit. Only for [Main]. Default: 10 minutes. Kopf:
+	// process.ultimate_exiting_timeout.
+	UltimateExitingTimeout time.Duration
+	// CleanupTimeout limits the handlers of OnCleanup, with all attempts. After that, their contexts end, and those that
+	// do not return are abandoned after 5 seconds. A manager that the project makes has its own limit, the
+	// GracefulShutdownTimeout. [Never] is no limit. Default: 30 seconds.
+	CleanupTimeout time.Duration
+	// ScanningDisabled looks for kinds and namespaces only once, at the start, and does not watch CRDs: for operators
+	// without the permission. Kinds that are created later are not served before the next start, which is logged.
+	// Namespaces must be named in full. Default: false. Kopf: scanning.disabled.
+	ScanningDisabled bool
+	// Conditions turns on the conditions of [Selection.Conditions] for all objects of all handlers, except those of
+	// admission and indices. Default: false. Kopf: none.
+	Conditions bool
+	// ConditionsDomain is the prefix of the types of these conditions, for an operator that handles the same objects as
+	// another one: "backups.example.org" makes "backups.example.org/Ready". With it, status.observedGeneration is not
+	// written. Default: no prefix, as kubectl and kstatus expect. Kopf: none.
+	ConditionsDomain string
+	// JournalObjects and JournalEntries limit the memory of explain and the console: the number of objects, of a kilobyte
+	// or two each, and the number of entries of each object. The oldest are dropped. Default: 10,000 and 20. Kopf: none.
+	JournalObjects, JournalEntries int
+
 	Posting     PostingSettings
 	Peering     PeeringSettings
 	Watching    WatchingSettings
 	Queueing    QueueingSettings
-	Scanning    ScanningSettings
 	Admission   AdmissionSettings
 	Execution   ExecutionSettings
 	Background  BackgroundSettings
-	Conditions  ConditionsSettings
 	Networking  NetworkingSettings
 	Persistence PersistenceSettings
 	Tracing     TracingSettings
-	Journal     JournalSettings
 }
 
 // AsKopf gives the settings of a take-over: the operator remembers as Kopf's operators do by default, with the
@@ -95,25 +114,4 @@ func AsKopf() Settings {
 			TrustCopies: true, KopfFormats: true,
 		},
 	}
-}
-
-// ProcessSettings are those of the process. Kopf: settings.process.
-type ProcessSettings struct {
-	// UltimateExitingTimeout is how long the exit of the process may take, from the first signal or from the error that
-	// it exits for, before it ends itself with the exit code 137, whatever is still running. [Never] is no limit. Under
-	// [Main] only. Default: 10 minutes. Kopf: ultimate_exiting_timeout.
-	UltimateExitingTimeout time.Duration
-	// CleanupTimeout is how long the handlers of the cleanup may take, with all attempts: then their contexts end, and
-	// those that do not return are abandoned after 5 seconds. A manager that a project makes has a limit of its own:
-	// its GracefulShutdownTimeout is for all that ends with it. [Never] is no limit. Default: 30 seconds.
-	CleanupTimeout time.Duration
-}
-
-// ScanningSettings are those of the search for kinds and namespaces. Kopf: settings.scanning.
-type ScanningSettings struct {
-	// Disabled looks for kinds only once, when the operator starts, and does not watch CRDs: for operators without the
-	// right to do so, and for clusters where nothing of it changes. Kinds that come later are not served before the
-	// next start, nor is a kind whose CRD is not there yet: the log says so. Nor are namespaces listed: only those are
-	// served that are named in full. Kopf: disabled.
-	Disabled bool
 }

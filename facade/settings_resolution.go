@@ -123,8 +123,8 @@ func (s *Settings) checkNamespaceLabels() error {
 		return err
 	case s.namespaceLabels() == nil:
 		return fmt.Errorf("%q selects all namespaces: leave it out", s.NamespaceLabels)
-	case s.Scanning.Disabled:
-		return errors.New("labels of namespaces are watched, which Scanning.Disabled forbids: use one of both")
+	case s.ScanningDisabled:
+		return errors.New("labels of namespaces are watched, which ScanningDisabled forbids: use one of both")
 	default:
 		return nil
 	}

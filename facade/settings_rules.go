@@ -29,8 +29,8 @@ type durationSetting struct {
 
 func (s *Settings) durations() []durationSetting {
 	return []durationSetting{
-		{"Process.UltimateExitingTimeout", &s.Process.UltimateExitingTimeout, exitlimit.Default, Never},
-		{"Process.CleanupTimeout", &s.Process.CleanupTimeout, defaultCleanup, Never},
+		{"UltimateExitingTimeout", &s.UltimateExitingTimeout, exitlimit.Default, Never},
+		{"CleanupTimeout", &s.CleanupTimeout, defaultCleanup, Never},
 		{"Execution.DefaultBackoff", &s.Execution.DefaultBackoff, execution.DefaultBackoff, Immediately},
 		{"Execution.Checkpoint", &s.Execution.Checkpoint, changes.DefaultCheckpoint, 0},
 		{"Background.CancellationPolling", &s.Background.CancellationPolling, background.DefaultPolling, Never},
@@ -130,8 +130,8 @@ func (s *Settings) resolveNumbers() (problems []error) {
 		{"Background.MaxConcurrentDaemons", &s.Background.MaxConcurrentDaemons, 0},
 		{"Posting.PerSecond", &s.Posting.PerSecond, reconcilers.DefaultEventsPerSecond},
 		{"Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks, background.DefaultTicks},
-		{"Journal.Objects", &s.Journal.Objects, journal.DefaultObjects},
-		{"Journal.Entries", &s.Journal.Entries, journal.DefaultEntries},
+		{"JournalObjects", &s.JournalObjects, journal.DefaultObjects},
+		{"JournalEntries", &s.JournalEntries, journal.DefaultEntries},
 	} {
 		switch {
 		case *n.value < 0 && n.fallback == 0:

@@ -100,7 +100,7 @@ func TestSettings(t *testing.T) {
 			Networking: kopf.NetworkingSettings{
 				ErrorBackoffs: []time.Duration{time.Second, time.Minute}, EnforceRetryAfter: true,
 			},
-			Posting: kopf.PostingSettings{Disabled: true}, Scanning: kopf.ScanningSettings{Disabled: true},
+			Posting: kopf.PostingSettings{Disabled: true}, ScanningDisabled: true,
 		}, with(func(o *reconcilers.Options) {
 			o.Workers, o.Backoff, o.Checkpoint, o.Lifecycle = 3, time.Second, time.Minute, handlers.ASAP
 			o.ErrorDelays = []time.Duration{time.Hour}
@@ -212,7 +212,7 @@ func TestWrongNumbers(t *testing.T) {
 		"Watching.ReconnectBackoff": kopf.Immediately, "Watching.InactivityTimeout": kopf.Never,
 		"Queueing.ExitTimeout": kopf.Immediately, "Networking.RequestTimeout": kopf.Never,
 		"Networking.ConnectTimeout": kopf.Never, "Watching.ConnectTimeout": kopf.Never,
-		"Process.UltimateExitingTimeout": kopf.Never, "Process.CleanupTimeout": kopf.Never,
+		"UltimateExitingTimeout": kopf.Never, "CleanupTimeout": kopf.Never,
 		"Queueing.StuckTimeout": kopf.Never,
 	}
 	var given kopf.Settings

@@ -199,7 +199,7 @@ func (op *Operator) checkProgramOnly() error {
 func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.Options {
 	s := op.settings
 	kept, limits := s.values.Persistence, s.values.Background
-	op.journal.Limit(journal.Limits(s.values.Journal)) // which the startup may have changed
+	op.journal.Limit(journal.Limits{Objects: s.values.JournalObjects, Entries: s.values.JournalEntries})
 	var matching *namespaces.Live
 	if s.values.namespaceLabels() != nil {
 		matching = op.matching
@@ -217,7 +217,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		InstantExit: limits.InstantExitTimeout, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
 		Forget: op.forgetMemos(), Filled: op.openerOfAdmission(plan), EveryReplica: len(watching(plan)) < len(plan),
-		Watching: s.watching(), ScanOnce: s.values.Scanning.Disabled,
+		Watching: s.watching(), ScanOnce: s.values.ScanningDisabled,
 		RequestTimeout: s.values.Networking.RequestTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 		PauseTimeout: atLeastNothing(s.values.Peering.PauseTimeout),
 		StuckTimeout: s.values.Queueing.StuckTimeout, Posting: op.posting(), Fence: op.fence,

@@ -57,7 +57,7 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 		s.Admission = kopf.AdmissionSettings{Secret: "team-a/certificate", URL: "https://here"}
 	case "Tracing.Apart":
 		s.Tracing.Provider = noop.NewTracerProvider()
-	case "Conditions.Domain":
+	case "ConditionsDomain":
 		field.SetString("other.example.org")
 	case "Admission.Address":
 		field.SetString("127.0.0.1")
@@ -195,7 +195,7 @@ func TestStartupChangesEverySettingInAManager(t *testing.T) {
 		refused[name] = "Admission: OnStartup comes too late"
 	}
 	for _, name := range []string{
-		"Process.UltimateExitingTimeout", "CachedReads", "Networking.ConnectTimeout", "Networking.TrustEnv",
+		"UltimateExitingTimeout", "CachedReads", "Networking.ConnectTimeout", "Networking.TrustEnv",
 		"Watching.ConnectTimeout",
 	} {
 		refused[name] = "changed by OnStartup: " + name + ": it is for kopf.Main"

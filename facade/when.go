@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
@@ -14,29 +13,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 )
-
-// MatchingLabels restricts a sub-handler to objects whose labels match a selector, see [Selection.MatchingLabels].
-// While they do not match, the sub-handler is not called, and the handler does not wait for it; its progress is kept
-// until the change is handled. Kopf: labels= of subhandlers.
-func MatchingLabels(selector string) subOption {
-	return selectorOption("MatchingLabels", "labels", selector, handlers.Labels)
-}
-
-// MatchingAnnotations restricts a sub-handler to objects whose annotations match a selector, as [MatchingLabels] does
-// for labels. Kopf: annotations= of subhandlers.
-func MatchingAnnotations(selector string) subOption {
-	return selectorOption("MatchingAnnotations", "annotations", selector, handlers.Annotations)
-}
-
-func selectorOption(
-	name, of, text string, filter func(labels.Selector) handlers.Filter,
-) subOption {
-	selector, err := parseSelector(name, text)
-	return optionOf[subOption](name, err, func(h *handlers.Handler) {
-		h.Filters = append(slices.Clip(h.Filters), filter(selector))
-		h.Words.Filters = append(slices.Clip(h.Words.Filters), selectorWords(name, of, text))
-	})
-}
 
 // WhenChange restricts a handler or a sub-handler to changes for which the function returns true; other changes are
 // treated as if the handler was not registered. The function gets the change as the handler does, but can only read:

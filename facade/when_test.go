@@ -24,30 +24,20 @@ import (
 
 func TestSubFilters(t *testing.T) {
 	labelled := func(w *Widget) { w.Labels = map[string]string{"tier": "prod"} }
-	annotated := func(w *Widget) { w.Annotations = map[string]string{"team": "a"} }
 	large := kopf.WhenChange(func(_ context.Context, c *Change) bool { return c.Object.Spec.Size > 3 })
+	inProd := kopf.WhenChange(func(_ context.Context, c *Change) bool { return c.Object.Labels["tier"] == "prod" })
 	for name, tc := range map[string]struct {
 		reason string
 		object func(w *Widget)
 		opts   []kopf.Option
 		called bool
 	}{
-		"Labels":      {"the labels match", labelled, []kopf.Option{kopf.MatchingLabels("tier=prod")}, true},
-		"OtherLabels": {"they do not", labelled, []kopf.Option{kopf.MatchingLabels("tier=test")}, false},
-		"Annotations": {"the annotations match", annotated, []kopf.Option{kopf.MatchingAnnotations("team")}, true},
-		"NoAnnotations": {
-			"they do not", labelled, []kopf.Option{kopf.MatchingAnnotations("team")}, false,
-		},
-		"Function": {"it returns true", func(w *Widget) { w.Spec.Size = 4 }, []kopf.Option{large}, true},
-		"OtherSize": {
-			"it returns false", func(w *Widget) { w.Spec.Size = 3 }, []kopf.Option{large}, false,
-		},
-		"All": {
-			"each of them must match", labelled, []kopf.Option{kopf.MatchingLabels("tier"), large}, false,
-		},
-		"Policy": {
-			"what stands beside a policy wins", labelled,
-			[]kopf.Option{kopf.JoinOptions(kopf.MatchingLabels("tier=test")), kopf.MatchingLabels("tier=prod")}, true,
+		"Matches":   {"the function returns true", func(w *Widget) { w.Spec.Size = 4 }, []kopf.Option{large}, true},
+		"OtherSize": {"the function returns false", func(w *Widget) { w.Spec.Size = 3 }, []kopf.Option{large}, false},
+		"Labels":    {"the function can look at labels", labelled, []kopf.Option{inProd}, true},
+		"Joined": {
+			"an option beside joined ones replaces that of the same name", labelled,
+			[]kopf.Option{kopf.JoinOptions(large), inProd}, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +77,11 @@ func TestSubThatDoesNotMatchIsKept(t *testing.T) {
 		}
 		op := kopf.New("subs.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
 		kopf.ForResource(op, "configmaps").OnCreate("p", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
-			c.Sub("some", sub(2, time.Minute), kopf.MatchingLabels("on"))
+			c.Sub("some", sub(2, time.Minute), kopf.WhenChange(
+				func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) bool {
+					return c.Object.GetLabels()["on"] != ""
+				},
+			))
 			c.Sub("all", sub(2, 5*time.Minute))
 			return nil
 		})
@@ -232,7 +226,7 @@ func TestMistakesOfWhen(t *testing.T) {
 		}
 	}
 	for want, opt := range map[string]kopf.Option{
-		`MatchingLabels("a b"): invalid selector`: kopf.MatchingLabels("a b"),
+		"WhenChange: the function is nil": kopf.WhenChange[*Widget](nil),
 		"of another Go type": kopf.WhenChange(func(context.Context, *kopf.Change[*kopf.Unstructured]) bool {
 			return true
 		}),

@@ -37,7 +37,7 @@ func register(op *kopf.Operator, o *operator) {
 // configure changes settings: they count, as nothing of the operator exists yet.
 func configure(ctx context.Context, s *kopf.Activity) error {
 	s.Settings.Execution.DefaultBackoff = 5 * time.Second
-	s.Settings.Process.CleanupTimeout = 10 * time.Second
+	s.Settings.CleanupTimeout = 10 * time.Second
 	log.FromContext(ctx).Info("Configured", "namespaces", s.Settings.Namespaces)
 	return nil
 }

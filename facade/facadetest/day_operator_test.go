@@ -47,7 +47,7 @@ func (n *tally) count(id string) {
 func shopkeeper(calls *tally) *kopf.Operator {
 	// Alone in a cluster of one kind, it need not look for peers and kinds every minute, all day long.
 	op := kopf.New("shopkeeper.example.org", kopf.Settings{
-		Peering: kopf.PeeringSettings{Standalone: true}, Scanning: kopf.ScanningSettings{Disabled: true},
+		Peering: kopf.PeeringSettings{Standalone: true}, ScanningDisabled: true,
 	})
 	shops := kopf.ForResource(op, "shops")
 	byOwner := kopf.NewIndex(shops, "by-owner", func(_ context.Context, shop *kopf.Unstructured) (map[string]string, error) {

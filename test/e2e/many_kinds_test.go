@@ -31,7 +31,7 @@ var _ = Describe("Many kinds at once", func() {
 		user, err := environment.AddUser(envtest.User{Name: "gadgeteer"}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		op := kopf.New("many.example.org", within(ns))
-		kopf.ForResource(op, "e2e.example.org", kopf.Everything).OnCreate("note", note(seen))
+		kopf.ForResource(op, "e2e.example.org", "*").OnCreate("note", note(seen))
 		running := startAs(user.Config(), op)
 		Eventually(running.logs).Should(
 			gbytes.Say(
@@ -86,7 +86,7 @@ var _ = Describe("Many kinds at once", func() {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("everything.example.org", within(ns))
 		kopf.ForResource(
-			op, kopf.Everything,
+			op, "*",
 		).OnEvent("note", func(_ context.Context, e *kopf.WatchEvent[*unstructuredObject]) error {
 			if e.Object.GetNamespace() == ns {
 				seen.add("%s %s", e.Object.GetKind(), e.Object.GetName())

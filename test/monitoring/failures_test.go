@@ -22,7 +22,7 @@ func TestTheFirstFailureIsAnIncrease(t *testing.T) {
 		kopf.ForResource(op, "shops").OnCreate("provision", func(context.Context, *change) error {
 			return kopf.Permanent(errors.New("no such size"))
 		})
-		kopf.ForResource(op, kopf.Everything).OnEvent("note", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error {
+		kopf.ForResource(op, "*").OnEvent("note", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error {
 			return nil
 		})
 		w.runner = facadetest.Start(w.t, op, facadetest.Against(memapi.Config(w.way)),

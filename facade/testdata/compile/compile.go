@@ -18,6 +18,10 @@ func handle(context.Context, *Change) error { return nil }
 
 func admit(context.Context, *kopf.Admission[*corev1.ConfigMap]) error { return nil }
 
+func watch(context.Context, *kopf.WatchEvent[*corev1.ConfigMap]) error { return nil }
+
+func listen(context.Context, *kopf.ChildEvent[*corev1.ConfigMap, *corev1.Secret]) error { return nil }
+
 func handleRaw(context.Context, *kopf.Change[*unstructured.Unstructured]) error { return nil }
 
 func register(op *kopf.Operator) {
@@ -52,9 +56,9 @@ func register(op *kopf.Operator) {
 	maps.Validate("v", admit, kopf.Retries(3))            // want "missing method admissionOption"
 	maps.OnCreate("a", handle, kopf.Operations("CREATE")) // want "missing method changeOption"
 
-	maps.OnCreate("a", handle, kopf.Settings{}) // want "does not implement facade.ChangeOption"
+	maps.OnCreate("a", handle, kopf.Settings{}) // want "does not implement kopf.changeOption"
 
-	_ = kopf.New("a.b", kopf.Retries(3))  // want "as facade.Settings value"
+	_ = kopf.New("a.b", kopf.Retries(3))  // want "as kopf.Settings value"
 	_ = kopf.JoinOptions(kopf.Settings{}) // want "missing method anyOption"
 
 	// Functions of another type.
@@ -63,12 +67,31 @@ func register(op *kopf.Operator) {
 	kopf.ForResource(op, "v1", "configmaps").OnCreate("a", handleRaw)
 	maps.OnCreate("a", func(context.Context, *corev1.ConfigMap) error { return nil }) // want "cannot use func"
 
-	// Selections by what happened.
-	changed := maps.MatchingLabels("a=b").WhenChange(func(context.Context, *Change) bool { return true })
-	changed.MatchingLabels("a").MatchingAnnotations("b").When(
-		func(context.Context, *corev1.ConfigMap) bool { return true },
-	).OnCreate("a", handle)
-	var _ kopf.Selection[*corev1.ConfigMap] = changed // want "cannot use changed"
+	// Filters by the argument of the handler.
+	changed := kopf.WhenChange(func(context.Context, *Change) bool { return true })
+	event := kopf.WhenEvent(func(context.Context, *kopf.WatchEvent[*corev1.ConfigMap]) bool { return true })
+	request := kopf.WhenRequest(func(context.Context, *kopf.Admission[*corev1.ConfigMap]) bool { return true })
+	child := kopf.WhenChild(func(context.Context, *corev1.Secret) bool { return true })
+	maps.OnCreate("a", handle, changed)
+	maps.OnUpdate("a", handle, changed)
+	maps.OnDelete("a", handle, changed)
+	maps.OnResume("a", handle, changed)
+	maps.OnField("f", "data", handle, changed)
+	maps.On("b", kopf.CreateUpdateResume(), handle, changed)
+	maps.OnEvent("e", watch, event)
+	maps.Validate("v", admit, request)
+	kopf.OnChild(maps, "c", listen, child, shared)
+	maps.OnEvent("e", watch, changed)                // want "missing method watchEventOption"
+	maps.Validate("v", admit, changed)               // want "missing method admissionOption"
+	maps.Daemon("d", nil, changed)                   // want "missing method daemonOption"
+	kopf.OnChild(maps, "c", listen, changed)         // want "missing method childOption"
+	maps.OnCreate("a", handle, event)                // want "missing method changeOption"
+	maps.Validate("v", admit, event)                 // want "missing method admissionOption"
+	maps.OnCreate("a", handle, request)              // want "missing method changeOption"
+	maps.OnEvent("e", watch, request)                // want "missing method watchEventOption"
+	maps.OnCreate("a", handle, child)                // want "missing method changeOption"
+	maps.OnEvent("e", watch, kopf.Retries(3))        // want "missing method watchEventOption"
+	kopf.OnChild(maps, "c", listen, kopf.Optional()) // want "missing method childOption"
 
 	// Prototypes.
 	kopf.For(op, corev1.ConfigMap{})      // want "does not satisfy client.Object"
@@ -81,7 +104,7 @@ func (own) anyOption()    {}
 func (own) changeOption() {}
 
 // The families are sealed: an option of another package has methods of the same names only.
-var _ kopf.Option = own{} // want "does not implement facade.Option"
+var _ kopf.Option = own{} // want "does not implement kopf.Option"
 
 func results(c *Change) {
 	_, _ = kopf.Result[string](c, "a")
