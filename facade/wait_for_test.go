@@ -314,7 +314,7 @@ func TestWaitForWithoutOwns(t *testing.T) {
 		})
 		h.build()
 		want := []string{
-			"register selection.Owns(&v1.ConfigMap{})", "has no name", "is nil", "function is nil",
+			"register Owns(&v1.ConfigMap{})", "has no name", "is nil", "function is nil",
 			"60*time.Second",
 		}
 		if len(failures) != len(want) {

@@ -92,12 +92,12 @@ func TestWaitForErrors(t *testing.T) {
 	}{
 		"NotWatched": {
 			"the error says how to watch the kind", func(houseSel) {}, time.Hour,
-			[]string{"ConfigMap", "not watched", "selection.Watches(&v1.ConfigMap{})", "kopf.Owns", `"wait"`,
+			[]string{"ConfigMap", "not watched", "Watches(&v1.ConfigMap{})", "register Owns", `"wait"`,
 				"object default/home"},
 		},
 		"NoChild": {
 			"Owns is for children", func(s houseSel) { s.Owns(&corev1.ConfigMap{}) }, time.Minute,
-			[]string{"ConfigMap bath", "no such child", "kopf.Watches"},
+			[]string{"ConfigMap bath", "no such child", "register Watches"},
 		},
 		"Absent": {
 			"the object is named", func(s houseSel) { s.Watches(&corev1.ConfigMap{}) }, time.Minute,

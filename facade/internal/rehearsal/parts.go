@@ -15,6 +15,6 @@ type Parts struct {
 	Children *children.Keeper
 }
 
-// Of gives the parts of an operator, which is a *facade.Operator: its handlers are checked by the scheme, as in a
+// Of gives the parts of an operator, which is a *kopf.Operator: its handlers are checked by the scheme, as in a
 // set-up, and have this client for what they read and write. An error is all that is wrong with the registrations.
 var Of func(operator any, scheme *runtime.Scheme, cluster client.Client) (Parts, error)
