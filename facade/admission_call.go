@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// newAdmission makes what a function gets.
+// newAdmission creates the argument of the handler function.
 func (fn admitting[T]) newAdmission(
 	ctx context.Context, s Selection[T], call *handlers.Invocation, said *mistakes,
 ) (*Admission[T], error) {
@@ -46,7 +46,7 @@ func (fn admitting[T]) newAdmission(
 	return a, cmp.Or(context.Cause(ctx), a.take())
 }
 
-// copied are the same certificates, read anew: a handler may change what it gets.
+// copied returns copies of the certificates, because a handler may change its argument.
 func copied(certificates []*x509.Certificate) (own []*x509.Certificate) {
 	for _, one := range certificates {
 		if again, err := x509.ParseCertificate(slices.Clone(one.Raw)); err == nil {
@@ -56,8 +56,8 @@ func copied(certificates []*x509.Certificate) (own []*x509.Certificate) {
 	return own
 }
 
-// decode makes the objects. What is stored already nobody can change any more, so what does not fit into T is left out
-// there: objects with it could not even be deleted.
+// decode decodes the objects. For stored objects, fields that do not fit into T are dropped: otherwise, such objects
+// could not even be deleted.
 func (a *Admission[T]) decode() (err error) {
 	asked := a.call.Admission
 	a.Object, err = a.codec.DecodeFrom(a.call.Given, a.raw)
@@ -77,7 +77,7 @@ func (a *Admission[T]) decode() (err error) {
 	return nil
 }
 
-// raw is the object as a value, which is not the handler's own.
+// raw returns the object as a value that callers must not change.
 func (a *Admission[T]) raw() (map[string]any, error) {
 	if a.call.Object != nil {
 		return a.call.Object, nil
@@ -85,8 +85,8 @@ func (a *Admission[T]) raw() (map[string]any, error) {
 	return a.call.Admission.Body().Value()
 }
 
-// checkKind keeps objects of a subresource out of the Go type of the object as a whole: whatever fields they have in
-// common would be all that is seen of them.
+// checkKind rejects objects of a subresource whose kind is not that of T: only the fields that both have would be
+// decoded.
 func (a *Admission[T]) checkKind() error {
 	if _, dynamic := any(a.Object).(*Unstructured); dynamic || a.Subresource == "" {
 		return nil
@@ -103,11 +103,11 @@ func (a *Admission[T]) checkKind() error {
 		"kopf.ForSubresource, or kopf.ForResource", a.ID, given.Kind, given.GroupVersion())
 }
 
-// mostLooked is how large an object is, in bytes of its text, that is compared after a validating handler. A larger one
-// would take much memory for a warning.
+// mostLooked is the largest object, in bytes of its text, that is compared after a validating handler. For larger ones,
+// a warning is not worth the memory.
 const mostLooked = 256 << 10
 
-// take takes the object as it is now for what the handler begins with.
+// take keeps the object as it is before the call of the handler.
 func (a *Admission[T]) take() (err error) {
 	if a.mutating {
 		a.before, err = a.codec.Text(a.Object)
@@ -122,14 +122,12 @@ var (
 	errNoObject    = errors.New("a deletion has no object that could be changed: only deny it, or allow it")
 )
 
-// Patch changes a.Object, as can be done in place. Functions that take a [Call] need it. In a validating handler,
-// and for a deletion, it fails the handler.
+// Patch changes a.Object. It is an error in validating handlers and for deletions.
 func (a *Admission[T]) Patch(change func(object T)) {
 	a.TryPatch(func(object T) error { change(object); return nil })
 }
 
-// TryPatch is Patch with a function that may fail. If it does, a.Object is as it was, and the request is denied with
-// this error and the handler's own.
+// TryPatch is Patch with a function that can fail; then a.Object is unchanged, and the request is denied.
 func (a *Admission[T]) TryPatch(change func(object T) error) {
 	a.do(func() error {
 		if err := a.changeable(); err != nil {
@@ -158,7 +156,7 @@ func (a *Admission[T]) changeable() error {
 	}
 }
 
-// do runs one call of the handler after the other, and keeps its error for the end of the handler.
+// do serializes the calls of the handler, and keeps their errors for the end of the handler.
 func (a *Admission[T]) do(act func() error) {
 	a.needCall()
 	a.mu.Lock()
@@ -172,8 +170,7 @@ func (a *Admission[T]) do(act func() error) {
 	}
 }
 
-// end ends the calls of a function that has returned, adds their errors to that of the function, and takes up what it
-// has changed.
+// end ends the calls of a function that has returned, joins their errors with its own, and saves its changes.
 func (a *Admission[T]) end(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -197,7 +194,7 @@ func (a *Admission[T]) end(err error) error {
 	return nil
 }
 
-// remember makes one change of the raw object of all that the handler has changed.
+// remember turns all changes by the handler into one change of the raw object.
 func (a *Admission[T]) remember() error {
 	if object := reflect.ValueOf(a.Object); !object.IsValid() || object.IsNil() {
 		return fmt.Errorf("handler %q has set the object to nil", a.ID)

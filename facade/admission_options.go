@@ -22,14 +22,13 @@ type admissionOption interface {
 
 func (option) admissionOption() {}
 
-// operations are all that there are.
+// operations are all valid operations.
 var operations = []string{
 	string(admissionv1.Create), string(admissionv1.Update), string(admissionv1.Delete), string(admissionv1.Connect),
 }
 
-// Operations restricts a handler to requests that do these with objects: CREATE, UPDATE, DELETE, CONNECT. Default: all
-// but DELETE; with [AsKopf], Validate is for all of them. Other requests are allowed without calling the handler. Kopf:
-// operations=.
+// Operations restricts a handler to CREATE, UPDATE, DELETE or CONNECT. Default: all but DELETE; with [AsKopf], all for
+// Validate. Kopf: operations=.
 func Operations(list ...admissionv1.Operation) admissionOption {
 	var err error
 	if len(list) == 0 {
@@ -46,8 +45,8 @@ func Operations(list ...admissionv1.Operation) admissionOption {
 	return optionOf[admissionOption]("Operations", err, func(h *handlers.Handler) { h.Operations = names })
 }
 
-// withOperations is the handler with the default operations of a validating one. A check of the object's content must
-// not keep an invalid object from being deleted, so DELETE has to be asked for; Kopf's handlers are asked about it.
+// withOperations adds the default operations to a validating handler. A check of the object's content must not prevent
+// the deletion of an invalid object, so DELETE must be explicit. With Kopf's formats, DELETE is included, as in Kopf.
 func (op *Operator) withOperations(h *handlers.Handler) *handlers.Handler {
 	if !admits(h) || h.Mutating || len(h.Operations) > 0 || op.settings.values.Persistence.KopfFormats {
 		return h
@@ -57,9 +56,8 @@ func (op *Operator) withOperations(h *handlers.Handler) *handlers.Handler {
 	return &own
 }
 
-// Subresource makes a handler one for requests to a subresource, such as "status", in place of those to the object as a
-// whole; "*" is for all of both. Where its objects are of a kind of their own, as those of "scale", see
-// [ForSubresource]; a handler that gets one in spite of that denies the request. Kopf: subresource=.
+// Subresource restricts a handler to a subresource, such as "status", or to all and the object itself by "*". For a
+// kind of its own, use [ForSubresource]. Kopf: subresource=.
 func Subresource(name string) admissionOption {
 	var err error
 	if name == "" || strings.Contains(name, "/") {
@@ -69,25 +67,22 @@ func Subresource(name string) admissionOption {
 	return optionOf[admissionOption]("Subresource", err, func(h *handlers.Handler) { h.Subresource = name })
 }
 
-// SideEffects tells that the handler changes something elsewhere, though not for a dry run, see [Admission]. Without
-// it, it changes nothing: API servers rely on that. Kopf: side_effects=True.
+// SideEffects declares side effects, except in dry runs. Kopf: side_effects=True.
 func SideEffects() admissionOption {
 	return optionOf[admissionOption]("SideEffects", nil, func(h *handlers.Handler) { h.SideEffects = true })
 }
 
-// IgnoreFailures lets requests pass while the handler cannot be asked, such as when the operator does not run. By
-// default, they are refused. Errors of the handler itself deny them in any case. Kopf: ignore_failures=True.
+// IgnoreFailures allows requests while the handler cannot be called. Kopf: ignore_failures=True.
 func IgnoreFailures() admissionOption {
 	return optionOf[admissionOption]("IgnoreFailures", nil, func(h *handlers.Handler) { h.IgnoreFailures = true })
 }
 
-// Persistent has the API server ask the handler also when the operator has exited: requests fail then until it is back,
-// unless with [IgnoreFailures]. By default, nobody is asked then. Kopf: persistent=True.
+// Persistent keeps the webhook configured after the exit, so that requests fail. Kopf: persistent=True.
 func Persistent() admissionOption {
 	return optionOf[admissionOption]("Persistent", nil, func(h *handlers.Handler) { h.Persistent = true })
 }
 
-// ofOtherKinds are subresources of which the objects are of kinds of their own, and how these are selected.
+// ofOtherKinds are subresources whose objects have their own kinds, and how to select them.
 var ofOtherKinds = map[string]string{
 	"scale":       `kopf.ForSubresource[*autoscalingv1.Scale](…, "scale")`,
 	"eviction":    `kopf.ForSubresource[*policyv1.Eviction](…, "eviction")`,
@@ -99,7 +94,7 @@ var ofOtherKinds = map[string]string{
 	"proxy":       `kopf.ForSubresource[*kopf.Unstructured](…, "proxy")`,
 }
 
-// problems are those of options that do not go together.
+// problems returns errors for options that exclude each other.
 func (fn admitting[T]) problems(h *handlers.Handler) (all []error) {
 	_, dynamic := any(*new(T)).(*Unstructured)
 	instead, other := ofOtherKinds[h.Subresource]
@@ -119,7 +114,7 @@ func (fn admitting[T]) problems(h *handlers.Handler) (all []error) {
 	return all
 }
 
-// fieldRequires is what the options demand of the field, as data: that it is there, unless there is a pattern.
+// fieldRequires returns the requirement of the options on the field: its presence, unless there is a pattern.
 func fieldRequires(field diff.Path, chosen []option) []requirements.Requirement {
 	if field == nil {
 		return nil

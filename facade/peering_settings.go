@@ -11,48 +11,35 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// PeeringSettings are those of operators that share objects, of which one acts and the others pause: see
-// docs/peering.md. Under [Main], the operator looks for peers by default; in a manager that the project makes, it is
-// alone unless it has a Name, or is Mandatory, or the manager has its [Operator.PeeringLock]. Kopf: settings.peering.
+// PeeringSettings configure operators that share objects, see docs/peering.md. In a manager, peering needs a Name,
+// Mandatory or [Operator.PeeringLock]. Kopf: settings.peering.
 type PeeringSettings struct {
-	// Name is that of the peering object: a ClusterKopfPeering, or, where the operator is restricted to namespaces, a
-	// KopfPeering in each of them. The operator never makes one; where there is none, it acts without regard to others,
-	// unless peering is Mandatory. Default: the operator's name; with KopfRules, "default". Kopf: name.
+	// Name is the name of the peering object, which the operator does not create. Default: the operator's name;
+	// "default" with KopfRules. Kopf: name.
 	Name string
-	// Stealth does not log that the operator's record is kept alive. Kopf: stealth.
+	// Stealth omits log lines about keep-alives. Kopf: stealth.
 	Stealth bool
-	// Priority is the operator's: those of lower priorities pause. Default: 0. Kopf: priority.
+	// Priority decides who acts: operators of lower priorities pause. Kopf: priority.
 	Priority int
-	// Lifetime is how long the operator counts as alive after each keep-alive: whole seconds, 3 or more. An operator
-	// that is lost is followed by another one after this time. Default: 60 seconds. Kopf: lifetime.
+	// Lifetime is how long a keep-alive lasts: whole seconds, at least 3. Default: 60 seconds. Kopf: lifetime.
 	Lifetime time.Duration
-	// Mandatory has the operator wait until there is a peering object where it can write. Kopf: mandatory.
+	// Mandatory makes the operator wait for a peering object. Kopf: mandatory.
 	Mandatory bool
-	// Standalone ignores all other operators, and is not seen by them, whatever else is set. Kopf: standalone.
+	// Standalone disables peering. Kopf: standalone.
 	Standalone bool
-	// Clusterwide takes the ClusterKopfPeering, although the operator is restricted to namespaces. Without namespaces,
-	// it is so anyway. Kopf: clusterwide.
+	// Clusterwide uses a ClusterKopfPeering even with Namespaces. Kopf: clusterwide.
 	Clusterwide bool
-	// Identity names the operator among its peers, and is another one for each process. Default: $POD_ID, with the
-	// operator's name behind it unless [Main] runs the process; without it, user@host, the time, and three characters
-	// by chance. Kopf: the argument identity of kopf.operator.
+	// Identity names the process among its peers. Default: $POD_ID, or user@host/time/xyz. Kopf: identity.
 	Identity string
-	// KopfRules follows Kopf where the rules here are other ones: operators of one priority pause, all of them, instead
-	// of electing the smallest identity; a peer in the KopfPeering of one namespace pauses the operator in all of them,
-	// instead of in this one; a record without a time, or of an object that was removed, never ends; and the record is
-	// renewed 5 to 10 seconds before its end, instead of three times as often as it has to be. [AsKopf] sets it.
+	// KopfRules follows Kopf where the rules differ, such as for equal priorities. True with [AsKopf].
 	KopfRules bool
-	// ClockSkew is how far the clocks of operators may differ. Of an operator of this framework, only a record that has
-	// ended for longer is taken for dead at sight; otherwise, one that has not changed for its lifetime. [Immediately]
-	// is for clocks that do not differ. Default: 2 minutes.
+	// ClockSkew is how far clocks of operators may differ. Default: 2 minutes. Accepts [Immediately].
 	ClockSkew time.Duration
-	// TakeOverWait is how long the operator waits, with its record in place, before it acts instead of operators of
-	// lower priority that cannot say when they are at rest, as those of Kopf. [Immediately] does not wait. Default: 5
-	// seconds.
+	// TakeOverWait is how long the operator waits before it takes over from Kopf's operators. Default: 5 seconds.
+	// Accepts [Immediately].
 	TakeOverWait time.Duration
-	// PauseTimeout is how long running handlers may go on when the operator pauses, before their contexts end with
-	// [ErrPaused]. The operator that takes over waits for them. Those of an operator that cannot renew its record in
-	// time end at once. [Immediately] is no time at all. Default: 30 seconds.
+	// PauseTimeout is how long handlers may continue in a pause, before their contexts end with [ErrPaused]. Default:
+	// 30 seconds. Accepts [Immediately].
 	PauseTimeout time.Duration
 }
 
@@ -62,7 +49,7 @@ const (
 	kopfPeering         = "default"
 )
 
-// resolve fills in the defaults, and tells what is wrong.
+// resolve fills in the defaults and returns the invalid fields.
 func (p *PeeringSettings) resolve(operator string) (problems []error) {
 	wrong := func(field, format string, args ...any) {
 		problems = append(problems, fmt.Errorf("%s: %w", "Peering."+field, fmt.Errorf(format, args...)))
@@ -82,13 +69,13 @@ func (p *PeeringSettings) resolve(operator string) (problems []error) {
 	return problems
 }
 
-// idle tells whether something is set, but no peering.
+// idle reports whether a field is set that has no effect, because the operator does not look for peers.
 func (p PeeringSettings) idle() bool {
 	p.KopfRules = false // those of AsKopf do not ask for anything
 	return !p.Standalone && p.Name == "" && !p.Mandatory && p != PeeringSettings{}
 }
 
-// member is the operator as a member of its peerings, without its identity.
+// member returns the operator as a member of its peerings, without its identity.
 func (p *PeeringSettings) member() peering.Member {
 	m := peering.Member{
 		Self: peering.Self{Identity: p.Identity, Priority: p.Priority, Elects: !p.KopfRules}, Name: p.Name,
@@ -101,10 +88,10 @@ func (p *PeeringSettings) member() peering.Member {
 	return m
 }
 
-// peeringRuntime is what records say to be of.
+// peeringRuntime is the value of the key "runtime" in peer records.
 const peeringRuntime = "kopf-runtime"
 
-// atLeastNothing is a delay where a negative one is none.
+// atLeastNothing returns a negative delay for Immediately, as the peering expects.
 func atLeastNothing(d time.Duration) time.Duration {
 	if d == Immediately {
 		return -1
@@ -112,8 +99,7 @@ func atLeastNothing(d time.Duration) time.Duration {
 	return d
 }
 
-// take takes over what flags say. Whoever names a peering object there wants it, so it takes back what the program says
-// of running alone.
+// take applies the flags. A peering that is named by a flag overrides Standalone of the program.
 func (p *PeeringSettings) take(given commandline.Peering) {
 	if given.Name != "" {
 		p.Name, p.Mandatory, p.Standalone = given.Name, true, false

@@ -9,34 +9,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
-// PostingSettings are those of Kubernetes events; docs/events.md has more of them. Kopf: settings.posting.
+// PostingSettings configure Kubernetes events, see docs/events.md. Kopf: settings.posting.
 type PostingSettings struct {
-	// Disabled posts no Kubernetes events at all: [Change.Event] and the like do nothing. Kopf: enabled, the inverse.
+	// Disabled stops all Kubernetes events. Kopf: enabled, inverted.
 	Disabled bool
-	// Loggers posts what handlers of changes, daemons and timers log, and what is logged of their outcomes, as
-	// Kubernetes events with the reason Logging: the message, its error, and the values of the line. Kopf: loggers.
+	// Loggers also posts log lines of handlers, with the reason Logging. Kopf: loggers.
 	Loggers bool
-	// Level is that of [Change.Info], [Change.Warn], [Change.Exception] and log lines which are posted, and of those
-	// above it. The levels are slog.LevelDebug, which is V(1) and beyond of a logger, slog.LevelInfo, slog.LevelWarn
-	// and slog.LevelError. Default: slog.LevelInfo. Kopf: level.
+	// Level is the lowest level that is posted. Kopf: level.
 	Level slog.Level
-	// ReportingComponent is the source of the events. Default: the operator's name; by [AsKopf], kopf. Kopf:
+	// ReportingComponent is the source of events. Default: the operator's name; with [AsKopf], kopf. Kopf:
 	// reporting_component.
 	ReportingComponent string
 	// ReportingInstance is the instance of the source. Default: dev. Kopf: reporting_instance.
 	ReportingInstance string
-	// EventNamePrefix begins the names of the events, which the API server completes. Default: kopf-event-. Kopf:
-	// event_name_prefix.
+	// EventNamePrefix begins generated names. Default: kopf-event-. Kopf: event_name_prefix.
 	EventNamePrefix string
-	// Plain posts each event by itself, and however many there are: identical ones are not counted in one. True by
-	// [AsKopf]. Kopf: always.
+	// Plain posts each event separately, without limits. True with [AsKopf].
 	Plain bool
-	// PerSecond is how many requests there are for all Kubernetes events in the long run, unless Plain is set. Default:
-	// 10. Kopf: no limit.
+	// PerSecond limits requests for events. Default: 10.
 	PerSecond int
 }
 
-// posting is how the engine posts.
+// posting returns the settings for the engine.
 func (op *Operator) posting() reconcilers.Posting {
 	p := op.settings.values.Posting
 	return reconcilers.Posting{
@@ -46,7 +40,7 @@ func (op *Operator) posting() reconcilers.Posting {
 	}
 }
 
-// check tells what is wrong with the settings, but for their numbers.
+// check returns the invalid fields, except numbers.
 func (p *PostingSettings) check() (problems []error) {
 	for _, wrong := range validation.NameIsDNSSubdomain(p.EventNamePrefix, true) {
 		if p.EventNamePrefix != "" {

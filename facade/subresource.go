@@ -12,21 +12,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 )
 
-// AdmissionSelection says which requests to a subresource handlers are for: see [ForSubresource].
+// AdmissionSelection selects requests to a subresource, see [ForSubresource].
 type AdmissionSelection[T client.Object] struct {
 	objects     Selection[T]
 	subresource string
 }
 
-// ForSubresource selects the requests to a subresource of which the objects are of a kind of their own, such as the
-// scale of a deployment:
+// ForSubresource selects requests to a subresource with a kind of its own:
 //
 //	kopf.ForSubresource[*autoscalingv1.Scale](deployments, "scale").Validate("limit", limit)
 //
-// [Unstructured] is for those that have no metadata, such as the options of "exec", which a CONNECT has. The name and the
-// namespace of the object itself are in [Admission].
-//
-// The selection must have no filters yet: these would look at objects of its own type.
+// Use [Unstructured] for objects without metadata. The selection must not have filters.
 func ForSubresource[S, T client.Object](of Selection[T], name string) AdmissionSelection[S] {
 	made := AdmissionSelection[S]{Selection[S]{kind: of.kind}, name}
 	typ := reflect.TypeFor[S]()
@@ -52,17 +48,17 @@ func ForSubresource[S, T client.Object](of Selection[T], name string) AdmissionS
 	return made
 }
 
-// When narrows the selection down, as [Selection.When] does.
+// When narrows the selection, see [Selection.When].
 func (s AdmissionSelection[T]) When(matches func(ctx context.Context, object T) bool) AdmissionSelection[T] {
 	return AdmissionSelection[T]{s.objects.When(matches), s.subresource}
 }
 
-// Validate registers a handler that allows or denies requests: see [Selection.Validate].
+// Validate is [Selection.Validate] for the subresource.
 func (s AdmissionSelection[T]) Validate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
 	admit(s.objects, admitting[T]{verb: "Validate", id: id, call: fn, subresource: s.subresource}, opts)
 }
 
-// Mutate registers a handler that may change the object of the subresource: see [Selection.Mutate].
+// Mutate is [Selection.Mutate] for the subresource.
 func (s AdmissionSelection[T]) Mutate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
 	admit(s.objects, admitting[T]{
 		verb: "Mutate", id: id, call: fn, mutating: true, subresource: s.subresource,
