@@ -24,37 +24,32 @@ type activityOption interface {
 
 func (option) activityOption() {}
 
-// Activity is one call of a handler that is not for an object but for the operator as a whole: of OnStartup, OnCleanup,
-// OnLogin or OnProbe. The logger is in the context: log.FromContext(ctx).
+// Activity is one call of a handler of OnStartup, OnCleanup, OnLogin or OnProbe. The logger is log.FromContext(ctx).
 type Activity struct {
 	// ID is the id of the handler.
 	ID string
-	// Retry counts the calls before this one in the same activity: 0 at the first one. Kopf: retry.
+	// Retry counts earlier calls in the same activity. Kopf: retry.
 	Retry int
-	// Started is when the activity has begun: time.Since(a.Started) is Kopf's runtime. Kopf: started.
+	// Started is when the activity began. Kopf: started; runtime is time.Since(a.Started).
 	Started time.Time
-	// Settings are those of the operator. In OnStartup, they are as given to [New], with the namespaces and the peering
-	// of the flags, and handlers can change them; zero values become the defaults. In other activities, they are a copy
-	// of what is in use. Kopf: settings.
+	// Settings can be changed in OnStartup. Kopf: settings.
 	Settings *Settings
-	// Client reads and writes objects with the operator's name as the field manager. Under [Main] and [Operator.Run], it
-	// logs in when it is first used: a startup that does not use it sends no request. In a manager that the project
-	// makes, it is that of the handlers, see [Change]. It is nil in OnLogin.
+	// Client acts as the operator. Under [Main] and [Operator.Run], its first use logs in. It is nil in OnLogin.
 	Client client.Client
-	// APIReader reads directly from the API server. It is nil in OnLogin.
+	// APIReader has no cache. It is nil in OnLogin.
 	APIReader client.Reader
 
 	cluster serving.Cluster // that of the flags
 }
 
-// activityOf is what a function of the cleanup, or a probe, gets.
+// activityOf returns the argument of a cleanup handler or a probe.
 func (op *Operator) activityOf(call *handlers.Invocation) *Activity {
 	a := op.loginOf(call)
 	a.Client, a.APIReader = op.ownClients()
 	return a
 }
 
-// loginOf is what a function of a login gets.
+// loginOf returns the argument of a login handler.
 func (op *Operator) loginOf(call *handlers.Invocation) *Activity {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -64,7 +59,7 @@ func (op *Operator) loginOf(call *handlers.Invocation) *Activity {
 	}
 }
 
-// ownClients are those of handlers; before there are any, in a program, those of the startup.
+// ownClients are the clients of handlers. In a program they are those of the startup until the manager exists.
 func (op *Operator) ownClients() (client.Client, client.Reader) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -118,7 +113,7 @@ func (op *Operator) act(
 	op.activities = append(op.activities, h)
 }
 
-// acts tells whether the operator has a handler of the activity.
+// acts reports whether the operator has a handler of the activity.
 func (op *Operator) acts(activity string) bool {
 	return slices.ContainsFunc(op.activities, func(h *handlers.Handler) bool { return h.Activity == activity })
 }
@@ -130,7 +125,7 @@ func (op *Operator) activity(name string) activities.Activity {
 	activity := activities.Activity{Name: name, Backoff: op.settings.backoff()}
 	measured, err := metrics.New(op.name, op.registry())
 	if err != nil {
-		measured = nil // the engine has the same ones, and tells
+		measured = nil // the engine registers the same ones and reports the error
 	}
 	for _, h := range op.activities {
 		if h.Activity == name {
@@ -140,8 +135,8 @@ func (op *Operator) activity(name string) activities.Activity {
 	return activity
 }
 
-// activityError names the operator. An activity that ended because the operator is told to stop has not failed, unless
-// a handler did not end.
+// activityError adds the name of the operator. An activity that was interrupted by the end of the operator has not
+// failed, unless a handler did not end.
 func (op *Operator) activityError(err error) error {
 	var interrupted *activities.InterruptedError
 	if errors.As(err, &interrupted) && interrupted.Graceful() {

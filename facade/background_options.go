@@ -50,8 +50,7 @@ func durationOption[O Option](
 	return optionOf[O](name, positiveDuration(name, value), func(h *handlers.Handler) { *field(h.Background) = value })
 }
 
-// InitialDelay sets how long to wait before the first call, from when the object is first seen or is selected again: a
-// duration, or a function of the object. Default: zero. Kopf: initial_delay=.
+// InitialDelay delays the first call after the object is selected. Default: zero. Kopf: initial_delay=.
 func InitialDelay[D time.Duration | func(object *Unstructured) time.Duration](delay D) backgroundOption {
 	var err error
 	var initial func(body map[string]any) (time.Duration, error)
@@ -74,20 +73,18 @@ func InitialDelay[D time.Duration | func(object *Unstructured) time.Duration](de
 	})
 }
 
-// Idle makes a timer wait until nothing that matters has changed in the object for so long: status and metadata, but
-// for labels and annotations, do not matter. The time counts from when the object was first seen. Kopf: idle=.
+// Idle makes a timer wait until the object has not changed for this time, except in its status and system metadata.
+// Kopf: idle=.
 func Idle(idle time.Duration) timerOption {
 	return durationOption[timerOption]("Idle", idle, func(b *handlers.Background) *time.Duration { return &b.Idle })
 }
 
-// Sharp makes the interval count from the beginning of a call instead of its end. Calls that take longer skip the times
-// that have passed. Kopf: sharp=True.
+// Sharp starts the interval at the beginning of a call; long calls skip ticks. Kopf: sharp=True.
 func Sharp() timerOption {
 	return optionOf[timerOption]("Sharp", nil, func(h *handlers.Handler) { h.Background.Sharp = true })
 }
 
-// Jitter makes every interval longer by a random part of itself, up to this share, so that timers of many objects drift
-// apart: 0.1 is up to a tenth. Default: none.
+// Jitter lengthens each interval by a random share of up to this one: 0.1 is a tenth.
 func Jitter(share float64) timerOption {
 	var err error
 	if !(share > 0 && share <= 1) {
@@ -96,25 +93,23 @@ func Jitter(share float64) timerOption {
 	return optionOf[timerOption]("Jitter", err, func(h *handlers.Handler) { h.Background.Jitter = share })
 }
 
-// CancelBackoff is how long a daemon may go on by its own insight, once it is asked to stop, before its context ends.
-// Default: practically not at all. Kopf: cancellation_backoff=.
+// CancelBackoff is the time from Stopping to the end of a daemon's context. Default:
+// [BackgroundSettings].InstantExitTimeout. Kopf: cancellation_backoff=.
 func CancelBackoff(backoff time.Duration) daemonOption {
 	return durationOption[daemonOption](
 		"CancelBackoff", backoff, func(b *handlers.Background) *time.Duration { return &b.CancelBackoff },
 	)
 }
 
-// CancelTimeout is how long a daemon may go on when its context has ended before it is abandoned, with a line in the
-// log: its object is let go then, or the operator exits. Default: none, so the object is held until the daemon has
-// ended; an operator that exits waits for 5 seconds. Kopf: cancellation_timeout=.
+// CancelTimeout is the time from the end of the context until a daemon is abandoned. Default: no limit; an exiting
+// operator waits for 5 seconds. Kopf: cancellation_timeout=.
 func CancelTimeout(timeout time.Duration) daemonOption {
 	return durationOption[daemonOption](
 		"CancelTimeout", timeout, func(b *handlers.Background) *time.Duration { return &b.CancelTimeout },
 	)
 }
 
-// CancelPolling is how often the log mentions a daemon that does not end. Default: a minute. Kopf:
-// cancellation_polling=.
+// CancelPolling is how often an unfinished daemon is logged. Default: a minute. Kopf: cancellation_polling=.
 func CancelPolling(interval time.Duration) daemonOption {
 	return durationOption[daemonOption](
 		"CancelPolling", interval, func(b *handlers.Background) *time.Duration { return &b.CancelPolling },

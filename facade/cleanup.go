@@ -11,17 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// OnCleanup registers a handler that is called after all else, when all other handlers have ended. Kopf: on.cleanup.
-//
-// # Flow
-//
-// The handlers of the cleanup are called as those of the startup are, whatever the operator ends for, if the startup
-// has succeeded; not after a crash, nor if the lease of the leader is lost.
-//
-// # Errors
-//
-// A handler that fails for good, or is not finished in time, see [ProcessSettings], makes the program exit with 1. In a
-// given manager, which reports no errors of its end, the log is all there is.
+// OnCleanup registers a handler that is called when all others have ended; not after a failed startup, a crash or a
+// lost lease. A permanent failure, or passing [Settings].CleanupTimeout, results in exit code 1. Kopf: on.cleanup.
 func (op *Operator) OnCleanup(
 	id string, fn func(ctx context.Context, a *Activity) error, opts ...activityOption,
 ) {
@@ -32,7 +23,7 @@ func (op *Operator) OnCleanup(
 	}))
 }
 
-// defaultCleanup is what Kubernetes gives to a pod for all of its end, by default.
+// defaultCleanup is the default grace period of a pod in Kubernetes.
 const defaultCleanup = 30 * time.Second
 
 // cleanUp calls the handlers of the cleanup. The operator is exiting: its context may have ended.
@@ -53,12 +44,12 @@ func (op *Operator) cleanUp(ctx context.Context) error {
 	return nil
 }
 
-// cleanupTimeoutError is why functions of the cleanup are cancelled.
+// cleanupTimeoutError is the cause with which cleanup handlers are cancelled.
 type cleanupTimeoutError time.Duration
 
 func (t cleanupTimeoutError) Error() string {
 	return fmt.Sprintf("it took longer than %s (CleanupTimeout)", time.Duration(t))
 }
 
-// Unwrap tells the engine that the attempt does not count.
+// Unwrap returns ErrExiting, so the attempt does not count.
 func (cleanupTimeoutError) Unwrap() error { return ErrExiting }

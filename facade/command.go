@@ -21,26 +21,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
-// Main runs the operator as the program: it reads the command line, serves until SIGTERM or Ctrl-C, and exits. It never
-// returns. A second signal ends the process at once, unless it is the same one within a second: some launchers send it
-// twice. A closed log pipe does not end the process.
-//
-// The exit code is 0 after a graceful stop, 1 on errors, 2 for a wrong command line, and 137 if the process does not
-// end in time, see [ProcessSettings]; errors go to stderr. For the flags, and for the environment variables that stand
-// in for them, run the program with --help. To add flags or commands of your own, see [Operator.Command]. Kopf: kopf run.
+// Main runs the operator as the program until SIGTERM or Ctrl-C, and exits. A second signal ends it at once. The code
+// is 0 after a graceful stop, 1 on errors, 2 for a wrong command line, and 137 after [Settings].UltimateExitingTimeout.
+// See docs/command-line.md. Kopf: kopf run.
 func Main(op *Operator) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // which would end it within whatever it is doing
 	//nolint:revive // leaving is what it is for
 	os.Exit(ExitCode(op.Command().ExecuteContext(commandline.SignalContext())))
 }
 
-// ExitCode is what a program that executes [Operator.Command] exits with: 0 for nil, 2 for a wrong command line, 1 for
-// any other error.
+// ExitCode returns the exit code for an error of [Operator.Command], as of [Main].
 func ExitCode(err error) int { return commandline.ExitCode(err) }
 
-// Command returns the command line of the operator as a command of cobra, for programs with flags or commands of their
-// own. Execute it with a context that ends when the operator is to stop. The command prints its errors; for the exit
-// code, see [ExitCode].
+// Command returns the command line, for programs that add flags or commands. End its context to stop the operator. It
+// prints its errors, see [ExitCode].
 func (op *Operator) Command() *cobra.Command {
 	if op == nil {
 		return commandline.New(commandline.Program{Err: errNoOperator})
@@ -52,11 +46,11 @@ func (op *Operator) Command() *cobra.Command {
 	return commandline.New(program)
 }
 
-// commandOperator is an operator as the command line knows it.
+// commandOperator adapts an operator to the command line.
 type commandOperator struct{ op *Operator }
 
-// Settings are those of the manager of an operator without a project around it. All errors of registrations come out
-// here.
+// Settings returns the settings of the manager of an operator that makes its own. It reports all errors of
+// registrations.
 func (c commandOperator) Settings() (serving.Settings, error) {
 	c.op.mu.Lock()
 	defer c.op.mu.Unlock()
@@ -121,7 +115,7 @@ func (op *Operator) useLateClient(ctx context.Context, settings serving.Settings
 	return nil
 }
 
-// around calls serve between the startup and the cleanup, and tells when it has returned.
+// around calls serve between the startup and the cleanup, and calls returned after serve.
 func (op *Operator) around(ctx context.Context, serve func() error, returned func()) error {
 	ready, err := op.startUp(ctx)
 	if !ready {
@@ -138,7 +132,7 @@ func (c commandOperator) SetupWithManager(m ctrl.Manager, defaultNamespace func(
 	return errors.Join(c.op.setUp(m, true), c.op.addInspection(m))
 }
 
-// exitLimit is how long the exit may take by the settings as they are by now: a startup may have changed them.
+// exitLimit is the limit of the exit by the current settings, which the startup may have changed.
 func (op *Operator) exitLimit() time.Duration {
 	op.mu.Lock()
 	defer op.mu.Unlock()

@@ -7,14 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Deny makes the error of a handler of admission that denies a request with this text, which wraps others by %w, and
-// with this HTTP code, such as http.StatusForbidden; zero is 500. API servers make 400 of a code below that.
-//
-// Of several handlers that deny a request, the first with such an error is heard, or one with any error of the API, see
-// apierrors.APIStatus; then the first that is [Permanent], then one that is [Temporary], and then all others. Kopf:
-// AdmissionError.
-//
-// In handlers of other verbs, it is a [Permanent] error.
+// Deny returns an error that rejects an admission request with this code and text; %w wraps errors. Code zero is 500,
+// less than 400 becomes 400. Elsewhere it is [Permanent]. Kopf: AdmissionError.
 func Deny(code int, format string, args ...any) error {
 	if code == 0 {
 		code = http.StatusInternalServerError
@@ -31,10 +25,10 @@ func (e *denial) Error() string { return e.err.Error() }
 
 func (e *denial) Unwrap() error { return e.err }
 
-// Permanent is true, as in Kopf; the engine knows the error by this method.
+// Permanent returns true, as in Kopf. The engine recognizes the error by this method.
 func (e *denial) Permanent() bool { return true }
 
-// Status is what API servers tell of it.
+// Status is the answer of API servers to the client.
 func (e *denial) Status() metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Message: e.Error(), Code: e.code}
 }

@@ -15,13 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 )
 
-// ExplainHandler tells why handlers were called, or not: as [Main] does at --explain-bind-address, for a project that
-// serves it by itself. Requests are GET …/explain?kind=widgets&namespace=default&name=x, with output=text for people.
-//
-// It has names and what handlers demand of objects, though no value that is redacted, so it needs a server with
-// authentication: that of the metrics of a manager, if it has a FilterProvider, by its ExtraHandlers; or one that
-// listens on localhost. Call it before the operator is set up: what happens before is not remembered. The page of
-// --console is not among it, as streams need a server that does not cut them.
+// ExplainHandler serves explanations on a server of the project, which must authenticate or listen on localhost. Call
+// it before the set-up. See docs/explain.md.
 func (op *Operator) ExplainHandler() http.Handler {
 	if !op.valid() {
 		return http.NotFoundHandler()
@@ -29,7 +24,7 @@ func (op *Operator) ExplainHandler() http.Handler {
 	return inspection.Handler(op.keepJournal(), nil)
 }
 
-// keepJournal has the operator remember what it decides.
+// keepJournal makes the operator record its decisions.
 func (op *Operator) keepJournal() *journal.Journal {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -39,7 +34,7 @@ func (op *Operator) keepJournal() *journal.Journal {
 	return op.journal
 }
 
-// inspectAt has the program tell what it knows, once it is served.
+// inspectAt sets the address where the program serves its records.
 func (op *Operator) inspectAt(at commandline.Inspection) {
 	if at.Address == "" || at.Address == "0" {
 		return
@@ -50,7 +45,7 @@ func (op *Operator) inspectAt(at commandline.Inspection) {
 	op.inspection = at
 }
 
-// addInspection adds the server, if there is to be one.
+// addInspection adds the server, if an address is set.
 func (op *Operator) addInspection(m ctrl.Manager) error {
 	if op.inspection.Address == "" {
 		return nil

@@ -7,17 +7,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// AddError has the set-up of the operator fail with this error, as with mistakes of registrations here, and with the
-// others. It is for packages that register handlers for their users, such as package rules. Nil is no error.
+// AddError makes the set-up fail with this error, for packages that register handlers. Nil is ignored.
 func (s Selection[T]) AddError(err error) {
 	if err != nil {
 		s.kind.addError(err)
 	}
 }
 
-// Raw is the object as it is to be and as it is, as the API server has sent them: with what T does not have, and
-// without the zero values that it adds; and with what earlier handlers of the request have changed. It is nil for a
-// deletion, the old one for a creation. Both are copies.
+// Raw returns copies of both objects with fields that T lacks, and with changes of earlier handlers. A deletion has a
+// nil object, a creation a nil old.
 func (a *Admission[T]) Raw() (object, old *Unstructured) {
 	a.needCall()
 	if asked := a.call.Admission; asked.Object != nil {
@@ -34,9 +32,7 @@ func (a *Admission[T]) dynamic(of func() (map[string]any, error)) *Unstructured 
 	return &unstructured.Unstructured{Object: own}
 }
 
-// Diff leads from the old object to the new one, by raw values, whatever T knows of them, and without the changes of
-// handlers; without either, it is one item with the whole of the other. It is compared when it is asked for. Kopf:
-// diff.
+// Diff returns the changes from the old object to the new one by raw values, without those of handlers. Kopf: diff.
 func (a *Admission[T]) Diff() Diff {
 	a.needCall()
 	asked := a.call.Admission

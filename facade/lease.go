@@ -12,24 +12,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
-// LeaderLock returns the lock of a manager's leader election in a form that lets the operator see its renewals. Give it
-// to the manager, and then the manager to [Operator.SetupWithManager]:
+// LeaderLock wraps the lock of a manager's leader election. After a suspension, the operator is idle from seven eighths
+// of its lease until a renewal. Managers without the default timing need it, see docs/activities.md.
 //
-//	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, "my-namespace", "my-lease",
-//		resourcelock.ResourceLockConfig{Identity: pod}, config, 10*time.Second)
 //	m, err := ctrl.NewManager(config, ctrl.Options{
 //		LeaderElection: true, LeaderElectionResourceLockInterface: op.LeaderLock(lock),
 //	})
-//
-// # Guarantees
-//
-// A process that stood still and wakes up, as after SIGSTOP or a suspension of its machine, calls no handler and writes
-// nothing when seven eighths of its last lease are over: another process may lead. It continues when the lease is
-// renewed, and ends if it is lost.
-//
-// Without it, the operator does not see the lease. It notices that it stood still for more than 5 seconds, and pauses
-// for 15 seconds then. That is enough for the default timing of a manager (LeaseDuration 15 s, RenewDeadline 10 s);
-// managers with another timing need a LeaderLock.
 func (op *Operator) LeaderLock(lock resourcelock.Interface) resourcelock.Interface {
 	if !op.valid() {
 		addOwnerless(fmt.Errorf("LeaderLock: %w", errNoOperator))
@@ -38,8 +26,8 @@ func (op *Operator) LeaderLock(lock resourcelock.Interface) resourcelock.Interfa
 	return op.lease.Around(lock)
 }
 
-// newGate gives the options a gate, and returns its seats. In a manager of the project's, it also closes when the
-// process may have lost its lease, unless the peering decides who leads.
+// newGate gives the options a gate, and returns its seats. In a manager of the project, it also closes when the process
+// may have lost its lease, unless the peering elects the leader.
 func (op *Operator) newGate(options *reconcilers.Options) *peering.Seats {
 	options.Gate = &reconcilers.Gate{}
 	seats := peering.NewSeats(options.Gate)

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
-// clients are what handlers read and write other objects with.
+// clients are the clients with which handlers read and write other objects.
 type clients struct {
 	client   client.Client
 	live     client.Reader
@@ -24,8 +24,8 @@ type clients struct {
 	watches   func(owner discovery.Resource, kind schema.GroupKind) (children, objects bool)
 }
 
-// clientsOf writes as the operator, as long as the manager waits for it. A program that Main runs loses no lease, and
-// may use its client for the cleanup.
+// clientsOf returns clients that write as the operator until the manager stops waiting for it. A program of Main has no
+// lease to lose, so its cleanup may use the client.
 func (op *Operator) clientsOf(writing client.Client, live client.Reader) clients {
 	if !op.started && op.fence != nil {
 		writing = op.fence.Client(writing)
@@ -60,15 +60,8 @@ type managed struct {
 	add   func(ctrl.Manager) error
 }
 
-// WithManager has the function called with the manager when the operator is set up, under [Main] as well as by
-// [Operator.SetupWithManager]: for what an operator has beside its handlers, such as further controllers, webhooks,
-// health checks and indices of fields, and for clients of your own, with the manager's rest.Config.
-//
-// # Flow
-//
-// The functions are called once, in the order of registration, when all mistakes of registrations are ruled out, and
-// before the manager starts. So clients can be used, except for reads from the cache. Handlers that a function
-// registers come too late. An error fails the set-up, and so does a call of WithManager after it.
+// WithManager registers a function that gets the manager at the set-up, also under [Main]: to add controllers, webhooks
+// or checks. It must not register handlers or read the cache. An error fails the set-up.
 func (op *Operator) WithManager(add func(ctrl.Manager) error) {
 	where := location()
 	switch {

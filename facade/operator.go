@@ -27,15 +27,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// Operator is a set of handlers under one name. Make it with [New], fill it with [For] and [ForResource], then run it
-// with [Main], or inside a manager with [Operator.SetupWithManager]. It is filled before that, by one goroutine or
-// more.
+// Operator is a set of handlers, which [For] and [ForResource] register. Run it with [Main], [Operator.Run] or
+// [Operator.SetupWithManager].
 type Operator struct {
 	name     string
 	location string   // of New
 	given    Settings // as the user has them
 
-	journal    *journal.Journal // nil if nobody can ask
+	journal    *journal.Journal // nil if explanations are not served
 	inspection commandline.Inspection
 	settings   settings // as of the last plan
 
@@ -67,7 +66,7 @@ type Operator struct {
 	managed       []managed
 	cluster       serving.Cluster // that of the flags
 
-	observed  observation.Observer // is whoever runs it; nil is nobody
+	observed  observation.Observer // of the caller of Run; may be nil
 	inProcess *inprocess.Webhooks  // answers admission reviews without a port; nil in products
 	reviews   bool                 // handlers of admission are served
 	embedding bool                 // by Run
@@ -80,7 +79,7 @@ type Operator struct {
 	defaultNamespace func() string // that of the credentials; nil under the project's manager
 }
 
-// stage is how far the operator is: what is registered too late would never be called.
+// stage is the progress of an operator. A handler that is registered too late would never be called.
 type stage int
 
 const (
@@ -90,15 +89,9 @@ const (
 	running
 )
 
-// New makes an operator of this name.
-//
-// The name is a domain name of at most 63 characters, such as "databases.example.org". It is the prefix of the
-// annotations that remember what was handled, the domain of the finalizer "<name>/finalizer", the field manager of all
-// writes and the source of Kubernetes events: two operators of different names can handle the same objects, two of the
-// same name cannot. Once objects have been handled, another name makes all of them new.
-//
-// Without settings, all of them have their defaults; more than one is a mistake. Wrong names and settings are reported
-// when the operator is set up.
+// New returns an operator. The name is a domain name of at most 63 characters, such as "databases.example.org". It is
+// the prefix of annotations and the finalizer, the field manager and the source of events. With another name, all
+// objects are new. At most one Settings is allowed. The set-up reports mistakes.
 func New(name string, settings ...Settings) *Operator {
 	op := &Operator{name: name, location: location(), health: health.New(), ready: make(chan struct{})}
 	op.matching = namespaces.NewLive()
@@ -118,7 +111,7 @@ func New(name string, settings ...Settings) *Operator {
 	return op
 }
 
-// validateName asks for what the strictest use of the name takes: the source of events.
+// validateName checks the strictest use of the name: the source of events.
 func validateName(name string) error {
 	if err := keys.ValidatePrefix(name); err != nil {
 		return fmt.Errorf("invalid operator name: %w", err)

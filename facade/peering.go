@@ -23,20 +23,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// PeeringLock has a manager elect its leader by the operator's peering: whoever acts by the rules of peering leads.
-// Give it to the manager, and then the manager to [Operator.SetupWithManager]:
+// PeeringLock returns a lock that makes a manager's leader election follow the operator's peering, which is then
+// mandatory. docs/peering.md compares it to pausing the operator alone.
 //
 //	m, err := ctrl.NewManager(config, ctrl.Options{
 //		LeaderElection: true, LeaderElectionResourceLockInterface: op.PeeringLock(),
 //	})
-//
-// With it, all of the manager follows the peering, and not this operator alone: all that needs a leader is started when
-// the operator may act, and the manager ends when it must not act any more. Every process that may lead has a record,
-// and peering is mandatory, as otherwise all of them would lead. Without it, the operator pauses and goes on within its
-// process, which costs less: docs/peering.md compares them.
-//
-// When another operator takes over, handlers have the PauseTimeout of [PeeringSettings]; but the manager gives up after
-// its RenewDeadline, with the error "leader election lost".
 func (op *Operator) PeeringLock() resourcelock.Interface {
 	if !op.valid() {
 		addOwnerless(fmt.Errorf("PeeringLock: %w", errNoOperator))
@@ -46,7 +38,7 @@ func (op *Operator) PeeringLock() resourcelock.Interface {
 	defer op.mu.Unlock()
 	if op.lock == nil {
 		p := op.given.Peering
-		_ = p.resolve(op.name) // the set-up tells
+		_ = p.resolve(op.name) // the set-up reports the error
 		if p.Identity == "" {
 			p.Identity = op.identify(context.Background())
 		}
@@ -55,13 +47,13 @@ func (op *Operator) PeeringLock() resourcelock.Interface {
 	return op.lock.Lock
 }
 
-// peeringLock is the lock that a manager has.
+// peeringLock is the lock of a manager.
 type peeringLock struct {
 	Lock     *peering.Lock
 	identity string
 }
 
-// identify gives the identity by default. A process of the project's may have several operators in one pod.
+// identify returns the default identity. A process of the project may have several operators in one pod.
 func (op *Operator) identify(ctx context.Context) string {
 	pod := os.Getenv("POD_ID")
 	if pod != "" && (!op.program || op.embedding) {
@@ -70,14 +62,14 @@ func (op *Operator) identify(ctx context.Context) string {
 	return peering.Identity(pod, peering.Present(ctx), false)
 }
 
-// hasPeers tells whether the operator looks for peers: by itself in its own program, and elsewhere if that is asked
-// for.
+// hasPeers reports whether the operator looks for peers: by default in its own program, and elsewhere if the settings
+// name a peering.
 func (op *Operator) hasPeers() bool {
 	given := op.given.Peering
 	return !given.Standalone && (op.program || given.Name != "" || given.Mandatory) || op.lock != nil
 }
 
-// peersReady is the check of whether peers are known: of the attendance as of the last startup.
+// peersReady is the health check for known peers, as of the last startup.
 func (op *Operator) peersReady(*http.Request) error {
 	if present := op.present.Load(); present != nil {
 		return present.Ready()
@@ -85,7 +77,7 @@ func (op *Operator) peersReady(*http.Request) error {
 	return nil
 }
 
-// addPeering has the operator mind its peers, if it looks for any.
+// addPeering adds the peering, if the operator looks for peers.
 func (op *Operator) addPeering(m ctrl.Manager, options *reconcilers.Options) error {
 	if !op.hasPeers() {
 		if op.given.Peering.idle() {
@@ -107,7 +99,7 @@ func (op *Operator) addPeering(m ctrl.Manager, options *reconcilers.Options) err
 	return m.Add(before)
 }
 
-// minding has the options mind the peers of the operator. It gives what runs before the manager has a leader, if any.
+// minding connects the options to the peering. It returns the part that runs before the manager has a leader, if any.
 func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manager.Runnable, error) {
 	told, live := peering.Gate(op.newGate(options).Take()), cmp.Or(options.Matching, namespaces.NewLive())
 	options.Matching = live
@@ -148,7 +140,7 @@ func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manag
 	return nil, nil
 }
 
-// both are two gates that are told the same.
+// both forwards to two gates.
 type both [2]peering.Gate
 
 // Set closes both gates, or opens them.
@@ -158,7 +150,7 @@ func (b both) Set(closed bool) {
 	}
 }
 
-// AllowWritesUntil tells both gates.
+// AllowWritesUntil forwards the time to both gates.
 func (b both) AllowWritesUntil(end time.Time) {
 	for _, gate := range b {
 		gate.AllowWritesUntil(end)

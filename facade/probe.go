@@ -12,23 +12,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// OnProbe registers a handler that tells something of the health of the operator, such as whether its database answers.
-// What it returns must be a value that encoding/json takes; nil is left out. Kopf: on.probe.
-//
-// # Flow
-//
-// The probes are called one after another, in the order of registration, when somebody asks: under [Main] with the flag
-// --liveness, the answer is a JSON object of their results by their ids. Either way they are a check of the manager's
-// health, "<operator>/probes", which is served where the manager serves them. Results are kept for 10 seconds, and all
-// who ask at the same time wait for the same calls. Before the startup has succeeded, none is called.
-//
-// # Errors
-//
-// A probe that fails for good fails the answer, with status 500 and its error; the next one who asks has all probes
-// called again. A result that cannot be encoded is such a failure. Other errors have the probe called again after a
-// delay, a minute by default, while who asks waits: give [Errors] or [Retries] to probes that shall fail at once. Who
-// has waited for 10 seconds is told which probe is not finished, with status 500. The probes go on meanwhile; a
-// [Timeout] ends them.
+// OnProbe registers a handler whose result is served as JSON at --liveness. Results are kept for 10 seconds. A
+// permanent failure, or a call of more than 10 seconds, results in status 500. Other errors are retried, so set
+// [Errors] or [Retries] to fail at once. See docs/health.md. Kopf: on.probe.
 func (op *Operator) OnProbe(
 	id string, fn func(ctx context.Context, a *Activity) (any, error), opts ...activityOption,
 ) {
@@ -39,8 +25,8 @@ func (op *Operator) OnProbe(
 	}))
 }
 
-// encoded is a result as JSON, once for all who ask, while nobody else can get at it: so whatever encoding/json does to
-// it is an error of the probe.
+// encoded encodes a result to JSON once for all requests. Only the probe holds the result at this point, so an encoding
+// error is an error of the probe.
 func encoded(result any, err error) (any, error) {
 	if result == nil || err != nil {
 		return nil, err
@@ -59,7 +45,7 @@ func (op *Operator) newProbing() *activities.Probing {
 	return activities.NewProbing(op.logger, func() activities.Activity { return op.activity(activities.Probe) })
 }
 
-// addProbes makes a check of the probes, if there are any.
+// addProbes adds a health check for the probes, if there are any.
 func (op *Operator) addProbes(m ctrl.Manager) error {
 	if !op.acts(activities.Probe) {
 		return nil
@@ -73,7 +59,7 @@ func (op *Operator) addProbes(m ctrl.Manager) error {
 	return m.Add(probeStopper{op.probing})
 }
 
-// checkProbes is the check. A startup that takes its time is no reason for a restart.
+// checkProbes is the health check. It passes during the startup, as a long startup must not cause a restart.
 func (op *Operator) checkProbes(r *http.Request) error {
 	op.mu.Lock()
 	early := op.acts(activities.Startup) && !op.started
@@ -85,7 +71,7 @@ func (op *Operator) checkProbes(r *http.Request) error {
 	return err
 }
 
-// probeStopper ends the probes when the project's manager ends, whoever is the leader.
+// probeStopper ends the probes when the project's manager ends, in every replica.
 type probeStopper struct{ probing *activities.Probing }
 
 // NeedLeaderElection is false.

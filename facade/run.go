@@ -20,57 +20,33 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 )
 
-// RunSettings are those of [Operator.Run]: what [Main] has flags for, and that is not in [Settings]. All may be zero.
+// RunSettings configure [Operator.Run]. All fields are optional.
 type RunSettings struct {
-	// Config says which cluster, and as whom. It is copied. Default: what handlers of [Operator.OnLogin] give; without
-	// any, what Kubeconfig and Context say.
+	// Config is the connection; it is copied. It excludes Kubeconfig, Context and OnLogin, the default.
 	Config *rest.Config
-	// Kubeconfig is the file that says which cluster, as --kubeconfig does. Default: $KUBECONFIG, or the cluster around
-	// the process, or ~/.kube/config.
+	// Kubeconfig is a file. Default: $KUBECONFIG, the service account, or ~/.kube/config.
 	Kubeconfig string
-	// Context is the name of a context in these files. Default: the current one.
+	// Context is a context in this file. Default: the current one.
 	Context string
-	// Log gets all lines of the operator, its handlers' included. Default: [Settings].LogHandler, or the logger of
-	// controller-runtime, which the process sets once for all.
+	// Log receives all log lines. Default: [Settings].LogHandler, or the logger of controller-runtime.
 	Log logr.Logger
-	// Metrics is where the metrics of the handlers are registered. Default: the registry of controller-runtime, where
-	// they have the operator's name: operators of one name and different clusters need registries of their own.
+	// Metrics is the registry; operators of one name need separate ones. Default: that of controller-runtime.
 	Metrics prometheus.Registerer
-	// MetricsBindAddress serves the registry of controller-runtime, such as ":8080". Default: it is not served.
-	MetricsBindAddress string
-	// HealthProbeBindAddress serves /healthz and /readyz, such as ":8081". Default: they are not served.
+	// MetricsBindAddress and the next three are served without authentication, such as at "localhost:8080". Default:
+	// off.
+	MetricsBindAddress     string
 	HealthProbeBindAddress string
-	// PprofBindAddress serves the profiles of net/http/pprof below /debug/pprof, such as "localhost:6060". They may
-	// tell what handlers work with, and a profile costs CPU: choose an address that only people you trust can reach.
-	// Default: they are not served.
-	PprofBindAddress string
-	// ExplainBindAddress tells why handlers were called, or not, such as "localhost:8082": see docs/explain.md. It has
-	// names and what handlers demand of objects, though no value that is redacted: choose an address that only people
-	// you trust can reach. Default: it is not served.
-	ExplainBindAddress string
-	// Console serves the page /console there, which shows the running operator: see docs/console.md. It needs an
-	// ExplainBindAddress, and whoever can reach that can read it. Default: it is not served.
+	PprofBindAddress       string
+	ExplainBindAddress     string
+	// Console serves /console at the ExplainBindAddress.
 	Console bool
-	// Liveness is a URL where the results of the probes are served, such as http://0.0.0.0:8080/healthz. Default: they
-	// are not served. Kopf: liveness_endpoint.
+	// Liveness is the URL of probe results, such as http://0.0.0.0:8080/healthz. Default: off. Kopf: liveness_endpoint.
 	Liveness string
 }
 
-// Run runs the operator as a part of a process that does other things, too, and returns when it has ended. Any number
-// of operators can run at once, for one cluster or for several; each starts and ends for itself.
-//
-// # Flow
-//
-// It is what [Main] does, without a command line: the startup, the login, the handlers in a manager of its own, and,
-// when the context has ended, the cleanup. [Operator.Ready] tells when it is at work. Signals are the caller's; the
-// process is never ended, and its loggers are left as they are. An operator runs once: for another run, make a new one,
-// which may have the same name.
-//
-// # Errors
-//
-// A context that has ended is no error, and neither is what it interrupts. Errors are the mistakes of the registrations
-// and settings, those of the startup, the login and the cleanup, and whatever else ends the operator by itself: then
-// nothing of it is left, and others are not touched. Kopf: kopf.operator.
+// Run runs the operator until the context ends, like [Main] without a command line, signals and exit. Several operators
+// can run at once; each can run once. The end of the context is not an error. Errors are mistakes of registrations and
+// settings, and all that ends the operator by itself. See docs/embedding.md. Kopf: kopf.operator.
 func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	if !op.valid() {
 		return errNoOperator
@@ -118,8 +94,8 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	}, func() {})
 }
 
-// Ready is closed when the operator is at work: the startup has succeeded, and all that it serves is listed and
-// watched, with all indices filled. One that pauses from its start on is not ready before it may act. Kopf: ready_flag.
+// Ready is closed after the startup, when all resources are listed and watched, all indices are filled, and the
+// operator is not paused. Kopf: ready_flag.
 func (op *Operator) Ready() <-chan struct{} {
 	if !op.valid() {
 		return nil
@@ -135,7 +111,7 @@ func (op *Operator) awaitWork(ctx context.Context) error {
 	return nil
 }
 
-// embed takes over what the process wants. An operator can be run once.
+// embed takes over the settings of the process. It fails for an operator that was run before.
 func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -165,14 +141,14 @@ func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 	return given, nil
 }
 
-// loginBy takes the credentials of the project, whatever they are made of.
+// loginBy returns a login with the credentials of the project.
 func loginBy(config *rest.Config) func(context.Context, serving.Cluster) (map[string]*credentials.Info, error) {
 	return func(context.Context, serving.Cluster) (map[string]*credentials.Info, error) {
 		return map[string]*credentials.Info{"config": {Config: rest.CopyConfig(config)}}, nil
 	}
 }
 
-// logger is the operator's.
+// logger is the logger of the operator, with its name.
 func (op *Operator) logger() logr.Logger { return op.baseLogger().WithName(op.name) }
 
 // baseLogger is where the operator logs.
@@ -194,7 +170,7 @@ func (s *RunSettings) chooseLog(own Settings) {
 	}
 }
 
-// registry is where the operator's metrics are.
+// registry is the registry of the operator's metrics.
 func (op *Operator) registry() prometheus.Registerer {
 	if op.embedded.Metrics != nil {
 		return op.embedded.Metrics

@@ -18,26 +18,10 @@ import (
 
 var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.New")
 
-// SetupWithManager adds the operator to a manager that the project starts itself. It is called once, after all handlers
-// are registered and all types are in the manager's scheme, and before the manager starts.
-//
-// # Guarantees
-//
-// The manager's cache and its other controllers are left alone. The operator has caches of its own:
-// Cache.DefaultNamespaces and Cache.ByObject of the manager do not limit what handlers are called for. Give
-// [Settings].Namespaces and [Selection.MatchingLabels] again; a warning at the set-up names such options, as far as
-// the cache shows them. Metrics go to the registry of controller-runtime. Where the manager elects a leader, handlers
-// are called by the leader alone, and so are those of [Operator.OnStartup] and [Operator.OnCleanup], unless there are
-// handlers of admission: every process serves these, so each begins with its startup, and keeps the indices filled.
-// When it loses its lease, the manager gives no time to anybody: the contexts of handlers end at once, neither the
-// operator nor the Client of its handlers writes anything more, and nothing is cleaned up. What handlers send through
-// clients of their own is up to them: give the context to each request.
-//
-// # Errors
-//
-// All mistakes of all registrations at once, one a line, each with the file and line of the call: wrong ids, selectors
-// and options, ids used twice, types that the scheme does not know. Whether the kinds exist in the cluster is not
-// looked at: their handlers wait for them.
+// SetupWithManager adds the operator to a manager, after all registrations and before its start. The scheme must have
+// all types; kinds may be missing in the cluster. Cache options of the manager do not limit handlers, see
+// docs/scopes.md. With leader election only the leader calls handlers, except admission; a lost lease ends contexts and
+// writes at once. The error lists all mistakes.
 func (op *Operator) SetupWithManager(m ctrl.Manager) error {
 	if op.valid() {
 		if err := op.checkProgramOnly(); err != nil {
@@ -47,8 +31,8 @@ func (op *Operator) SetupWithManager(m ctrl.Manager) error {
 	return op.setUp(m, false)
 }
 
-// setUp adds the operator to a manager, be it the program's or the project's. After an error, it can be tried again,
-// unless the operator has been started.
+// setUp adds the operator to the manager of the program or of the project. It can be repeated after an error, unless
+// the operator has been started.
 func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	switch {
 	case !op.valid():
@@ -74,7 +58,7 @@ func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	return nil
 }
 
-// begin checks all that needs no manager but its scheme, and ends the time of registrations.
+// begin checks everything that only needs the manager's scheme, and ends the registration of handlers.
 func (op *Operator) begin(m ctrl.Manager, expected stage) ([]reconcilers.Registration, error) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -102,8 +86,8 @@ func (op *Operator) begin(m ctrl.Manager, expected stage) ([]reconcilers.Registr
 	return plan, nil
 }
 
-// addTo adds what the user has beside the handlers, and then the operator. No lock is held: the user's functions may
-// call anything.
+// addTo adds the functions of WithManager, and then the operator. It holds no lock, as the user's functions may call
+// any method.
 func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error {
 	if err := op.addManaged(m); err != nil {
 		return err
@@ -158,7 +142,7 @@ func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// settle fills in the defaults of the settings, and gives all that is wrong with them.
+// settle fills in the defaults of the settings and returns all mistakes in them.
 func (op *Operator) settle(scheme *runtime.Scheme) (wrong setupErrors) {
 	var problems []error
 	op.settings, problems = resolveSettings(op.name, op.given)
@@ -171,7 +155,7 @@ func (op *Operator) settle(scheme *runtime.Scheme) (wrong setupErrors) {
 	return wrong
 }
 
-// settingsSource is who has the settings made as they are.
+// settingsSource names the origin of the settings for error texts.
 func (op *Operator) settingsSource() string {
 	if op.started && op.acts(activities.Startup) {
 		return "kopf.New, changed by OnStartup"
@@ -195,7 +179,7 @@ func (op *Operator) checkProgramOnly() error {
 	return wrong.report(op.name)
 }
 
-// engineOptions are the settings as the engine has them.
+// engineOptions converts the settings for the engine.
 func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.Options {
 	s := op.settings
 	kept, limits := s.values.Persistence, s.values.Background
@@ -226,7 +210,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 }
 
 // start stops the manager at its start if anything was registered after the set-up: the program must not run without
-// some of its handlers and say nothing.
+// some of its handlers silently.
 func (op *Operator) start(context.Context) error {
 	op.mu.Lock()
 	defer op.mu.Unlock()

@@ -10,23 +10,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// OnStartup registers a handler that is called before all else: for the settings, and for what the other handlers need,
-// such as pools of connections. They get it in plain Go: in a closure, or in a struct whose methods they are. Kopf:
-// on.startup.
-//
-// # Flow
-//
-// The handlers of the startup are called one after another, in the order of registration; those that want another
-// attempt are called again when their delays are over. Under [Main], nothing is asked of the API server before all have
-// succeeded, unless they do so by their Client, and nothing else of the program is started. Under
-// [Operator.SetupWithManager], the handlers of this operator and their watches wait for it, and nothing else does; with
-// leader election, it comes when the process leads, or, with handlers of admission, in every process at once.
-//
-// # Errors
-//
-// They mean what they do for handlers of changes, see [ChangeFunc]: an ordinary error is retried after a minute,
-// without a limit. A handler that fails for good ends the program with its error, or the manager. Then nothing is
-// cleaned up.
+// OnStartup registers a handler that is called before all others, such as to change settings. Under [Main] everything
+// waits for it; under [Operator.SetupWithManager] only this operator does. Errors mean the same as in a [ChangeFunc]. A
+// permanent failure ends the program or the manager. See docs/activities.md. Kopf: on.startup.
 func (op *Operator) OnStartup(
 	id string, fn func(ctx context.Context, a *Activity) error, opts ...activityOption,
 ) {
@@ -39,8 +25,8 @@ func (op *Operator) OnStartup(
 	}))
 }
 
-// startUp calls the handlers of the startup, and takes over the settings that they leave. It returns false if the
-// operator must not go on: with an error, or because it is told to stop.
+// startUp calls the startup handlers and takes over the settings that they leave. It returns false if the operator must
+// not continue: with an error, or because the operator is stopping.
 func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	op.mu.Lock()
 	changing := op.given.clone()
