@@ -13,9 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// InField restricts a handler to objects that have the field; with [Value], to certain values of it. For updates, it is
-// enough that they had it before. For OnUpdate, the field must have changed. The path is as for OnField, and becomes a
-// part of the id: "id/spec.field". Kopf: field=.
+// InField calls a handler only for objects that have, or had before the update, the field. For OnUpdate, it must have
+// changed. Kopf: field=.
 func InField(path string) filterOption {
 	parsed, err := codec.ParsePath(path)
 	return optionOf[filterOption](inField, named("InField("+strconv.Quote(path)+")", err), func(h *handlers.Handler) {
@@ -23,20 +22,15 @@ func InField(path string) filterOption {
 	})
 }
 
-// Value demands that the field of the handler has a value by the pattern: [Present], [Absent], a function func(value
-// any, present bool) bool, or a value that encodes to the same JSON. Values are as in JSON: int64, float64, string,
-// bool, []any, map[string]any, nil. It needs [InField], or OnField. Kopf: value=.
-//
-// Creations, deletions and resumes look at the present object alone. For updates, it is enough that the value was so
-// before the change. A function that panics fails this handler, and no other one.
+// Value requires that the field of [InField] matches a pattern: [Present], [Absent], a value that is equal in JSON, or
+// a func(value any, present bool) bool. For updates, either value can match. Kopf: value=.
 func Value(pattern any) filterOption {
 	return patternOption[filterOption](ofValue, pattern, func(h *handlers.Handler, p handlers.Pattern, text string) {
 		h.Value, h.Words.Value = p, text
 	})
 }
 
-// OldValue demands that the field of the handler had a value by the pattern when the object was handled last: see
-// [Value]. Kopf: old=.
+// OldValue is [Value] for the last-handled value alone. Kopf: old=.
 func OldValue(pattern any) updateOption {
 	return patternOption[updateOption](
 		"OldValue", pattern,
@@ -44,7 +38,7 @@ func OldValue(pattern any) updateOption {
 	)
 }
 
-// NewValue demands that the field of the handler has a value by the pattern now: see [Value]. Kopf: new=.
+// NewValue is [Value] for the current value alone. Kopf: new=.
 func NewValue(pattern any) updateOption {
 	return patternOption[updateOption](
 		"NewValue", pattern,
@@ -70,19 +64,11 @@ func named(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// OnField registers a handler for objects in which one field has changed, be it that they are created, updated, or
-// deleted since: for updates alone, register OnUpdate with [InField]. Kopf: on.field.
+// OnField registers a handler for changes of one field, also by a creation or deletion; for updates alone, use OnUpdate
+// with [InField]. Kopf: on.field.
 //
-// It is called for what the field is like now. A handler that applies it compares with what there is, such as the
-// status, rather than with the old value: an edit may be taken back before the handler has seen it.
-//
-// The path is keys with dots between them, from the root of the object: "spec.size", "status.phase". A key with dots of
-// its own stands in double quotes: `metadata.labels."app.kubernetes.io/name"`, see [FieldPath]. A path that T does not
-// have is a mistake. An object in which it leads through something else than a mapping does not have the field, and the
-// log says so once. The handler's full id, under which its progress and result are kept, is the id with the field:
-// "id/spec.size".
-//
-// c.Diff is reduced to the field; [FieldChange] gives its two values. The object and Old are whole.
+// The path is keys with dots: "spec.size", `metadata.labels."app.kubernetes.io/name"`. The full id is "id/spec.size".
+// c.Diff has only the field; [FieldChange] returns its values. See docs/selecting.md.
 func (s Selection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...updateOption) {
 	field, err := codec.ParsePath(path)
 	var problems []error
@@ -92,8 +78,7 @@ func (s Selection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...updateO
 	registerField(s, function[T]{"OnField", id, fn}, field, asOptions(opts), problems, fieldChange)
 }
 
-// FieldPath makes a path, as OnField and others take it, out of keys: those with dots of their own are put into quotes.
-// FieldPath("metadata", "labels", "app.kubernetes.io/name") is `metadata.labels."app.kubernetes.io/name"`.
+// FieldPath joins keys to a path, and quotes those with dots.
 func FieldPath(keys ...string) string { return codec.FormatPath(keys) }
 
 // The names of options.
@@ -102,9 +87,8 @@ const (
 	ofValue = "Value"
 )
 
-// Field gives the old and the new value of the handler's field, as they are in what was handled last and in the object:
-// nil where there is none. The type is spelled, the rest is inferred: kopf.FieldChange[int](c). A value that does not fit
-// into V is nil, and fails the handler when it has returned, as do handlers without a field.
+// FieldChange returns the last-handled and the current value of the handler's field; nil is missing or null. V is
+// explicit: kopf.FieldChange[int](c). A value of another type fails the handler.
 func FieldChange[V any, T client.Object](c *Change[T]) (before, after *V) {
 	c.do(func() (err error) {
 		h := c.call.Handler

@@ -22,8 +22,7 @@ type indexOption interface {
 
 func (option) indexOption() {}
 
-// Index is a lookup of all selected objects by keys of any kind. It may be used by any number of goroutines. Make it
-// with [NewIndex].
+// Index finds values of the selected objects by key. It is safe for concurrent use.
 type Index[K comparable, V any] struct{ index *indexes.Index }
 
 var errNoIndex = errors.New("kopf: the index is nil or empty: make it with kopf.NewIndex, before the handlers that " +
@@ -45,35 +44,17 @@ func (i *Index[K, V]) notifier() handlers.Notifier {
 	return i.index
 }
 
-// NewIndex registers an index of the selected objects: for every object, the function says what is to be found under
-// which keys.
+// NewIndex registers a function that returns the entries of an object. Kopf: on.index.
 //
 //	byOwner := kopf.NewIndex(dbs, "by-owner", func(_ context.Context, db *v1.Database) (map[string]string, error) {
 //		return map[string]string{db.Spec.Owner: db.Name}, nil
 //	})
 //
-// The same function registered under the same id for several selections fills one index: an object that several of them
-// select is indexed once. For a collection without keys, as Kopf makes of results that are no dict, return a
-// map[struct{}]V with one value; Get(struct{}{}) has all of them. Kopf: on.index; handlers have the handle in their
-// closures instead of an argument.
+// It runs for each event, before the handlers, so it must be fast and must not write. No handler starts before all
+// indices are filled.
 //
-// # Flow
-//
-// The function is called for every event of an object, before any handler is: a handler never sees an index that is
-// older than its object. Of other kinds it shows what their watches have brought, which may be a moment old, also after
-// a write of one's own: where that matters, read live. No handler of the operator is called before all objects of all
-// indexed kinds are through their functions, but for kinds that cannot be listed. An object that is gone, or is not
-// selected any more, has no entries.
-//
-// # Assumptions
-//
-// The function is fast: all events of the kind wait for it. It writes nothing.
-//
-// # Errors
-//
-// An ordinary error, or a panic, is logged, and the entries stay, unless the option [Errors] says otherwise. After a
-// temporary error, the object is left out until its first event after the delay; after a permanent one, until the
-// operator restarts. [ErrKeepEntries] is not an error: the entries stay. [AttemptFrom] counts the failures so far.
+// By default, an error is logged and the entries stay, as with [ErrKeepEntries]. [Temporary] and [Permanent] remove
+// them. See docs/indices.md.
 func NewIndex[T client.Object, K comparable, V any](
 	s Selection[T], id string, fn func(ctx context.Context, object T) (map[K]V, error), opts ...indexOption,
 ) *Index[K, V] {
@@ -121,7 +102,7 @@ func (op *Operator) indexOf(key indexKey, index *indexes.Index) *indexes.Index {
 	return index
 }
 
-// untyped gives the entries as the engine keeps them.
+// untyped returns the entries as the engine stores them.
 func untyped[K comparable, V any](entries map[K]V) map[any]any {
 	all := make(map[any]any, len(entries))
 	for key, value := range entries {
@@ -130,9 +111,7 @@ func untyped[K comparable, V any](entries map[K]V) map[any]any {
 	return all
 }
 
-// Get gives the values under the key, one for each object that has one, in no order. It is what was there at one
-// moment. The slice and the values are the caller's own copies; but a value with unexported fields, such as a client or
-// a lock, is shared as it is, unless it is an object of Kubernetes.
+// Get returns copies of the values under the key, one per object, unordered. Values with unexported fields are shared.
 func (i *Index[K, V]) Get(key K) []V {
 	found := i.held().Get(key)
 	if len(found) == 0 {
@@ -146,8 +125,7 @@ func (i *Index[K, V]) Get(key K) []V {
 	return values
 }
 
-// Values iterates over the values under the key as they are when it begins; they are copies, as those of Get. Kopf:
-// iterating over a Store.
+// Values iterates over the values of Get. Kopf: iter(store).
 func (i *Index[K, V]) Values(key K) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for _, value := range i.held().Get(key) {
@@ -159,9 +137,7 @@ func (i *Index[K, V]) Values(key K) iter.Seq[V] {
 	}
 }
 
-// All iterates over all values with their keys, in no order, the values of one key one after the other: the keys as
-// they are when it begins, the values of each as they are when it gets there. They are copies, as those of Get. Kopf:
-// items().
+// All iterates over all keys and values. Kopf: items().
 func (i *Index[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for key := range i.Keys() {
@@ -174,7 +150,7 @@ func (i *Index[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
-// Keys iterates over all keys as they are when it begins, in no order. Kopf: iterating over an Index.
+// Keys iterates over all keys. Kopf: iter(index).
 func (i *Index[K, V]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for _, key := range i.held().Keys() {
@@ -186,7 +162,7 @@ func (i *Index[K, V]) Keys() iter.Seq[K] {
 	}
 }
 
-// Counts iterates over all keys, as Keys does, with the number of values under each; nothing is copied.
+// Counts iterates over all keys with their numbers of values.
 func (i *Index[K, V]) Counts() iter.Seq2[K, int] {
 	return func(yield func(K, int) bool) {
 		for key := range i.Keys() {
@@ -197,11 +173,11 @@ func (i *Index[K, V]) Counts() iter.Seq2[K, int] {
 	}
 }
 
-// Count is the number of values under the key. Kopf: len() of a Store.
+// Count returns the number of values under the key. Kopf: len(store).
 func (i *Index[K, V]) Count(key K) int { return i.held().Count(key) }
 
-// Has tells whether there is any value under the key.
+// Has reports whether the key has values.
 func (i *Index[K, V]) Has(key K) bool { return i.held().Count(key) > 0 }
 
-// Len is the number of keys. Kopf: len() of an Index.
+// Len returns the number of keys. Kopf: len(index).
 func (i *Index[K, V]) Len() int { return i.held().Len() }

@@ -8,24 +8,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// joinedOption is a [JoinOptions], which stands among the options of any verb.
+// joinedOption is an option of every verb.
 type joinedOption interface {
 	filterOption
 	activityOption
 	childOption
 }
 
-// JoinOptions makes several options one, to be shared by handlers:
+// JoinOptions joins options to share them. Options beside it override those in it.
 //
-//	var patient = kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour), kopf.Optional())
-//
-// What stands next to it among the options of a handler wins over what is in it. It may have options of several verbs;
-// one that the handler's verb does not take is a mistake, reported when the operator is set up.
+//	patient := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour))
 func JoinOptions(opts ...Option) joinedOption {
 	return inFamily[joinedOption](option{name: "JoinOptions", parts: slices.Clone(opts)})
 }
 
-// choice is the options that a verb was given, and the families that it takes. On takes several.
+// choice is the options given to a verb, and the families that the verb accepts: On accepts several.
 type choice struct {
 	given []Option
 	takes []reflect.Type
@@ -41,8 +38,8 @@ func asOptions[O Option](opts []O) choice {
 	return choice{given: wide, takes: []reflect.Type{reflect.TypeFor[O]()}, whose: "this verb"}
 }
 
-// resolve gives the options that count: those of policies first, so that what stands on its own wins. An option twice
-// in one place is a mistake: nobody can tell which one was meant.
+// resolve returns the effective options. Those inside of JoinOptions come first, so that the others override them. An
+// option twice in one place is an error: the intent is unclear.
 func (c choice) resolve() (chosen []option, problems []error) {
 	var own []option
 	for _, opt := range c.given {
@@ -73,12 +70,12 @@ func (c choice) resolve() (chosen []option, problems []error) {
 	return chosen, problems
 }
 
-// isFor tells whether verbs that take a family take the option.
+// isFor reports whether verbs that accept a family accept the option.
 func (o option) isFor(family reflect.Type) bool {
 	return o.family != nil && o.family.Implements(family)
 }
 
-// applyOptions sets the handler's options, and gives those that count.
+// applyOptions applies the options to the handler, and returns the effective ones.
 func applyOptions(h *handlers.Handler, c choice) (chosen []option, problems []error) {
 	chosen, problems = c.resolve()
 	for _, o := range chosen {

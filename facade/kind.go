@@ -22,13 +22,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// kind is what a selection is of. It is known at the latest when the scheme is: a Go type alone does not say.
+// kind is the kind of a selection. It is resolved with the scheme, because a Go type alone does not have a kind.
 type kind struct {
 	op       *Operator
 	location string
 	// find is nil if the selection itself was an error: nothing can be registered for it.
 	find func(*runtime.Scheme) (discovery.Selector, error)
-	// checkField tells whether objects can have a field, as far as their Go type says.
+	// checkField returns an error if the Go type cannot have the field.
 	checkField func(diff.Path) error
 }
 
@@ -41,16 +41,9 @@ func (k *kind) addError(err error) {
 	k.op.addError(location(), err)
 }
 
-// For selects all objects of a Go type, given by an empty one: For(op, &v1.Database{}). Handlers get objects of that
-// type.
-//
-// The kind is the prototype's, if that has its TypeMeta set, and otherwise the type's in the scheme of the manager;
-// under [Main], give the type's AddToScheme to [Settings]. For fields that the type does not have, see
-// [Change.Patch].
-//
-// Of a kind whose handlers are all of events or indices, and of type [metav1.PartialObjectMetadata], nothing but the
-// metadata are watched: that is what the API server sends, and what is kept. One handler of another type, or of
-// changes, has the whole objects watched.
+// For selects all objects of a Go type: For(op, &v1.Database{}). The kind comes from the TypeMeta of the prototype, or
+// else from the scheme: with [Main], set AddToScheme in [Settings]. For [metav1.PartialObjectMetadata], see
+// docs/watching.md.
 func For[T client.Object](op *Operator, prototype T) Selection[T] {
 	k := &kind{op: op, location: location()}
 	typ := reflect.TypeOf(prototype)
@@ -107,33 +100,16 @@ func selectorOfType(
 	return discovery.OfKind(found), nil
 }
 
-// ForResource selects all objects of a resource without a Go type for it, in any of Kopf's spellings:
+// ForResource selects all objects of a resource without a Go type:
 //
-//	ForResource(op, "kopfexamples")                     // the plural, the singular, the kind or a short name
-//	ForResource(op, "kopfexamples.kopf.dev")            // with the group
-//	ForResource(op, "kopfexamples.v1.kopf.dev")         // with group and version
-//	ForResource(op, "kopf.dev", "kopfexamples")
-//	ForResource(op, "kopf.dev/v1", "kopfexamples")
-//	ForResource(op, "kopf.dev", "v1", "kopfexamples")
-//	ForResource(op, "v1", "pods")                       // the core group
-//	ForResource(op, "kind=KopfExample")                 // by keywords, as Kopf's: group, version, and one of
-//	ForResource(op, "group=kopf.dev", "shortcut=kex")   // kind, plural, singular, shortcut, category
+//	kopf.ForResource(op, "databases")                   // or singular, kind, short name
+//	kopf.ForResource(op, "databases.v1.example.org")    // the version is optional
+//	kopf.ForResource(op, "example.org/v1", "databases") // or "example.org", "v1", "databases"
+//	kopf.ForResource(op, "v1", "pods")                  // the core group
+//	kopf.ForResource(op, "category=all")                // kind=, plural=, singular=, shortcut=
+//	kopf.ForResource(op, "example.org", "*")            // the whole group
 //
-// These mean several resources, all of which get the handlers:
-//
-//	ForResource(op, "category=all")                     // as kubectl get all
-//	ForResource(op, "kopf.dev", Everything)             // all of a group
-//	ForResource(op, Everything)                         // all, but Kubernetes events: they would be events on events
-//
-// Handlers get the objects as they are, unstructured. What the name means is asked of the API server, and again when
-// CRDs come and go: without a version, it is the one that the server prefers. Of several resources of one name, that of
-// the core group is meant; if there is none, the name is ambiguous, and none of them is handled, by whatever name: a
-// line in the log says so. Of several resources that are selected at once, those that cannot be listed, watched and
-// patched are left out, the last only if there are handlers that remember something in the object, which those of
-// events do not. One that the operator may not list or watch is named in the log, and the others are handled.
-//
-// The watch on CRDs needs the permission to list and watch customresourcedefinitions of apiextensions.k8s.io; without
-// it, new kinds are looked for at intervals.
+// The preferred version is the default. CRDs can come and go. An ambiguous name selects nothing. See docs/selecting.md.
 func ForResource(op *Operator, spelling ...string) Selection[*Unstructured] {
 	selector, err := discovery.Spelled(spelling...)
 	if err != nil {
@@ -142,9 +118,7 @@ func ForResource(op *Operator, spelling ...string) Selection[*Unstructured] {
 	return selectionOf[*Unstructured](op, "kopf.ForResource", selector, err)
 }
 
-// ForResourceAs is [ForResource] with a Go type for the objects: ForResourceAs[*v1.Database](op, "databases"), such as
-// for a name that is known only when the program runs. The type need not be in a scheme. An object that does not decode
-// into the type fails alone, so the type should fit all resources that the spelling means.
+// ForResourceAs is [ForResource] with a Go type: ForResourceAs[*v1.Database](op, name). It need not be in a scheme.
 func ForResourceAs[T client.Object](op *Operator, spelling ...string) Selection[T] {
 	selector, err := discovery.Spelled(spelling...)
 	if err != nil {
@@ -157,10 +131,8 @@ func ForResourceAs[T client.Object](op *Operator, spelling ...string) Selection[
 	return selectionOf[T](op, "kopf.ForResourceAs", selector, err)
 }
 
-// ForResourceFunc selects all objects of all resources for which the function is true. It is asked about every resource
-// in every version, so it should look at Preferred, or at a version; if several versions of a resource are chosen, it
-// is handled in one. It must be fast, and always say the same of the same resource; a panic is a false, told once for
-// each resource. Kopf: a callable in the place of the resource.
+// ForResourceFunc selects resources for which the function returns true. It is called for each version: check
+// r.Preferred. Kopf: a callable as the resource.
 func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*Unstructured] {
 	var err error
 	if meant == nil {
@@ -201,7 +173,7 @@ func selectionOf[T client.Object](op *Operator, by string, selector discovery.Se
 	return Selection[T]{kind: k, codec: decoder}
 }
 
-// quoteAll gives arguments as they stand in Go.
+// quoteAll returns arguments as Go literals.
 func quoteAll(texts []string) string {
 	all := make([]string, 0, len(texts))
 	for _, text := range texts {

@@ -11,28 +11,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Memo is something to be remembered of every selected object, in memory, for as long as the object is there. Make it
-// with [NewMemo].
+// Memo keeps a value in memory for each object.
 type Memo[V any] struct {
 	fresh    func() *V
 	reviewed *reviewed
 
 	mu    sync.Mutex
 	byUID map[types.UID]*V
-	// admitted are those that nobody has asked for but handlers of admission. They may be of objects that no watch
-	// will ever tell the end of, so those that were asked for last are kept.
+	// admitted has the values that only admission handlers have requested. Their objects may not be watched, so their
+	// end is not seen; only the most recent values are kept.
 	admitted *lru.Cache
 }
 
 var errNoMemo = errors.New("kopf: the memo is nil or empty: make it with kopf.NewMemo, before the handlers that use " +
 	"it are called; in a test, with facadetest.NewMemo")
 
-// mostAdmitted is how many values are kept of objects that only handlers of admission have asked about.
+// mostAdmitted is the number of values kept for objects that only admission handlers have requested.
 const mostAdmitted = 1000
 
-// NewMemo makes a memo for the objects of a selection: what is kept under an object is dropped when that is gone and
-// its handlers have been told, and when the operator ends. Every value begins as a zero one; or as what the function
-// makes, if one is given. Kopf: memo, which is one for all handlers of an object; here, each has a type and an owner.
+// NewMemo makes a memo for a selection. A value begins as zero or as the result of fresh, and ends with its object.
+// Kopf: memo.
 func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V] {
 	m := &Memo[V]{
 		fresh: func() *V { return new(V) }, byUID: map[types.UID]*V{}, admitted: lru.New(mostAdmitted),
@@ -55,14 +53,7 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 	return m
 }
 
-// Of gives the value of an object, always the same one until the object is gone; it is made at the first time. Handlers
-// of one object may run beside one another, such as a daemon and a handler of changes: what they share needs a lock of
-// its own.
-//
-// For a handler of admission that asks with the object of its request, not with a copy of it: in a creation, the value
-// is that of the request, and is dropped with it, as it is not known what becomes of the object. Else it is that of the
-// object, as for all handlers. But as the kind may not be watched, values that only handlers of admission have asked
-// for are kept for the 1000 objects that were asked about last.
+// Of returns the value of an object. Handlers can run concurrently, so shared data needs a lock. See docs/indices.md.
 func (m *Memo[V]) Of(object client.Object) *V {
 	m.needFresh()
 	asked := m.reviewed.of(object)
@@ -91,7 +82,7 @@ func (m *Memo[V]) Of(object client.Object) *V {
 	return value
 }
 
-// Len is how many objects have a value.
+// Len returns the number of values.
 func (m *Memo[V]) Len() int {
 	m.needFresh()
 	m.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Option is any option of any verb, for [JoinOptions].
+// Option is an option of any verb.
 type Option interface{ anyOption() }
 
 // onOption is an option of On: one of any verb for changes.
@@ -41,7 +41,7 @@ type changeOption interface {
 	narrowOptions
 }
 
-// narrowOptions are those of single verbs for changes: what all of them take, each of them takes.
+// narrowOptions is an option of each of the verbs for one reason.
 type narrowOptions interface {
 	deleteOption
 	resumeOption
@@ -74,7 +74,7 @@ type updateOption interface {
 	updateOption()
 }
 
-// subOption is an option of sub-handlers: all of OnUpdate, and those that say what one comes after.
+// subOption is an option of sub-handlers: those of OnUpdate, and After and AfterFinished.
 type subOption interface {
 	Option
 	updateOrSubOption()
@@ -86,13 +86,13 @@ type watchEventOption interface {
 	watchEventOption()
 }
 
-// option is all options of all families: what a verb accepts is decided by the type that an option is returned as.
+// option is in all families. The type that its constructor returns decides which verbs accept it.
 type option struct {
 	name    string       // as the user wrote it, without arguments
-	family  reflect.Type // the returned interface; in a Policy, it decides which verbs accept the option
+	family  reflect.Type // the returned interface; in JoinOptions, it decides which verbs accept the option
 	set     func(*handlers.Handler)
 	err     error    // why it is wrong
-	parts   []Option // of a Policy
+	parts   []Option // of JoinOptions
 	given   any      // the pattern of the handler's field, as the user wrote it
 	equals  any      // what the handler's field has to be equal to, in JSON
 	matches any      // the function of WhenChange and the like, as the user wrote it
@@ -116,10 +116,9 @@ func (option) deleteOption()      {}
 func (option) resumeOption()      {}
 func (option) updateOption()      {}
 func (option) updateOrSubOption() {}
-func (option) watchEventOption()       {}
+func (option) watchEventOption()  {}
 
-// Retries sets how many times the handler is called at most for one cause; when they are used up, it has failed for
-// good. Default: without a limit. Kopf: retries=.
+// Retries limits the calls for one cause; then the handler fails permanently. Default: no limit. Kopf: retries=.
 func Retries(n int) limitOption {
 	var err error
 	if n < 1 {
@@ -128,25 +127,22 @@ func Retries(n int) limitOption {
 	return optionOf[limitOption]("Retries", err, func(h *handlers.Handler) { h.Policy.Retries = &n })
 }
 
-// Timeout sets when the handler has failed for good, counted from the moment it was first due for the cause: waits
-// between attempts and downtimes of the operator are included. A call that is running then is cancelled with
-// [ErrTimeout]. Default: none; a call that never ends holds one of the workers of its kind for ever, see
-// [QueueingSettings] then. Kopf: timeout=, which does not cancel.
+// Timeout fails a handler permanently after this time since it was first due, and cancels a running call with
+// [ErrTimeout]. Default: none; then a call that hangs occupies a worker. Kopf: timeout=.
 func Timeout(limit time.Duration) limitOption {
 	return optionOf[limitOption]("Timeout", positiveDuration("Timeout", limit), func(h *handlers.Handler) {
 		h.Policy.Timeout = &limit
 	})
 }
 
-// Backoff sets the delay after an ordinary error; that of a [Temporary] error is its own. Default: that of the
-// operator, see [ExecutionSettings]. Kopf: backoff=.
+// Backoff sets the delay after an ordinary error. Default: that of [ExecutionSettings], 60 seconds. Kopf: backoff=.
 func Backoff(delay time.Duration) limitOption {
 	return optionOf[limitOption]("Backoff", delayDuration("Backoff", delay), func(h *handlers.Handler) {
 		h.Policy.Backoff = &delay
 	})
 }
 
-// Errors sets what an ordinary error means. Default: [ErrorsTemporary]. Kopf: errors=.
+// Errors sets the meaning of an ordinary error. Default: [ErrorsTemporary]. Kopf: errors=.
 func Errors(mode ErrorsMode) limitOption {
 	var err error
 	switch mode {
@@ -157,35 +153,19 @@ func Errors(mode ErrorsMode) limitOption {
 	return optionOf[limitOption]("Errors", err, func(h *handlers.Handler) { h.Policy.Errors = handlers.ErrorsMode(mode) })
 }
 
-// Optional makes a delete handler, a daemon or a timer add no finalizer. See docs/deletion.md. Kopf: optional=True.
-//
-// If something else of the operator holds the object, such as another delete handler, an optional delete handler is
-// called as part of the deletion. Otherwise it is called once when the watch reports that the object has disappeared,
-// with the last known state: there are no retries, no sub-handlers, and nothing is written. It is not called for
-// objects that disappear while the operator is down or paused; nor, with [AsKopf], for objects that nothing holds.
-//
-// A daemon or a timer that is optional starts as soon as the object is seen, and is stopped when the object is deleted
-// or has disappeared, which does not wait for it. Its last patches may be lost, and its resources stay if the operator
-// is down meanwhile.
+// Optional adds no finalizer for OnDelete, Daemon or Timer. If nothing else holds the object, a delete handler is
+// called at most once, after the object is gone. See docs/deletion.md. Kopf: optional=True.
 func Optional() finalizerOption {
 	return optionOf[finalizerOption]("Optional", nil, func(h *handlers.Handler) { h.Optional = true })
 }
 
-// HoldOnFailure makes a delete handler keep the object when it has failed permanently: by a permanent error, its
-// timeout or its retries. By default, the finalizer is removed, and the object goes without its cleanup. The failure is
-// in the log and, with [Selection.Conditions], in the conditions. The failure of a sub-handler counts as one of the
-// handler.
-//
-// The finalizer stays, also over restarts of the operator, until the object is edited or a user removes the finalizer.
-// An edit of the labels, the annotations or the configuration, once all delete handlers have finished, calls the failed
-// handlers again, with new limits. If the edit makes a filter exclude the object, the object goes. See
-// docs/deletion.md.
+// HoldOnFailure keeps the object if its delete handler fails permanently, until an edit calls the handler again. See
+// docs/deletion.md. Kopf: none.
 func HoldOnFailure() deleteOption {
 	return optionOf[deleteOption]("HoldOnFailure", nil, func(h *handlers.Handler) { h.HoldOnFailure = true })
 }
 
-// EvenIfDeleted makes a resume handler take part in the deletion of an object that was being deleted when the operator
-// started. Kopf: deleted=True.
+// EvenIfDeleted calls a resume handler also for objects that are being deleted. Kopf: deleted=True.
 func EvenIfDeleted() resumeOption {
 	return optionOf[resumeOption]("EvenIfDeleted", nil, func(h *handlers.Handler) { h.EvenIfDeleted = true })
 }

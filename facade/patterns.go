@@ -19,21 +19,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Presence is a pattern that says nothing of a value but that it is there or not.
+// Presence is a pattern for any value or none.
 type Presence int
 
-// The patterns of any value and of none.
+// The presence patterns.
 const (
-	// Present is any value, nulls included. Kopf: PRESENT.
+	// Present matches any value, also null. Kopf: PRESENT.
 	Present Presence = iota + 1
-	// Absent is no value at all. Kopf: ABSENT.
+	// Absent matches a missing value. Kopf: ABSENT.
 	Absent
 )
 
 var errNilPattern = errors.New("the pattern is nil: use kopf.Absent for no value, or a function for a null")
 
-// patternOf makes a pattern of what the user gave: a presence, a function, or a value to be equal to, which it also
-// gives in its JSON form.
+// patternOf makes a pattern of a presence, a function or a value. For a value, it also returns its JSON form.
 func patternOf(pattern any) (matches handlers.Pattern, equals any, err error) {
 	switch p := pattern.(type) {
 	case Presence:
@@ -70,7 +69,7 @@ func (p Presence) pattern() (handlers.Pattern, error) {
 	}
 }
 
-// patternText is a pattern as people have written it, or how it is called; equals is its JSON form, if it has one.
+// patternText returns a pattern as the user has written it, or its name; equals is its JSON form, if it has one.
 func patternText(pattern, equals any) string {
 	switch pattern {
 	case Present:
@@ -114,9 +113,8 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 	}
 }
 
-// WithLabel narrows the selection down to objects with such a label: the pattern is its value, [Present], [Absent], or
-// a function func(value string, present bool) bool. See [Selection.MatchingLabels] for selectors. Kopf: labels={key:
-// pattern}.
+// WithLabel selects objects by a label: its value, [Present], [Absent], or a func(value string, present bool) bool.
+// Kopf: labels={}.
 func (s Selection[T]) WithLabel(key string, pattern any) Selection[T] {
 	s = s.byMetadata("WithLabel", "labels", key, pattern)
 	if requirement := requirementOf(key, pattern); requirement != nil {
@@ -125,8 +123,7 @@ func (s Selection[T]) WithLabel(key string, pattern any) Selection[T] {
 	return s
 }
 
-// WithAnnotation narrows the selection down to objects with such an annotation, by the same patterns. Kopf:
-// annotations={key: pattern}.
+// WithAnnotation is [Selection.WithLabel] for annotations. Kopf: annotations={}.
 func (s Selection[T]) WithAnnotation(key string, pattern any) Selection[T] {
 	s = s.byMetadata("WithAnnotation", "annotations", key, pattern)
 	var equals any
@@ -139,7 +136,7 @@ func (s Selection[T]) WithAnnotation(key string, pattern any) Selection[T] {
 	return s
 }
 
-// required is a pattern as data: a presence, or what a value must be equal to, in its JSON form; nil is none of them.
+// required returns a presence or a value in its JSON form as a requirement; nil for other patterns.
 func required(path diff.Path, pattern, equals any) *requirements.Requirement {
 	switch presence, _ := pattern.(Presence); {
 	case presence == Present:
@@ -182,8 +179,8 @@ func requirementOf(key string, pattern any) *labels.Requirement {
 	return requirement
 }
 
-// checkMetadata tells whether there can be such a label or annotation at all. Keys of annotations may have capitals in
-// their prefix, and values are any texts.
+// checkMetadata returns an error if the key or the value is invalid. Keys of annotations may have capitals in their
+// prefix, and values can be any texts.
 func checkMetadata(name, key string, pattern any) error {
 	if key == "" {
 		return errors.New("the key is empty")

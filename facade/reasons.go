@@ -13,35 +13,29 @@ import (
 // Reason is why an object is handled. Kopf: Reason.
 type Reason string
 
-// The reasons that have handlers.
+// The reasons for [Selection.On].
 const (
-	// ReasonCreate: the object was never handled to the end. Kopf: Reason.CREATE.
+	// ReasonCreate: it was never handled completely. Kopf: Reason.CREATE.
 	ReasonCreate Reason = Reason(cause.Create)
-	// ReasonUpdate: the object differs from what was handled last, whenever that was. Kopf: Reason.UPDATE.
+	// ReasonUpdate: it differs from the last-handled configuration. Kopf: Reason.UPDATE.
 	ReasonUpdate Reason = Reason(cause.Update)
-	// ReasonDelete: the object is being deleted, and the operator's finalizer holds it. Kopf: Reason.DELETE.
+	// ReasonDelete: it is being deleted, and the finalizer holds it. Kopf: Reason.DELETE.
 	ReasonDelete Reason = Reason(cause.Delete)
-	// ReasonResume: nothing changed while the operator was not running. Kopf: Reason.RESUME.
+	// ReasonResume: it did not change while the operator was down. Kopf: Reason.RESUME.
 	ReasonResume Reason = Reason(cause.Resume)
 )
 
 // fieldChange stands for any reason, where the field has changed.
 const fieldChange Reason = "field"
 
-// CreateUpdateResume are the reasons, for On, of a handler that makes the world be as the object says, whatever has
-// happened: it is called once for each new state of an object, and once for each object when the operator starts.
-// Kopf: @on.create, @on.update and @on.resume on one function.
+// CreateUpdateResume returns the reasons for a handler that reconciles: each new state, and each object at the start.
+// Kopf: @on.create, @on.update, @on.resume.
 func CreateUpdateResume() []Reason { return []Reason{ReasonCreate, ReasonUpdate, ReasonResume} }
 
-// On registers one function for several reasons, as the single verbs would do one by one with one id: the handler has
-// one record and one result, and is called once where several reasons come together, such as an update found on a
-// restart.
+// On registers a function for several reasons, with one record, one result, and one call if reasons coincide. It takes
+// the options of all their verbs. Kopf: several decorators.
 //
 //	dbs.On("reconcile", kopf.CreateUpdateResume(), reconcile, kopf.Retries(5))
-//
-// It takes the options that the verb of at least one reason takes; each counts for the reasons whose verbs take it:
-// [Optional] for deletions, [EvenIfDeleted] for resuming, [OldValue] for updates. Kopf: several decorators on one
-// function.
 func (s Selection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], opts ...onOption) {
 	own := asOptions(opts)
 	own.takes, own.whose = nil, fmt.Sprintf("handlers for %s", listed(reasons))
@@ -56,7 +50,7 @@ func (s Selection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], opts ...
 	register(s, function[T]{"On", id, fn}, own, reasons...)
 }
 
-// verbs are what ids are unique under.
+// verbs are the verbs of the reasons. Ids are unique for a verb.
 var verbs = map[Reason]string{
 	ReasonCreate: "OnCreate", ReasonUpdate: "OnUpdate", ReasonDelete: "OnDelete", ReasonResume: "OnResume",
 	fieldChange: "OnField",
@@ -69,7 +63,7 @@ var families = map[Reason]reflect.Type{
 	fieldChange: reflect.TypeFor[updateOption](),
 }
 
-// checkReasons tells what is wrong with the reasons of On.
+// checkReasons returns the problems of the reasons of On.
 func checkReasons(reasons []Reason) []error {
 	var problems []error
 	if len(reasons) == 0 {

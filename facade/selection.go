@@ -17,16 +17,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Selection says which objects handlers are for: those of one kind, see [For] and [ForResource], that pass all filters.
-// Its methods either narrow it down or register a handler.
+// Selection is the objects of one kind that pass all filters. Its methods register handlers, or return a new Selection
+// with one more filter.
 //
-// A selection is a value and never changes: every filter makes a new one, so several can be derived from one. Filters
-// look at the object as it is at the moment. An object that no handler selects is left alone, without finalizer,
-// annotations and log. One that begins to be selected, and was never handled by this operator, is created in the eyes
-// of its handlers; one that was handled before has been updated, if it differs from then.
-//
-// A function value that is registered under one id for several selections is called once for an object that several of
-// them match, with the options of the first one. Two functions under one id are an error of the set-up.
+// An object that no handler selects gets no finalizer, annotation or log line. One that is selected for the first time
+// counts as created. See docs/selecting.md.
 type Selection[T client.Object] struct {
 	kind    *kind
 	codec   *codec.Codec[T]
@@ -39,28 +34,22 @@ type Selection[T client.Object] struct {
 	rechecks []handlers.Notifier // what the filters read
 }
 
-// MatchingLabels narrows the selection down to objects whose labels match a selector, in the syntax of kubectl:
-// "tier=prod,!paused", "tier in (prod,test)". A wrong one is an error of the set-up. Kopf: labels=.
-//
-// Of a kind whose handlers are all of events and indices, objects are not even watched that do not have the labels
-// which all of these handlers demand: docs/watching.md has what that means. When has the API server send all of them.
+// MatchingLabels selects objects by a label selector of kubectl, such as "tier=prod,!paused". It can reduce the watch:
+// see docs/watching.md. Kopf: labels=.
 func (s Selection[T]) MatchingLabels(selector string) Selection[T] {
 	s, demanded := s.bySelector("MatchingLabels", "labels", selector, handlers.Labels)
 	s.labels = append(slices.Clip(s.labels), demanded...)
 	return s.requiring("labels", slices.DeleteFunc(slices.Clone(demanded), saidByObjectSelector))
 }
 
-// MatchingAnnotations narrows the selection down to objects whose annotations match a selector, in the same syntax. The
-// syntax is that of labels, so values are of at most 63 letters, digits, "-", "_" and "."; for others, use When. Kopf:
-// annotations=.
+// MatchingAnnotations is [Selection.MatchingLabels] for annotations. Kopf: annotations=.
 func (s Selection[T]) MatchingAnnotations(selector string) Selection[T] {
 	s, requirements := s.bySelector("MatchingAnnotations", "annotations", selector, handlers.Annotations)
 	return s.requiring("annotations", requirements)
 }
 
-// When narrows the selection down to objects for which the function is true. It is called often, for every handler and
-// every event, maybe by several goroutines: it should be fast. The object is its own copy.
-// A panic, or an object that does not decode into its type, keeps the object waiting. Kopf: when=.
+// When selects objects for which the function returns true. The function must be fast and safe for concurrent use. If
+// it panics, or the object does not decode into T, the object waits. Kopf: when=.
 func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Selection[T] {
 	if matches == nil {
 		s.kind.addError(errors.New("When: the function is nil: without a condition, leave When out"))
@@ -75,20 +64,8 @@ func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Sel
 	})
 }
 
-// RecheckOn has the objects looked at again when one of the indices changes: for filters, such as those of
-// [Selection.When], that look into an index. Otherwise they are asked at the next event of the object only. Kopf: none.
-//
-//	wanted := secrets.RecheckOn(byOrder).When(func(_ context.Context, s *corev1.Secret) bool {
-//		return byOrder.Has(s.Name)
-//	})
-//
-// Handlers of changes, with their finalizer, daemons and timers then begin and end with the filters. A handler whose
-// change is handled is not called again for that, nor is one before its delay is over. It has no effect for OnEvent and
-// for index functions, which are for events alone.
-//
-// All objects of the kind are looked at, at most once a second, after everything that is more urgent. It costs no
-// request as long as nothing follows. An index changes when an object has other keys or values than before: values that
-// differ each time, such as a resourceVersion, have all objects looked at for each event.
+// RecheckOn evaluates the filters again when an index changes, for a [Selection.When] that reads it. See
+// docs/watching.md. Kopf: none.
 func (s Selection[T]) RecheckOn(indices ...anyIndex) Selection[T] {
 	s.rechecks = slices.Clip(s.rechecks)
 	for _, index := range indices {
@@ -101,21 +78,11 @@ func (s Selection[T]) RecheckOn(indices ...anyIndex) Selection[T] {
 	return s
 }
 
-// anyIndex is an index of whatever type.
+// anyIndex is an index of any type.
 type anyIndex interface{ notifier() handlers.Notifier }
 
-// Redacted keeps the values of these fields, with all that is in them, out of what is remembered of the objects: only
-// digests are. So is every v1 Secret as a whole, and an object of more than 100 KiB of JSON; with [AsKopf], which has
-// to be read by Kopf, only what is given here and what does not fit otherwise.
-//
-// That such a value has changed is seen as ever, and handlers see the present one in c.Object. But in c.Diff, there are
-// paths without values, and in c.Old, what has changed is zero. Keys of mappings stay readable; a list is one value,
-// and a path through a list means the list. For who can try out values, see [PersistenceSettings].
-//
-// A path is of keys with dots between them; a key with dots stands in double quotes: `metadata.annotations."a.b/c"`,
-// see [FieldPath]. One that T does not have is a mistake. As handlers of one kind share what is remembered, it holds
-// for all of them. Fields may become redacted, and be no longer, without any object looking updated; what was
-// remembered before is replaced when the object is handled next.
+// Redacted stores digests of these fields, as of all Secrets, in the last-handled configuration: c.Diff has no values,
+// c.Old zero values. See docs/storages.md. Kopf: none.
 func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 	for _, text := range paths {
 		path, err := codec.ParsePath(text)
@@ -131,12 +98,12 @@ func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 	return s
 }
 
-// saidByObjectSelector tells whether the API server can check a requirement of labels without an expression.
+// saidByObjectSelector reports whether the API server can check a requirement of labels without an expression.
 func saidByObjectSelector(r labels.Requirement) bool {
 	return r.Operator() != selection.GreaterThan && r.Operator() != selection.LessThan
 }
 
-// requiring remembers what a selector demands, beside the filter that decides.
+// requiring adds the requirements of a selector; the filter decides.
 func (s Selection[T]) requiring(name string, all labels.Requirements) Selection[T] {
 	s.requires = slices.Clip(s.requires)
 	for _, one := range all {
@@ -172,7 +139,7 @@ func selectorWords(method, of, text string) requirements.Criterion {
 	return requirements.Criterion{Text: fmt.Sprintf("%s(%q)", method, text), Path: diff.Path{"metadata", of}}
 }
 
-// selector is what the filters demand of the labels, as far as a selector can say it; nil is nothing.
+// selector returns the requirements of the filters on labels, as far as a selector can express them; nil without any.
 func (s Selection[T]) selector() labels.Selector {
 	if len(s.labels) == 0 {
 		return nil

@@ -14,40 +14,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 )
 
-// WhenChange restricts a handler or a sub-handler to changes for which the function returns true; other changes are
-// treated as if the handler was not registered. The function gets the change as the handler does, but can only read:
-// methods that write or post anything fail the filter. It is called often and must be fast. Kopf: when= with old, new,
-// diff.
-//
-//	dbs.OnUpdate("grow", grow, kopf.WhenChange(func(_ context.Context, c *kopf.Change[*v1.Database]) bool {
-//		return c.Object.Spec.Size > c.Old.Spec.Size
-//	}))
-//
-// A function for another Go type than that of the selection is an error of the set-up.
+// WhenChange calls a handler only for changes for which the function returns true, such as c.Object.Spec.Size >
+// c.Old.Spec.Size. The function can only read: a write fails the filter. Kopf: when= with old, new, diff.
 func WhenChange[T client.Object](matches func(ctx context.Context, c *Change[T]) bool) changeOption {
 	return matchesOption[changeOption]("WhenChange", matches, matches == nil)
 }
 
-// WhenEvent restricts a handler of raw events to those for which the function returns true. Unlike [Selection.When], it
-// also gets the type of the event. It can only read: the methods that write or post anything fail the filter, and the
-// handler is not called. Kopf: when= with type.
-//
-//	pods.OnEvent("gone", forget, kopf.WhenEvent(func(_ context.Context, e *kopf.WatchEvent[*corev1.Pod]) bool {
-//		return e.Type == kopf.WatchEventDeleted
-//	}))
+// WhenEvent is [WhenChange] for OnEvent, such as for e.Type == kopf.WatchEventDeleted. Kopf: when= with type.
 func WhenEvent[T client.Object](matches func(ctx context.Context, e *WatchEvent[T]) bool) watchEventOption {
 	return matchesOption[watchEventOption]("WhenEvent", matches, matches == nil)
 }
 
-// WhenRequest restricts a handler of admission to requests for which the function returns true; other requests are
-// allowed without calling the handler. Unlike [Selection.When], it also gets the operation, the user and whether the
-// request is a dry run. It sees the object as it was requested, without the changes of other handlers. It can only
-// read: with Patch or Warning, or by a panic, the review fails, and the API server denies the request or, with
-// [IgnoreFailures], allows it. Kopf: when= with operation, userinfo, dryrun.
-//
-//	dbs.Validate("owners", check, kopf.WhenRequest(func(_ context.Context, a *kopf.Admission[*v1.Database]) bool {
-//		return a.Operation == "UPDATE" && !a.DryRun && a.UserInfo.Username != "admin"
-//	}))
+// WhenRequest is [WhenChange] for admission, with the object as requested. Other requests are allowed. A write or a
+// panic denies the request or, with [IgnoreFailures], allows it. Kopf: when= with operation, userinfo, dryrun.
 func WhenRequest[T client.Object](matches func(ctx context.Context, a *Admission[T]) bool) admissionOption {
 	return matchesOption[admissionOption]("WhenRequest", matches, matches == nil)
 }
