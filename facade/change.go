@@ -23,54 +23,40 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Change is one change of one object, as one handler gets it. A short name for it saves typing:
+// Change is the argument of a handler of changes. An alias saves typing:
 //
 //	type Change = kopf.Change[*v1.Database]
 //
-// The fields are the handler's own copies, to be read: what is changed in c.Object itself is lost, and what shall last
-// is written with Patch. A handler that forgets this is told once by the log, if it happens in one of its first calls
-// or in a test. The methods may be called from goroutines of the handler, as long as it has not returned. The logger is
-// in the context: log.FromContext(ctx).
+// The fields are copies for this call. Direct changes to c.Object are discarded; use [Change.Patch]. Goroutines may
+// call the methods until the handler returns. The logger is log.FromContext(ctx). See docs/objects.md.
 type Change[T client.Object] struct {
-	// Object is the present object, with what earlier handlers of the change have patched. It stays as it is but for
-	// the handler's own patches: the newest state is Latest. If it does not decode into T, the handler waits until it
-	// changes; for a deletion, it is called with what fits. Kopf: body, spec, status, meta.
+	// Object is the object as of the start of the call, with all patches so far. Kopf: body, spec, status, meta.
 	Object T
-	// Old is the object as it was handled last, never nil: what is not known of it is zero, which for a creation is
-	// everything. It has no status and no metadata but labels and annotations. Where only digests are remembered, a
-	// value that has changed is not known, see [Selection.Redacted]. Kopf: old.
-	//
-	// What a handler refused with [Permanent] is handled as well, so it is Old the next time. A handler that may refuse
-	// a change compares with what there is, such as the status, rather than with Old.
+	// Old is the last-handled configuration: no status, no metadata but labels and annotations. It is never nil, and
+	// zero for a creation. Unknown values are zero, see [Selection.Redacted]. Kopf: old.
 	Old T
-	// Diff is what has changed between the two, by raw values, whatever T knows of them. For a creation it is one
-	// addition of the whole; for a handler with a field, it is that of the field alone. Where only digests are
-	// remembered, it has the paths without the values: nil. Kopf: diff.
+	// Diff contains the raw differences between Old and Object. For a handler with a field, paths begin at the field.
+	// Kopf: diff.
 	Diff Diff
-	// Reason is why the object is handled: for a resume handler, it may also be an update or a deletion. Kopf: reason.
+	// Reason is why the object is handled. A resume handler can also get an update or a deletion. Kopf: reason.
 	Reason Reason
-	// ID is the handler's. Kopf: the id of the handler.
+	// ID is the handler id.
 	ID string
-	// Retry counts the calls of this handler for this change before this one: 0 at the first one. Those that have
-	// ended in a wait for a child do not count, see [WaitFor]. Kopf: retry.
+	// Retry is the number of earlier attempts for this change. Waits by [WaitFor] do not count. Kopf: retry.
 	Retry int
-	// Started is when the handler was first due for this change: time.Since(c.Started) is Kopf's runtime. Kopf:
+	// Started is when the handler was first due for this change; time.Since(c.Started) is Kopf's runtime. Kopf:
 	// started.
 	Started time.Time
-	// Client reads and writes other objects, with the operator's name as the field manager; the handled object itself
-	// is better written with Patch: an Update erases fields that the Go type does not have, which is logged once for
-	// the handler. A patch by client.MergeFrom erases them in the items of a changed list, which is not logged: the
-	// patch does not say what the Go type dropped before. Under [Main] it reads what the API server has now, in all
-	// namespaces that it may read, unless [Settings].CachedReads has the kind. In a manager that the project makes, it
-	// reads as the manager's client does: from its cache, by default, which a first read of a kind waits for.
+	// Client reads and writes other objects, with the operator's name as the field manager. Under [Main], it bypasses
+	// caches, except for [Settings].CachedReads.
 	Client client.Client
-	// Live reads what the API server has now, past all caches.
+	// APIReader reads from the API server, without caches.
 	APIReader client.Reader
 
 	log      logr.Logger
 	codec    *codec.Codec[T]
 	call     *handlers.Invocation
-	mistakes *mistakes // of the handler, so that each is told once
+	mistakes *mistakes // of the handler, so that each is logged once
 	children *children.Keeper
 	keys     *listKeys
 	// finalizer is the operator's own.
@@ -84,7 +70,7 @@ type Change[T client.Object] struct {
 	returned atomic.Bool           // the handler has
 }
 
-// call is the function as the engine calls it.
+// call adapts the function for the engine.
 func (s Selection[T]) call(fn ChangeFunc[T]) handlers.Func {
 	said := &mistakes{}
 	return func(ctx context.Context, call *handlers.Invocation) error {
@@ -96,14 +82,14 @@ func (s Selection[T]) call(fn ChangeFunc[T]) handlers.Func {
 	}
 }
 
-// newChange makes what a function of the selection gets.
+// newChange creates the argument of a handler of the selection.
 func (s Selection[T]) newChange(
 	ctx context.Context, call *handlers.Invocation, said *mistakes,
 ) (*Change[T], error) {
 	return newChange(ctx, call, s.codec, s.kind.op.clients, said)
 }
 
-// newChange makes what a function gets.
+// newChange creates the argument of a handler.
 func newChange[T client.Object](
 	ctx context.Context, call *handlers.Invocation, codec *codec.Codec[T], cluster clients, said *mistakes,
 ) (*Change[T], error) {
@@ -142,7 +128,7 @@ func newChange[T client.Object](
 
 var errReturned = errors.New("the handler has returned: its object cannot be changed any more")
 
-// do runs one call of the handler after the other, and keeps its error for the end of the handler.
+// do runs the calls of the handler one after the other, and keeps their errors for the end of the handler.
 func (c *Change[T]) do(act func() error) {
 	c.lock()
 	defer c.mu.Unlock()
@@ -155,7 +141,7 @@ func (c *Change[T]) do(act func() error) {
 	}
 }
 
-// succeed does what is left for a function that has returned without an error, while it still can do anything.
+// succeed prunes the children after a function that returned without an error.
 func (c *Change[T]) succeed(ctx context.Context, err error) error {
 	c.lock()
 	declared, failed := c.declared, err != nil || len(c.errs) > 0
@@ -166,7 +152,7 @@ func (c *Change[T]) succeed(ctx context.Context, err error) error {
 	return c.prune(ctx, declared)
 }
 
-// end ends the calls of a function that has returned, and adds their errors to that of the function.
+// end rejects further calls after the function has returned, and adds the errors of its calls to its own.
 func (c *Change[T]) end(err error) error {
 	c.lock()
 	defer c.mu.Unlock()
@@ -182,14 +168,14 @@ func (c *Change[T]) end(err error) error {
 	return err
 }
 
-// name is the object's, for messages.
+// name returns the name of the object for messages.
 func (c *Change[T]) name() string { return codec.ObjectName(c.call.Cause.Body()) }
 
-// Result reads what a handler has left in status.<id>, see [Change.SetResult]; the handler may be any one, also of
-// another operator. The type is spelled: kopf.Result[string](c, "provision").
+// Result returns the result of any handler in status.<id> as V, see [Change.SetResult]:
 //
-// Without such a result, it is an error that errors.Is recognises as [ErrNoResult]. A value that does not fit into V is
-// another error.
+//	host, err := kopf.Result[string](c, "provision")
+//
+// The error for a missing result wraps [ErrNoResult].
 func Result[V any](from Results, id string) (V, error) {
 	var result V
 	value, err := from.RawResult(id)
@@ -202,7 +188,7 @@ func Result[V any](from Results, id string) (V, error) {
 	return result, nil
 }
 
-// RawResult is what a handler has left in status.<id>, as JSON values that are the caller's own; see [Result].
+// RawResult returns a copy of a result as JSON values, see [Result].
 func (c *Change[T]) RawResult(id string) (any, error) {
 	if c.byHand() {
 		return nil, errByHand
@@ -214,8 +200,8 @@ func (c *Change[T]) RawResult(id string) (any, error) {
 	return value, nil
 }
 
-// status reads the working copy, which nobody may be changing meanwhile; for a function in the background, the newest
-// state.
+// status reads the working copy under the lock, as other goroutines of the handler may patch it. For a function in the
+// background, it reads the newest state.
 func (c *Change[T]) status(id string) (any, error) {
 	c.lock()
 	defer c.mu.Unlock()

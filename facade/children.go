@@ -12,25 +12,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// Adopt makes children of the handled object, before they are created: it is their owner then, so that they are deleted
-// with it; those without a name get one that begins with its name, which the API server completes; those without a
-// namespace get its namespace; and its labels are theirs beside their own. They are objects, typed or not, and lists,
-// slices or iterators of them; nothing is written to the cluster. Package hierarchies has the same for other owners,
-// with options, and each of its parts alone. Kopf: adopt.
+// Adopt prepares objects, or lists of them, to be created as children: it adds an owner reference and the labels of the
+// object, and sets a missing namespace and generateName. It does not write to the cluster. Kopf: adopt.
 //
-//	pod := &corev1.Pod{Spec: spec}
 //	if err := c.Adopt(pod); err != nil {
 //		return err
 //	}
 //	return c.Client.Create(ctx, pod)
 //
-// A handler is called again if it fails, or if its success could not be written: what it creates under a name that is
-// made by the API server would be there twice. Give children names of their own, or remember them in the status.
-//
-// # Errors
-//
-// A child that is not an object; one of another namespace, or a cluster-scoped one of an object with a namespace: the
-// garbage collector would delete it. Declare it by [Change.Ensure]. Under [AsKopf], that is a warning.
+// A repeated call creates another object if the name is generated. A child that the object cannot own, by its namespace
+// or scope, is an error, and a warning under [AsKopf].
 func (c *Change[T]) Adopt(children ...any) error {
 	if c.byHand() {
 		return errByHand
@@ -54,8 +45,8 @@ func (c *Change[T]) Adopt(children ...any) error {
 	return nil
 }
 
-// withoutParentLabel leaves out the label by which Ensure knows its children: a parent that has it itself must not pass
-// it on to objects that Ensure has not declared.
+// withoutParentLabel removes the label of Ensure's children from the owner. A parent with this label must not pass it
+// on to objects that Ensure has not declared.
 func (c *Change[T]) withoutParentLabel(owner *unstructured.Unstructured) *unstructured.Unstructured {
 	if c.children == nil || c.children.LikeKopf {
 		return owner
@@ -101,8 +92,8 @@ func (c *Change[T]) checkScopes(namespace string, given any) error {
 	return nil
 }
 
-// Adopt makes children of the object before they are created, see [Change.Adopt].
+// Adopt is [Change.Adopt].
 func (r *Task[T]) Adopt(children ...any) error { return r.change.Adopt(children...) }
 
-// Adopt makes children of the object before they are created, see [Change.Adopt].
+// Adopt is [Change.Adopt].
 func (e *WatchEvent[T]) Adopt(children ...any) error { return e.change.Adopt(children...) }

@@ -14,20 +14,13 @@ import (
 // errNoStatus is for kinds whose objects would get a new generation by every condition.
 var errNoStatus = errors.New(`the status of the kind is no subresource: add "subresources: {status: {}}" to its CRD`)
 
-// Condition sets one of status.conditions, beside those of the framework, see [Selection.Conditions], which need not be
-// there: at once in c.Object, and in the cluster as [Change.Patch] does. Kopf: none.
+// Condition sets one of status.conditions, as [Change.Patch] does. It also works without [Selection.Conditions]. Kopf:
+// none.
 //
 //	c.Condition("DatabaseReady", metav1.ConditionTrue, "Provisioned", "the server answers")
 //
-// The type is a word in camel case, maybe behind a domain and a slash; the reason is another one; the message is for
-// people, of at most 32768 bytes. The time of its transition moves only if the status is another one than before; with
-// it is the generation of the object that the handler has got. What others have in the list stays as it is; after a
-// conflict, the condition is set in the list as it is by then.
-//
-// # Errors
-//
-// A wrong type, status or reason, a type that the framework itself sets, and a kind whose status is no subresource fail
-// the handler for good when it has returned; so does an object that has something else than a list in that place.
+// Invalid arguments, types reserved by Selection.Conditions, and kinds without the status subresource fail the handler
+// permanently. See docs/conditions.md.
 func (c *Change[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
 	c.do(func() error {
 		if c.call.Writes == nil {
@@ -76,7 +69,7 @@ func (c *Change[T]) setCondition(wanted conditions.Condition) error {
 	return nil
 }
 
-// checkCondition tells what is wrong with it.
+// checkCondition returns an error for an invalid condition.
 func (c *Change[T]) checkCondition(wanted conditions.Condition) error {
 	if err := wanted.Check(); err != nil {
 		return err
@@ -91,17 +84,17 @@ func (c *Change[T]) checkCondition(wanted conditions.Condition) error {
 	return nil
 }
 
-// Condition sets one of status.conditions when the function has returned, or with Flush, see [Change.Condition].
+// Condition is [Change.Condition].
 func (r *Task[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
 	r.change.Condition(conditionType, status, reason, message)
 }
 
-// Condition sets one of status.conditions when the handlers of the event have returned, see [Change.Condition].
+// Condition is [Change.Condition].
 func (e *WatchEvent[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
 	e.change.Condition(conditionType, status, reason, message)
 }
 
-// Condition sets one of status.conditions of the parent when the handler has returned, see [Change.Condition].
+// Condition is [Change.Condition].
 func (e *ChildEvent[T, C]) Condition(
 	conditionType string, status metav1.ConditionStatus, reason, message string,
 ) {

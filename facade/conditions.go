@@ -9,30 +9,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Conditions has the selected objects tell in their status how their handlers of changes are getting on, so that others
-// can wait for them: kubectl wait --for=condition=Ready. No handler has to do anything for it. Kopf: none.
+// Conditions maintains the conditions Ready, Reconciling and Stalled, and status.observedGeneration, of the selected
+// objects from the outcomes of their handlers of changes, so that kubectl wait --for=condition=Ready works. Kopf: none.
 //
-// # Flow
-//
-// There are Ready, which is True when the handlers of the last change have succeeded; Reconciling, which is there, and
-// True, while a handler is retried; and Stalled, which is there, and True, when one has failed for good. They and
-// status.observedGeneration say which generation of the object this is about. docs/conditions.md has the whole table.
-// They are written with the outcomes of the handlers at the end of a pass over the object, with what the handlers have
-// set in the status, by one request at most; if nothing has changed, by none. No handler is called for them, not even
-// one of the field status.conditions. What daemons, timers and handlers of events do is not told: see [Task.Condition].
-//
-// # Assumptions
-//
-// The status is a subresource, and has the list status.conditions in the schema, with the fields of
-// metav1.Condition. Of a kind where that is not so, one line in the log tells what to add to its CRD, and nothing is
-// written to it; nor is anything to Kubernetes' own kinds but Services and PodDisruptionBudgets.
+// The kind needs the status subresource with a list of metav1.Condition. Otherwise one line is logged, and nothing is
+// written. See docs/conditions.md.
 func (s Selection[T]) Conditions() {
 	if s.kind == nil {
 		addOwnerless(errNoSelection("Conditions"))
 		return
 	}
 	if s.kind.find == nil {
-		return // it is told
+		return // the error is already recorded
 	}
 	h := newReporter(location(), s.filters)
 	s.kind.op.register(registration{kind: s.kind, verb: "Conditions", handler: h})
@@ -45,17 +33,17 @@ func errNoSelection(verb string) error {
 // reportsID is in lines of the log that list handlers.
 const reportsID = "conditions"
 
-// newReporter makes a handler that is never called: it says which objects tell of the others.
+// newReporter returns a handler that is never called. It selects the objects that have conditions.
 func newReporter(where string, filters []handlers.Filter) *handlers.Handler {
 	return &handlers.Handler{
 		ID: reportsID, Family: handlers.Reporting, Filters: filters, Function: reportsID, Location: where,
 	}
 }
 
-// reports tells whether the handler is such a one.
+// reports reports whether newReporter returned the handler.
 func reports(h *handlers.Handler) bool { return h.Family == handlers.Reporting }
 
-// reporters are those by the settings: an object tells of its handlers if one of them selects it.
+// reporters returns those by the settings: an object has conditions if one of its handlers selects it.
 func (op *Operator) reporters(all []resolved) (more []resolved) {
 	if !op.settings.values.Conditions {
 		return nil
@@ -74,7 +62,7 @@ func (op *Operator) reporters(all []resolved) (more []resolved) {
 	return more
 }
 
-// reserveConditions keeps the types of the conditions from handlers of the same objects.
+// reserveConditions reserves the types of the conditions, so that handlers of the same objects cannot set them.
 func (op *Operator) reserveConditions(all []resolved) {
 	for _, one := range all {
 		told := func(other resolved) bool { return reports(other.handler) && one.selector.MayMean(other.selector) }

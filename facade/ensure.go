@@ -12,54 +12,28 @@ import (
 var errEnsureInDeletion = errors.New("it was called by a handler of the deletion: children are deleted with the " +
 	"object; leave Ensure out")
 
-// Ensure makes these children of the handled object: those that are not there are created, those that differ are
-// changed. What this handler declared before, and has not declared in this call of it, is deleted when it has returned
-// without an error. With no children at all, all of them are. Kopf: none.
+// Ensure creates or updates children of the object, and deletes those that this handler no longer declares. Without
+// children, it deletes all of them. Kopf: none.
 //
 //	return c.Ensure(ctx, configMapFor(c.Object), deploymentFor(c.Object))
 //
-// Children are typed objects, unstructured ones, apply configurations of client-go, lists and slices of them. They have
-// names of their own; those without a namespace get that of the object. They are copied, and stay as they are.
+// Children are named objects, apply configurations, and lists or slices of them. The default namespace is that of the
+// object.
 //
 // # Flow
 //
-// Each child is applied by server-side apply, with the operator's name as the field manager, an owner reference, the
-// object's labels beside its own, the label "<prefix>/parent-uid", and the annotation "<prefix>/declared-in". What is
-// there already must be a child of the object: by an owner reference or by that label, whatever the annotations of the
-// object say. Fields that are not declared are left to others: a typed object declares all its fields that have no
-// omitempty, be they set or not. But the fields of former field managers, which have set that reference or that label
-// or are in [ExecutionSettings].FormerManagers, are taken over when a process applies a child first: those that are not
-// declared are removed. Where nothing differs, nothing is written. The annotation "<prefix>/children-of.<id>" records
-// the declared children. It is written before a child is applied that is not in it, and with the outcome of the
-// handler.
+// Ensure uses server-side apply, with the operator's name as the field manager, and adds an owner reference, the
+// object's labels and the label "<prefix>/parent-uid". Undeclared fields stay, except those of former field managers.
+// If an owner reference is impossible, the operator deletes the child with the object.
 //
-// The set belongs to the handler's id: handlers of several reasons with one id, see [Selection.On], declare one
-// set, others have their own, and a child in several of them stays until the last one drops it. The set is what one
-// call of the handler declares in all its calls of Ensure, so [WaitFor] may stand between two of them. As long as the
-// handler waits or fails, nothing is deleted; nor if it does not call Ensure at all. What it declares no more is
-// deleted after its sub-handlers are finished: they may have taken it over.
-//
-// An object can have about 10,000 children: the API server limits its annotations to 256 KiB.
-//
-// A child that the object cannot own, as it has no namespace or another one, is held by the label, and the object by
-// the operator's finalizer: when the object is deleted, the operator deletes the child. Others are deleted by
-// Kubernetes.
+// The set belongs to the handler id and spans all calls of Ensure in one call of the handler. Deletions follow when the
+// handler and its sub-handlers have succeeded. The limit is about 10,000 children. See docs/children.md.
 //
 // # Errors
 //
-// If a child fails, the others are applied, nothing is deleted, and the error names each such child by its index among
-// all children of the call, those in lists included, and by its name: one that is nil, or has no name or kind; one of a
-// kind that the cluster does not have; an object of its name that is no child of this object, which is never touched;
-// one that this call of the handler has declared otherwise before; and a field that another field manager declares by
-// server-side apply with another value, with the name of that one. A declared field that was edited by other means is
-// set back, with a line in the log.
-//
-// CustomResourceDefinitions and Namespaces are applied first. A child of a kind that the object's own definition is
-// about to provide, or in its own namespace, is a temporary error of 5 seconds, whatever the Backoff.
-//
-// A call in a handler of the deletion fails permanently. So does one whose children do not fit into the annotation: it
-// applies nothing. Nothing else does. If the handler returns nil all the same, nothing is deleted, and the log names
-// the children that would have been. A deletion that fails is an error of the handler: it is called again.
+// If a child fails, the others are applied, nothing is deleted, and the error names the child. Objects that are not
+// children of this object are never touched. Conflicts with other managers' server-side apply are errors. In a delete
+// handler, Ensure fails permanently.
 func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 	switch {
 	case c.byHand():
@@ -72,9 +46,8 @@ func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 	return c.ensure(ctx, c.call.Working, children)
 }
 
-// Ensure makes these children of the object, see [Change.Ensure]. The set is that of this daemon or timer, apart from
-// that of a handler of changes with the same id. In a timer, it is what one tick declares, and is known when the tick
-// has ended without an error. A daemon may call it again and again: each call declares the whole set.
+// Ensure is [Change.Ensure]. The set belongs to this daemon or timer. It spans one tick of a timer, or one call of
+// Ensure in a daemon.
 func (r *Task[T]) Ensure(ctx context.Context, children ...any) error {
 	c := r.change
 	switch {
@@ -96,7 +69,7 @@ func (c *Change[T]) ensure(ctx context.Context, working func() (map[string]any, 
 	return c.ensureError(declared.Ensure(ctx, given))
 }
 
-// declaring is what the call of the handler declares, while it has not returned.
+// declaring returns the declaration of the current call of the handler.
 func (c *Change[T]) declaring(working func() (map[string]any, error)) (*children.Declaration, error) {
 	c.lock()
 	defer c.mu.Unlock()
@@ -121,8 +94,8 @@ func (c *Change[T]) declarer(own map[string]any) children.Handler {
 	return children.Handler{ID: c.ID, Background: own == nil}
 }
 
-// prune deletes what the function declares no more. What a sub-handler declares now is no orphan, so they are finished
-// before.
+// prune deletes children that the function no longer declares. Sub-handlers finish first: they may declare these
+// children.
 func (c *Change[T]) prune(ctx context.Context, declared *children.Declaration) error {
 	if c.call.Subs != nil {
 		if err := c.call.Subs.Run(ctx, nil); err != nil {
@@ -139,7 +112,7 @@ func (c *Change[T]) ensureError(err error) error {
 	return fmt.Errorf("ensuring the children of object %s by handler %q: %w", c.name(), c.ID, err)
 }
 
-// dependents are the children that objects cannot own. There are none before the operator has its clients.
+// dependents returns the children that objects cannot own. It returns nil before the operator has its clients.
 func (op *Operator) dependents() changes.Dependents {
 	if op.clients.children == nil {
 		return nil

@@ -29,24 +29,24 @@ const (
 	typeError   = "Error"
 )
 
-// Events posts Kubernetes events about some objects: those of [Change.EventRecorderFor]. The zero value posts none.
+// EventRecorder posts Kubernetes events, see [Change.EventRecorderFor]. The zero value posts none.
 type EventRecorder struct {
 	poster handlers.Poster
 	log    logr.Logger
 	bodies []map[string]any
 }
 
-// Info posts a Kubernetes event of the type Normal, see [Change.Info].
+// Info is [Change.Info].
 func (e EventRecorder) Info(reason, message string) {
 	e.post(slog.LevelInfo, typeNormal, reason, message)
 }
 
-// Warn posts a Kubernetes event of the type Warning, see [Change.Warn].
+// Warn is [Change.Warn].
 func (e EventRecorder) Warn(reason, message string) {
 	e.post(slog.LevelWarn, typeWarning, reason, message)
 }
 
-// Exception posts a Kubernetes event of the type Error about an error, see [Change.Exception].
+// Exception is [Change.Exception].
 func (e EventRecorder) Exception(reason, message string, err error) {
 	if err != nil {
 		reason = cmp.Or(reason, wordFor(err))
@@ -55,7 +55,7 @@ func (e EventRecorder) Exception(reason, message string, err error) {
 	e.post(slog.LevelError, typeError, reason, message)
 }
 
-// Event posts a Kubernetes event of any type, see [Change.Event].
+// Event is [Change.Event].
 func (e EventRecorder) Event(eventType, reason, message string) {
 	for _, body := range e.bodies {
 		e.poster.Post(logf.IntoContext(context.Background(), e.log), body, eventType, reason, message)
@@ -68,7 +68,7 @@ func (e EventRecorder) post(level slog.Level, eventType, reason, message string)
 	}
 }
 
-// events posts about the handled object.
+// events returns a recorder for the handled object.
 func (c *Change[T]) events() EventRecorder {
 	c.needCall()
 	if c.call.Events == nil {
@@ -78,41 +78,28 @@ func (c *Change[T]) events() EventRecorder {
 	return EventRecorder{c.call.Events, c.log, []map[string]any{c.call.Cause.Body()}}
 }
 
-// Info posts a Kubernetes event of the type Normal about the object, unless [PostingSettings].Level is above
-// slog.LevelInfo. See Event. Kopf: info.
+// Info posts a Normal event, unless [PostingSettings].Level is higher. Kopf: info.
 func (c *Change[T]) Info(reason, message string) { c.events().Info(reason, message) }
 
-// Warn posts a Kubernetes event of the type Warning about the object, unless [PostingSettings].Level is above
-// slog.LevelWarn. See Event. Kopf: warn.
+// Warn posts a Warning event, unless [PostingSettings].Level is higher. Kopf: warn.
 func (c *Change[T]) Warn(reason, message string) { c.events().Warn(reason, message) }
 
-// Exception posts a Kubernetes event of the type Error about the object, unless [PostingSettings].Level is above
-// slog.LevelError: the message, and the text of the error behind it. An empty reason is that of an error of the API,
-// such as NotFound, else the type of the error, such as PathError, else Error; of [Permanent] and [Temporary] ones,
-// PermanentError and TemporaryError. A nil error adds nothing. kubectl shows the type as it is; some tools know Normal
-// and Warning only. See Event. Kopf: exception.
+// Exception posts an Error event with the error, unless [PostingSettings].Level is higher. An empty reason is derived
+// from the error. Kopf: exception.
 func (c *Change[T]) Exception(reason, message string, err error) {
 	c.events().Exception(reason, message, err)
 }
 
-// Event posts a Kubernetes event about the object. The type is usually Normal or Warning; the reason is one word in
-// camel case, such as "Provisioned"; of a message above 1024 characters, the middle is cut out. Posting neither waits
-// nor fails: an event that cannot be posted is a line in the log. docs/events.md has what is counted, limited and
-// dropped.
-//
-// That of an object without a namespace goes to the one of the kubeconfig's context, of the pod, or of
-// [ConnectionInfo].DefaultNamespace, else to "default"; in a manager of the project, always to "default". Kopf: event.
+// Event posts a Kubernetes event about the object, without waiting. Failures are logged. The reason is a CamelCase
+// word. Messages above 1024 characters are cut. See docs/events.md. Kopf: event.
 func (c *Change[T]) Event(eventType, reason, message string) {
 	c.events().Event(eventType, reason, message)
 }
 
-// About posts Kubernetes events about other objects than the handled one: typed ones that the scheme of the operator
-// knows, unstructured ones, mappings, and slices of them, as they are or would be in the cluster.
+// EventRecorderFor returns a recorder for other objects. An unknown kind fails the handler. Kopf: the first argument of
+// event.
 //
 //	c.EventRecorderFor(pod, claim).Warn("Evicted", "the node is gone")
-//
-// A value that is not an object, or whose kind is not known, is an error of the handler. Kopf: the first argument of
-// event, info, warn and exception.
 func (c *Change[T]) EventRecorderFor(objects ...any) EventRecorder {
 	about := c.events()
 	if about.poster == nil {
@@ -126,7 +113,7 @@ func (c *Change[T]) EventRecorderFor(objects ...any) EventRecorder {
 	return about
 }
 
-// scheme is nil if there is no client.
+// scheme returns nil if there is no client.
 func (c *Change[T]) scheme() *runtime.Scheme {
 	if c.Client == nil {
 		return nil
@@ -134,7 +121,7 @@ func (c *Change[T]) scheme() *runtime.Scheme {
 	return c.Client.Scheme()
 }
 
-// bodiesOf are as much of the objects as it takes to post an event.
+// bodiesOf returns the parts of the objects that posting an event needs.
 func bodiesOf(objects []any, scheme *runtime.Scheme) (bodies []map[string]any, err error) {
 	for object, err := range hierarchies.Objects(objects) {
 		if err != nil {
@@ -160,7 +147,7 @@ func bodiesOf(objects []any, scheme *runtime.Scheme) (bodies []map[string]any, e
 	return bodies, nil
 }
 
-// wordFor is how an error is called in a word.
+// wordFor returns the reason of an event about an error.
 func wordFor(err error) string {
 	if _, temporary := execution.RetryAfter(err); temporary {
 		return "TemporaryError"
@@ -184,22 +171,22 @@ func wordFor(err error) string {
 	return "Error"
 }
 
-// Exception posts a Kubernetes event about an error, see [Change.Exception].
+// Exception is [Change.Exception].
 func (r *Task[T]) Exception(reason, message string, err error) {
 	r.change.Exception(reason, message, err)
 }
 
-// About posts Kubernetes events about other objects, see [Change.EventRecorderFor].
+// EventRecorderFor is [Change.EventRecorderFor].
 func (r *Task[T]) EventRecorderFor(objects ...any) EventRecorder {
 	return r.change.EventRecorderFor(objects...)
 }
 
-// Exception posts a Kubernetes event about an error, see [Change.Exception].
+// Exception is [Change.Exception].
 func (e *WatchEvent[T]) Exception(reason, message string, err error) {
 	e.change.Exception(reason, message, err)
 }
 
-// About posts Kubernetes events about other objects, see [Change.EventRecorderFor].
+// EventRecorderFor is [Change.EventRecorderFor].
 func (e *WatchEvent[T]) EventRecorderFor(objects ...any) EventRecorder {
 	return e.change.EventRecorderFor(objects...)
 }

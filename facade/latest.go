@@ -7,16 +7,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// GetObject returns c.Object, for functions that take a [Call].
+// GetObject returns c.Object.
 func (c *Change[T]) GetObject() T { return c.Object }
 
-// Latest is the newest state of the object that is known by now, as a copy: what the cache has, or what the framework
-// has written since, such as by Flush. For a handler that runs long. What this handler has patched, and what no other
-// write has taken along yet, is not in it; nor does it change c.Object.
-//
-// Of an object that is gone, it is the last state that was known; the handler's context ends with [ErrDeleted] then,
-// which is noticed by this very call. For a filter, it is the object that it is asked about. If the object does not
-// decode into its type any more, the handler fails, and what could be decoded is given.
+// Latest returns a copy of the newest known state, without unwritten patches. If the object is deleted, it returns the
+// last known state, and the context ends with [ErrDeleted]. If the object no longer decodes into T, the handler fails.
 func (c *Change[T]) Latest() T {
 	c.needCall()
 	newest := c.newest()
@@ -27,7 +22,7 @@ func (c *Change[T]) Latest() T {
 	return object
 }
 
-// newest is the newest state as it is kept.
+// newest returns the newest known state in its stored form.
 func (c *Change[T]) newest() *jsontext.Object {
 	var newest *jsontext.Object
 	switch {
@@ -44,7 +39,7 @@ func (c *Change[T]) newest() *jsontext.Object {
 	return newest
 }
 
-// latest is the newest state in its raw form. It is shared.
+// latest returns the newest known state in its raw form. It is shared.
 func (c *Change[T]) latest() map[string]any {
 	body, err := c.newest().Value()
 	if err != nil {
@@ -53,8 +48,8 @@ func (c *Change[T]) latest() map[string]any {
 	return body
 }
 
-// Resource is what the object is one of: its kind with group and version, its plural, whether it is namespaced. The
-// lists in it are copies. In a filter, it is the kind alone. Kopf: resource.
+// Resource returns the kind of the object with group, version, plural and scope; in [WhenChange], only the kind. Kopf:
+// resource.
 func (c *Change[T]) Resource() Resource {
 	c.needCall()
 	if c.call.Resource == nil {

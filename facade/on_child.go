@@ -11,24 +11,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// OnChild registers a handler of the selected objects that is called when one of their children is created, changes or
-// is deleted. The kind of the children must be declared with [Selection.Owns] before; for the type [Unstructured], the
-// handler is called for all kinds that were declared by unstructured objects. Kopf: none.
+// OnChild registers a handler of the selected objects that is called for each child at start, with [WatchEventListed],
+// and after each change of the child. It needs [Selection.Owns] before. For [Unstructured], it handles all kinds owned
+// as unstructured objects. Kopf: none.
 //
-// # Flow
+// Writes by [Change.Ensure] do not cause a call. Calls for one object are sequential, after the handlers of its
+// changes. Deletions during a restart or pause are not reported.
 //
-// The handler is called for each child when the operator starts to watch, with [WatchEventListed], and then after each
-// change of the child. It gets the newest state of the child: quick changes are one call, and for a deleted child, it
-// gets the last state. Writes by [Change.Ensure] do not cause a call. Nothing is stored on the object: after a restart
-// or a pause, the children are listed again, and deletions in between are not reported. Calls for one object are made
-// one at a time, after the handlers of its changes.
-//
-// The filters of the selection are for the owner, [WhenChild] is for the child.
-//
-// # Errors
-//
-// They mean what they do for handlers of changes, see [ChangeFunc]. After a temporary error, the handler is called
-// again with the newest state of the child. After a permanent one, it is called at the next change of the child.
+// Errors are retried as in [ChangeFunc], with the newest state; after a permanent error, at the next change of the
+// child.
 func OnChild[T, C client.Object](
 	s Selection[T], id string, fn func(ctx context.Context, e *ChildEvent[T, C]) error, opts ...childOption,
 ) {
@@ -71,8 +62,8 @@ func OnChild[T, C client.Object](
 	}
 }
 
-// WhenChild restricts a handler of [OnChild] to children for which the function returns true. Other children cause no
-// call, whatever happens to them. Kopf: none.
+// WhenChild restricts a handler of [OnChild] to children for which the function returns true. Filters of the selection
+// apply to the owner. Kopf: none.
 func WhenChild[C client.Object](matches func(ctx context.Context, child C) bool) childOption {
 	return matchesOption[childOption]("WhenChild", matches, matches == nil)
 }

@@ -28,47 +28,25 @@ func (option) childOption() {}
 // ownsOption is an option of Owns.
 type ownsOption func(r *registration)
 
-// OnlyEnsured has the API server send only objects that were declared by [Change.Ensure], of any handler of the
-// operator: those with the label <prefix>/parent-uid. Other objects cost neither traffic nor memory. So children that
-// others have made are unknown to OnChild and [WaitFor], and a child that loses the label counts as deleted: its label
-// is restored as any other field. It has no effect while other handlers of the operator, or an Owns without the option,
-// watch the kind.
+// OnlyEnsured makes [Selection.Owns] watch only objects with the label <prefix>/parent-uid, which [Change.Ensure] sets.
+// [OnChild] and [WaitFor] do not see others. It has no effect if the kind is watched otherwise, too.
 func OnlyEnsured() ownsOption { return func(r *registration) { r.onlyEnsured = true } }
 
-// Owns watches the children of the selected objects, those of one kind. The kind is given by an empty object: a type
-// of the scheme, or an unstructured object with apiVersion and kind. Kopf: none; controller-runtime: Owns.
+// Owns watches children of one kind, given by an empty object: objects with an owner reference to a selected object,
+// and those declared by [Change.Ensure]. The latter are restored if other clients edit or delete them, without a call
+// of the handler. Kopf: none.
 //
 //	dbs.Owns(&appsv1.Deployment{})
-//	kopf.OnChild(dbs, "availability", func(ctx context.Context, e *DeploymentEvent) error {
-//		available := e.Child.Status.AvailableReplicas > 0
-//		e.Patch(func(db *v1.Database) { db.Status.Available = available })
-//		return nil
-//	})
+//	kopf.OnChild(dbs, "availability", showAvailability)
 //
-// where DeploymentEvent is kopf.ChildEvent[*v1.Database, *appsv1.Deployment].
-//
-// A child that [Change.Ensure] has declared and that is edited or deleted by others is restored, without a call of the
-// handler. The delay grows if that happens repeatedly. It is logged, posted as a Kubernetes event about the object, and
-// counted by the metric kopf_children_repaired_total.
-//
-// Children are objects with an owner reference to the object, in its namespace, or in any for a cluster-scoped object;
-// and objects that Ensure has declared. The operator needs the verbs list and watch for the kind; while they are
-// missing, or the kind does not exist, this is logged and retried. See docs/children.md.
+// The operator needs the verbs list and watch. Missing permissions or kinds are logged and retried. See
+// docs/children.md.
 func (s Selection[T]) Owns(child client.Object, opts ...ownsOption) {
 	s.watch("Owns", child, opts...)
 }
 
-// Watches watches objects of another kind for the handlers of the selection: [WaitFor] can then wait for any of them,
-// with or without an owner. The kind is given by an empty object, as for Owns. Kopf: none; controller-runtime: Watches.
-//
-//	dbs.Watches(&corev1.Secret{})
-//	dbs.OnCreate("login", func(ctx context.Context, c *kopf.Change[*v1.Database]) error {
-//		login := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Object.Spec.SecretName}}
-//		return kopf.WaitFor(c, login, func(s *corev1.Secret) bool { return len(s.Data["password"]) > 0 }, time.Hour)
-//	})
-//
-// All objects of the kind in the operator's namespaces are kept in memory. Watches includes what Owns does for children
-// that [Change.Ensure] has declared, and needs the same permissions.
+// Watches watches a kind so that [WaitFor] can wait for any object of it. It restores children as Owns does. All
+// objects of the kind in the operator's namespaces are kept in memory. Kopf: none.
 func (s Selection[T]) Watches(object client.Object) {
 	s.watch("Watches", object, func(r *registration) { r.handler.Whole = true })
 }
@@ -103,8 +81,8 @@ func (s Selection[T]) watch(verb string, child client.Object, opts ...ownsOption
 	})
 }
 
-// demandLabels has handlers of Owns watch objects with the label of children only, where that is wanted. It depends on
-// the settings, which a startup may change.
+// demandLabels restricts watches with OnlyEnsured to the label of children. The label depends on the settings, which a
+// startup handler may change.
 func (op *Operator) demandLabels() {
 	key := (&children.Keeper{Prefix: op.settings.values.Persistence.AnnotationPrefix}).Label()
 	for _, r := range op.registrations {
@@ -117,17 +95,17 @@ func (op *Operator) demandLabels() {
 	}
 }
 
-// watches tells whether the handler has a kind watched, and nothing else.
+// watches reports whether the handler only makes the operator watch a kind.
 func watches(h *handlers.Handler) bool { return h.Owned == h }
 
-// owns tells whether any children are watched.
+// owns reports whether any children are watched.
 func (op *Operator) owns() bool {
 	return slices.ContainsFunc(op.registrations, func(r registration) bool {
 		return watches(r.handler)
 	})
 }
 
-// watchesChildren tells whether children of the kind are watched.
+// watchesChildren reports whether children of the kind are watched.
 func (op *Operator) watchesChildren(of schema.GroupKind) bool {
 	return slices.ContainsFunc(op.registrations, func(r registration) bool {
 		return watches(r.handler) && r.isOf(of, op.filled)
@@ -153,13 +131,13 @@ func (op *Operator) watchesFor(owner discovery.Resource, of schema.GroupKind) (c
 	return children, objects
 }
 
-// isOf tells whether the registration is for a kind that was given by an object.
+// isOf reports whether the registration is for a kind that was given by an object.
 func (r registration) isOf(kind schema.GroupKind, scheme *runtime.Scheme) bool {
 	selector, err := r.kind.find(scheme)
 	return err == nil && selector.Group.Text == kind.Group && selector.Kind == kind.Kind
 }
 
-// owned are the children of the operator's objects; nil if none are watched.
+// owned returns the children of the operator's objects, or nil if none are watched.
 func (op *Operator) owned() *owned.Children {
 	if op.clients.children == nil {
 		return nil

@@ -18,43 +18,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// WaitFor has the handler wait until another object, a child or not, is as the function wants it. It is given by an
-// object with its name, such as that for [Change.Ensure]; without a namespace, it is in that of the handled object. Nil
-// is that it is so; any other error must be returned by the handler. Kopf: none.
+// WaitFor waits until another object satisfies the function. The handler must return the error. The kind must be
+// watched by [Selection.Owns] for children, or [Selection.Watches] for any object. The default namespace is that of the
+// handled object. Kopf: none.
 //
-//	if err := c.Ensure(ctx, server); err != nil {
-//		return err
-//	}
-//	err := kopf.WaitFor(c, server, func(s *appsv1.Deployment) bool {
+//	return kopf.WaitFor(c, server, func(s *appsv1.Deployment) bool {
 //		return s.Status.ObservedGeneration >= s.Generation && s.Status.AvailableReplicas > 0
 //	}, 10*time.Minute)
-//	if err != nil {
-//		return err
-//	}
 //
-// # Flow
-//
-// The kind must be watched: by [Selection.Owns] for children, or by [Selection.Watches] for any object
-// in the namespaces that the operator serves. Nothing is asked of the API server, and no
-// goroutine or worker waits: the handler ends, and is called again from its start when the object is as wanted, or when
-// the object has changed, so all before WaitFor is done again, and must be idempotent. After a restart, it is called at
-// once, and goes on waiting.
-//
-// The function gets the object as it is by now, not as it was before this operator has applied it last. What a
-// controller has not seen yet is for the function to find out, as above. An object that is not there, or is being
-// deleted, is waited for. The function may be called at any time, also after the handler has returned, and must do
-// nothing but look.
-//
-// The time counts from the first wait of the handler for this object and this change, also across restarts and errors
-// in between; it is remembered on the object. If the handler waits for several objects, one after the other, each has
-// its own time. A wait is not a failure: it does not count for [Retries] and [Change].Retry, and the log has a line of
-// its own for it. [Timeout] goes on, and may end the wait before.
+// The handler ends and later runs again from its start. The function must have no effects. The timeout counts from the
+// first wait for this object and change, also across restarts and errors. [Retries] does not count waits; [Timeout]
+// still applies.
 //
 // # Errors
 //
-// When the time is over, the error names the object, and is a permanent one that wraps [ErrWaitTimeout]: the handler
-// has failed until the object is changed. To begin a new wait instead, return [Temporary] of it. If nothing watches the
-// kind, without a name, a function or a time, it is permanent as well.
+// A timeout is a permanent error that wraps [ErrWaitTimeout]; wrap it in [Temporary] to wait again. Invalid arguments
+// and kinds that are not watched are permanent errors.
 func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) bool, timeout time.Duration) error {
 	if c.byHand() {
 		return errByHand
@@ -92,7 +71,7 @@ func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) boo
 		timeout, described, c.name(), c.ID, state, ErrWaitTimeout))
 }
 
-// newWait checks what the handler has asked for.
+// newWait checks the arguments of WaitFor.
 func newWait[T, C client.Object](
 	c *Change[T], child C, wanted func(child C) bool, timeout time.Duration,
 ) (w owned.Wait, err error) {
@@ -135,8 +114,8 @@ func newWait[T, C client.Object](
 	}, nil
 }
 
-// hasEnded is true if a child that is not there was declared by [UntilDone], and is done. While the handler runs, what
-// its calls of Ensure remember counts; it is not written yet.
+// hasEnded reports whether an absent child was declared by [UntilDone] and is done. While the handler runs, unwritten
+// records of its calls of Ensure count.
 func (c *Change[T]) hasEnded(kind schema.GroupKind, namespace, name string) (done bool, err error) {
 	body := c.latest()
 	if !c.returned.Load() {
@@ -150,7 +129,7 @@ func (c *Change[T]) hasEnded(kind schema.GroupKind, namespace, name string) (don
 	return done, nil
 }
 
-// checkWait tells what is wrong with the arguments.
+// checkWait returns an error for invalid arguments.
 func checkWait(child client.Object, aimless bool, timeout time.Duration) error {
 	given := reflect.ValueOf(child)
 	switch {
@@ -164,7 +143,7 @@ func checkWait(child client.Object, aimless bool, timeout time.Duration) error {
 	return positiveDuration("timeout", timeout)
 }
 
-// example is how to give the kind of a child.
+// example returns the expression that gives the kind of a child.
 func example(child client.Object) string {
 	if _, raw := child.(*unstructured.Unstructured); raw {
 		return "child"
@@ -172,7 +151,7 @@ func example(child client.Object) string {
 	return "&" + reflect.TypeOf(child).Elem().String() + "{}"
 }
 
-// childName names a child among those of one object: it is remembered.
+// childName names a child among those of one object. The name is stored on the object.
 func childName(w owned.Wait, namespace string) string {
 	if w.Namespace == namespace {
 		return w.Kind.String() + " " + w.Name
@@ -180,7 +159,7 @@ func childName(w owned.Wait, namespace string) string {
 	return w.Kind.String() + " " + w.Namespace + "/" + w.Name
 }
 
-// metadata is that of the object.
+// metadata returns the object as the call got it, to read its metadata.
 func (c *Change[T]) metadata() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: c.call.Cause.Body()}
 }

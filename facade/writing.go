@@ -12,30 +12,24 @@ import (
 
 var errOnlyReading = errors.New("a filter can neither change the object nor post events: leave that to a handler")
 
-// Patch changes the object: at once in c.Object and in what later handlers of the change get, and in the cluster with
-// the framework's own next write, whether the handler succeeds or not; see Flush.
+// Patch changes c.Object immediately, and the object in the cluster with the next write or [Change.Flush], even if the
+// handler fails. Kopf: patch, patch.fns.
+//
+//	c.Patch(func(db *v1.Database) { db.Status.Phase = "Ready" })
 //
 // # Guarantees
 //
-// Only what the function changes is written. Fields that T does not have survive, as do changes by others: after a
-// conflict the function runs again on the fresh object. Name, uid, resource version and the like stay as they are; so
-// does the operator's own finalizer, as other handlers may need it. A finalizer is never added twice.
+// Only fields that the function changes are written. Fields that T does not have stay; for lists, see docs/objects.md.
+// After a conflict, the function runs again on the fresh object. System metadata and the operator's finalizer cannot be
+// changed.
 //
-// In lists, such fields stay with their items, and a new item gets none. Items are recognised by the patchMergeKey of
-// the Go field, by the x-kubernetes-list-map-keys of the schema, or by a name, key, id, type or port that all of them
-// have and that is unique. Without any of these, a changed item is recognised by its place, as long as no items are
-// added, removed or shifted; otherwise it loses the fields, which is logged once for the handler.
-//
-// # Assumptions
-//
-// The function is idempotent, has no other effect, and uses neither methods of c nor [Result]: it would wait for
-// itself, so it fails. It runs twice at least. Kopf: patch, patch.fns.
+// The function runs at least twice. It must be idempotent, without other effects, and call neither methods of c nor
+// [Result].
 //
 // # Errors
 //
-// A panic of the function, and an object that is no valid one afterwards, fail the handler when it has returned. A
-// status that the API server refuses where it has a URL of its own is a line in the log: the rest is written without
-// it.
+// A panic, or an invalid object afterwards, fails the handler when it returns. A status that the API server rejects is
+// logged, and the rest is written.
 func (c *Change[T]) Patch(change func(object T)) {
 	c.do(func() error {
 		if c.call.Writes == nil {
@@ -52,14 +46,9 @@ func (c *Change[T]) Patch(change func(object T)) {
 	})
 }
 
-// TryPatch is [Change.Patch] with a function that may fail, such as by [SetField]. If it does, the handler has failed when
-// it returns, with this error and its own: a [Permanent] one is permanent. Nothing of the function is written then, and
-// c.Object is as it was; what was patched before stays patched.
-//
-// After a conflict, the function runs again, on the fresh object. If it fails there, the handler has failed likewise,
-// even if it had returned nil; and nothing that it has patched since the last Flush is written. Of a function that has
-// ended in the background it is a line in the log; so it is of a handler of raw events, and its other patches are
-// written.
+// TryPatch is [Change.Patch] with a function that can fail, such as by [SetField]. The error discards the changes of
+// the function and fails the handler when it returns, [Permanent] ones permanently. A failure after a conflict discards
+// all unwritten patches.
 func (c *Change[T]) TryPatch(change func(object T) error) {
 	c.do(func() error {
 		if c.call.Writes == nil {
@@ -92,15 +81,14 @@ func (c *Change[T]) patchError(err error) error {
 	return fmt.Errorf("patching object %s by handler %q: %w", c.name(), c.ID, err)
 }
 
-// containPanic makes a panic an error where it would end the process otherwise.
+// containPanic returns a panic as an error where it would end the process otherwise.
 func containPanic(call func()) error {
 	return panics.Contain(func() error { call(); return nil })
 }
 
-// SetResult sets what is written to status.<id> if the handler succeeds: any value that encodes to JSON; nil is no
-// result. The last call counts. An object is merged over what is there, other values replace it. A CRD with a schema
-// must allow the field, or else the API server drops it silently. A value that is not JSON fails the handler for good.
-// Kopf: the function's return value.
+// SetResult sets the value for status.<id>, written if the handler succeeds; nil means none. An object is merged into
+// the existing value. The CRD schema must allow the field, or the API server drops it silently. A value that does not
+// encode to JSON fails the handler permanently. Kopf: the function's return value.
 func (c *Change[T]) SetResult(value any) {
 	c.do(func() error {
 		if c.call.Writes == nil {
@@ -120,8 +108,8 @@ func (c *Change[T]) SetResult(value any) {
 	})
 }
 
-// Flush writes now what was patched so far, together with the progress of earlier handlers, and returns when the API
-// server has it. It does not make the handler succeed, and does not write its result.
+// Flush writes the patches so far and the progress of earlier handlers, without the result, and waits for the API
+// server.
 func (c *Change[T]) Flush(ctx context.Context) error {
 	switch {
 	case c.byHand():
