@@ -27,8 +27,12 @@ type people struct {
 	server *memapi.Server
 }
 
-// RoundTrip sends a request, and notes what it makes.
+// RoundTrip sends a request and records the object that it creates. The line of the history stands where the request
+// was sent: the operator can act on its effect before the answer is here.
 func (p *people) RoundTrip(r *http.Request) (*http.Response, error) {
+	p.world.mu.Lock()
+	place := len(p.world.run.lines)
+	p.world.mu.Unlock()
 	response, err := p.server.RoundTrip(r)
 	if err != nil || r.Method == http.MethodGet {
 		return response, err
@@ -47,7 +51,7 @@ func (p *people) RoundTrip(r *http.Request) (*http.Response, error) {
 	if made && r.Method == http.MethodPost {
 		path += "/" + object.GetName()
 	}
-	p.world.run.noteAt(p.world.since(), "people",
+	p.world.run.insertAt(place, p.world.since(), "people",
 		fmt.Sprintf("%s %s: %d", verbs[r.Method], short(path), response.StatusCode))
 	if made {
 		p.world.run.created = append(p.world.run.created, created{

@@ -52,6 +52,13 @@ func (r *run) noteAt(at time.Duration, who, what string) {
 	}
 }
 
+// insertAt adds a line at a place that was the end of the history before.
+func (r *run) insertAt(place int, at time.Duration, who, what string) {
+	if !r.closed {
+		r.lines = slices.Insert(r.lines, place, line{at, who, what})
+	}
+}
+
 // violation is one thing that must not be.
 type violation struct {
 	class   Class
