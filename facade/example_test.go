@@ -78,7 +78,7 @@ func (*pods) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) { ret
 func notify(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil }
 
 // Handlers share options, and override single ones.
-func ExamplePolicy() {
+func ExampleJoinOptions() {
 	patient := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour))
 
 	op := kopf.New("addresses.example.org")

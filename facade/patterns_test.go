@@ -56,11 +56,11 @@ func TestCombinators(t *testing.T) {
 		want      bool
 		asked     int
 	}{
-		"not":          {"the contrary", kopf.Not(no), true, 1},
-		"all":          {"no more is asked than needed", kopf.All(yes, no, yes), false, 2},
-		"all of none":  {"nothing is false", kopf.All[int, string](), true, 0},
-		"any":          {"no more is asked than needed", kopf.Any(no, yes, no), true, 2},
-		"any of none":  {"nothing is true", kopf.Any[int, string](), false, 0},
+		"not":         {"the contrary", kopf.Not(no), true, 1},
+		"all":         {"no more is asked than needed", kopf.All(yes, no, yes), false, 2},
+		"all of none": {"nothing is false", kopf.All[int, string](), true, 0},
+		"any":         {"no more is asked than needed", kopf.Any(no, yes, no), true, 2},
+		"any of none": {"nothing is true", kopf.Any[int, string](), false, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,8 @@
 package kopf_test
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"

@@ -96,7 +96,7 @@ func identities(ctx context.Context, objects ...*unstructured.Unstructured) (all
 func command(ctx context.Context, kubeconfig, args string) (code int, text string) {
 	GinkgoHelper()
 	var out bytes.Buffer
-	cmd := Operator.Command(kopf.New("commands.example.org"))
+	cmd := kopf.New("commands.example.org").Command()
 	cmd.SetArgs(append(strings.Fields(args), "--kubeconfig", kubeconfig))
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)

@@ -39,7 +39,7 @@ func kopfs(ctx context.Context, args string) {
 func commandsOfOurs(ctx context.Context, args string) {
 	GinkgoHelper()
 	var out bytes.Buffer
-	cmd := Operator.Command(kopf.New("interop.example.org"))
+	cmd := kopf.New("interop.example.org").Command()
 	cmd.SetArgs(append(strings.Fields(args), "--kubeconfig", kubeconfig))
 	cmd.SetErr(&out)
 	Expect(cmd.ExecuteContext(ctx)).To(Succeed(), "%s: %s", args, &out)

@@ -30,8 +30,8 @@ func TestStartsThatWrite(t *testing.T) {
 		"OnChild": {
 			reason: "the example of docs/children.md: Ensure's own writes are not reported, a start lists all children",
 			register: func(_ *kopf.Operator, dbs kopf.Selection[*kopf.Unstructured]) {
-				services := dbs.Owns(&corev1.Service{})
-				services.OnChild("address", func(
+				dbs.Owns(&corev1.Service{})
+				kopf.OnChild(dbs, "address", func(
 					_ context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *corev1.Service],
 				) error {
 					setStatus(e, "host", e.Child.Spec.ClusterIP)

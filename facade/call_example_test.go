@@ -73,7 +73,7 @@ func ExampleChange_TryPatch() {
 }
 
 // Objects without a Go type are read and changed by paths.
-func ExampleDynamic() {
+func ExampleUnstructured() {
 	type Change = kopf.Change[*kopf.Unstructured]
 
 	op := kopf.New("databases.example.org")
@@ -103,7 +103,7 @@ func database() *kopf.Unstructured {
 	}}
 }
 
-func ExampleAt() {
+func ExampleGetField() {
 	type replica struct {
 		Zone string `json:"zone"`
 	}
@@ -123,12 +123,12 @@ func ExampleAt() {
 	// reading spec.size of object orders as string: it is the number 3
 }
 
-func ExampleAtOr() {
+func ExampleGetFieldOr() {
 	fmt.Println(kopf.GetFieldOr(database(), "spec.size", 1), kopf.GetFieldOr(database(), "spec.port", 5432))
 	// Output: 3 5432
 }
 
-func ExampleSetAt() {
+func ExampleSetField() {
 	db := database()
 	fmt.Println(kopf.SetField(db, "status.phase", "Ready"))
 	fmt.Println(kopf.SetField(db, "spec.size.unit", "GiB"))
@@ -139,7 +139,7 @@ func ExampleSetAt() {
 	// map[phase:Ready]
 }
 
-func ExampleRemoveAt() {
+func ExampleRemoveField() {
 	db := database()
 	fmt.Println(kopf.RemoveField(db, "spec.replicas"), kopf.RemoveField(db, "spec.backup.every"))
 	fmt.Println(db.Object["spec"])
