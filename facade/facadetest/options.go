@@ -84,12 +84,12 @@ const (
 // Without it, all that the handler asks of a client fails.
 func Client(c client.Client) Option { return option(optClient, func(w *wishes) { w.client = c }) }
 
-// Owns has children watched, of the kinds that are given by empty objects, as kopf.Owns does for the operator: so
+// Owns watches children of the kinds that are given by empty objects, as Selection.Owns does for the operator: so
 // kopf.WaitFor sees what there is of them in the [Client] when the handler is called. Another call of the handler sees
 // what has become of them since.
 func Owns(kinds ...client.Object) Option { return option(optOwns, func(w *wishes) { w.owns = kinds }) }
 
-// Watches has any objects of the kinds watched, as kopf.Watches does for the operator. See [Owns].
+// Watches watches all objects of the kinds, as Selection.Watches does for the operator. See [Owns].
 func Watches(kinds ...client.Object) Option {
 	return option(optWatches, func(w *wishes) { w.watches = kinds })
 }

@@ -45,7 +45,7 @@ func (t *trial[T]) watchedKinds(by string, given []client.Object) (all []schema.
 	return all
 }
 
-// emptyOf is what kopf.Owns is given.
+// emptyOf returns the argument for Selection.Owns.
 func emptyOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(kind)

@@ -104,7 +104,7 @@ func TestSubHandlersWait(t *testing.T) {
 
 func TestWaitsThatCannotBe(t *testing.T) {
 	got := facadetest.NewChange(orders(), facadetest.Client(clusterOfServers())).Call(t.Context(), serve)
-	contains(t, errorText(got.Err), "register kopf.Owns", "pass facadetest.Owns")
+	contains(t, errorText(got.Err), "register Owns", "pass facadetest.Owns")
 	if !got.Final || got.Awaited != "" {
 		t.Errorf("nobody watches it: got %+v", got)
 	}
