@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )

@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
 )
 
 // operator is one operator inside a manager: the Runnable that owns its controllers.

@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 )
 
 // replica is what an operator does in every process, whoever leads, and whether or not it is paused: it begins, keeps

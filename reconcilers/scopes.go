@@ -10,13 +10,13 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
 )
 
 // scopes are the resources that an operator serves, each in its namespaces: either may change at any time.

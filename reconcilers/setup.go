@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
 )
 
 var _ journal.Live = (*operator)(nil)

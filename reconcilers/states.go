@@ -6,9 +6,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/orchestration"
 )
 
 // sized is an index that tells how much is in it.

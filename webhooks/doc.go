@@ -1,5 +1,5 @@
 // Package webhooks is the place for admission, and has no code of its own: webhooks/review takes one review from its
-// request to its response, webhooks/server brings it over HTTP, webhooks/configurations tells the cluster what to send,
+// request to its response, webhooks/internal/server brings it over HTTP, webhooks/configurations tells the cluster what to send,
 // webhooks/tunnels where the server is, webhooks/certificates has what both need to trust each other, and
 // webhooks/admission makes one thing of these.
 //

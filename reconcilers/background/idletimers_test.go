@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
 // Objects is the memory of one scope, by uid. The queue never runs two passes over one object at once, so only the maps

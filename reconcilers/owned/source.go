@@ -10,7 +10,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
 // The types of what happened to a child. One that was there when the operator began to look has the empty one.

@@ -14,7 +14,7 @@ import (
 // hotPaths are what is done for every event of every object, or for every pass, with the benchmarks of it.
 var hotPaths = map[string][]string{
 	"queueing": {
-		"reconcilers/source.BenchmarkEvents", "reconcilers/internal/queue.BenchmarkQueue",
+		"reconcilers/internal/source.BenchmarkEvents", "reconcilers/internal/queue.BenchmarkQueue",
 		"reconcilers/internal/queue.BenchmarkEvent",
 	},
 	"indices": {"reconcilers/indexes.BenchmarkSeen"},
@@ -35,7 +35,7 @@ var hotPaths = map[string][]string{
 		"reconcilers/patching.BenchmarkMergeDiff", "reconcilers/patching.BenchmarkPatch",
 		"reconcilers/patching.BenchmarkApplyTo", "reconcilers/patching.BenchmarkAdmissionOps",
 	},
-	"passes": {"reconcilers/changes.BenchmarkPass", "reconcilers/controller.BenchmarkPassAtRest"},
+	"passes": {"reconcilers/changes.BenchmarkPass", "reconcilers/internal/controller.BenchmarkPassAtRest"},
 }
 
 // What becomes slower is seen in allocations first, and these can be told from one machine to the next.

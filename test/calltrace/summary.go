@@ -56,7 +56,7 @@ func Summarize(calls []record.Call) Summary {
 // and how often they are called depends on the pieces in which the bytes come; and the journal, which listens if
 // somebody wants it to: nobody does here.
 var leftOut = []string{
-	"reconcilers/health", "reconcilers/informers", "reconcilers/internal/fence", "reconcilers/internal/timing",
+	"reconcilers/health", "reconcilers/internal/informers", "reconcilers/internal/fence", "reconcilers/internal/timing",
 	"reconcilers/rawclient", "reconcilers/requests", "reconcilers/journal",
 }
 

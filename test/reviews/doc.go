@@ -3,5 +3,5 @@
 // It stands apart because the memory of a review is the sum of what many packages take: the server that reads it, the
 // decoders, the copies for handlers, the comparison and the patch. It never asserts absolute times.
 //
-// Neighbours: webhooks/server bounds the memory, and its tests show the order of reviews on virtual time.
+// Neighbours: webhooks/internal/server bounds the memory, and its tests show the order of reviews on virtual time.
 package reviews

@@ -19,8 +19,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
-	"github.com/kopf-runtime/kopf-runtime/webhooks/server"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/webhooks/conditions"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
-	"github.com/kopf-runtime/kopf-runtime/webhooks/server"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/conditions"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
 )
 
 // nameOf is what a handler goes by among all of its type: its id, or, if others have that for other resources, the

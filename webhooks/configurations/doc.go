@@ -9,5 +9,5 @@
 // of theirs. It never serves anything, and never decides where the server is:
 // that comes in as a client configuration. Its neighbours are
 // reconcilers/discovery below it, whose resources the rules are made of, and
-// webhooks/server, which serves the paths that the entries name.
+// webhooks/internal/server, which serves the paths that the entries name.
 package configurations

@@ -4,6 +4,6 @@
 // It is apart because a review has neither a queue nor a memory nor retries: one request, one answer. It knows no HTTP,
 // no certificates and no cluster, and it never writes to the object under review.
 //
-// Neighbours: webhooks/server brings the requests and sends the responses; reconcilers/adapters below make the calls;
+// Neighbours: webhooks/internal/server brings the requests and sends the responses; reconcilers/adapters below make the calls;
 // reconcilers/patching turns the changes into operations.
 package review

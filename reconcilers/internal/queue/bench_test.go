@@ -11,7 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 

@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
 // entry is a waiting request: it waits for its delay, then until the same request is released, then for its turn. There

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
 func waitingQueue(t *testing.T) *Queue {

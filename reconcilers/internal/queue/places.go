@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
 // Patience is how long the requests of one side may wait while none of them gets a place: after that, Places reports a

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
 func TestPlacesAreKept(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 

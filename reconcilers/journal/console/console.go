@@ -11,7 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/overview"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/internal/overview"
 )
 
 // Path is where the page is. Its parts are below.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/overview"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/internal/overview"
 )
 
 const (

@@ -1,0 +1,262 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
+)
+
+const (
+	prefix  = "op.example.org"
+	handled = prefix + "/last-handled-configuration"
+)
+
+var widgets = discovery.Resource{
+	GroupVersionKind: schema.GroupVersionKind{
+		Group: "example.org", Version: "v1", Kind: "Widget",
+	}, Plural: "widgets", Namespaced: true,
+}
+
+// api is an API server with one object. What it has gets into the cache when the test says so.
+type api struct {
+	refuse error  // the answer to all writes, if there is one
+	wrote  func() // what comes between a write and its answer
+
+	mu      sync.Mutex
+	object  map[string]any
+	version int
+	writes  int
+}
+
+func (a *api) Get(_ context.Context, _ types.NamespacedName, take func([]byte) error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.object == nil {
+		return notFound()
+	}
+	return take(texted(a.object))
+}
+
+func (a *api) Patch(_ context.Context, _ types.NamespacedName, r rawclient.Patch, take func([]byte) error) error {
+	defer func() {
+		if a.wrote != nil {
+			a.wrote()
+		}
+	}()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.writes++
+	if a.refuse != nil {
+		return a.refuse
+	}
+	if a.object == nil {
+		return notFound()
+	}
+	if r.Status {
+		panic("the kind has no status subresource")
+	}
+	return take(texted(a.merge(r.Data)))
+}
+
+func texted(object map[string]any) []byte {
+	text, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// merge changes the object, unless it would not change, and gives the answer. The last finalizer of a deleted object
+// lets it go, with the old version in the answer.
+func (a *api) merge(data []byte) map[string]any {
+	held, _ := json.Marshal(a.object)
+	merged, err := jsonpatch.MergePatch(held, data)
+	if err != nil {
+		panic(err)
+	}
+	if jsonpatch.Equal(held, merged) {
+		return a.object
+	}
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(merged); err != nil {
+		panic(err)
+	}
+	if obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 {
+		a.object = nil
+		return obj.Object
+	}
+	a.version++
+	obj.SetResourceVersion(strconv.Itoa(a.version))
+	a.object = obj.Object
+	return a.object
+}
+
+// edit is what a user does.
+func (a *api) edit(patch string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.merge([]byte(patch))
+}
+
+func notFound() error { return apierrors.NewNotFound(schema.GroupResource{Resource: "widgets"}, "a") }
+
+func unavailable() error {
+	return &apierrors.StatusError{
+		ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "out of order"},
+	}
+}
+
+// world is one kind with its one object, its cache, and its handlers.
+type world struct {
+	*api
+	t          testing.TB
+	controller *Controller
+	cache      toolscache.Indexer
+
+	mu     sync.Mutex
+	calls  []string
+	logged []string
+}
+
+var request = source.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}}
+
+// newWorld has the object on the server and in the cache. The handlers only note their calls, until the test sets more.
+func newWorld(t testing.TB, own ...*handlers.Handler) *world {
+	t.Helper()
+	w := &world{t: t, api: &api{}, cache: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})}
+	for _, h := range own {
+		if h.Call == nil {
+			h.Call = func(context.Context, *handlers.Invocation) error { return nil }
+		}
+		act := h.Call
+		h.Call = func(ctx context.Context, c *handlers.Invocation) error {
+			w.note(h.ID)
+			return act(ctx, c)
+		}
+	}
+	deps := &Dependencies{
+		Settings: Settings{
+			Name: prefix, Prefix: prefix, Finalizer: prefix + "/finalizer", BoundTo: prefix + "/handled-uid",
+			Diffbase: diffbase.Annotations{Prefix: prefix}, Progress: progress.Annotations{Prefix: prefix},
+			Workers: 100, ErrorDelays: memory.DefaultErrorDelays,
+		},
+		Log: w.log(), Events: posting.New(nil, posting.Options{Component: prefix}), Memory: &memory.Registry{},
+		Writer: patching.Writer{Client: w.api, Guarded: true, Fold: true},
+	}
+	var all []*adapters.Handler
+	for _, h := range own {
+		all = append(all, adapters.New(h, nil))
+	}
+	w.controller = newController(deps, Turn{}, widgets, "", all, newWorkers(deps, widgets))
+	w.controller.store = w.cache
+	w.create("u1")
+	w.deliver()
+	return w
+}
+
+// known is what the cache has.
+func (w *world) known() *compact.Object { return w.controller.cached(request.NamespacedName) }
+
+// create puts a new object onto the server, not into the cache.
+func (w *world) create(uid string) {
+	w.version++
+	w.object = map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{"size": int64(1)},
+		"metadata": map[string]any{
+			"namespace": "ns", "name": "a", "uid": uid, "resourceVersion": strconv.Itoa(w.version),
+		},
+	}
+}
+
+// deliver brings the cache up to date.
+func (w *world) deliver() {
+	w.api.mu.Lock()
+	defer w.api.mu.Unlock()
+	var obj *compact.Object
+	if w.object != nil {
+		obj = compacttest.Of(w.object)
+	}
+	found, _, _ := w.cache.GetByKey(request.String())
+	if old, ok := found.(*compact.Object); ok && (obj == nil || obj.GetUID() != old.GetUID()) {
+		if err := w.cache.Delete(old); err != nil {
+			w.t.Fatal(err)
+		}
+		w.controller.Deleted(old)
+	}
+	if obj != nil {
+		if err := w.cache.Update(obj); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// comes is deliver with the event.
+func (w *world) comes() {
+	w.deliver()
+	w.controller.Seen("MODIFIED", w.known())
+}
+
+// queue has what passes ask for.
+func (w *world) queue() *queue.Queue {
+	waiting := queue.New(w.controller.workers.places, workqueue.DefaultTypedControllerRateLimiter[source.Request]())
+	w.t.Cleanup(waiting.ShutDown)
+	w.controller.queue.Store(waiting)
+	return waiting
+}
+
+func (w *world) note(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, id)
+}
+
+// log keeps errors only, which have no level: what it says else is not the point here.
+func (w *world) log() logr.Logger {
+	return logkeys.Unique(w.t, funcr.New(func(_, line string) {
+		if w.mu.Lock(); !strings.Contains(line, `"level"=`) {
+			w.logged = append(w.logged, line)
+		}
+		w.mu.Unlock()
+	}, funcr.Options{}))
+}
+
+func creating(id string) *handlers.Handler { return &handlers.Handler{ID: id, Reason: cause.Create} }
+
+func resuming(id string) *handlers.Handler { return &handlers.Handler{ID: id, Initial: true} }
+
+func explain(t *testing.T, reason string) {
+	if t.Failed() {
+		t.Log("the reason of this case:", reason)
+	}
+}

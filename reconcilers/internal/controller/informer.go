@@ -1,0 +1,98 @@
+package controller
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/informers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+)
+
+// syncTimeout is practically none: a kind that may not be listed yet is waited for, not given up.
+const syncTimeout = 365 * 24 * time.Hour
+
+// inform makes the informer of this kind alone, and takes what is read from it.
+func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
+	way := c.reach.client(consistent(c.health.Client(c.deps.HTTPClient)))
+	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.interest())
+	if err != nil {
+		return nil, err
+	}
+	if err := informer.SetWatchErrorHandlerWithContext(c.watchFailed()); err != nil {
+		return nil, fmt.Errorf("making the informer of %s: %w", c.resource.GroupVersionKind, err)
+	}
+	c.store, c.hasSynced, c.version = informer.GetIndexer(), informer.HasSynced, informer.LastSyncResourceVersion
+	return informer, nil
+}
+
+// interest returns the smallest watch that serves all handlers. It selects by the labels that all handlers demand. It
+// keeps only the metadata if no handler reads more, and only the identity of objects that are watched as children but
+// are not children. It uses protobuf for kinds with only event handlers and indices whose functions have the Go type of
+// the kind: other handlers would need JSON, made of the messages.
+func (c *Controller) interest() informers.Interest {
+	wanted := informers.Interest{
+		Namespace: c.scope.Namespace, Selector: c.selector,
+		Metadata: c.reads == reflect.TypeFor[metav1.PartialObjectMetadata](),
+	}
+	if c.owned != nil && c.owned.idle && c.owned.lookup == nil {
+		wanted.Whole = c.owned.handling.Children.MayBeChild(c.resource.GroupKind())
+	}
+	if c.reads == nil || wanted.Metadata {
+		return wanted
+	}
+	if kind := compact.KindOf(c.deps.Cluster.GetScheme(), c.resource.GroupVersionKind); kind.Is(c.reads) {
+		wanted.Kind = kind
+	}
+	return wanted
+}
+
+// departures are nil if no selector is asked for, or nobody is told of what is gone.
+func (c *Controller) departures() *departures {
+	if c.selector == nil || c.events == nil {
+		return nil
+	}
+	lookup := informers.NewLookup(c.deps.Cluster.GetConfig(), c.deps.HTTPClient, c.resource)
+	return departuresOf(lookup.UID, c.left, c.log)
+}
+
+// typeOf is the Go type into which all of the handlers decode the object by themselves; nil if there is no such type.
+func typeOf(own []*adapters.Handler) (typ reflect.Type) {
+	for i, h := range own {
+		switch d := h.Description; {
+		case !d.ReadsText || d.Field != nil || i > 0 && d.Type != typ:
+			return nil
+		default:
+			typ = d.Type
+		}
+	}
+	return typ
+}
+
+// newQueued makes the controller of controller-runtime that takes from the queue.
+func (c *Controller) newQueued() (controller.TypedController[source.Request], error) {
+	skip := true
+	options := controller.TypedOptions[source.Request]{
+		Reconciler: c, MaxConcurrentReconciles: 1, SkipNameValidation: &skip, CacheSyncTimeout: syncTimeout,
+		LogConstructor: c.logger,
+		NewQueue: func(
+			_ string, limiter workqueue.TypedRateLimiter[source.Request],
+		) workqueue.TypedRateLimitingInterface[source.Request] {
+			waiting := queue.New(c.workers.places, limiter)
+			c.queue.Store(waiting)
+			return waiting
+		},
+	}
+	options.DefaultFromConfig(c.deps.Defaults)
+	// Handlers have timeouts of their own; the end of a pass's context means that the operator exits.
+	options.ReconciliationTimeout = 0
+	return controller.NewTypedUnmanaged(c.deps.Settings.Name+"."+c.resource.Plural, options)
+}

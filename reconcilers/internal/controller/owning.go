@@ -1,0 +1,155 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+)
+
+// owning is what a kind has to do with children: its objects are some, or have some.
+type owning struct {
+	families adapters.Families
+	handling owned.Handling
+	source   *owned.Source // of one run; nil if the objects are not children of others
+	route    *owned.Route  // of one run; nil if they do not have children
+	idle     bool          // the kind is watched for others alone
+	lookup   owned.Lookup  // nil if no handler waits for objects other than children
+}
+
+func (c *Controller) newOwning(families adapters.Families) *owning {
+	known := c.deps.Settings.Owned
+	if known == nil || len(families.Owning)+len(families.Tending) == 0 {
+		return nil
+	}
+	return &owning{
+		families: families, lookup: c.lookupFor(families.Owning),
+		idle: len(families.Changing)+len(families.Watching)+len(families.Spawning)+len(families.Indexing)+
+			len(families.Admitting)+len(families.Tending) == 0,
+		handling: owned.Handling{
+			Children: known, Handlers: families.Tending, Place: c.workers.occupation, Resource: &c.resource, Cache: c,
+			Open: c.turn.open(), Writer: c.deps.writerFor(c.resource), StatusSubresource: c.resource.HasStatus(),
+			WriteTimeout: c.deps.Settings.WriteTimeout, Backoff: c.deps.Settings.Backoff, Events: c.deps.Events,
+			Journal: c.journal,
+		},
+	}
+}
+
+// begin is for a run of the controller; what it gives ends it.
+func (o *owning) begin(enqueue func(types.NamespacedName)) (end func()) {
+	if o == nil {
+		return func() {}
+	}
+	known := o.handling.Children
+	o.source, o.route = nil, nil
+	if len(o.families.Owning) > 0 {
+		o.source = known.Watch(descriptionsOf(o.families.Owning), o.lookup)
+	}
+	if len(o.families.Tending) > 0 {
+		kind := o.handling.Resource.GroupKind()
+		o.route = known.Route(kind, descriptionsOf(o.families.Tending), o.handling.Cache, enqueue)
+	}
+	return func() {
+		if o.source != nil {
+			o.source.End()
+		}
+		if o.route != nil {
+			o.route.End()
+		}
+	}
+}
+
+// lookupFor is by the cache of the kind; nil if handlers may wait for children only.
+func (c *Controller) lookupFor(owning []*adapters.Handler) owned.Lookup {
+	if !slices.ContainsFunc(owning, func(h *adapters.Handler) bool { return h.Description.Whole }) {
+		return nil
+	}
+	return func(kind schema.GroupKind, key types.NamespacedName) *compact.Object {
+		if kind != c.resource.GroupKind() {
+			return nil
+		}
+		return c.cached(key)
+	}
+}
+
+// seenByOwners runs on the informer's goroutine.
+func (c *Controller) seenByOwners(eventType string, obj source.Object) {
+	o := c.owned
+	if o.source != nil {
+		c.tellOwners(eventType, obj)
+	}
+	switch {
+	case o.route == nil:
+	case eventType == owned.Deleted, eventType == owned.Vanished:
+		o.route.Gone(obj.GetUID())
+	default:
+		o.route.Seen(obj.GetUID(), obj.Key())
+	}
+}
+
+func (c *Controller) tellOwners(eventType string, obj source.Object) {
+	if err := c.owned.source.Seen(eventType, obj); err != nil {
+		log := logging.OfObject(c.log, obj.Key(), obj.GetUID())
+		log.Error(err, "Cannot read an object; its owners do not hear of it")
+	}
+}
+
+// enqueueOwner has a pass made over an owner.
+func (c *Controller) enqueueOwner(key types.NamespacedName) { c.Enqueue(key, "", 0) }
+
+// tend looks after the children of an object at the end of a pass over it, and gives when to look again: not later than
+// the pass itself wants to.
+func (c *Controller) tend(
+	ctx context.Context, o *memory.Object, latest *compact.Object, uid types.UID, after *time.Duration,
+) *time.Duration {
+	if c.owned.route == nil || latest == nil || latest.GetUID() != uid || o.Past(latest) {
+		return after
+	}
+	newest, err := o.Newest(latest)
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "Cannot read an object; leaving its children alone")
+		return after
+	}
+	body, _ := newest.Value() // it is decoded
+	result := c.owned.handling.Tend(ctx, body)
+	o.Wrote(result.Body, result.Released)
+	if result.After != nil {
+		o.Unsettle() // the next pass asks for the one after it
+	}
+	if result.After != nil && (after == nil || *result.After < *after) {
+		return result.After
+	}
+	return after
+}
+
+// handlerIDs are those of all handlers that need the objects of the kind.
+func (c *Controller) handlerIDs() (ids []string) {
+	f := c.handlers
+	for _, family := range [][]*adapters.Handler{f.Changing, f.Spawning, f.Watching, f.Indexing, f.Owning, f.Tending} {
+		for _, h := range family {
+			if id := h.Description.ID; !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+func descriptionsOf(all []*adapters.Handler) []*handlers.Handler {
+	list := make([]*handlers.Handler, 0, len(all))
+	for _, h := range all {
+		list = append(list, h.Description)
+	}
+	return list
+}

@@ -1,0 +1,304 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// family is a site with objects that own others of the same kind.
+type family struct {
+	*site
+	repairs, forgotten []string
+	ended              int // children whose end was told
+}
+
+func newFamily(t *testing.T) *family {
+	f := &family{site: newSite(t)}
+	f.deps.Settings.Owned = &owned.Children{Label: "owner", Author: f, Repairer: f}
+	return f
+}
+
+// The operator itself has made none of the children.
+
+func (*family) Wrote(types.UID, string) bool                        { return false }
+func (*family) Outdated(types.UID, *unstructured.Unstructured) bool { return false }
+func (*family) Declared(types.UID, map[string]any) func(child *unstructured.Unstructured) bool {
+	return func(*unstructured.Unstructured) bool { return true }
+}
+func (f *family) Gone(types.UID)                                                  { f.change(func() { f.ended++ }) }
+func (*family) Drifted(_ types.UID, _ *unstructured.Unstructured, _, _ bool) bool { return false }
+
+func (*family) Unsaved(map[string]any) (patching.Transform, []string) { return nil, nil }
+
+func (f *family) Repair(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
+	f.change(func() { f.repairs = append(f.repairs, (&unstructured.Unstructured{Object: owner}).GetName()) })
+	return nil
+}
+
+func (f *family) Forget(owner types.UID) {
+	f.change(func() { f.forgotten = append(f.forgotten, string(owner)) })
+}
+
+// tends registers a handler for what happens to children, which are watched for it.
+func (f *family) tends(does func(c *handlers.Invocation) error, policy handlers.Policy) {
+	watched := &handlers.Handler{ID: "o", Family: handlers.Owning}
+	watched.Owned = watched
+	f.handlers = append(f.handlers, adapters.New(watched, nil))
+	h := &handlers.Handler{ID: "t", Family: handlers.Tending, Owned: watched, Policy: policy}
+	h.Call = func(_ context.Context, c *handlers.Invocation) error {
+		f.note("t " + name(c) + " " + c.Cause.Type + " " + (&unstructured.Unstructured{Object: c.Child}).GetName())
+		return does(c)
+	}
+	f.handlers = append(f.handlers, adapters.New(h, nil))
+}
+
+// bear makes a child.
+func (f *family) bear(owner, name string) {
+	f.t.Helper()
+	child := f.object("a", name)
+	child.SetOwnerReferences([]metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "ConfigMap", Name: owner, UID: f.uid(owner)},
+	})
+	if err := f.people.Create(f.t.Context(), child); err != nil {
+		f.t.Fatal(err)
+	}
+	f.settle()
+}
+
+func (f *family) uid(name string) types.UID {
+	return (&unstructured.Unstructured{Object: f.server.Object(stored, "a", name)}).GetUID()
+}
+
+func TestChildren(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t)
+		f.tends(succeeding, handlers.Policy{})
+		stop := f.run()
+		f.create("a", "p")
+		f.want("it has no children")
+		f.bear("p", "k")
+		f.want("it has one", "t p ADDED k")
+		f.edit("a", "k", `{"data":{"a":"b"}}`)
+		f.want("that has changed", "t p MODIFIED k")
+		f.remove("a", "k")
+		f.want("that is gone", "t p DELETED k")
+		f.bear("p", "l")
+		f.want("another one", "t p ADDED l")
+		p := f.uid("p")
+		f.take(&f.forgotten)
+		f.remove("a", "p")
+		if got := f.take(&f.forgotten); !slices.Contains(got, string(p)) {
+			t.Errorf("forgotten are %q, want %q", got, p)
+		}
+		f.create("a", "q")
+		f.bear("q", "m")
+		f.want("of another one", "t q ADDED m")
+		stop(controller.ErrRestarting)
+		if got := f.take(&f.forgotten); !slices.Contains(got, string(f.uid("q"))) {
+			t.Errorf("at the end, no handler is called any more: forgotten are %q", got)
+		}
+		f.remove("a", "m")
+		f.run()
+		f.want("what went meanwhile is not known any more")
+	})
+}
+
+// An object is looked at again when the first of its handlers wants that.
+func TestRetriesForChildren(t *testing.T) {
+	for name, c := range map[string]struct{ tends, creates time.Duration }{
+		"ChildrenFirst": {10 * time.Second, 30 * time.Second}, "ChildrenLast": {30 * time.Second, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFamily(t)
+				late := func(*handlers.Invocation) error { return errors.New("not yet") }
+				f.tends(late, handlers.Policy{Backoff: ptr.To(c.tends)})
+				f.handle(&handlers.Handler{
+					ID: "c", Reason: cause.Create, Policy: handlers.Policy{Backoff: ptr.To(c.creates)},
+					Filters: []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
+						return (&unstructured.Unstructured{Object: c.Body()}).GetName() == "p", nil
+					}},
+				}, late)
+				f.create("a", "p")
+				f.bear("p", "k")
+				f.run()
+				f.want("at once", "c p", "t p  k")
+				time.Sleep(11 * time.Second)
+				first, second := "t p  k", "c p"
+				if c.creates < c.tends {
+					first, second = second, first
+				}
+				f.want("after ten seconds", first)
+				time.Sleep(20 * time.Second)
+				f.want("after thirty", first, first, second)
+			})
+		})
+	}
+}
+
+// Whoever has handlers for objects is not there for others alone.
+func TestHandlersBesideChildren(t *testing.T) {
+	for name, beside := range map[string]*handlers.Handler{
+		"Changing": {ID: "b", Reason: cause.Update}, "Watching": {ID: "b", Family: handlers.Watching},
+		"Spawning":  {ID: "b", Family: handlers.Spawning, Background: &handlers.Background{Interval: time.Hour}},
+		"Admitting": {ID: "b", Family: handlers.Admitting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFamily(t)
+				watched := &handlers.Handler{ID: "o", Family: handlers.Owning}
+				watched.Owned = watched
+				f.handlers = append(f.handlers, adapters.New(watched, nil))
+				f.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, succeeding)
+				f.handle(beside, succeeding)
+				f.run()
+				f.create("a", "p")
+				if calls := f.take(&f.calls); !slices.Contains(calls, "c p") {
+					t.Errorf("the handler of changes is not called: %q", calls)
+				}
+				if got := f.take(&f.repairs); len(got) > 0 {
+					t.Errorf("nobody looks after the children of %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A kind that is watched for its owners alone is left alone.
+func TestKindOfChildrenAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t)
+		watched := &handlers.Handler{ID: "o", Family: handlers.Owning}
+		watched.Owned = watched
+		f.handlers = append(f.handlers, adapters.New(watched, nil))
+		f.run()
+		f.create("a", "p")
+		for _, r := range f.connection.Drain() {
+			if r.Verb != "list" && r.Verb != "watch" {
+				t.Errorf("an object is not only looked at: %s %s", r.Verb, r.Path)
+			}
+		}
+	})
+}
+
+// Nothing is made for an owner that went during the pass, nor for another one with its name as if it was the first.
+func TestOwnersThatGo(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		does   func(f *family)
+		want   []string
+	}{
+		"Stays": {"its children are looked after", func(*family) {}, []string{"p"}},
+		"Gone":  {"there is nobody to own them", func(f *family) { f.server.Discard(stored, "a", "p") }, nil},
+		"Replaced": {
+			"the children of the next one are looked after when it is handled", func(f *family) {
+				f.server.Discard(stored, "a", "p")
+				f.create("a", "p")
+			}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer explain(t, c.reason)
+			synctest.Test(t, func(t *testing.T) {
+				f := newFamily(t)
+				f.tends(succeeding, handlers.Policy{})
+				first := true
+				f.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
+					if !first { // nobody looks after the children of the next one yet
+						time.Sleep(time.Hour)
+						return nil
+					}
+					first = false
+					c.does(f)
+					time.Sleep(time.Second)
+					return nil
+				})
+				f.create("a", "p")
+				f.run()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if got := slices.Compact(f.take(&f.repairs)); !slices.Equal(got, c.want) {
+					t.Errorf("looked after the children of %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// A kind is handled and indexed as any other, though it is watched for the owners of its objects, too.
+func TestIndexedChildren(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t)
+		watched := &handlers.Handler{ID: "o", Family: handlers.Owning}
+		watched.Owned = watched
+		f.handlers = append(f.handlers, adapters.New(watched, nil), adapters.New(&handlers.Handler{
+			ID: "i", Family: handlers.Indexing, Index: &handlers.Index{Call: func(
+				context.Context, *handlers.Invocation,
+			) (map[any]any, bool, error) {
+				return nil, false, nil
+			}, Into: indexes.New()},
+		}, nil))
+		f.handle(&handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}, succeeding)
+		f.run()
+		f.create("a", "p")
+		f.want("a creation", "c p")
+	})
+}
+
+// Objects of a kind that is no child of any are not taken for children, whoever owns them.
+func TestOwnersThatAreOwned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t)
+		elsewhere := &handlers.Handler{ID: "o", Family: handlers.Owning}
+		h := &handlers.Handler{ID: "t", Family: handlers.Tending, Owned: elsewhere}
+		h.Call = func(context.Context, *handlers.Invocation) error { f.note("t"); return nil }
+		f.handlers = append(f.handlers, adapters.New(h, nil))
+		f.run()
+		f.create("a", "p")
+		f.bear("p", "k")
+		f.remove("a", "k")
+		f.want("all that has happened")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.ended != 0 {
+			t.Errorf("told of the end of %d children", f.ended)
+		}
+	})
+}
+
+// The children of an object that goes while its handlers run are nobody's any more.
+func TestOwnersThatGoMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t)
+		f.tends(succeeding, handlers.Policy{})
+		creating := &handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}
+		f.handle(creating, func(*handlers.Invocation) error {
+			f.server.Discard(stored, "a", "p")
+			time.Sleep(100 * time.Millisecond) // the cache knows
+			return nil
+		})
+		f.run()
+		f.create("a", "p")
+		f.want("all that has happened", "c p")
+		if lines := f.lines(`"error"=`); len(lines) > 0 {
+			t.Errorf("there are errors: %v", lines)
+		}
+	})
+}

@@ -1,0 +1,69 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+)
+
+// eventHandling is that of the raw events of one kind, with those that wait for it.
+type eventHandling struct {
+	handling events.Handling
+	waiting  events.Queue
+	log      logr.Logger
+	dropped  func() // counts an event that is not delivered
+}
+
+// newEventHandling is nil if there are no handlers of events.
+func newEventHandling(
+	deps *Dependencies, turn Turn, r discovery.Resource, watching []*adapters.Handler, place execution.Place,
+) *eventHandling {
+	if len(watching) == 0 {
+		return nil
+	}
+	return &eventHandling{
+		handling: events.Handling{
+			Handlers: watching, Place: place, Open: turn.open(), Events: deps.Events, Writer: deps.writerFor(r),
+			StatusSubresource: r.HasStatus(), WriteTimeout: deps.Settings.WriteTimeout, Loops: &events.Loops{},
+		},
+		log: logging.OfKind(deps.Log, r.GroupVersionKind), dropped: deps.Metrics.Dropped(r.GroupKind().String()),
+	}
+}
+
+// add runs on the informer's goroutine.
+func (e *eventHandling) add(eventType string, obj source.Object) {
+	if !e.waiting.Add(events.Event{Type: eventType, Object: obj}) {
+		return
+	}
+	e.dropped()
+	log := logging.OfObject(e.log, obj.Key(), obj.GetUID())
+	log.V(1).Info("Dropped the oldest event of an object: too many events wait for its handlers",
+		"limit", events.Limit)
+}
+
+// notingWriter has the raw events know the writes of changes as the operator's own.
+type notingWriter struct {
+	changes.Writer
+	loops *events.Loops
+}
+
+// ApplyRetrying writes, and notes the versions.
+func (w notingWriter) ApplyRetrying(
+	ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
+) (patching.Result, error) {
+	result, err := w.Writer.ApplyRetrying(ctx, target, patch, refetch)
+	object := unstructured.Unstructured{Object: target.Body}
+	w.loops.Note(client.ObjectKeyFromObject(&object), result.Versions)
+	return result, err
+}

@@ -1,0 +1,201 @@
+package informers_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/informers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+)
+
+const (
+	listed   = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`
+	anEvent  = `{"type":"ADDED","object":{"metadata":{"name":"seen","resourceVersion":"8"}}}` + "\n"
+	halfList = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"na`
+)
+
+// answer is what a server sends, with its connection left open unless it is cut.
+type answer struct {
+	head []byte
+	then string // repeated once a second, for ever; empty is silence
+	cut  bool
+	gzip bool
+	typ  string // its media type; empty is JSON
+}
+
+// damagedServer is an API server whose first list or first watch is damaged. All of its later answers are right.
+type damagedServer struct {
+	list, watch    *answer // nil is a right one
+	lists, watches int
+}
+
+func (s *damagedServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	switch {
+	case query.Get("sendInitialEvents") != "":
+		return respond(r, http.StatusUnprocessableEntity, answer{cut: true, head: []byte(
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)})
+	case query.Get("watch") != "":
+		if s.watches++; s.watches == 1 && s.watch != nil {
+			return respond(r, http.StatusOK, *s.watch)
+		}
+		return respond(r, http.StatusOK, answer{head: []byte(anEvent)})
+	default:
+		if s.lists++; s.lists == 1 && s.list != nil {
+			return respond(r, http.StatusOK, *s.list)
+		}
+		return respond(r, http.StatusOK, answer{head: []byte(listed), cut: true})
+	}
+}
+
+// Reported errors are not spaced: that measures the time since the start of the process, on the real clock.
+func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
+
+// respond sends an answer, until the request ends.
+func respond(r *http.Request, code int, a answer) (*http.Response, error) {
+	in, out := io.Pipe()
+	ctx := r.Context()
+	context.AfterFunc(ctx, func() { _ = out.CloseWithError(ctx.Err()) })
+	go func() {
+		_, err := out.Write(a.head)
+		for a.then != "" && err == nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+			_, err = io.WriteString(out, a.then)
+		}
+		if a.cut {
+			_ = out.Close()
+		}
+	}()
+	response := &http.Response{StatusCode: code, Header: http.Header{}, Body: in}
+	response.Header.Set("Content-Type", "application/json")
+	if a.typ != "" {
+		response.Header.Set("Content-Type", a.typ)
+	}
+	if a.gzip { // as the transport of net/http does
+		unpacked, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, err
+		}
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{unpacked, in}
+	}
+	return response, nil
+}
+
+func compressedHalf(text string) []byte {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write([]byte(text))
+	_ = w.Flush()
+	return packed.Bytes() // without the end of the stream
+}
+
+// A damaged answer ends at once, or after the inactivity timeout if more bytes could still complete it. The informer
+// then lists or watches again, so the kind is never left unwatched.
+func TestDamagedAnswersAreRequestedAgain(t *testing.T) {
+	const seconds = 5 // what the backoff of a reflector may take
+	limit := timing.DefaultInactivity
+	hugeFrame := binary.BigEndian.AppendUint32(nil, 10<<20)
+	tests := map[string]struct {
+		reason string
+		server damagedServer
+		within time.Duration
+	}{
+		"GarbageAfterHalfAnEvent": {"an event that cannot be completed ends the watch at once", damagedServer{
+			watch: &answer{head: []byte(anEvent[:20] + anEvent), then: anEvent},
+		}, seconds * time.Second},
+		"GarbageInAString": {"a line break within a string is no JSON", damagedServer{
+			watch: &answer{head: []byte(anEvent[:44] + "\n"), then: anEvent},
+		}, seconds * time.Second},
+		"BinaryGarbage": {"bytes that cannot begin an event end the watch at once", damagedServer{
+			watch: &answer{head: []byte{0, 0xff, '{'}, then: anEvent},
+		}, seconds * time.Second},
+		"EndlessEvent": {"bytes that never complete an event do not keep the watch alive", damagedServer{
+			watch: &answer{head: []byte(anEvent[:44]), then: "x"},
+		}, limit + seconds*time.Second},
+		"SilentAfterHalfAnEvent": {"silence within an event counts as any other", damagedServer{
+			watch: &answer{head: []byte(anEvent[:44])},
+		}, limit + seconds*time.Second},
+		"ProtobufLength": {"a damaged length must not swallow the events after it", damagedServer{
+			watch: &answer{head: hugeFrame, then: strings.Repeat("x", 100), typ: runtime.ContentTypeProtobuf +
+				";stream=watch"},
+		}, limit + seconds*time.Second},
+		"CompressedWatch": {"a compressed watch that is cut in the middle ends", damagedServer{
+			watch: &answer{head: compressedHalf(anEvent[:44]), gzip: true, cut: true},
+		}, seconds * time.Second},
+		"HalfAList": {"half a list is requested again", damagedServer{
+			list: &answer{head: []byte(halfList), cut: true},
+		}, seconds * time.Second},
+		"GarbageInAList": {"a list with garbage in the middle is requested again", damagedServer{
+			list: &answer{head: []byte(halfList + listed), cut: true},
+		}, seconds * time.Second},
+		"CompressedList": {"a compressed list that is cut in the middle is requested again", damagedServer{
+			list: &answer{head: compressedHalf(listed), gzip: true, cut: true},
+		}, seconds * time.Second},
+		"EndlessList": {"a list that never ends is requested again", damagedServer{
+			list: &answer{head: []byte(halfList), then: "x"},
+		}, timing.DefaultRequest + seconds*time.Second},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if took := seenAfter(t, &tc.server); took > tc.within {
+					t.Errorf("%s: seen after %s, want %s", tc.reason, took, tc.within)
+				}
+			})
+		})
+	}
+}
+
+// seenAfter runs an informer until it has seen an object, and returns how long that took.
+func seenAfter(t *testing.T, server http.RoundTripper) time.Duration {
+	t.Helper()
+	began := time.Now()
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	informer, err := informers.New(
+		&rest.Config{Host: "http://api"}, &http.Client{Transport: timing.New(server, timing.Limits{})},
+		discovery.Resource{GroupVersionKind: kind, Plural: "configmaps"},
+		informers.Interest{Kind: compact.KindOf(clientgoscheme.Scheme, kind)},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan struct{}, 10)
+	if _, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { seen <- struct{}{} },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { informer.RunWithContext(ctx); close(done) }()
+	defer func() { cancel(); <-done }()
+	select {
+	case <-seen:
+	case <-time.After(time.Hour):
+		t.Error("the kind is deaf: nothing was seen for an hour")
+	}
+	return time.Since(began)
+}

@@ -1,0 +1,174 @@
+package orchestration
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+)
+
+// controllers are those of one resource, which run, or did.
+type controllers struct {
+	of      Assignment
+	stop    context.CancelCauseFunc
+	done    chan struct{}
+	stopped bool // they were told to stop
+}
+
+// started is false for the zero value.
+func (c controllers) started() bool { return c.stop != nil }
+
+// over tells whether they have ended by themselves, as they were refused: the reason may have disappeared since.
+func (c controllers) over() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// serve reports whether the controllers run, and keep running, for the assignment. Additional parents need a new list:
+// the cache may have only the identities of their children.
+func (c controllers) serve(a Assignment) bool {
+	return c.started() && !c.stopped && !c.over() && slices.Equal(c.of.Handlers, a.Handlers) &&
+		!slices.ContainsFunc(a.Parents, func(parent schema.GroupKind) bool {
+			return !slices.Contains(c.of.Parents, parent)
+		})
+}
+
+// adjust stops the controllers of resources that changed or disappeared, and starts those of the present assignments.
+func (o *Orchestrator) adjust(ctx context.Context) {
+	all := o.assignments()
+	unchanged := map[schema.GroupVersionResource]bool{}
+	for _, a := range all {
+		key := a.Resource.GroupVersionResource()
+		running := o.controllers[key]
+		unchanged[key] = running.started() && running.of.Resource.Interchangeable(a.Resource)
+	}
+	for key, running := range o.controllers {
+		if running.stopped || unchanged[key] || ctx.Err() != nil {
+			continue
+		}
+		logf.FromContext(ctx).Info("Resource changed or disappeared; stopping its controllers",
+			"kind", running.of.Resource.GroupVersionKind.String())
+		running.stop(reasonFor(running.of.Resource, all))
+		running.stopped = true
+		o.controllers[key] = running
+	}
+	o.runner.Announce(ctx, all, o.unanswered())
+	for _, a := range all {
+		if !o.controllers[a.Resource.GroupVersionResource()].serve(a) {
+			o.start(ctx, a)
+		}
+	}
+}
+
+// reasonFor is why controllers end: other controllers take their objects over, or none.
+func reasonFor(r discovery.Resource, all []Assignment) error {
+	if slices.ContainsFunc(all, func(a Assignment) bool {
+		return a.Resource.GroupResource() == r.GroupResource()
+	}) {
+		return controller.ErrRestarting
+	}
+	return controller.ErrRemoved
+}
+
+// start runs the controllers of a resource. If its objects had controllers before, these end first.
+func (o *Orchestrator) start(ctx context.Context, a Assignment) {
+	predecessors := o.predecessors(a.Resource)
+	ctx, cancel := context.WithCancelCause(ctx)
+	now := controllers{of: a, stop: cancel, done: make(chan struct{})}
+	o.controllers[a.Resource.GroupVersionResource()] = now
+	o.running.Go(func() {
+		defer close(now.done)
+		for _, other := range predecessors {
+			other.stop(controller.ErrRestarting)
+			<-other.done
+		}
+		o.runner.Run(ctx, a)
+	})
+}
+
+// predecessors are the controllers that must end before those of the resource can begin: its own, and those of its
+// other versions that are ending.
+func (o *Orchestrator) predecessors(r discovery.Resource) (all []controllers) {
+	for key, other := range o.controllers {
+		if key == r.GroupVersionResource() || other.stopped && other.of.Resource.GroupResource() == r.GroupResource() {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// report says once for each reason why a kind is not served, or not all of the kinds.
+func (o *Orchestrator) report(
+	ctx context.Context, selector discovery.Selector, found discovery.Resolution, err error,
+) {
+	reason := found.Reason
+	if err != nil {
+		reason = err.Error()
+	}
+	if err == nil {
+		delete(o.missing, selector)
+	}
+	switch {
+	case ctx.Err() != nil || o.reported[selector] == reason:
+		return
+	case !o.once && discovery.IsUnserved(err) && o.isRecent(selector):
+		o.reportRecent(ctx, selector, err)
+		return
+	case err != nil && len(o.resolutions[selector].Served) > 0:
+		return // what was found before is served still
+	}
+	o.reported[selector] = reason
+	log := logf.FromContext(ctx).WithValues("selector", selector.String(), "handlers", o.idsFor(selector))
+	switch {
+	case o.once && discovery.IsUnserved(err):
+		log.Error(err, "Cannot find the resource of a selector, and scanning is disabled; its handlers are not called "+
+			"until the operator is restarted")
+	case discovery.IsUnserved(err):
+		log.Error(err, "Cannot find the resource of a selector; its handlers wait for it. If it is a custom resource, "+
+			"install its CRD")
+	case err != nil:
+		log.Error(err, "Cannot ask the API server for the resource of a selector; its handlers wait for the answer")
+	case reason != "":
+		logging.Warn(log, "Not serving some of the selected resources", "reason", reason)
+	}
+}
+
+// grace is how long a resource may be missing without an error: the API server serves a CRD some seconds after it was
+// applied, and the next resync finds it.
+const grace = 5 * time.Second
+
+// isRecent reports whether the resource has been missing for a short time only.
+func (o *Orchestrator) isRecent(selector discovery.Selector) bool {
+	since, known := o.missing[selector]
+	return !known || time.Since(since) < grace
+}
+
+// reportRecent logs once that the resource is missing.
+func (o *Orchestrator) reportRecent(ctx context.Context, selector discovery.Selector, err error) {
+	if _, known := o.missing[selector]; known {
+		return
+	}
+	o.missing[selector] = time.Now()
+	logf.FromContext(ctx).Info("The resource of a selector is not served yet; its handlers wait for it",
+		"selector", selector.String(), "handlers", o.idsFor(selector), "reason", err.Error())
+}
+
+// idsFor are the handlers that wait for what the selector means.
+func (o *Orchestrator) idsFor(selector discovery.Selector) (ids []string) {
+	for _, r := range o.registrations {
+		if r.Selector == selector {
+			ids = append(ids, r.Handler.Description.ID)
+		}
+	}
+	return ids
+}

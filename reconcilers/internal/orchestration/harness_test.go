@@ -1,0 +1,263 @@
+package orchestration_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
+)
+
+// cluster answers for the groups, and notes what is served and said.
+type cluster struct {
+	orchestrator *orchestration.Orchestrator
+	t            *testing.T
+	stop         context.CancelFunc
+	done         chan struct{}
+
+	mu      sync.Mutex
+	running []string                // the resources that run, each with its handlers
+	list    *metav1.APIResourceList // of example.org/v1
+	fails   error                   // the answer instead of it
+	lingers chan struct{}           // services do not end before that, if there is one
+	journal []string
+	causes  []error // why services had to end
+	said    []string
+
+	rounds     int                  // how often it was announced what is about to run
+	unanswered []discovery.Selector // as announced last
+}
+
+// begin serves the registrations in the test's bubble, and waits for what follows at once.
+func begin(t *testing.T, list *metav1.APIResourceList, registrations ...orchestration.Registration) *cluster {
+	return beginWith(t, list, nil, registrations...)
+}
+
+// beginWith does so with documents for selectors that say less.
+func beginWith(
+	t *testing.T, list *metav1.APIResourceList, server discovery.Getter, registrations ...orchestration.Registration,
+) *cluster {
+	c := newCluster(t, list)
+	c.start(orchestration.New(registrations, c.documents(server), c, nil))
+	return c
+}
+
+func newCluster(t *testing.T, list *metav1.APIResourceList) *cluster {
+	return &cluster{t: t, list: list, done: make(chan struct{})}
+}
+
+// documents are the answers of the API server.
+func (c *cluster) documents(server discovery.Getter) discovery.Getter {
+	return discovery.Limited{Getter: answers{discoverytest.Lister(c.answer), server}}
+}
+
+func (c *cluster) start(o *orchestration.Orchestrator) {
+	ctx, stop := context.WithCancel(logf.IntoContext(c.t.Context(), funcr.New(c.say, funcr.Options{})))
+	c.orchestrator, c.stop = o, stop
+	go func() {
+		defer close(c.done)
+		o.Run(ctx)
+	}()
+	synctest.Wait()
+}
+
+// answers are those of example.org/v1, and documents for all the rest.
+type answers struct {
+	example   discoverytest.Lister
+	documents discovery.Getter
+}
+
+func (a answers) Get(ctx context.Context, path string) ([]byte, error) {
+	if a.documents == nil || path == "/apis/example.org/v1" {
+		return a.example.Get(ctx, path)
+	}
+	return a.documents.Get(ctx, path)
+}
+
+func (c *cluster) answer(ctx context.Context, gv string) (*metav1.APIResourceList, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.fails != nil:
+		return nil, c.fails
+	case gv != "example.org/v1" || c.list == nil:
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, gv)
+	}
+	return c.list, nil
+}
+
+func (c *cluster) Announce(_ context.Context, _ []orchestration.Assignment, unanswered []discovery.Selector) {
+	c.change(func() { c.rounds, c.unanswered = c.rounds+1, unanswered })
+}
+
+func (c *cluster) Run(ctx context.Context, a orchestration.Assignment) {
+	status := ""
+	if a.Resource.HasStatus() {
+		status = "/status"
+	}
+	r := a.Resource
+	c.change(func() { c.running = append(c.running, r.Group+"/"+r.Version+" "+r.Plural+" "+idsOf(a)) })
+	c.write("begin %s%s %s", a.Resource.Plural, status, idsOf(a))
+	<-ctx.Done()
+	c.change(func() {
+		c.causes = append(c.causes, context.Cause(ctx))
+		c.running = slices.DeleteFunc(c.running, func(one string) bool {
+			return one == r.Group+"/"+r.Version+" "+r.Plural+" "+idsOf(a)
+		})
+	})
+	if c.lingers != nil {
+		<-c.lingers
+	}
+	c.write("end %s", a.Resource.Plural)
+}
+
+// servedNow are the resources that run, each with its handlers.
+func (c *cluster) servedNow() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(slices.Values(c.running))
+}
+
+func (c *cluster) change(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+}
+
+func (c *cluster) write(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.journal = append(c.journal, fmt.Sprintf(format, args...))
+}
+
+func (c *cluster) say(_, line string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.said = append(c.said, line)
+}
+
+// becomes changes what the API server has, and lets everything happen that follows within the time.
+func (c *cluster) becomes(list *metav1.APIResourceList, fails error, within time.Duration) {
+	c.mu.Lock()
+	c.list, c.fails = list, fails
+	c.mu.Unlock()
+	time.Sleep(within)
+	synctest.Wait()
+}
+
+// becomesUnfound is what happens when the watch of a kind is not found.
+func (c *cluster) becomesUnfound(list *metav1.APIResourceList, fails error) {
+	c.mu.Lock()
+	c.list, c.fails = list, fails
+	c.mu.Unlock()
+	c.orchestrator.RequestResync()
+	synctest.Wait()
+}
+
+// want compares the journal since it was asked last.
+func (c *cluster) want(when string, journal ...string) {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d := cmp.Diff(journal, c.journal); d != "" {
+		c.t.Errorf("%s: -want, +got:\n%s", when, d)
+	}
+	c.journal = nil
+}
+
+// wantSaid compares the number of lines since it was asked last.
+func (c *cluster) wantSaid(when string, lines int) {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.said) != lines {
+		c.t.Errorf("%s: %d lines, want %d: %q", when, len(c.said), lines, c.said)
+	}
+	c.said = nil
+}
+
+// end stops it, and lets what lingers go.
+func (c *cluster) end() {
+	c.stop()
+	if c.lingers != nil {
+		close(c.lingers)
+	}
+	<-c.done
+}
+
+// idsOf are the handlers of an assignment.
+func idsOf(a orchestration.Assignment) string {
+	ids := make([]string, 0, len(a.Handlers))
+	for _, h := range a.Handlers {
+		ids = append(ids, h.Description.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+// on registers a handler for a kind, or a name, of example.org.
+func on(kind, name, id string) orchestration.Registration {
+	selector := discovery.OfKind(discoverytest.ExampleV1.WithKind(kind))
+	selector.Name = name
+	return to(selector, id)
+}
+
+func to(s discovery.Selector, id string) orchestration.Registration {
+	return orchestration.Registration{Selector: s, Handler: adapters.New(&handlers.Handler{ID: id}, nil)}
+}
+
+func spelling(t *testing.T, parts ...string) discovery.Selector {
+	t.Helper()
+	s, err := discovery.Spelled(parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (c *cluster) wantServed(when string, want ...string) {
+	c.t.Helper()
+	if d := cmp.Diff(want, c.servedNow()); d != "" {
+		c.t.Errorf("%s: -want, +got:\n%s", when, d)
+	}
+}
+
+func explain(t *testing.T, reason string) {
+	if t.Failed() {
+		t.Log("the reason of this case:", reason)
+	}
+}
+
+func (c *cluster) wantUnanswered(when string, want ...string) {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var got []string
+	for _, s := range c.unanswered {
+		got = append(got, s.String())
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		c.t.Errorf("%s: nothing is known of: -want, +got:\n%s", when, d)
+	}
+}
+
+func (c *cluster) roundsSoFar() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rounds
+}

@@ -1,0 +1,211 @@
+package orchestration_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
+)
+
+func TestWideSelections(t *testing.T) {
+	watching := func(s discovery.Selector) orchestration.Registration {
+		h := &handlers.Handler{ID: "w", Family: handlers.Watching}
+		return orchestration.Registration{Selector: s, Handler: adapters.New(h, nil)}
+	}
+	tests := map[string]struct {
+		reason string
+		own    func(t *testing.T) []orchestration.Registration
+		want   []string
+	}{
+		"Category": {
+			"of all groups, in the preferred versions; events are not left out of categories",
+			func(t *testing.T) []orchestration.Registration {
+				return []orchestration.Registration{to(spelling(t, "category=all"), "a")}
+			},
+			[]string{"/v1 events a", "/v1 pods a", "cats.org/v2 lions a", "dogs.org/v1 wolfs a"},
+		},
+		"Everything": {
+			"without events, and without what cannot be watched or written to",
+			func(t *testing.T) []orchestration.Registration {
+				return []orchestration.Registration{to(spelling(t, "*"), "a")}
+			},
+			[]string{"/v1 pods a", "cats.org/v2 lions a", "cats.org/v2 tigers a", "dogs.org/v1 wolfs a"},
+		},
+		"EverythingToWatch": {
+			"handlers of events write nothing",
+			func(t *testing.T) []orchestration.Registration {
+				return []orchestration.Registration{watching(spelling(t, "dogs.org", "*"))}
+			},
+			[]string{"dogs.org/v1 statistics w", "dogs.org/v1 wolfs w"},
+		},
+		"EverythingOfAVersion": {
+			"a version that is said need not be the preferred one",
+			func(t *testing.T) []orchestration.Registration {
+				return []orchestration.Registration{to(spelling(t, "cats.org/v1", "*"), "a")}
+			},
+			[]string{"cats.org/v1 lions a", "cats.org/v1 tigers a"},
+		},
+		"NextToOneVersion": {
+			"the objects are the same in all versions: all handlers get them in the one that is named",
+			func(t *testing.T) []orchestration.Registration {
+				return []orchestration.Registration{to(spelling(t, "cats.org", "*"), "a"),
+					to(discovery.OfKind(discoverytest.ExampleV1.WithKind("Widget")), "c"),
+					to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "d")}
+			},
+			[]string{"cats.org/v1 lions a d", "cats.org/v2 tigers a", "example.org/v1 widgets c"},
+		},
+		"NextToAllOfAVersion": {
+			"what names one resource decides about it, even if all of another version were asked for before",
+			func(t *testing.T) []orchestration.Registration {
+				return []orchestration.Registration{to(spelling(t, "cats.org/v2", "*"), "a"),
+					to(spelling(t, "lions.cats.org"), "b"),
+					to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "c")}
+			},
+			[]string{"cats.org/v1 lions a b c", "cats.org/v2 tigers a"},
+		},
+		"Function": {
+			"it sees all versions, and a resource is handled in one",
+			func(*testing.T) []orchestration.Registration {
+				return []orchestration.Registration{
+					to(discovery.ByFunc(func(r discovery.Resource) bool { return r.Group == "cats.org" }), "a"),
+					to(discovery.ByFunc(func(r discovery.Resource) bool {
+						return r.Plural == "tigers" && r.Preferred
+					}), "b"),
+				}
+			},
+			[]string{"cats.org/v2 lions a", "cats.org/v2 tigers a b"},
+		},
+		"AmbiguousForAll": {
+			"what a name may mean is served by nobody, whatever else selects it",
+			func(t *testing.T) []orchestration.Registration {
+				return []orchestration.Registration{
+					to(spelling(t, "kind=Thing"), "a"), to(spelling(t, "cats.org", "*"), "b"),
+					to(spelling(t, "things.dogs.org"), "c"),
+				}
+			},
+			[]string{"cats.org/v2 lions b", "cats.org/v2 tigers b"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := discoverytest.Zoo()
+				if name == "AmbiguousForAll" {
+					thing := metav1.APIResource{Name: "things", Kind: "Thing", Verbs: discoverytest.AllVerbs}
+					for _, path := range []string{"/apis/cats.org/v2", "/apis/dogs.org/v1"} {
+						server.Add(path, thing)
+					}
+				}
+				c := beginWith(t, discoverytest.Served(), server, tc.own(t)...)
+				got := c.servedNow()
+				c.end()
+				if d := cmp.Diff(tc.want, got); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}
+
+func TestWideSelectionsFollowTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := discoverytest.Zoo()
+		c := beginWith(t, nil, server, to(spelling(t, "*"), "a"))
+		defer c.end()
+		after := func(when string, change func(), want ...string) {
+			t.Helper()
+			server.Become(change)
+			c.orchestrator.RequestResync()
+			synctest.Wait()
+			if d := cmp.Diff(want, c.servedNow()); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", when, d)
+			}
+		}
+		lions, tigers, wolfs, pods := "cats.org/v2 lions a", "cats.org/v2 tigers a", "dogs.org/v1 wolfs a", "/v1 pods a"
+		dogs := server.Of["/apis/dogs.org/v1"]
+		after("at first", func() {}, pods, lions, tigers, wolfs)
+		c.wantSaid("what is left out, once", 1)
+		after("a part that does not answer proves nothing, and holds up nobody", func() {
+			server.Failing = map[string]error{"/apis/dogs.org/v1": errors.New("the extension server is down")}
+		}, pods, lions, tigers, wolfs)
+		after("the parts that answer count", func() { delete(server.Of, "/apis/cats.org/v2") }, pods, wolfs)
+		after("it is gone in earnest", func() { server.Failing = nil; delete(server.Of, "/apis/dogs.org/v1") }, pods)
+		after("it is back", func() { server.Of["/apis/dogs.org/v1"] = dogs }, pods, wolfs)
+		after("nor does no answer at all", func() { server.Err = errors.New("no connection") }, pods, wolfs)
+		after("there is nothing new", func() { server.Err = nil }, pods, wolfs)
+	})
+}
+
+// Versions are views of the same objects: two services would handle each of them twice (deviation D-one-version).
+func TestOneVersionOfAResource(t *testing.T) {
+	for name, own := range map[string]func(t *testing.T) []orchestration.Registration{
+		"PreferredAndNamed": func(t *testing.T) []orchestration.Registration {
+			return []orchestration.Registration{
+				to(spelling(t, "lions.cats.org"), "a"),
+				to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "b"),
+			}
+		},
+		"WideVersions": func(t *testing.T) []orchestration.Registration {
+			return []orchestration.Registration{
+				to(spelling(t, "cats.org/v1", "*"), "a"), to(spelling(t, "cats.org/v2", "*"), "b"),
+			}
+		},
+		"WideAndNamed": func(t *testing.T) []orchestration.Registration {
+			return []orchestration.Registration{
+				to(spelling(t, "cats.org/v2", "*"), "a"),
+				to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "b"),
+			}
+		},
+		"Functions": func(*testing.T) []orchestration.Registration {
+			lions := func(chosen func(r discovery.Resource) bool) discovery.Selector {
+				return discovery.ByFunc(func(r discovery.Resource) bool { return r.Plural == "lions" && chosen(r) })
+			}
+			return []orchestration.Registration{
+				to(lions(func(r discovery.Resource) bool { return r.Version == "v1" }), "a"),
+				to(lions(func(r discovery.Resource) bool { return r.Preferred }), "b"),
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := beginWith(t, nil, discoverytest.Zoo(), own(t)...)
+				defer c.end()
+				seen := map[string]bool{}
+				for _, one := range c.servedNow() {
+					group, rest, _ := strings.Cut(one, "/")
+					resource := group + " " + strings.Fields(rest)[1]
+					if seen[resource] {
+						t.Errorf("one resource is served in two versions: %v", c.servedNow())
+					}
+					seen[resource] = true
+				}
+			})
+		})
+	}
+}
+
+// Nobody handles what a name may mean, in whatever version.
+func TestAmbiguousInAnotherVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := discoverytest.Zoo()
+		thing := metav1.APIResource{Name: "things", Kind: "Thing", Verbs: discoverytest.AllVerbs}
+		for _, path := range []string{"/apis/cats.org/v1", "/apis/cats.org/v2", "/apis/dogs.org/v1"} {
+			server.Add(path, thing)
+		}
+		c := beginWith(
+			t, nil, server, to(spelling(t, "kind=Thing"), "a"),
+			to(spelling(t, "group=cats.org", "version=v1", "kind=Thing"), "b"),
+		)
+		defer c.end()
+		c.wantServed("the same objects in another version")
+	})
+}

@@ -1,0 +1,81 @@
+package orchestration_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
+)
+
+// Controllers of a kind that is gone forget its objects; those whose objects go on being served must not.
+func TestReasonsOfEnds(t *testing.T) {
+	lionsOfV2 := func(server *discoverytest.Documents) { delete(server.Of, "/apis/cats.org/v2") }
+	tests := map[string]struct {
+		reason string
+		change func(server *discoverytest.Documents)
+		want   error
+	}{
+		"Gone": {
+			"nobody serves the objects any more", func(server *discoverytest.Documents) {
+				lionsOfV2(server)
+				delete(server.Of, "/apis/cats.org/v1")
+			}, controller.ErrRemoved,
+		},
+		"AnotherVersion": {
+			"the objects are the same in the version that is left", func(server *discoverytest.Documents) {
+				lionsOfV2(server)
+				groups := server.Of["/apis"].(metav1.APIGroupList).Groups
+				groups[0].Versions = groups[0].Versions[1:]
+				groups[0].PreferredVersion = groups[0].Versions[0]
+			}, controller.ErrRestarting,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			defer explain(t, tc.reason)
+			synctest.Test(t, func(t *testing.T) {
+				server := discoverytest.Zoo()
+				c := beginWith(t, nil, server, to(spelling(t, "lions.cats.org"), "a"), to(spelling(t, "wolfs"), "b"))
+				defer c.end()
+				server.Become(func() { tc.change(server) })
+				c.orchestrator.RequestResync()
+				synctest.Wait()
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				if len(c.causes) != 1 || !errors.Is(c.causes[0], tc.want) {
+					t.Errorf("ended because of %v, want %v", c.causes, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// Another version of a resource is served when the last handler of the first one has returned, as they would handle the
+// same objects at once. Other resources do not wait for that.
+func TestSuccession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := discoverytest.Zoo()
+		dogs := server.Of["/apis/dogs.org/v1"]
+		delete(server.Of, "/apis/dogs.org/v1")
+		c := beginWith(t, nil, server, to(spelling(t, "lions.cats.org"), "a"), to(spelling(t, "wolfs"), "b"))
+		defer c.end()
+		c.lingers = make(chan struct{})
+		server.Become(func() {
+			server.Of["/apis/dogs.org/v1"] = dogs
+			delete(server.Of, "/apis/cats.org/v2")
+			groups := server.Of["/apis"].(metav1.APIGroupList).Groups
+			groups[0].Versions = groups[0].Versions[1:]
+			groups[0].PreferredVersion = groups[0].Versions[0]
+		})
+		c.orchestrator.RequestResync()
+		synctest.Wait()
+		c.wantServed("a handler of the first version is running still", "dogs.org/v1 wolfs b")
+		c.change(func() { close(c.lingers); c.lingers = nil })
+		synctest.Wait()
+		c.wantServed("it has returned", "cats.org/v1 lions a", "dogs.org/v1 wolfs b")
+	})
+}

@@ -1,0 +1,57 @@
+package source_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
+)
+
+// counting is a queue and a watcher that only count what they get.
+type counting struct {
+	priorityqueue.PriorityQueue[source.Request] // asked for nothing
+
+	requests, events int
+}
+
+func (c *counting) AddWithOpts(priorityqueue.AddOpts, ...source.Request) { c.requests++ }
+
+func (*counting) Listed(source.Object)              {}
+func (*counting) Deleted(source.Object)             {}
+func (c *counting) Seen(string, source.Object) bool { c.events++; return true }
+
+// BenchmarkEvents is what an event of the informer costs before it is queued.
+func BenchmarkEvents(b *testing.B) {
+	for _, o := range objects.All {
+		before := compacttest.Of(o.Tree())
+		after := compacttest.Changed(before, func(u *unstructured.Unstructured) { u.SetResourceVersion("9999999") })
+		deliver := map[string]func(e source.Events, q source.Queue){
+			"Listed": func(e source.Events, q source.Queue) {
+				e.Create(b.Context(), event.TypedCreateEvent[source.Object]{Object: after, IsInInitialList: true}, q)
+			},
+			"Modified": func(e source.Events, q source.Queue) {
+				e.Update(b.Context(), event.TypedUpdateEvent[source.Object]{ObjectOld: before, ObjectNew: after}, q)
+			},
+			"Deleted": func(e source.Events, q source.Queue) {
+				e.Delete(b.Context(), event.TypedDeleteEvent[source.Object]{Object: after}, q)
+			},
+		}
+		for name, deliver := range deliver {
+			b.Run(o.Name+"/"+name, func(b *testing.B) {
+				got := &counting{}
+				b.ReportAllocs()
+				for b.Loop() {
+					deliver(source.Events{Watcher: got}, got)
+				}
+				if got.requests == 0 || got.requests != got.events {
+					b.Fatalf("got %d requests for %d events", got.requests, got.events)
+				}
+			})
+		}
+	}
+}

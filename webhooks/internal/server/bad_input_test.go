@@ -1,0 +1,192 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
+)
+
+// endless is a body that never ends.
+type endless struct{}
+
+func (endless) Read(into []byte) (int, error) {
+	return copy(into, bytes.Repeat([]byte(" "), len(into))), nil
+}
+
+func TestBadInput(t *testing.T) {
+	double := &reviewer{}
+	s := serve(t, server.Options{
+		Operator: "ops", Path: "/ops", Reviewer: double,
+		Endpoints: []server.Endpoint{{Path: "validate/v", Handler: "v", Type: "validating"}},
+	})
+	large := strings.Repeat(" ", 10<<20)
+	for name, tc := range map[string]struct {
+		reason, method, path string
+		body                 io.Reader
+		status               int
+	}{
+		"NoJSON":     {"the review says so", http.MethodPost, "/ops/validate/v", strings.NewReader("<"), 400},
+		"NoBody":     {"that is no JSON, either", http.MethodPost, "/ops/validate/v", nil, 400},
+		"NoHandler":  {"no handler has this id", http.MethodPost, "/ops/validate/w", strings.NewReader("{}"), 404},
+		"Root":       {"the root is not an endpoint here", http.MethodPost, "/ops", strings.NewReader("{}"), 404},
+		"KopfsPath":  {"neither is the path of Kopf", http.MethodPost, "/v", strings.NewReader("{}"), 404},
+		"Elsewhere":  {"it is another operator's", http.MethodPost, "/ops2/validate/v", strings.NewReader("{}"), 404},
+		"Get":        {"reviews are posted", http.MethodGet, "/ops/validate/v", nil, 405},
+		"Large":      {"it is announced so", http.MethodPost, "/ops/validate/v", strings.NewReader(large), 413},
+		"Unmeasured": {"it has no end", http.MethodPost, "/ops/validate/v", endless{}, 413},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request, err := http.NewRequestWithContext(t.Context(), tc.method, s.URL+tc.path, tc.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := send(t, s.Client(), request)
+			if got.status != tc.status || strings.TrimSpace(got.text) == "" {
+				t.Errorf("%s: got %d %q, want %d with a reason", tc.reason, got.status, got.text, tc.status)
+			}
+			if tc.status == http.StatusMethodNotAllowed && got.header.Get("Allow") != http.MethodPost {
+				t.Errorf("it is said what is allowed: got %q", got.header.Get("Allow"))
+			}
+			next(t, s)
+		})
+	}
+}
+
+// next is the request after a bad one.
+func next(t *testing.T, s *httptest.Server) {
+	t.Helper()
+	if got := post(t, s, "/ops/validate/v", "{}"); got.status != http.StatusOK {
+		t.Errorf("the next request is served: got %d %s", got.status, got.text)
+	}
+}
+
+func TestSlowClient(t *testing.T) {
+	for name, http2 := range map[string]bool{"HTTP1": false, "HTTP2": true} {
+		t.Run(name, func(t *testing.T) {
+			handler, err := server.New(server.Options{
+				Path: "/ops", Reviewer: &reviewer{}, ReadTimeout: time.Second,
+				Endpoints: []server.Endpoint{{Path: "validate/v", Handler: "v"}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := httptest.NewUnstartedServer(handler)
+			s.EnableHTTP2 = http2
+			s.StartTLS()
+			t.Cleanup(s.Close)
+			body, end := io.Pipe()
+			t.Cleanup(func() { _ = end.Close() })
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/ops/validate/v", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := send(t, s.Client(), request); got.status != http.StatusRequestTimeout {
+				t.Errorf("a request that does not come is given up: got %d %q", got.status, got.text)
+			}
+			next(t, s)
+		})
+	}
+}
+
+func TestNoTLS(t *testing.T) {
+	s := serve(t, server.Options{})
+	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if _, err := io.WriteString(connection, "POST /v HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(connection)
+	if err != nil || !strings.Contains(string(answer), " 400 ") {
+		t.Errorf("a request without TLS has a clear answer: got %q and the error %v", answer, err)
+	}
+	if got := post(t, s, "/v", "{}"); got.status != http.StatusOK {
+		t.Errorf("the next request is served: got %d", got.status)
+	}
+}
+
+func TestPanic(t *testing.T) {
+	double := &reviewer{panics: errors.New("broken")}
+	s := serve(t, server.Options{Reviewer: double})
+	got := post(t, s, "/v", "{}")
+	if got.status != http.StatusInternalServerError || !strings.Contains(got.text, "broken") {
+		t.Errorf("a panic is answered: got %d %s", got.status, got.text)
+	}
+	double.panics, double.err = nil, errors.New("no status")
+	if got := post(t, s, "/v", "{}"); got.status != http.StatusInternalServerError {
+		t.Errorf("so is an error of no known status: got %d", got.status)
+	}
+}
+
+// Many requests at once must not fill the memory, either, each of which is small enough.
+func TestMemoryOfAll(t *testing.T) {
+	const size = 1000
+	double := &waiting{asked: make(chan struct{}), answer: make(chan struct{})}
+	s := serve(t, server.Options{Memory: size * 3 / 2, Reviewer: double})
+	body := strings.Repeat(" ", size)
+	first := make(chan answer)
+	go func() { first <- post(t, s, "/v", body) }()
+	<-double.asked
+	if got := post(t, s, "/v", body); got.status != http.StatusServiceUnavailable {
+		t.Errorf("there is no room for both: got %d %s", got.status, got.text)
+	}
+	double.answer <- struct{}{}
+	if got := <-first; got.status != http.StatusOK {
+		t.Errorf("the first one is answered: got %d %s", got.status, got.text)
+	}
+	go func() { <-double.asked; double.answer <- struct{}{} }()
+	if got := post(t, s, "/v", body); got.status != http.StatusOK {
+		t.Errorf("then there is room for the next: got %d %s", got.status, got.text)
+	}
+}
+
+// waiting answers when it is told to.
+type waiting struct{ asked, answer chan struct{} }
+
+func (w *waiting) Review(context.Context, review.Request) (review.Response, error) {
+	w.asked <- struct{}{}
+	<-w.answer
+	return review.Response{}, nil
+}
+
+// Requests that are too large must not fill the memory, however many there are.
+func TestMemoryIsBounded(t *testing.T) {
+	const limit, clients = 1 << 20, 8
+	s := serve(t, server.Options{BodyLimit: limit})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, s.URL+"/v",
+				io.LimitReader(endless{}, 50*limit))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if got := send(t, s.Client(), request); got.status != http.StatusRequestEntityTooLarge {
+				t.Errorf("got %d", got.status)
+			}
+		})
+	}
+	all.Wait()
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 25*clients*limit {
+		t.Errorf("%d requests beyond the limit of %d bytes took %d bytes", clients, limit, used)
+	}
+}

@@ -1,0 +1,198 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
+)
+
+// large is a review of about 100 KB that takes more than a megabyte once it is decoded.
+func large(operation string) string {
+	return `{"request":{"operation":"` + operation + `","object":[1` + strings.Repeat(",1", 50_000) + `]}}`
+}
+
+// holding answers the reviews of creations when it is let go, and all others at once.
+type holding struct {
+	mu       sync.Mutex
+	now, top int // how many creations are being answered, and were at most
+	letGo    chan struct{}
+}
+
+func (h *holding) Review(_ context.Context, request review.Request) (review.Response, error) {
+	if !bytes.Contains(request.Body, []byte("CREATE")) || len(request.Body) < 1000 {
+		return review.Response{}, nil
+	}
+	h.mu.Lock()
+	h.now++
+	h.top = max(h.top, h.now)
+	h.mu.Unlock()
+	<-h.letGo
+	h.mu.Lock()
+	h.now--
+	h.mu.Unlock()
+	return review.Response{}, nil
+}
+
+// pooled is a server that has memory for three large reviews, and for the bodies of 26.
+func pooled(t *testing.T, reviewer server.Reviewer) *server.Server {
+	t.Helper()
+	s, err := server.New(server.Options{
+		Reviewer: reviewer, Memory: 6 << 20, Endpoints: []server.Endpoint{{Path: "v", Handler: "v"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// sent is the answer to a review without a connection, and when it came.
+func sent(by http.Handler, body io.Reader) (status int, header http.Header, after time.Duration) {
+	began, answer := time.Now(), httptest.NewRecorder()
+	by.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/v", body))
+	return answer.Code, answer.Header(), time.Since(began)
+}
+
+// heaviest is a creation that weighs a little less than all of the memory.
+func heaviest() (body string) {
+	for n := 1000; ; n += 500 {
+		next := `{"request":{"operation":"CREATE","object":[1` + strings.Repeat(",1", n) + `]}}`
+		if review.Weigh([]byte(next)) > 6<<20 {
+			return body
+		}
+		body = next
+	}
+}
+
+// A review that is larger than the share of its class leaves the memory that is reserved for others.
+func TestOneHeavyReviewLeavesTheReserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		double := &holding{letGo: make(chan struct{})}
+		s := pooled(t, double)
+		done := make(chan int)
+		go func() {
+			status, _, _ := sent(s, strings.NewReader(heaviest()))
+			done <- status
+		}()
+		synctest.Wait()
+		for _, body := range []string{
+			`{"request":{"operation":"UPDATE","object":{}}}`,
+			`{"request":{"operation":"DELETE","object":[1` + strings.Repeat(",1", 9000) + `]}}`,
+		} {
+			if status, _, _ := sent(s, strings.NewReader(body)); status != http.StatusOK {
+				t.Errorf("%.40s: got %d, want 200 beside a heavy review", body, status)
+			}
+		}
+		close(double.letGo)
+		if status := <-done; status != http.StatusOK {
+			t.Errorf("the heavy review: got %d", status)
+		}
+	})
+}
+
+func TestOverload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		double := &holding{letGo: make(chan struct{})}
+		s := pooled(t, double)
+		var mu sync.Mutex
+		statuses := map[int]int{}
+		var all sync.WaitGroup
+		for range 64 {
+			all.Go(func() {
+				status, header, after := sent(s, strings.NewReader(large("CREATE")))
+				mu.Lock()
+				defer mu.Unlock()
+				statuses[status]++
+				later := after > time.Second || header.Get("Retry-After") != "1"
+				if status == http.StatusServiceUnavailable && later {
+					t.Errorf("a review is refused within a second, and is to be repeated: got %s, %v", after, header)
+				}
+			})
+		}
+		synctest.Wait()
+		for name, body := range map[string]string{"small": `{"request":{}}`, "deletion": large("DELETE")} {
+			if status, _, after := sent(s, strings.NewReader(body)); status != http.StatusOK || after > 0 {
+				t.Errorf("%s reviews do not wait for large ones: got %d after %s", name, status, after)
+			}
+		}
+		time.Sleep(time.Second + time.Millisecond)
+		close(double.letGo)
+		all.Wait()
+		if double.top != 3 || statuses[http.StatusOK] != 3 || statuses[http.StatusServiceUnavailable] != 61 {
+			t.Errorf("3 of 64 reviews are answered, all others refused: got %d at once, %v", double.top, statuses)
+		}
+		if status, _, _ := sent(s, strings.NewReader(large("CREATE"))); status != http.StatusOK {
+			t.Errorf("the next review is answered: got %d", status)
+		}
+	})
+}
+
+// Reviews that wait are answered in the order in which they came.
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		double := &holding{letGo: make(chan struct{})}
+		s := pooled(t, double)
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				if status, _, _ := sent(s, strings.NewReader(large("CREATE"))); status != http.StatusOK {
+					t.Errorf("a review waits for those before it: got %d", status)
+				}
+			})
+		}
+		synctest.Wait()
+		close(double.letGo)
+		all.Wait()
+		if double.top != 3 {
+			t.Errorf("got %d at once, want 3", double.top)
+		}
+	})
+}
+
+// Clients that send a part of their reviews and wait do not keep others from being answered.
+func TestSlowClientsHoldNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := pooled(t, &holding{})
+		body := large("UPDATE")
+		var slow []*io.PipeWriter
+		var all sync.WaitGroup
+		for range 40 {
+			from, into := io.Pipe()
+			slow = append(slow, into)
+			all.Go(func() { sent(s, from) })
+			all.Go(func() { _, _ = into.Write([]byte(body[:len(body)-1])) })
+		}
+		synctest.Wait()
+		time.Sleep(1500 * time.Millisecond)
+		for range 3 {
+			if status, _, after := sent(s, strings.NewReader(body)); status != http.StatusOK || after > 0 {
+				t.Errorf("a complete review is answered: got %d after %s", status, after)
+			}
+		}
+		for _, into := range slow {
+			_ = into.CloseWithError(io.ErrUnexpectedEOF)
+		}
+		all.Wait()
+	})
+}
+
+// A review that would take all memory and more is refused, whatever else there is.
+func TestTooHeavy(t *testing.T) {
+	double := &reviewer{}
+	s := pooled(t, double)
+	body := `{"request":{"object":[{"a":1}` + strings.Repeat(`,{"a":1}`, 20_000) + `]}}`
+	_, _, _ = sent(s, strings.NewReader(body))
+	_, _, _ = sent(s, strings.NewReader(`{"request":{"object":{}}}`))
+	if len(double.asked) != 2 || !double.asked[0].TooHeavy || double.asked[1].TooHeavy {
+		t.Errorf("a review of %d bytes must not be decoded: got %d reviews", len(body), len(double.asked))
+	}
+}

@@ -1,0 +1,188 @@
+package server_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
+)
+
+func TestMistakes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		options server.Options
+		says    string
+	}{
+		"NoSlash":  {"a path begins with one", server.Options{Path: "hooks"}, `"hooks"`},
+		"EndSlash": {"it does not end with one", server.Options{Path: "/hooks/"}, `"/hooks/"`},
+		"Wildcard": {"multiplexers would take it for a pattern", server.Options{Path: "/{hooks}"}, `"/{hooks}"`},
+		"Twice": {
+			"one of the handlers would never be called",
+			server.Options{Endpoints: []server.Endpoint{{Path: "a", Handler: "x"}, {Path: "a", Handler: "y"}}}, `"y"`,
+		},
+		"NoPath": {
+			"the root is for all handlers", server.Options{Endpoints: []server.Endpoint{{Handler: "x"}}}, `"x"`,
+		},
+		"Redirected": {
+			"the API server does not follow", server.Options{Endpoints: []server.Endpoint{
+				{Path: "a//b", Handler: "x"},
+			}}, `"x"`,
+		},
+	} {
+		if _, err := server.New(tc.options); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %s: got the error %v, want one about %s", name, tc.reason, err, tc.says)
+		}
+	}
+}
+
+func TestRegister(t *testing.T) {
+	on := webhook.NewServer(webhook.Options{})
+	on.Register("/validate-example-org-v1-widget", http.NotFoundHandler())
+	for _, tc := range []struct {
+		reason, path string
+		refused      bool
+	}{
+		{"webhooks of the project are elsewhere", "/ops.example.org", false},
+		{"two operators would answer for each other", "/ops.example.org", true},
+		{"another operator has another name", "/more.example.org", false},
+		{"the root takes what is left", "", false},
+		{"once", "", true},
+	} {
+		s, err := server.New(server.Options{Operator: "ops", Path: tc.path, Reviewer: &reviewer{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Register(on); (err != nil) != tc.refused {
+			t.Errorf("%s: at %q, got the error %v", tc.reason, tc.path, err)
+		}
+	}
+}
+
+// hiding is a webhook server that does not show what is registered.
+type hiding struct{ webhook.Server }
+
+func (hiding) WebhookMux() *http.ServeMux { return nil }
+
+func TestRegisterPanics(t *testing.T) {
+	s, err := server.New(server.Options{Operator: "ops", Path: "/x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := hiding{webhook.NewServer(webhook.Options{})}
+	on.Register("/x/", http.NotFoundHandler())
+	if err := s.Register(on); err == nil || !strings.Contains(err.Error(), "/x/") {
+		t.Errorf("the panic of the webhook server is an error: got %v", err)
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	double := &reviewer{}
+	s := serve(t, server.Options{Path: "/ops", Reviewer: double, Endpoints: []server.Endpoint{
+		{Path: "validate/a b/c", Handler: "a b/c", Type: "validating"},
+		{Path: "mutate/a b/c", Handler: "a b/c", Type: "mutating"},
+	}})
+	for path, wanted := range map[string]string{
+		"/ops/validate/a%20b/c": "validating", "/ops/mutate/a%20b%2Fc": "mutating",
+	} {
+		got := post(t, s, path+"?timeout=5s", "{}")
+		asked := double.last(t)
+		if got.status != http.StatusOK || *asked.Hint != "a b/c" || asked.Type != wanted {
+			t.Errorf("%s: got %d %s, and asked for %q, %q", path, got.status, got.text, *asked.Hint, asked.Type)
+		}
+		if string(asked.Body) != "{}" || asked.Headers.Get("User-Agent") == "" {
+			t.Errorf("%s: body and headers arrive: got %q, %v", path, asked.Body, asked.Headers)
+		}
+		if !double.deadline {
+			t.Errorf("%s: the API server does not wait for ever", path)
+		}
+	}
+}
+
+// The root is for all handlers, and the status of an unknown id is 404 (deviation D-admission-root).
+func TestKopfsPaths(t *testing.T) {
+	all := []server.Endpoint{{}, {Path: "fn/spec.a", Handler: "fn/spec.a"}, {Path: "validate/fn", Handler: "fn"}}
+	for _, tc := range []struct {
+		reason, path string
+		atRoot       bool
+		post, want   string // want is the id that is asked for; "all" is all handlers, empty is the status 404
+	}{
+		{"the root of Kopf calls all handlers", "", false, "/", "all"},
+		{"an id may have slashes", "", false, "/fn/spec.a", "fn/spec.a"},
+		{"an id may be escaped", "", false, "/fn%2Fspec.a", "fn/spec.a"},
+		{"an unknown id is refused", "", false, "/fm", ""},
+		{"the root of the operator calls all handlers", "/ops", false, "/ops", "all"},
+		{"a slash at the end is the same", "/ops", false, "/ops/", "all"},
+		{"the root of the server is for others", "/ops", false, "/", ""},
+		{"an id is below the operator alone", "/ops", false, "/fn/spec.a", ""},
+		{"the root is served as well", "/ops", true, "/", "all"},
+		{"an id is served below the root as well", "/ops", true, "/fn/spec.a", "fn/spec.a"},
+		{"the operator's own path is served as before", "/ops", true, "/ops/validate/fn", "fn"},
+		{"an unknown id is refused there, too", "/ops", true, "/fm", ""},
+	} {
+		double := &reviewer{}
+		s := serve(t, server.Options{Path: tc.path, AtRoot: tc.atRoot, Endpoints: all, Reviewer: double})
+		status, got := post(t, s, tc.post, "{}").status, ""
+		for _, asked := range double.asked {
+			if got = "all"; asked.Hint != nil {
+				got = *asked.Hint
+			}
+		}
+		if got != tc.want || (status == http.StatusNotFound) != (tc.want == "") {
+			t.Errorf("%s: POST %s below %q: got %d %q, want %q", tc.reason, tc.post, tc.path, status, got, tc.want)
+		}
+	}
+}
+
+// Where others serve the root, only the operator's own path is served.
+func TestRootOfOthers(t *testing.T) {
+	on := webhook.NewServer(webhook.Options{})
+	on.Register("/", http.NotFoundHandler())
+	s, err := server.New(server.Options{Operator: "ops", Path: "/ops", AtRoot: true, Endpoints: []server.Endpoint{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Register(on); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/ops/x": "/ops/", "/x": "/"} {
+		_, pattern := on.WebhookMux().Handler(httptest.NewRequest(http.MethodPost, path, http.NoBody))
+		if pattern != want {
+			t.Errorf("%s is served by %q, want %q", path, pattern, want)
+		}
+	}
+}
+
+func TestHost(t *testing.T) {
+	double := &reviewer{}
+	s := serve(t, server.Options{Reviewer: double})
+	post(t, s, "/v", "{}")
+	if got := double.last(t).Headers; got.Get("Host") != s.Listener.Addr().String() || got.Get("User-Agent") == "" {
+		t.Errorf("the host is among the headers, as in Kopf: got %v", got)
+	}
+}
+
+func TestGate(t *testing.T) {
+	open := make(chan struct{})
+	handler, err := server.New(server.Options{Operator: "ops", Open: open, Reviewer: &reviewer{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, server.Options{Operator: "ops", Open: open})
+	if got := post(t, s, "/v", "{}"); got.status != http.StatusServiceUnavailable {
+		t.Errorf("indices are not filled: got %d %s", got.status, got.text)
+	}
+	if handler.Check(nil) == nil {
+		t.Error("who is not ready must not get requests")
+	}
+	close(open)
+	if got := post(t, s, "/v", "{}"); got.status != http.StatusOK {
+		t.Errorf("indices are filled: got %d %s", got.status, got.text)
+	}
+	if err := handler.Check(nil); err != nil {
+		t.Errorf("it is ready: got the error %v", err)
+	}
+}

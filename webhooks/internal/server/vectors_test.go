@@ -1,0 +1,46 @@
+package server_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
+)
+
+// statuses are those of Kopf's errors, as webhooks/review has them.
+var statuses = map[string]int{
+	"AmbiguousResourceError": http.StatusConflict, "UnknownResourceError": http.StatusNotFound,
+	"MissingDataError": http.StatusBadRequest, "WebhookError": http.StatusBadRequest,
+}
+
+func TestVectorsAdmissionServer(t *testing.T) {
+	vectors.Run(t, "admission_server", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
+		d := vectors.Known(t, map[string]any(input), "body", "error", "id")
+		double := &reviewer{}
+		if d["error"] != nil {
+			status, known := statuses[d.Text("error", "")]
+			if !known {
+				t.Fatalf("the harness does not know the error %v", d["error"])
+			}
+			double.err = unanswered(status)
+		}
+		// The root has no id here, as it is for all handlers; Kopf has an empty one, which is that of none.
+		id := d.Text("id", "")
+		s := serve(t, server.Options{Reviewer: double, Endpoints: []server.Endpoint{{Path: id, Handler: id}}})
+		answer := post(t, s, "/"+url.PathEscape(id), d.Text("body", ""))
+		got := map[string]any{"status": int64(answer.status)}
+		if answer.status == http.StatusOK {
+			got["content_type"], got["webhook"] = answer.header.Get("Content-Type"), ""
+			if hint := double.last(t).Hint; hint != nil {
+				got["webhook"] = *hint
+			}
+		}
+		if delta := cmp.Diff(want.Value, any(got)); delta != "" {
+			t.Errorf("-want, +got:\n%s", delta)
+		}
+	})
+}
