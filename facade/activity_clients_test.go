@@ -57,7 +57,8 @@ func TestClientOfStartup(t *testing.T) {
 				})
 				op.OnStartup("crds", func(ctx context.Context, s *kopf.Activity) error {
 					if tc.uses {
-						if err := makes(ctx, "made", s.Client, s.APIReader); err != nil || server.by.Load() != activities {
+						if err := makes(ctx, "made", s.Client, s.APIReader); err != nil ||
+							server.by.Load() != activities {
 							t.Errorf("written by %v, error %v", server.by.Load(), err)
 						}
 					}

@@ -40,7 +40,12 @@ func TestBackgroundOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []handlers.Background{
-		{Daemon: true, CancelBackoff: 2 * time.Second, CancelTimeout: 3 * time.Second, CancelPolling: 4 * time.Second},
+		{
+			Daemon:        true,
+			CancelBackoff: 2 * time.Second,
+			CancelTimeout: 3 * time.Second,
+			CancelPolling: 4 * time.Second,
+		},
 		{Interval: time.Minute, Sharp: true, Idle: time.Hour, Jitter: 0.5},
 	}
 	delays := []time.Duration{time.Second, 4}
@@ -98,7 +103,9 @@ func TestBackgroundMistakes(t *testing.T) {
 			"CancelBackoff(-1ns)",
 		},
 		"InitialDelay": {
-			"it is a time", func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.InitialDelay(time.Duration(-1))) },
+			"it is a time", func(w kopf.Selection[*Widget]) {
+				w.Daemon("d", goOn, kopf.InitialDelay(time.Duration(-1)))
+			},
 			"InitialDelay(-1ns)",
 		},
 		"InitialDelayNil": {

@@ -89,7 +89,9 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 		}},
 		"only a timer": {"what it does is not told", func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
-			s.Timer("tick", time.Hour, func(context.Context, *kopf.Task[*kopf.Unstructured]) error { return errors.New("no") })
+			s.Timer("tick", time.Hour, func(context.Context, *kopf.Task[*kopf.Unstructured]) error {
+				return errors.New("no")
+			})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

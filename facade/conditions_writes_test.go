@@ -54,7 +54,9 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 		"a status of the handler's": {"both are one write", func(s houseSel) {
 			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error {
 				at := time.Now().Unix()
-				c.Patch(func(house *kopf.Unstructured) { _ = unstructured.SetNestedField(house.Object, at, "status", "at") })
+				c.Patch(func(house *kopf.Unstructured) {
+					_ = unstructured.SetNestedField(house.Object, at, "status", "at")
+				})
 				return twice(c)
 			})
 		}, kopf.PersistenceSettings{}, [6]int{}},

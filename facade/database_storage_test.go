@@ -142,7 +142,9 @@ func TestFlushThatFails(t *testing.T) {
 			Peering:     kopf.PeeringSettings{Standalone: true},
 			Persistence: kopf.PersistenceSettings{ProgressStorage: kept},
 		})
-		kopf.ForResource(op, "configmaps").OnCreate("c", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+		kopf.ForResource(op, "configmaps").OnCreate("c", func(
+			_ context.Context, c *kopf.Change[*kopf.Unstructured],
+		) error {
 			calls.add(fmt.Sprint(c.Retry))
 			if c.Retry == 0 {
 				kept.mu.Lock()

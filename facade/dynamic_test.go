@@ -201,8 +201,16 @@ func TestSetAtFails(t *testing.T) {
 		"no path":       {"", set("spec..s", 1), "a key is empty"},
 		"from a scalar": {"it is a mistake, too", remove("spec.s.a"), "removing spec.s.a of object ns/w1: spec.s is a"},
 		"from no path":  {"", remove(""), "a key is empty"},
-		"nil":           {"", func(*kopf.Unstructured) error { return kopf.SetField(nil, "a", 1) }, "the object is nil"},
-		"from nil":      {"", func(*kopf.Unstructured) error { return kopf.RemoveField(nil, "a") }, "the object is nil"},
+		"nil": {
+			"",
+			func(*kopf.Unstructured) error { return kopf.SetField(nil, "a", 1) },
+			"the object is nil",
+		},
+		"from nil": {
+			"",
+			func(*kopf.Unstructured) error { return kopf.RemoveField(nil, "a") },
+			"the object is nil",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

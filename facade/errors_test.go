@@ -51,7 +51,9 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 		"temporary without a unit": {"30 nanoseconds cannot be meant",
 			kopf.Temporary(base, 30), handlers.Policy{}, verdict{false, ptr.To(time.Second), "base"}},
 		"permanent with format": {"the text is the user's",
-			kopf.Permanent(fmt.Errorf("volume %d: %w", 7, base)), handlers.Policy{}, verdict{true, nil, "volume 7: base"}},
+			kopf.Permanent(
+				fmt.Errorf("volume %d: %w", 7, base),
+			), handlers.Policy{}, verdict{true, nil, "volume 7: base"}},
 		"permanent": {"it is over",
 			kopf.Permanent(base), handlers.Policy{}, verdict{true, nil, "base"}},
 		"permanent in ignoring mode": {"the mode is for ordinary errors only",
@@ -71,7 +73,8 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 		})
 	}
 	for _, err := range []error{
-		kopf.Temporary(base, 0), kopf.Permanent(base), kopf.Temporary(fmt.Errorf("x: %w", base), 0), kopf.Permanent(fmt.Errorf("%w", base)),
+		kopf.Temporary(base, 0), kopf.Permanent(base), kopf.Temporary(fmt.Errorf("x: %w", base), 0),
+		kopf.Permanent(fmt.Errorf("%w", base)),
 	} {
 		if !errors.Is(err, base) {
 			t.Errorf("%T hides what it wraps", err)

@@ -70,7 +70,9 @@ func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...watchEven
 
 func eventOf[T client.Object](c *Change[T], eventType string) *WatchEvent[T] {
 	return &WatchEvent[T]{
-		Type: WatchEventType(eventType), Object: c.Object, ID: c.ID, Client: c.Client, APIReader: c.APIReader, change: c,
+		Type: WatchEventType(
+			eventType,
+		), Object: c.Object, ID: c.ID, Client: c.Client, APIReader: c.APIReader, change: c,
 	}
 }
 

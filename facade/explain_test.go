@@ -169,7 +169,10 @@ var puzzles = []struct {
 		p.wait(1)
 	}},
 	{"it has failed for good", kopf.Settings{}, func(p *puzzle) {
-		p.widgets.OnCreate("strict", func(context.Context, *Change) error { return kopf.Permanent(fmt.Errorf("no such region")) })
+		p.widgets.OnCreate(
+			"strict",
+			func(context.Context, *Change) error { return kopf.Permanent(fmt.Errorf("no such region")) },
+		)
 		p.widgets.OnUpdate("changed", succeed)
 		p.put(map[string]any{"size": int64(1)})
 		p.run()

@@ -88,7 +88,10 @@ func TestPanicsOfFiltersAffectTheirHandlersAlone(t *testing.T) {
 		s.OnUpdate("bad-update", calls.handle, kopf.Retries(1), kopf.InField("spec"),
 			kopf.Value(func(any, bool) bool { panic("no such value") }))
 		bad.OnDelete("bad-delete", calls.handle, kopf.Retries(1))
-		bad.OnEvent("bad-event", func(context.Context, *kopf.WatchEvent[*router]) error { t.Error("called"); return nil })
+		bad.OnEvent(
+			"bad-event",
+			func(context.Context, *kopf.WatchEvent[*router]) error { t.Error("called"); return nil },
+		)
 		bad.Daemon("bad-daemon", func(context.Context, *kopf.Task[*router]) error { t.Error("called"); return nil })
 		bad.Timer("bad-timer", time.Second, func(context.Context, *kopf.Task[*router]) error {
 			t.Error("called")

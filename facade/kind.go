@@ -139,7 +139,9 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*Unstruc
 		err = errors.New("kopf.ForResourceFunc: the function is nil")
 	}
 	var told sync.Map
-	return selectionOf[*Unstructured](op, "kopf.ForResourceFunc", discovery.ByFunc(func(r discovery.Resource) (yes bool) {
+	return selectionOf[*Unstructured](op, "kopf.ForResourceFunc", discovery.ByFunc(func(
+		r discovery.Resource) (yes bool,
+	) {
 		failed := containPanic(func() { yes = meant(resourceOf(r)) })
 		if failed == nil {
 			return yes

@@ -62,7 +62,15 @@ func TestVectorsEventCalls(t *testing.T) {
 		}
 		poster := &levelled{level: levelOf(t, input)}
 		op := one(func(_ context.Context, c *Change) error {
-			about, reason, message := c.EventRecorderFor(input["objs"]), said.Text("reason", ""), said.Text("message", "")
+			about, reason, message := c.EventRecorderFor(
+				input["objs"],
+			), said.Text(
+				"reason",
+				"",
+			), said.Text(
+				"message",
+				"",
+			)
 			switch input["fn"] {
 			case "info":
 				about.Info(reason, message)

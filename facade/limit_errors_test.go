@@ -54,7 +54,11 @@ func TestErrorsOfLimits(t *testing.T) {
 func TestErrorOfStartupWithoutRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		op := kopf.New("retries.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
-		op.OnStartup("db", func(context.Context, *kopf.Activity) error { return errors.New("refused") }, kopf.Retries(2))
+		op.OnStartup(
+			"db",
+			func(context.Context, *kopf.Activity) error { return errors.New("refused") },
+			kopf.Retries(2),
+		)
 		err := op.Run(t.Context(), kopf.RunSettings{Config: memapi.Config(memapi.New())})
 		if !errors.Is(err, kopf.ErrRetries) {
 			t.Errorf("the operator ends with %v, want ErrRetries", err)

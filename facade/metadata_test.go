@@ -85,7 +85,9 @@ func TestWatchingMetadata(t *testing.T) {
 		"Typed": {
 			"one that looks at more has the whole objects watched for all", func(op *kopf.Operator) {
 				kopf.For(op, widgetMetadata()).OnEvent("a", func(context.Context, *metadataEvent) error { return nil })
-				kopf.For(op, &Widget{}).OnEvent("b", func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil })
+				kopf.For(op, &Widget{}).OnEvent("b", func(context.Context, *kopf.WatchEvent[*Widget]) error {
+					return nil
+				})
 			}, "application/json",
 		},
 		"Changes": {

@@ -42,7 +42,11 @@ func TestInPlace(t *testing.T) {
 		act    func(c *Change) error
 		want   string // the fields; empty for no warning
 	}{
-		"a field": {"it is lost", func(c *Change) error { c.Object.Status.Host = "h"; return nil }, `["status.host"]`},
+		"a field": {
+			"it is lost",
+			func(c *Change) error { c.Object.Status.Host = "h"; return nil },
+			`["status.host"]`,
+		},
 		"an item of a list": {"lists are compared as a whole", func(c *Change) error {
 			c.Object.Spec.Parts[0].Count = 7
 			return nil
@@ -182,7 +186,10 @@ func TestInPlaceUntyped(t *testing.T) {
 			var lines []string
 			op := kopf.New("test.example.org")
 			kopf.ForResource(op, "example.org/v1", "widgets").OnEvent(
-				"fn", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error { tc.act(e.Object); return nil },
+				"fn", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
+					tc.act(e.Object)
+					return nil
+				},
 			)
 			callIn(logging(t.Context(), &lines), t, op, body(map[string]any{"size": int64(1)}), nil)
 			if said := saying(lines, "changed its copy of the object"); len(said) != tc.want {
@@ -254,7 +261,8 @@ func TestShortDelaysOfIndexFunctions(t *testing.T) {
 	for range 2 {
 		_, _, err = h.Index.Call(logging(t.Context(), &lines), &handlers.Invocation{Handler: h, Object: body(nil)})
 	}
-	if delay, _ := execution.RetryAfter(err); delay != time.Second || len(saying(lines, "too short to be meant")) != 1 {
+	if delay, _ := execution.RetryAfter(err); delay != time.Second ||
+		len(saying(lines, "too short to be meant")) != 1 {
 		t.Errorf("want one line and a second, got %s and %v", delay, lines)
 	}
 }

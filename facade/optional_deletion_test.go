@@ -29,7 +29,10 @@ func TestOptionalDeletionGetsTheLastState(t *testing.T) {
 				op := kopf.New("test.example.org", tc.settings...)
 				var got []string
 				widgets := kopf.For(op, &Widget{})
-				widgets.OnUpdate("keep", func(context.Context, *Change) error { return kopf.Permanent(fmt.Errorf("refused")) })
+				widgets.OnUpdate(
+					"keep",
+					func(context.Context, *Change) error { return kopf.Permanent(fmt.Errorf("refused")) },
+				)
 				widgets.OnDelete("gone", func(ctx context.Context, c *Change) error {
 					owner, latest := c.Object.Spec.Owner, c.Latest()
 					c.Patch(func(w *Widget) { w.Spec.Owner = "eve" })

@@ -150,7 +150,11 @@ func Errors(mode ErrorsMode) limitOption {
 	default:
 		err = fmt.Errorf("Errors(%d): it must be ErrorsTemporary, ErrorsPermanent or ErrorsIgnored", mode)
 	}
-	return optionOf[limitOption]("Errors", err, func(h *handlers.Handler) { h.Policy.Errors = handlers.ErrorsMode(mode) })
+	return optionOf[limitOption](
+		"Errors",
+		err,
+		func(h *handlers.Handler) { h.Policy.Errors = handlers.ErrorsMode(mode) },
+	)
 }
 
 // Optional adds no finalizer for OnDelete, Daemon or Timer. If nothing else holds the object, a delete handler is

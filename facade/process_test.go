@@ -88,7 +88,10 @@ var programs = map[string]func(op *kopf.Operator){
 	"login hangs": func(op *kopf.Operator) { op.OnLogin("a", hangingLogin) },
 	"cleanup fails": func(op *kopf.Operator) {
 		op.OnStartup("a", soonHere)
-		op.OnCleanup("b", func(context.Context, *kopf.Activity) error { return kopf.Permanent(fmt.Errorf("still in use")) })
+		op.OnCleanup(
+			"b",
+			func(context.Context, *kopf.Activity) error { return kopf.Permanent(fmt.Errorf("still in use")) },
+		)
 	},
 	"cleanup succeeds": func(op *kopf.Operator) {
 		op.OnStartup("a", soonHere)

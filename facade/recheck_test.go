@@ -84,7 +84,9 @@ func TestRecheckOnOwnIndexEnds(t *testing.T) {
 			})
 			s.RecheckOn(byPhase).When(func(context.Context, *kopf.Unstructured) bool { asked.Add(1); return true }).
 				OnCreate("create", func(_ context.Context, c *houseChange) error {
-					c.TryPatch(func(house *kopf.Unstructured) error { return kopf.SetField(house, "status.phase", "built") })
+					c.TryPatch(
+						func(house *kopf.Unstructured) error { return kopf.SetField(house, "status.phase", "built") },
+					)
 					return nil
 				})
 		})

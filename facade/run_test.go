@@ -52,7 +52,9 @@ func invite(name string, settings ...kopf.Settings) *guest {
 	g := &guest{op: kopf.New(name, settings...), err: make(chan error, 1)}
 	g.op.OnStartup("begin", func(context.Context, *kopf.Activity) error { g.note("startup"); return nil })
 	g.op.OnCleanup("end", func(context.Context, *kopf.Activity) error { g.note("cleanup"); return nil })
-	kopf.ForResource(g.op, "configmaps").OnCreate("c", func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+	kopf.ForResource(g.op, "configmaps").OnCreate("c", func(
+		ctx context.Context, c *kopf.Change[*kopf.Unstructured],
+	) error {
 		log.FromContext(ctx).Info("Called", "object", c.Object.GetName())
 		g.note(c.Object.GetName())
 		return nil

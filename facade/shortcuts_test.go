@@ -131,7 +131,10 @@ func TestPatchAt(t *testing.T) {
 		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{"size": int64(1), "tags": "x"},
 	}}
 	value := map[string]any{"a": []any{"b"}}
-	got := facadetest.NewChange[*kopf.Unstructured](object, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), func(
+	got := facadetest.NewChange[*kopf.Unstructured](
+		object,
+		facadetest.Reason(kopf.ReasonCreate),
+	).Call(t.Context(), func(
 		_ context.Context, c *kopf.Change[*kopf.Unstructured],
 	) error {
 		kopf.PatchField(c, "status.phase", "Ready")
@@ -148,10 +151,17 @@ func TestPatchAt(t *testing.T) {
 		t.Errorf("error %v, -want, +got:\n%s", got.Err, d)
 	}
 	for want, patch := range map[string]func(c *kopf.Change[*kopf.Unstructured]){
-		"setting spec.tags.x of object": func(c *kopf.Change[*kopf.Unstructured]) { kopf.PatchField(c, "spec.tags.x", 1) },
-		"setting spec.f of object":      func(c *kopf.Change[*kopf.Unstructured]) { kopf.PatchField(c, "spec.f", func() {}) },
+		"setting spec.tags.x of object": func(c *kopf.Change[*kopf.Unstructured]) {
+			kopf.PatchField(c, "spec.tags.x", 1)
+		},
+		"setting spec.f of object": func(c *kopf.Change[*kopf.Unstructured]) {
+			kopf.PatchField(c, "spec.f", func() {})
+		},
 	} {
-		got := facadetest.NewChange[*kopf.Unstructured](object, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), func(
+		got := facadetest.NewChange[*kopf.Unstructured](
+			object,
+			facadetest.Reason(kopf.ReasonCreate),
+		).Call(t.Context(), func(
 			_ context.Context, c *kopf.Change[*kopf.Unstructured],
 		) error {
 			patch(c)

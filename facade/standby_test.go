@@ -118,7 +118,10 @@ func TestChecksOfTwoOperators(t *testing.T) {
 	m := ask(newManager(t, newScheme(t)))
 	probing := func(name, text string) *kopf.Operator {
 		op := kopf.New(name)
-		op.OnProbe("p", func(context.Context, *kopf.Activity) (any, error) { return nil, kopf.Permanent(fmt.Errorf("%s", text)) })
+		op.OnProbe(
+			"p",
+			func(context.Context, *kopf.Activity) (any, error) { return nil, kopf.Permanent(fmt.Errorf("%s", text)) },
+		)
 		return op
 	}
 	for name, refused := range map[string]bool{"a.example.org": true, "b.example.org": false} {

@@ -64,7 +64,8 @@ func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 // clients are those of the operator, as the handler got them.
 func (c *Change[T]) clients() clients {
 	return clients{
-		client: c.Client, live: c.APIReader, children: c.children, keys: c.keys, watches: c.watches, finalizer: c.finalizer,
+		client: c.Client, live: c.APIReader, children: c.children, keys: c.keys, watches: c.watches,
+		finalizer: c.finalizer,
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 var errInPatch = errors.New(
-	"a function of Patch uses a method of its handler's Change, or kopf.Result or kopf.FieldChange: call that before Patch",
+	"a function of Patch uses a method of its handler's Change, or kopf.Result or kopf.FieldChange: " +
+		"call that before Patch",
 )
 
 // lock waits for other calls of the handler. A function of Patch would wait for itself, for ever and without a word: it

@@ -81,8 +81,14 @@ func TestVerbsFillHandlers(t *testing.T) {
 				Policy: handlers.Policy{Retries: ptr.To(3)}}}},
 		"options of single reasons": {"each counts for the reasons whose verbs take it",
 			func(w kopf.Selection[*Widget]) {
-				w.On("a", append(kopf.CreateUpdateResume(), kopf.ReasonDelete), succeed, kopf.JoinOptions(kopf.Optional()),
-					kopf.EvenIfDeleted(), kopf.Retries(3))
+				w.On(
+					"a",
+					append(kopf.CreateUpdateResume(), kopf.ReasonDelete),
+					succeed,
+					kopf.JoinOptions(kopf.Optional()),
+					kopf.EvenIfDeleted(),
+					kopf.Retries(3),
+				)
 			},
 			[]handlers.Handler{
 				{ID: "a", Reason: cause.Create, Policy: handlers.Policy{Retries: ptr.To(3)}},

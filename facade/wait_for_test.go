@@ -47,7 +47,9 @@ func (h household) sleep(d time.Duration) { time.Sleep(d); synctest.Wait() }
 // empty are rooms of which the value is not declared, so that anybody may set it.
 func empty(ctx context.Context, c *houseChange) error { return c.Ensure(ctx, bath()) }
 
-func (h *heard) waits(before kopf.ChangeFunc[*kopf.Unstructured], timeout time.Duration) kopf.ChangeFunc[*kopf.Unstructured] {
+func (h *heard) waits(
+	before kopf.ChangeFunc[*kopf.Unstructured], timeout time.Duration,
+) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *houseChange) error {
 		h.note("call, retry %d", c.Retry)
 		if err := before(ctx, c); err != nil {

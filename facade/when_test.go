@@ -45,7 +45,11 @@ func TestSubFilters(t *testing.T) {
 			tc.object(w)
 			called := false
 			declare := func(_ context.Context, c *Change) error {
-				c.Sub("s", func(context.Context, *Change) error { called = true; return nil }, kopf.JoinOptions(tc.opts...))
+				c.Sub(
+					"s",
+					func(context.Context, *Change) error { called = true; return nil },
+					kopf.JoinOptions(tc.opts...),
+				)
 				return nil
 			}
 			got := facadetest.NewChange(w, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), declare)
@@ -76,7 +80,9 @@ func TestSubThatDoesNotMatchIsKept(t *testing.T) {
 			}
 		}
 		op := kopf.New("subs.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
-		kopf.ForResource(op, "configmaps").OnCreate("p", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+		kopf.ForResource(op, "configmaps").OnCreate("p", func(
+			_ context.Context, c *kopf.Change[*kopf.Unstructured],
+		) error {
 			c.Sub("some", sub(2, time.Minute), kopf.WhenChange(
 				func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) bool {
 					return c.Object.GetLabels()["on"] != ""
@@ -209,7 +215,11 @@ func TestMistakesOfWhen(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
 	ofOthers := func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) bool { return true }
-	widgets.OnEvent("e", func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil }, kopf.WhenEvent(ofOthers))
+	widgets.OnEvent(
+		"e",
+		func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil },
+		kopf.WhenEvent(ofOthers),
+	)
 	widgets.Validate("v", func(context.Context, *kopf.Admission[*Widget]) error { return nil },
 		kopf.WhenRequest[*Widget](nil))
 	_, err := kopf.Plan(op, newScheme(t))

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package peering lets several operators share a cluster without handling the same objects at once: each of them keeps
 // a record of itself in a ClusterKopfPeering or KopfPeering object, as Kopf's own operators do, and pauses while the
 // record of another one says that it must.

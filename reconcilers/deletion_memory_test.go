@@ -27,8 +27,12 @@ func TestDyingObjectsKeepNoInterimMemory(t *testing.T) {
 		unfinished
 		want string
 	}{
-		"Creation":     {"the creation was not finished", unfinished{reason: cause.Create}, ""},
-		"CreationDown": {"nor was it when the operator had stopped", unfinished{reason: cause.Create, down: true}, ""},
+		"Creation": {"the creation was not finished", unfinished{reason: cause.Create}, ""},
+		"CreationDown": {
+			"nor was it when the operator had stopped",
+			unfinished{reason: cause.Create, down: true},
+			"",
+		},
 		"CreationHeld": {
 			"nor was it where we held the object, too: there, it ends in a deletion",
 			unfinished{reason: cause.Create, held: true}, kept,
@@ -73,7 +77,9 @@ type unfinished struct {
 func (u unfinished) registrations(t *testing.T, holder handlers.Handler) []reconcilers.Registration {
 	first := &handlers.Handler{ID: "a", Reason: u.reason, Call: succeed}
 	second := &handlers.Handler{
-		ID: "b", Reason: u.reason, Call: func(context.Context, *handlers.Invocation) error { return laterError{time.Hour} },
+		ID: "b", Reason: u.reason, Call: func(context.Context, *handlers.Invocation) error {
+			return laterError{time.Hour}
+		},
 	}
 	if u.filter != nil {
 		first.Filters, second.Filters = []handlers.Filter{u.filter}, []handlers.Filter{u.filter}
@@ -95,7 +101,11 @@ func (u unfinished) die(t *testing.T, holder handlers.Handler) string {
 	p.create("ConfigMap", "c")
 	p.merge("ConfigMap", "c", `{"data":{"k":"one"},"metadata":{"finalizers":["example.org/other"]}}`)
 	start := func() func() {
-		return operateAll(t, server, reconcilers.Options{BoundTo: ours + "handled-uid"}, u.registrations(t, holder)...)
+		return operateAll(
+			t,
+			server,
+			reconcilers.Options{BoundTo: ours + "handled-uid"},
+			u.registrations(t, holder)...)
 	}
 	stop := start()
 	time.Sleep(10 * time.Second)

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package reconcilers is the engine: an operator as a Runnable inside a standard manager. It is apart from the facade
 // so that it has neither generics nor user-facing verbs: plain handlers go in, by [SetupWithManager]. Here are the
 // options, the set-up and the [Gate]; everything else has a room of its own, and imports run down only.

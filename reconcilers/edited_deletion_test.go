@@ -111,7 +111,9 @@ func TestUnwrittenOutcomesBesideFailedDeletions(t *testing.T) {
 		j, server := &journal{began: time.Now()}, memapi.New()
 		own := j.wisher(keeping(handlers.Policy{}), refusal{})
 		d := &disappearing{people: newPeople(t, server), server: server}
-		slow := handlers.Handler{ID: "e", Reason: cause.Delete, Call: func(context.Context, *handlers.Invocation) error {
+		slow := handlers.Handler{ID: "e", Reason: cause.Delete, Call: func(
+			context.Context, *handlers.Invocation,
+		) error {
 			j.add("delete e")
 			time.Sleep(10 * time.Second) // longer than the checkpoint that writes the failure of the other one
 			d.down.Store(true)

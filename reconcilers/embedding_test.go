@@ -72,7 +72,9 @@ func (e *embedder) add(m ctrl.Manager, name string) {
 			to(e.t, "secrets", filling), to(e.t, "configmaps", watching),
 			to(e.t, "configmaps", counting("c", cause.Create, &e.changes)),
 			to(e.t, "configmaps", timer("t", time.Second, count(&e.ticks))),
-			to(e.t, "configmaps", daemon("d", handlers.Background{}, func(ctx context.Context, _ *handlers.Invocation) error {
+			to(e.t, "configmaps", daemon("d", handlers.Background{}, func(
+				ctx context.Context, _ *handlers.Invocation,
+			) error {
 				e.daemons.Add(1)
 				e.running.Add(1)
 				defer e.running.Add(-1)

@@ -62,7 +62,9 @@ func TestHandlersWaitForIndices(t *testing.T) {
 				index, filling := byName()
 				began := time.Now()
 				seen := make(chan string, 100)
-				h := &handlers.Handler{ID: "h", Family: tc.family, Call: func(context.Context, *handlers.Invocation) error {
+				h := &handlers.Handler{ID: "h", Family: tc.family, Call: func(
+					context.Context, *handlers.Invocation,
+				) error {
 					seen <- fmt.Sprintf("%s: %d secrets", time.Since(began).Round(10*time.Second), index.Len())
 					return nil
 				}}

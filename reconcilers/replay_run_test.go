@@ -20,12 +20,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/storage/diffbase/diffbasetest"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress/progresstest"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors/declared"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors/diffbasetest"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors/progresstest"
 )
 
 // cycleRun is one case being replayed.

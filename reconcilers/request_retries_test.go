@@ -117,7 +117,9 @@ func TestRetryAfterDelaysTheObject(t *testing.T) {
 				}, funcr.Options{})
 				stop := operateLogged(t, slow{connection}, log, reconcilers.Options{APIBackoffs: backoffs},
 					to(t, "configmaps", &handlers.Handler{
-						ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Invocation) error { return nil },
+						ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Invocation) error {
+							return nil
+						},
 					}))
 				defer stop()
 				people, err := client.New(memapi.Config(server), client.Options{})

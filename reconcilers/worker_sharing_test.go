@@ -23,7 +23,11 @@ func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
 		server, j := memapi.New(), &timesheet{}
 		p := newPeople(t, server)
 		p.create("ConfigMap", "calm")
-		tick := timer("t", time.Second, func(_ context.Context, c *handlers.Invocation) error { j.note("t", c); return nil })
+		tick := timer(
+			"t",
+			time.Second,
+			func(_ context.Context, c *handlers.Invocation) error { j.note("t", c); return nil },
+		)
 		tick.Filters = []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
 			return (&unstructured.Unstructured{Object: c.Body()}).GetName() == "calm", nil
 		}}
@@ -112,7 +116,9 @@ func TestWorkersAreSharedByNamespaces(t *testing.T) {
 		server := memapi.New()
 		p := newPeople(t, server)
 		var running, most, calls atomic.Int64
-		alone := &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(context.Context, *handlers.Invocation) error {
+		alone := &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
+			context.Context, *handlers.Invocation,
+		) error {
 			most.Store(max(most.Load(), running.Add(1)))
 			time.Sleep(time.Second)
 			running.Add(-1)

@@ -140,7 +140,9 @@ func TestBusyWorkersAreNotTold(t *testing.T) {
 		server, h := memapi.New(), &heard{}
 		p := newPeople(t, server)
 		stop := operateLogged(t, server, h.log(), reconcilers.Options{Workers: 4}, to(t, "configmaps",
-			&handlers.Handler{ID: "c", Reason: cause.Create, Call: func(ctx context.Context, _ *handlers.Invocation) error {
+			&handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
+				ctx context.Context, _ *handlers.Invocation,
+			) error {
 				select {
 				case <-time.After(5 * time.Second):
 				case <-ctx.Done():

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package storage edits JSON values in the two ways in which an operator's memory is kept on objects: merge-patches in
 // place, and everything else never, by copies of the mappings on the way that share all that stays.
 //

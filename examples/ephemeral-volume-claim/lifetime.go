@@ -49,7 +49,8 @@ func report(ctx context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *corev1.
 	if e.Type == kopf.WatchEventDeleted {
 		phase, capacity = "Lost", "0"
 	}
-	if kopf.GetFieldOr(e.Object, "status.phase", "") == phase && kopf.GetFieldOr(e.Object, "status.capacity", "") == capacity {
+	if kopf.GetFieldOr(e.Object, "status.phase", "") == phase &&
+		kopf.GetFieldOr(e.Object, "status.capacity", "") == capacity {
 		return nil
 	}
 	log.FromContext(ctx).Info("Reported", "phase", phase, "capacity", capacity)

@@ -52,14 +52,22 @@ type Verdict[T client.Object] struct {
 func (a *Admission[T]) Validate(
 	ctx context.Context, fn kopf.AdmissionFunc[T], options ...kopf.Option,
 ) Verdict[T] {
-	return a.ask(ctx, "validating", func(s kopf.Selection[T]) { s.Validate(a.trial.wishes.id, fn, kopf.JoinOptions(options...)) })
+	return a.ask(
+		ctx,
+		"validating",
+		func(s kopf.Selection[T]) { s.Validate(a.trial.wishes.id, fn, kopf.JoinOptions(options...)) },
+	)
 }
 
 // Mutate asks the function as a mutating handler, with options of that verb.
 func (a *Admission[T]) Mutate(
 	ctx context.Context, fn kopf.AdmissionFunc[T], options ...kopf.Option,
 ) Verdict[T] {
-	return a.ask(ctx, "mutating", func(s kopf.Selection[T]) { s.Mutate(a.trial.wishes.id, fn, kopf.JoinOptions(options...)) })
+	return a.ask(
+		ctx,
+		"mutating",
+		func(s kopf.Selection[T]) { s.Mutate(a.trial.wishes.id, fn, kopf.JoinOptions(options...)) },
+	)
 }
 
 func (a *Admission[T]) ask(ctx context.Context, kind string, register func(kopf.Selection[T])) Verdict[T] {

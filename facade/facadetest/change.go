@@ -22,9 +22,9 @@ type Change[T client.Object] struct {
 	skipped time.Duration // from one call to the next one, but for waits
 }
 
-// NewChange makes a change of the object, with the options [Client], [Owns], [ID], [Old], [FieldChange], [Reason], [Retry]
-// and [Started]. Without any, the object was created. What the object lacks of a name, a uid and a creationTimestamp is
-// made up; if it has no kind, it is that of the scheme of the client, or of client-go.
+// NewChange makes a change of the object, with the options [Client], [Owns], [ID], [Old], [FieldChange], [Reason],
+// [Retry] and [Started]. Without any, the object was created. What the object lacks of a name, a uid and a
+// creationTimestamp is made up; if it has no kind, it is that of the scheme of the client, or of client-go.
 //
 // The object is not changed, and need not be in the client: what the handler writes to it by c.Patch and the like goes
 // to a cluster in memory, which Outcome.Object tells of. Of Ensure with controller-runtime's fake client: its objects

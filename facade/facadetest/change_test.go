@@ -197,7 +197,9 @@ func TestFlush(t *testing.T) {
 
 func TestDynamicObjects(t *testing.T) {
 	object := &unstructuredObject
-	got := facadetest.NewChange(object).Call(t.Context(), func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+	got := facadetest.NewChange(object).Call(t.Context(), func(
+		_ context.Context, c *kopf.Change[*kopf.Unstructured],
+	) error {
 		c.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status.host", "db-1") })
 		return nil
 	})

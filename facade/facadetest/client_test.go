@@ -39,7 +39,8 @@ func TestTheHandlerUsesTheClient(t *testing.T) {
 	got := facadetest.NewChange(orders(), facadetest.Client(c)).Call(t.Context(),
 		func(ctx context.Context, c *DatabaseChange) error {
 			var found corev1.ConfigMap
-			if err := c.APIReader.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "orders-there"}, &found); err != nil {
+			key := client.ObjectKey{Namespace: "shop", Name: "orders-there"}
+			if err := c.APIReader.Get(ctx, key, &found); err != nil {
 				return err
 			}
 			child := settingsOf(c.Object, "new", found.Data["owner"])

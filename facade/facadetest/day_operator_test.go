@@ -50,7 +50,9 @@ func shopkeeper(calls *tally) *kopf.Operator {
 		Peering: kopf.PeeringSettings{Standalone: true}, ScanningDisabled: true,
 	})
 	shops := kopf.ForResource(op, "shops")
-	byOwner := kopf.NewIndex(shops, "by-owner", func(_ context.Context, shop *kopf.Unstructured) (map[string]string, error) {
+	byOwner := kopf.NewIndex(shops, "by-owner", func(
+		_ context.Context, shop *kopf.Unstructured) (map[string]string, error,
+	) {
 		return map[string]string{kopf.GetFieldOr(shop, "spec.owner", ""): shop.GetName()}, nil
 	})
 	shops.OnCreate("provision", func(_ context.Context, c *shopChange) error {
@@ -58,7 +60,9 @@ func shopkeeper(calls *tally) *kopf.Operator {
 		if c.Retry < 2 {
 			return kopf.Temporary(errors.New("no address yet"), 20*time.Minute)
 		}
-		c.TryPatch(func(shop *kopf.Unstructured) error { return kopf.SetField(shop, "status.address", "1 High Street") })
+		c.TryPatch(
+			func(shop *kopf.Unstructured) error { return kopf.SetField(shop, "status.address", "1 High Street") },
+		)
 		return nil
 	})
 	shops.OnCreate("furnish", calls.furnish)
@@ -78,7 +82,10 @@ func shopkeeper(calls *tally) *kopf.Operator {
 		}
 		return nil
 	})
-	shops.OnEvent("see", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { calls.count("see"); return nil })
+	shops.OnEvent(
+		"see",
+		func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { calls.count("see"); return nil },
+	)
 	shops.Daemon("guard", calls.guard)
 	shops.Timer("sweep", 2*time.Hour, func(_ context.Context, r *shopRun) error {
 		calls.count("sweep")

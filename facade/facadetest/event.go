@@ -24,8 +24,8 @@ type WatchEvent[T client.Object] struct {
 	kind  kopf.WatchEventType
 }
 
-// NewWatchEvent makes a raw event of the object, with the options [Client] and [ID]. For what is made up, see [NewChange].
-// Nothing is written to an object that is deleted, as it is gone.
+// NewWatchEvent makes a raw event of the object, with the options [Client] and [ID]. For what is made up, see
+// [NewChange]. Nothing is written to an object that is deleted, as it is gone.
 func NewWatchEvent[T client.Object](eventType kopf.WatchEventType, object T, options ...Option) *WatchEvent[T] {
 	return &WatchEvent[T]{trial: newTrial("NewWatchEvent", object, options), kind: eventType}
 }
@@ -34,7 +34,10 @@ func NewWatchEvent[T client.Object](eventType kopf.WatchEventType, object T, opt
 // them, unless the option kopf.Errors says otherwise.
 func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], options ...kopf.Option) Outcome[T] {
 	absent := &noClient{}
-	h := e.trial.handler(absent, func(s kopf.Selection[T]) { s.OnEvent(e.trial.wishes.id, fn, kopf.JoinOptions(options...)) })
+	h := e.trial.handler(
+		absent,
+		func(s kopf.Selection[T]) { s.OnEvent(e.trial.wishes.id, fn, kopf.JoinOptions(options...)) },
+	)
 	if e.trial.cluster == nil {
 		e.trial.cluster = newCluster(e.trial.subject.resource(), e.trial.subject.body())
 	}

@@ -46,7 +46,14 @@ func TestStaleGoldenFiles(t *testing.T) {
 func TestTheOrderOfCalls(t *testing.T) {
 	zero := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	call := func(name, handler, lane string, after time.Duration) HandlerCall {
-		c := HandlerCall{Handler: handler, Reason: "create", Kind: "Database", Name: name, lane: lane, Outcome: "success"}
+		c := HandlerCall{
+			Handler: handler,
+			Reason:  "create",
+			Kind:    "Database",
+			Name:    name,
+			lane:    lane,
+			Outcome: "success",
+		}
 		c.Began = zero.Add(after)
 		c.Ended, c.moment = c.Began, momentOf(c.Began, zero)
 		return c

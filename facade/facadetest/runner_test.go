@@ -63,7 +63,9 @@ func judge(t *testing.T, test func(t testing.TB)) string {
 // greeter is an operator that logs the names of config maps, and does what else the test wants with them.
 func greeter(handle func(ctx context.Context) error) *kopf.Operator {
 	op := kopf.New("greeter")
-	kopf.ForResource(op, "configmaps").OnCreate("greet", func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+	kopf.ForResource(op, "configmaps").OnCreate("greet", func(
+		ctx context.Context, c *kopf.Change[*kopf.Unstructured],
+	) error {
 		log.FromContext(ctx).Info("Hello " + c.Object.GetName())
 		if handle == nil {
 			return nil

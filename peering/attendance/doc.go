@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package attendance keeps an operator present in all peering objects of its scope: it finds their kinds, has a
 // membership in each object, follows it, and makes one gate of all of them.
 //

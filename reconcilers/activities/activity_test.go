@@ -103,7 +103,9 @@ func TestRun(t *testing.T) {
 				`does not return though its context has ended`,
 		},
 		"ExitTooLate": {
-			reason: "a success in the last moment is one", call: func(context.Context, *handlers.Invocation) (any, error) {
+			reason: "a success in the last moment is one", call: func(
+				context.Context, *handlers.Invocation) (any, error,
+			) {
 				time.Sleep(time.Second)
 				return nil, nil
 			},

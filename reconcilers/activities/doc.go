@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package activities calls the handlers of what an operator does as a whole, apart from any object: its startup, its
 // cleanup, its logins and its probes.
 //

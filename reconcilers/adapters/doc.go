@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package adapters makes a Reconciler of each registered handler: its function inside of adapters, one concern a file.
 //
 // It is apart because all that Kopf promises around a call is a decorator of it: to reconstruct the cause from the

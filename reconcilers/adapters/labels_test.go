@@ -51,7 +51,9 @@ func TestLabels(t *testing.T) {
 // A profile has the labels for all that a function starts, and not any more for who has called it.
 func TestLabelsInProfiles(t *testing.T) {
 	var during string
-	h := &handlers.Handler{ID: "fn", Family: handlers.Watching, Call: func(context.Context, *handlers.Invocation) error {
+	h := &handlers.Handler{ID: "fn", Family: handlers.Watching, Call: func(
+		context.Context, *handlers.Invocation,
+	) error {
 		started, release := make(chan struct{}), make(chan struct{})
 		defer close(release)
 		go startedByFunction(started, release)

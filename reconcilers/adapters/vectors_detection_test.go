@@ -6,11 +6,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
-	"github.com/kopf-runtime/kopf-runtime/storage/diffbase/diffbasetest"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress/progresstest"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors/declared"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors/diffbasetest"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors/progresstest"
 )
 
 const finalizer = "kopf.zalando.org/KopfFinalizerMarker"

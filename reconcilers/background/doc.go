@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package background runs daemons and timers, which live beside the handling of their object's changes.
 //
 // It is apart because background handlers run across many passes, and store no progress on the object. To stop one, the

@@ -52,7 +52,10 @@ func TestLimitOfDaemons(t *testing.T) {
 				daemon := func(id string, call handlers.Func) *handlers.Handler {
 					return &handlers.Handler{
 						ID: id, Family: handlers.Spawning, Background: &handlers.Background{Daemon: true},
-						Call: func(ctx context.Context, c *handlers.Invocation) error { w.note(id); return call(ctx, c) },
+						Call: func(ctx context.Context, c *handlers.Invocation) error {
+							w.note(id)
+							return call(ctx, c)
+						},
 					}
 				}
 				other := daemon("second", succeed)

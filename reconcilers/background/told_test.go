@@ -30,7 +30,9 @@ func TestJournalOfBackground(t *testing.T) {
 	}{
 		"Matches": {
 			"it is for the object, and is called again when it has failed",
-			[]handlers.Func{func(context.Context, *handlers.Invocation) error { return errors.New("boo") }, tell("fine")},
+			[]handlers.Func{func(context.Context, *handlers.Invocation) error {
+				return errors.New("boo")
+			}, tell("fine")},
 			func(w *world) {
 				w.attend()
 				time.Sleep(10 * time.Second)

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package cause decides why an object must be handled: created, updated, deleted, resumed, or not at all. It also
 // redacts what is stored of an object, and restores it for the comparison.
 //

@@ -19,7 +19,9 @@ func TestDependencyCourses(t *testing.T) {
 			func(w *world) {
 				w.schema = onlyNumbers
 				value := any("big")
-				p := w.compact(onCreate("p", w.steps(nil, sub("a", func(ctx context.Context, c *handlers.Invocation) error {
+				p := w.compact(onCreate("p", w.steps(nil, sub("a", func(
+					ctx context.Context, c *handlers.Invocation,
+				) error {
 					defer func() { value = int64(5) }()
 					return patches(value, "spec", "size")(ctx, c)
 				}), sub("b", takes(5*time.Second)), sub("c", ok, afterSuccess("a")), sub("d", ok, afterSuccess("c")))))

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package changes handles one object once: from its present state to the one write that closes the cause. The steps
 // stand in pass.round, in the order in which they run: refresh after a lost answer, observe, attend to the background,
 // retry what is unwritten, check interest, sync storages, ensure the finalizer, drop stale progress, restore progress,

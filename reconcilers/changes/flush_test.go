@@ -75,7 +75,9 @@ func TestFlush(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
 		"Concurrent": {"goroutines of a handler may flush at once", func(w *world) {
-			p := w.start(onCreate("a", returns("r")), onCreate("b", func(ctx context.Context, c *handlers.Invocation) error {
+			p := w.start(onCreate("a", returns("r")), onCreate("b", func(
+				ctx context.Context, c *handlers.Invocation,
+			) error {
 				var group sync.WaitGroup
 				errs := make([]error, 8)
 				for i := range errs {

@@ -99,7 +99,10 @@ func TestRecordsOfFormerVersions(t *testing.T) {
 		run(t, map[string]scenario{"TakenOver" + kind: {"nothing is handled twice, whatever is written meanwhile",
 			func(w *world) {
 				w.serveStatus(subresource)
-				noted := func(_ context.Context, c *handlers.Invocation) error { w.called(c.Cause, c.Handler.ID); return nil }
+				noted := func(_ context.Context, c *handlers.Invocation) error {
+					w.called(c.Cause, c.Handler.ID)
+					return nil
+				}
 				registered := []*handlers.Handler{
 					onCreate("a", ok), onCreate("b", fails(1, temporaryError{5 * time.Second})),
 					onCreate("c", runs(on("", "one", noted), on("", "two", noted))),

@@ -59,7 +59,11 @@ func TestUndecodable(t *testing.T) {
 			w.set([]any{finalizer}, "metadata", "finalizers")
 			w.set("bad", "spec", "field")
 			p := w.start(
-				onDelete("d", func(context.Context, *handlers.Invocation) error { return undecodableError{} }, retries(2)),
+				onDelete(
+					"d",
+					func(context.Context, *handlers.Invocation) error { return undecodableError{} },
+					retries(2),
+				),
 			)
 			w.delete()
 			p.settle()

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package compact keeps the objects of a cache as compressed JSON, or as compressed protobuf messages where all who
 // read them have the Go type of these, beside the little of their metadata that the engine asks for at every event.
 //

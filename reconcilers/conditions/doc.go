@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package conditions says in the status of objects how their handlers are getting on: Ready, Reconciling and Stalled,
 // as kubectl wait and kstatus understand them, with the generation that this is about. All of it are pure functions of
 // JSON values: what there is, and what has come of the handlers, give what there should be.

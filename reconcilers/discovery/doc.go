@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package discovery resolves selectors to resources: it parses how users name resources, asks the API server which
 // ones it serves, and decides which of these are handled.
 //

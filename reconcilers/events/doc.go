@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package events calls event handlers once for each raw event of an object, in order.
 //
 // It is apart from package changes because it stores nothing on the object and computes no diff: it never retries a

@@ -47,7 +47,9 @@ func TestJournalOfEvents(t *testing.T) {
 			},
 		},
 		"Fails": {
-			"events are not repeated", []*handlers.Handler{watching("h", func(context.Context, *handlers.Invocation) error {
+			"events are not repeated", []*handlers.Handler{watching("h", func(
+				context.Context, *handlers.Invocation,
+			) error {
 				return errors.New("boo")
 			})}, []events.Event{one}, false,
 			[]string{"call h for event, attempt 1: failed; its errors are ignored: boo"},

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package execution describes attempts to call handlers: their questions, outcomes and limits, and the states of
 // handlers between attempts.
 //

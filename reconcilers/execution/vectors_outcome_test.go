@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution/executiontest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors/declared"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors/executiontest"
 )
 
 func TestVectorsHandlerOutcome(t *testing.T) {

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package handlers describes the user's functions: what they are for, and which criteria an object must meet.
 //
 // It is apart so that the engine, its logs and its tests see one plain struct whatever verb, type or option it came

@@ -43,7 +43,8 @@ func TestKind(t *testing.T) {
 			&handlers.Invocation{Cause: &cause.Cause{Object: jsontext.Of(map[string]any{"kind": int64(1)})}}, "",
 		},
 		"Admission": {
-			"a request may have anything for it", &handlers.Invocation{Cause: body, Admission: &handlers.Admission{}}, "",
+			"a request may have anything for it",
+			&handlers.Invocation{Cause: body, Admission: &handlers.Admission{}}, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

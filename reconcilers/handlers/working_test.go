@@ -29,7 +29,8 @@ func TestWorkingCopies(t *testing.T) {
 			map[string]any{"spec": map[string]any{"size": int64(1)}},
 		},
 		"Decoded": {
-			"it is copied", &handlers.Invocation{Given: decoded}, map[string]any{"spec": map[string]any{"size": int64(1)}},
+			"it is copied", &handlers.Invocation{Given: decoded},
+			map[string]any{"spec": map[string]any{"size": int64(1)}},
 		},
 		"Nothing": {"there is none", &handlers.Invocation{}, nil},
 	}

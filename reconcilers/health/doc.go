@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package health knows how an operator is: whether it does what its process should be doing now, or what it waits for.
 //
 // It is apart because those who report know nothing of each other: the process, the orchestrator, the controllers,

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package indexes keeps the in-memory indices: it calls index functions for objects, and stores the entries they return
 // for handlers of all resources to look up.
 //

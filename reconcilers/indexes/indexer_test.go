@@ -28,7 +28,11 @@ func objectOf(uid string) *compact.Object {
 // indexing is one handler with its index.
 func indexing(call handlers.IndexFunc) (*indexes.Index, *handlers.Handler) {
 	index := indexes.New()
-	return index, &handlers.Handler{ID: "i", Family: handlers.Indexing, Index: &handlers.Index{Into: index, Call: call}}
+	return index, &handlers.Handler{
+		ID:     "i",
+		Family: handlers.Indexing,
+		Index:  &handlers.Index{Into: index, Call: call},
+	}
 }
 
 // What a function does wrong is a line that names the object and the handler; the entries stay, and the informer goes
@@ -43,7 +47,9 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 			"a panic must not end the informer",
 			func(context.Context, *handlers.Invocation) (map[any]any, bool, error) { panic("boo") }, "panic: boo",
 		},
-		"Goexit": {"nor may the end of a goroutine", func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
+		"Goexit": {"nor may the end of a goroutine", func(
+			context.Context, *handlers.Invocation) (map[any]any, bool, error,
+		) {
 			runtime.Goexit()
 			return nil, false, nil
 		}, "ended its goroutine"},
@@ -65,7 +71,9 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 					return map[any]any{"k": 1}, false, nil
 				}
 				index, h := indexing(
-					func(ctx context.Context, c *handlers.Invocation) (map[any]any, bool, error) { return call(ctx, c) },
+					func(ctx context.Context, c *handlers.Invocation) (map[any]any, bool, error) {
+						return call(ctx, c)
+					},
 				)
 				failing := false
 				h.Filters = []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) {
@@ -113,7 +121,9 @@ func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
 		"a nil *indexes_test.nilError": (*nilError)(nil), "panic: no idea when": evil{},
 	} {
 		said := ""
-		_, h := indexing(func(context.Context, *handlers.Invocation) (map[any]any, bool, error) { return nil, false, err })
+		_, h := indexing(
+			func(context.Context, *handlers.Invocation) (map[any]any, bool, error) { return nil, false, err },
+		)
 		x := &indexes.Indexer{}
 		feed := x.Begin(indexes.Task{
 			Handlers: []*adapters.Handler{adapters.New(h, nil)},

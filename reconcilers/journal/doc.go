@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package journal remembers, in memory and within bounds, what one operator has decided about each object, and answers
 // why a handler was called or not.
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package logging is what all lines of the engine's log have in common: how they name an object, and that some of them
 // are warnings, which logr alone does not have.
 //

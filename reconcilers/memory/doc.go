@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package memory keeps what is known of the objects of one kind in one namespace between their passes.
 //
 // It is apart because it outlives the controllers: a kind that is served again meets no object for the first time

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package metrics owns what one operator tells Prometheus: every family kopf_*, its labels, and what of it ends with
 // the operator. All operators of a process share the families of a registry, by the label "operator".
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package namespaces says which namespaces an operator serves: those that its patterns match, from the time when they
 // are seen until nothing is left in them.
 //

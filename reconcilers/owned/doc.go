@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package owned knows the objects that the handled ones own, and tells their handlers what happens to these.
 //
 // It is apart because it stands between two kinds: the informer of the children says what is there, and the passes over

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package patching writes the changes of the framework and of the handlers to one object: a merge-patch and
 // transformation functions, in as few requests as the API server allows, each with the guards that it needs.
 //

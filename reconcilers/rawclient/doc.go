@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package rawclient sends requests for single objects to the API server, and gives the answers as they are.
 //
 // It is apart because it is about requests alone. The clients of controller-runtime and client-go read an answer three

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package requests tells what an HTTP request to the API server asks for, in the words of RBAC.
 //
 // It stands apart because metrics and traces say the same of a request, far from each other. It reads the method, the

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package requirements has what filters demand of objects as data, where it can be said so: for those who check it
 // elsewhere, as API servers do for admission, and in words, for people.
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package asciijson writes JSON values the way they are kept in annotations: compact, in ASCII, keys sorted.
 //
 // It stands apart from encoding/json because texts on objects are compared, by people and by Kopf's operators: what

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/storage/diffbase/diffbasetest"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors/diffbasetest"
 )
 
 func TestVectorsEssence(t *testing.T) {

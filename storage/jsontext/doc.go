@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package jsontext has JSON objects that come as texts, and that are often needed as texts alone: their values are
 // decoded when somebody asks for them, once for all who do.
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package jsonvalue decodes JSON into values as Kubernetes has them: maps, lists, strings, booleans, int64 and float64.
 //
 // It is apart because whatever comes as a text needs it: objects, answers, and what annotations hold. Plain texts,

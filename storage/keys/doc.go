@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package keys names the annotations in which an operator keeps its memory on the objects it handles.
 //
 // It stands apart because these names are persisted: they must be the same, to the byte, in every release and in

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress/progresstest"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors/progresstest"
 )
 
 func TestVectorsProgressFetch(t *testing.T) {

@@ -188,7 +188,9 @@ func runOurs(t *testing.T, c *rest.Config, inactivity time.Duration) <-chan stri
 	op := kopf.New(fmt.Sprintf("deafness-%d.example.org", time.Now().UnixNano()), kopf.Settings{
 		Watching: kopf.WatchingSettings{InactivityTimeout: inactivity},
 	})
-	kopf.For(op, &corev1.ConfigMap{}).OnEvent("seen", func(_ context.Context, e *kopf.WatchEvent[*corev1.ConfigMap]) error {
+	kopf.For(op, &corev1.ConfigMap{}).OnEvent("seen", func(
+		_ context.Context, e *kopf.WatchEvent[*corev1.ConfigMap],
+	) error {
 		seen <- e.Object.Name
 		return nil
 	})

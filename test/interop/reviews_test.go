@@ -19,9 +19,9 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers/declared"
 	"github.com/kopf-runtime/kopf-runtime/test/genuine"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors/declared"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 

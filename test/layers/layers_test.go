@@ -26,6 +26,7 @@ func TestThisRepository(t *testing.T) {
 	})
 	t.Run("families", func(t *testing.T) { report(t, layers.Leaks(tree, layers.House, layers.Families)) })
 	t.Run("rules", func(t *testing.T) { report(t, layers.Rules(tree)) })
+	t.Run("promises", func(t *testing.T) { report(t, layers.Promises(tree, layers.Promised)) })
 }
 
 func report(t *testing.T, breaches []layers.Breach) {

@@ -10,12 +10,12 @@ import (
 // describe notes what the rules want to know of one parsed file.
 func describe(name, text string, positions *token.FileSet, parsed *ast.File) File {
 	file := File{
-		Path:       name,
-		Test:       strings.HasSuffix(name, "_test.go"),
-		Generated:  ast.IsGenerated(parsed),
-		Documented: parsed.Doc != nil && strings.TrimSpace(parsed.Doc.Text()) != "",
-		Lines:      strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1,
-		Funcs:      functions(positions, parsed),
+		Path:      name,
+		Test:      strings.HasSuffix(name, "_test.go"),
+		Generated: ast.IsGenerated(parsed),
+		Comment:   strings.TrimSpace(parsed.Doc.Text()),
+		Lines:     strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1,
+		Funcs:     functions(positions, parsed),
 	}
 	file.Exports, file.Constants = exports(parsed)
 	file.Mentions = mentions(positions, parsed)

@@ -76,7 +76,7 @@ var House = Plan{
 
 	{Dir: "facade/internal/freezing", Layer: 4},
 	{Dir: "peering", Layer: 3},
-	{Dir: "storage/progress/progresstest", Layer: 3, Kit: true},
+	{Dir: "test/vectors/progresstest", Layer: 3, Kit: true},
 	{Dir: "reconcilers/cause", Layer: 3},
 	{Dir: "reconcilers/conditions", Layer: 3, Only: pure("k8s.io/apimachinery/pkg/util/validation")},
 	{Dir: "reconcilers/discovery", Layer: 3, Exports: 26},
@@ -95,7 +95,7 @@ var House = Plan{
 	{Dir: "reconcilers/metrics", Layer: 3, Only: pure("github.com/prometheus/client_golang/prometheus")},
 	{Dir: "reconcilers/storages", Layer: 3},
 
-	{Dir: "storage/diffbase/diffbasetest", Layer: 4, Kit: true},
+	{Dir: "test/vectors/diffbasetest", Layer: 4, Kit: true},
 	{Dir: "facade/internal/codec", Layer: 4},
 	{Dir: "facade/internal/serving", Layer: 4},
 	{Dir: "facade/internal/persistence", Layer: 4},
@@ -111,7 +111,7 @@ var House = Plan{
 	{Dir: "facade/internal/observation", Layer: 5},
 	{Dir: "facade/internal/nested", Layer: 5, Only: pure()},
 	{Dir: "reconcilers/execution", Layer: 5, Exports: 27},
-	{Dir: "reconcilers/handlers/declared", Layer: 5, Kit: true},
+	{Dir: "test/vectors/declared", Layer: 5, Kit: true},
 	{Dir: "reconcilers/internal/posting", Layer: 5},
 	{Dir: "webhooks", Layer: 5},
 	{Dir: "webhooks/internal/conditions", Layer: 5},
@@ -126,7 +126,7 @@ var House = Plan{
 	{Dir: "reconcilers/journal/internal/overview", Layer: 7},
 	{Dir: "reconcilers/journal/console", Layer: 8},
 	{Dir: "facade/internal/tracing", Layer: 6},
-	{Dir: "reconcilers/execution/executiontest", Layer: 6, Kit: true},
+	{Dir: "test/vectors/executiontest", Layer: 6, Kit: true},
 
 	{Dir: "reconcilers/activities", Layer: 7},
 	{Dir: "reconcilers/background", Layer: 7},
@@ -143,7 +143,7 @@ var House = Plan{
 	{Dir: "reconcilers/internal/controller", Layer: 9},
 	{Dir: "reconcilers/internal/orchestration", Layer: 10},
 	{Dir: "reconcilers", Layer: 11},
-	{Dir: "facade", Layer: 12, Exports: 172},
+	{Dir: "facade", Layer: 12, Exports: 115},
 	{Dir: "facade/facadetest", Layer: 13, Kit: true},
 	{Dir: "facade/facadetest/explorer", Layer: 14, Kit: true},
 

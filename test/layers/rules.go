@@ -68,7 +68,7 @@ func undocumented(p Package) []Breach {
 	}
 	for _, f := range p.Files {
 		home := path.Base(f.Path) == "doc.go"
-		if f.Documented && (home || onlyTests || anywhere && !f.Test) {
+		if f.Comment != "" && (home || onlyTests || anywhere && !f.Test) {
 			return nil
 		}
 	}

@@ -23,7 +23,7 @@ var Families = Secret{
 		"reconcilers/handlers", "reconcilers/adapters",
 		// The registration of handlers.
 		"facade/admission.go", "facade/background.go", "facade/event.go", "facade/index.go",
-		"facade/owns.go", "facade/registration.go",
+		"facade/on_child.go", "facade/owns.go", "facade/registration.go",
 		"facade/subs.go", "facade/preparing.go", "facade/activities.go", "facade/admission_finalizers.go",
 		"facade/conditions.go",
 	},

@@ -35,9 +35,10 @@ type Package struct {
 type File struct {
 	// Path is relative to the root of the repository.
 	Path string
-	// Test tells a _test.go file, Generated one that a tool has written,
-	// Documented one with a comment on its package clause.
-	Test, Generated, Documented bool
+	// Test is true for a _test.go file, Generated for one that a tool has written.
+	Test, Generated bool
+	// Comment is the text of the package comment.
+	Comment string
 	// Lines counts the lines of the file, blank ones and comments included.
 	Lines   int
 	Imports []Import

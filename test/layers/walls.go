@@ -126,7 +126,7 @@ func judgeProduct(dir, to string, from, place Place) string {
 
 // judgeTest checks an import within the module by a _test.go file.
 func judgeTest(dir, to string, from, place Place) string {
-	ownKit := place.Kit && within(to, dir)
+	ownKit := place.Kit && (within(to, dir) || within(to, "test/vectors"))
 	if place.Layer <= from.Layer || ownKit {
 		return ""
 	}

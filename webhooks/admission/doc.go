@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package admission is the admission of one operator, made of its parts: from handlers, and from what is known of the
 // cluster, it makes what is served, what is told to the cluster, and when.
 //

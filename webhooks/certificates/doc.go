@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package certificates is where the certificate of a webhook server comes from, and what its clients must know to trust
 // it: files that somebody else renews, a pair in memory for development, or a Secret in which the replicas of an
 // operator renew theirs together.
@@ -6,6 +8,6 @@
 // told to all clients before they are used. It never serves anything, and never writes a webhook configuration: it
 // says what has changed.
 //
-// Neighbours: webhooks/internal/server is what is served with the certificates; webhooks/configurations tells the cluster the
-// bundle.
+// Neighbours: webhooks/internal/server is what is served with the certificates; webhooks/configurations tells the
+// cluster the bundle.
 package certificates

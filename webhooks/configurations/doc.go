@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package configurations is what a cluster is told about admission: the
 // entries of ValidatingWebhookConfiguration and MutatingWebhookConfiguration.
 // [Validating] and [Mutating] make them from the handlers, with neither a

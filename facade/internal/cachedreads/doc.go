@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package cachedreads is the client of a program of its own: it reads what the API server has now, but for the kinds
 // that were named, which it reads from the manager's cache.
 //

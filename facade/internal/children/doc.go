@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package children makes the children that a handler declares for its object come true: they are applied by server-side
 // apply, and what the handler had declared before, and declares no more, is deleted.
 //

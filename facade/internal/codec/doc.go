@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package codec turns raw objects into the Go types that users' functions get, and changes of these back into changes
 // of the raw objects.
 //

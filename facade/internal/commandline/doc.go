@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package commandline is the command line of an operator: its flags, the cluster they mean, and a manager that runs the
 // operator until it is told to stop.
 //

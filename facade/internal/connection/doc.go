@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package connection is the way of a program to its cluster: the configuration that says where it is, and how a
 // connection is made.
 //

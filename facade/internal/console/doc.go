@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package console is the log of a program that people start: lines for people, or JSON for machines, on one writer; or
 // a handler of log/slog that the program has.
 //

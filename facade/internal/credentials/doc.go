@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package credentials keeps a connection to the API server authorized while credentials come and go.
 //
 // It is apart because nobody above it is to notice: a request that is refused for its credentials waits for a login,

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package deepcopy copies Go values of any type, so that a user's function can modify what it gets without modifying
 // what others have.
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package freezing does what people ask of running operators by hand: to pause for some time, and to go on. It writes
 // a record into peering objects, and removes it, as an operator of a high priority would.
 //

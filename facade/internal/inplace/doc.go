@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package inplace tells which changes a handler has made in its copy of the object, where they are written nowhere.
 //
 // It is apart because it compares what an object was like with what it is and with what will be written, whoever

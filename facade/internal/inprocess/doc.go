@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package inprocess lets package facadetest answer admission reviews without a port or a certificate: the facade serves
 // the handlers by a webhook server that is called directly, and reports which requests they are for.
 //

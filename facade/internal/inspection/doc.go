@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package inspection serves what an operator knows about itself and its objects to people: why a handler was called or
 // not, as JSON or as text, and the page that shows all of it, if there is to be one.
 //

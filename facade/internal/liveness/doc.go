@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package liveness serves the results of the probes of an operator at one address, as JSON.
 //
 // It is apart because it is all that an operator has of HTTP by itself: what it has of the health of its controllers is

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package nested reads and changes the fields of objects without a Go type, by the texts of their paths.
 //
 // It is apart because what an object has at a path is a matter of maps alone: the facade adds the verbs, and the name

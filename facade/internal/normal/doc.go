@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package normal shows objects without what differs from run to run, so that two runs can be compared: uids, versions,
 // times, generations, and the ends of generated names.
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package observation is how others hear of each attempt of an operator's handlers: the test kit, and traces.
 //
 // It is apart because these know nothing of one another: what the kit observes with travels in the context that the

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package persistence checks that the API server would take what the storages of an operator write, and that the
 // records of handlers are kept apart.
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package plainhttp is a webhook server of a manager without TLS, which that of controller-runtime always has: for
 // proxies that end TLS before it.
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package rehearsal is the door by which the test kit gets at the handlers of an operator that is never run, and at
 // what keeps their children: as the engine would get them, and with clients of the test.
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package serving runs one operator in a manager of its own: it makes the connection, the client and the manager, and
 // serves until the context ends.
 //

@@ -77,7 +77,9 @@ func TestAttempts(t *testing.T) {
 			with(widget, fields{"kopf.reason": "create", "kopf.handler": "fn/a/b"}),
 		},
 		"Event": {
-			"it has a type", func(c *handlers.Invocation) { c.Cause.Reason, c.Cause.Type = "", "MODIFIED" }, "Widget fn",
+			"it has a type", func(c *handlers.Invocation) {
+				c.Cause.Reason, c.Cause.Type = "", "MODIFIED"
+			}, "Widget fn",
 			with(widget, fields{"kopf.reason": "MODIFIED"}),
 		},
 		"Daemon": {
@@ -159,7 +161,9 @@ func TestTracesOfAttempts(t *testing.T) {
 			"there is none to link to", true, func(*handlers.Invocation) {}, "", 0,
 		},
 		"Sub": {
-			"it is a part of the attempt around", false, func(c *handlers.Invocation) { c.Handler.Root = "fn" }, program, 0,
+			"it is a part of the attempt around", false, func(c *handlers.Invocation) {
+				c.Handler.Root = "fn"
+			}, program, 0,
 		},
 		"Admission": {
 			"its server may trace requests", false,

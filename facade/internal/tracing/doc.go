@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package tracing makes a span of each attempt of a handler, and one of each request that it sends to the API server.
 //
 // It is apart because it alone decides what a span has: ids of handlers, names of objects, outcomes and types of

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package conformance holds rules to a real API server: a table of requests, with what becomes of each, is given to the
 // rules in plain Go, to a kube-apiserver that has the policies made of them, and to one that has to ask an operator.
 //

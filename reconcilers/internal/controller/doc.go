@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package controller handles the objects of one kind in one namespace, or in all: its informer, its queue, and the
 // passes over its objects.
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package fence refuses requests from the moment that the manager does not wait for its operator any more, and writes
 // while peers of the operator may act in its place.
 //

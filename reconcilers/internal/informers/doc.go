@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package informers makes the informer of one kind in one namespace, or in all: client-go's, on objects that are kept
 // as bytes.
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package orchestration starts and stops controllers as what selectors mean on the cluster changes: a CRD may be
 // installed after the operator, be changed, or go and come back.
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package posting posts Kubernetes events about objects, one by one and in order, as Kopf does.
 //
 // It is apart because the manager's event recorder aggregates messages and takes only the types Normal and Warning; and

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package queue is the priority queue of a controller: it decides which request a worker serves next.
 //
 // It is apart because tenants compete for workers: a tenant whose handlers hang must not stop the deletions of others,

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package repeating repeats requests to the API server after transient failures, as Kopf does.
 //
 // It is apart because it deals with single HTTP requests, not with objects: packages above it decide when to retry a

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package source turns what an informer sees into requests of a priority queue.
 //
 // It is apart because it runs on the informer's goroutine, before it adds the request: so the indices and the memory of

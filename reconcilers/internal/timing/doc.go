@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package timing limits how long requests to the API server and its answers may take, and spaces watches.
 //
 // It is apart because it deals with single HTTP requests: it is one transport for informers, discovery and writes,

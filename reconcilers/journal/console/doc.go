@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package console serves a page that shows a running operator to people: what it serves, how its objects stand, which
 // retries wait, and who its peers are, as it changes.
 //

@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package journaltest fills journals for tests of what shows them: objects to which things have happened as they do in
 // an operator, though nobody was called. And it reads what was noted of an object, a line for each entry, for the tests
 // of those who tell a journal.

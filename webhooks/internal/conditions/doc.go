@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package conditions says in CEL what filters of admission handlers demand, as the matchConditions of webhooks, so that
 // an API server need not send requests that the operator would not call a handler for.
 //

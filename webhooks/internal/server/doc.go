@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package server serves the reviews of one operator over HTTP: which path is of which handler, who may not go on, and
 // which status a request gets that is no review.
 //

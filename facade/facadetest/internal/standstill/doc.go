@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package standstill reports bubbles of testing/synctest whose virtual time has stopped permanently: every goroutine of
 // the bubble waits, and at least one of them for a mutex, which is no durable wait.
 //

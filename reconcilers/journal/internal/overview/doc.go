@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package overview sums up what a journal knows of each object, for whoever looks at all of them at once: a state in a
 // word, the last decision in a sentence, and the retries that wait. Problems come first.
 //

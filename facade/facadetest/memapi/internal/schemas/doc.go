@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package schemas is what custom resource definitions say about their kinds: which fields there are, which values they
 // take by default, which values they may have, and how lists are merged by a server-side apply.
 //

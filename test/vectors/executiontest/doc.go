@@ -3,5 +3,5 @@
 // It is apart because the same cases are played twice: by the rules alone, in package execution, and by the whole chain
 // around a call, in reconcilers/adapters. It never plays a case itself.
 //
-// Neighbours: reconcilers/handlers/declared reads the handlers of the cases; test/vectors has the files.
+// Neighbours: test/vectors/declared reads the handlers of the cases; test/vectors has the files.
 package executiontest

@@ -5,8 +5,8 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress/progresstest"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
+	"github.com/kopf-runtime/kopf-runtime/test/vectors/progresstest"
 )
 
 // Storage makes the storage that a vector describes; Kopf's default one if it describes none. An invalid option is an
