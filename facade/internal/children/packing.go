@@ -93,7 +93,7 @@ func unpack(packed string, all set) error {
 	return nil
 }
 
-// limitError is about children of which the parent cannot remember all.
+// limitError is returned if the record of the children does not fit into the annotations of the parent.
 type limitError struct{ children, record, all, limit int }
 
 // Error has the numbers.
