@@ -12,7 +12,7 @@ import (
 )
 
 // The handler declares as many children as the spec says: with long names that have much in common, or with random ones
-// of 64 characters, of which 10,000 do not fit into the record.
+// of 64 characters: a record of 10,000 such names does not fit.
 func (c *complaints) ensureMany(ctx context.Context, change *houseChange) error {
 	var all []any
 	for i := range kopf.GetFieldOr(change.Object, "spec.many", 0) {

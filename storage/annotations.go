@@ -26,6 +26,25 @@ func Annotations(body map[string]any) (map[string]any, error) {
 	return annotations, nil
 }
 
+// AnnotationsLimit is the number of bytes of keys and values that the API server accepts for one object.
+const AnnotationsLimit = 256 << 10
+
+// AnnotationsSize returns the size of the annotations with the changes of a merge-patch, as the API server counts it.
+func AnnotationsSize(annotations, changed map[string]any) (size int) {
+	for key, value := range changed {
+		if text, ok := value.(string); ok {
+			size += len(key) + len(text)
+		}
+	}
+	for key, value := range annotations {
+		text, ok := value.(string)
+		if _, replaced := changed[key]; ok && !replaced {
+			size += len(key) + len(text)
+		}
+	}
+	return size
+}
+
 // Annotate puts one value under each of the names, which are full annotation keys, into the annotations of a
 // merge-patch in place; nil removes. It is an error if the patch has something else than a mapping in the way; the
 // patch is not changed then.

@@ -65,7 +65,8 @@ func (b *budget) measure() error {
 			return err
 		}
 	}
-	b.left.annotations = annotationsLimit - annotationsSize(body, patch) + b.interimSize() - headroom
+	used := storage.AnnotationsSize(annotationsOf(body), annotationsOf(patch))
+	b.left.annotations = storage.AnnotationsLimit - used + b.interimSize() - headroom
 	if b.copies.rest > 0 {
 		rest, err := b.restLeft()
 		if err != nil {

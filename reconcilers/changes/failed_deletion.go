@@ -78,8 +78,8 @@ func (o *outcomes) failsNow() bool {
 }
 
 // composeFailed stores what the failed handlers saw, with the handlers' own patches, as the last-handled configuration:
-// an edit differs from it, also while other handlers are retried. What the others see later is not stored, except for
-// their own patches if there was no edit. If there is no room for that, edits are noticed by this process alone.
+// an edit differs from it, also while other handlers are retried. The later states that the others see are not stored,
+// except for their own patches if there was no edit. If the annotations have no room, only this process notices edits.
 func (p *pass) composeFailed(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	c, stored := handled.cause, handled.keeps
 	holds := func(h *adapters.Handler) bool { return h.Description.HoldOnFailure }

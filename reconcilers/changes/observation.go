@@ -12,13 +12,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
-
-// annotationsLimit is how many bytes of keys and values the API server takes.
-const annotationsLimit = 256 * 1024
 
 // observation is what a round makes of the object, by comparison with what is remembered of it.
 type observation struct {
@@ -128,10 +126,10 @@ func (o *object) storeHandled(ctx context.Context, patch *patching.Patch, handle
 	lens := o.handling.Lens
 	size, err := o.storeFitting(patch, handled, lens.Diffbase.Store)
 	large, measured := lens.Redaction.Exceeded(handled)
-	if measured == nil && (large || size > annotationsLimit) {
+	if measured == nil && (large || size > storage.AnnotationsLimit) {
 		logging.Warn(logf.FromContext(ctx), "Object is too large to remember its last-handled state; storing a "+
 			"digest: handlers will see that the object changed, not what it was",
-			"handlers", o.handling.IDs(), "annotations", size, "limit", annotationsLimit)
+			"handlers", o.handling.IDs(), "annotations", size, "limit", storage.AnnotationsLimit)
 	}
 	return err
 }
@@ -149,7 +147,7 @@ func (o *object) fits(patch *patching.Patch, handled diffbase.Essence) bool {
 	if _, err := o.storeFitting(&trial, handled, o.handling.Lens.Diffbase.Store); err != nil {
 		return false
 	}
-	return annotationsSize(o.body, trial.Merge) <= annotationsLimit
+	return storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(trial.Merge)) <= storage.AnnotationsLimit
 }
 
 // storeFitting stores the best form of the essence that fits, and tells what the annotations weigh with the first one.
@@ -161,31 +159,13 @@ func (o *object) storeFitting(patch *patching.Patch, essence diffbase.Essence, s
 		if err := store(patch.Merge, o.kept, form); err != nil {
 			return first, err
 		}
-		size := annotationsSize(o.body, patch.Merge)
+		size := storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge))
 		first = cmp.Or(first, size)
-		if size <= annotationsLimit {
+		if size <= storage.AnnotationsLimit {
 			break
 		}
 	}
 	return first, nil
-}
-
-// annotationsSize is what the annotations will weigh with the patch applied, as the API server counts it.
-func annotationsSize(body, merge map[string]any) int {
-	old, changed := annotationsOf(body), annotationsOf(merge)
-	size := 0
-	for key, value := range changed {
-		if text, ok := value.(string); ok {
-			size += len(key) + len(text)
-		}
-	}
-	for key, value := range old {
-		text, ok := value.(string)
-		if _, replaced := changed[key]; ok && !replaced {
-			size += len(key) + len(text)
-		}
-	}
-	return size
 }
 
 // storeInterim stores the essence with its precondition.

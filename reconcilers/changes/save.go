@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -235,7 +236,7 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	if err := o.tolerate(ctx, err); err != nil {
 		return err
 	}
-	tooMuch := annotationsSize(o.body, patch.Merge) > annotationsLimit
+	tooMuch := storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge)) > storage.AnnotationsLimit
 	if handled.interim != nil && (tooMuch || !o.hasInterimOf(ctx, patch, handled)) {
 		if err := o.storeInterimOf(ctx, patch, handled); err != nil {
 			return err

@@ -1,6 +1,8 @@
 package owned
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,8 +18,8 @@ type target struct {
 
 func (w *wait) target() target { return target{w.Kind, w.Name} }
 
-// aim lets events of any object find the wait.
-func (c *Children) aim(w *wait) {
+// addTarget lets events of any object find the wait.
+func (c *Children) addTarget(w *wait) {
 	if !w.Any {
 		return
 	}
@@ -30,8 +32,8 @@ func (c *Children) aim(w *wait) {
 	c.targets[w.target()][w] = true
 }
 
-// unaim ends that.
-func (c *Children) unaim(w *wait) {
+// removeTarget reverts addTarget.
+func (c *Children) removeTarget(w *wait) {
 	delete(c.targets[w.target()], w)
 	if len(c.targets[w.target()]) == 0 {
 		delete(c.targets, w.target())
@@ -59,7 +61,7 @@ func (c *Children) waitsFor(s *Source, object *compact.Object) (routes []func())
 // anyAwaited is the object as far as it is there, as for awaited. It looks into caches, so c.mu must not be held.
 func (c *Children) anyAwaited(w *wait) *compact.Object {
 	c.mu.Lock()
-	sources := append([]*Source(nil), c.sources...)
+	sources := slices.Clone(c.sources)
 	c.mu.Unlock()
 	for _, s := range sources {
 		for _, namespace := range []string{w.Namespace, ""} {

@@ -55,7 +55,7 @@ func (c *Children) Await(w Wait) (found, reached bool, err error) {
 			c.waits = map[types.UID][]*wait{}
 		}
 		c.waits[w.Owner] = append(c.waits[w.Owner], entry)
-		c.aim(entry)
+		c.addTarget(entry)
 		entry.Body = nil // the cache has it
 	}
 	c.mu.Unlock()
@@ -122,7 +122,7 @@ func (c *Children) drop(owner types.UID, which func(w *wait) bool) {
 	left := slices.DeleteFunc(c.waits[owner], func(w *wait) bool {
 		isDropped := which(w)
 		if isDropped {
-			c.unaim(w)
+			c.removeTarget(w)
 		}
 		return isDropped
 	})

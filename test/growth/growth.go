@@ -12,17 +12,21 @@ const (
 	// mostAllocated is how much more may be allocated for four times the size: 2.5 times for each doubling. It is asked
 	// over two of them, as slices and maps grow in steps. What grows with the square takes sixteen times as much.
 	mostAllocated = 2.5 * 2.5
-	// mostTime is how much more processor time may go to four times the size.
-	mostTime = 9
+	// step is between the sizes whose processor times are compared. It is wide, because work that fits into the
+	// processor's cache at one size and not at the next takes up to three times as long for each element.
+	step = 16
+	// mostTime is how much more processor time may go to step times the size: what grows with the square takes 256
+	// times as much.
+	mostTime = 4 * step
 	// runs are compared by the best of them: others on the machine can only make a run slower.
 	runs = 8
 	// mostMemory is where the collector runs after all, though it is kept from what is timed.
 	mostMemory = 1 << 30
 )
 
-// Linear fails the test if the work grows faster than its size: if four times the size need more than 6.25 times the
-// allocated bytes or allocations, or more than nine times the processor time. The size is best so large that the work
-// takes some milliseconds. What is prepared is not measured; it is prepared anew for every run.
+// Linear fails the test if the work grows faster than its size: if four times the size needs more than 6.25 times the
+// allocated bytes or allocations, or more than 64 times the processor time that a quarter of the size takes. The size
+// is best so large that the work takes some milliseconds. What prepare does is not measured; it runs before every run.
 func Linear(t *testing.T, size int, prepare func(size int) (work func())) {
 	t.Helper()
 	bytes, objects := allocated(prepare(size))
@@ -36,16 +40,17 @@ func Linear(t *testing.T, size int, prepare func(size int) (work func())) {
 			moreObjects,
 		)
 	}
-	var once, fourfold time.Duration
+	small := max(size*4/step, 1)
+	var short, long time.Duration
 	for range runs {
-		once = least(once, spent(prepare(size)))
-		fourfold = least(fourfold, spent(prepare(4*size)))
-		if float64(fourfold) < mostTime*float64(once) {
+		short = least(short, spent(prepare(small)))
+		long = least(long, spent(prepare(step*small)))
+		if float64(long) < mostTime*float64(short) {
 			return
 		}
 	}
-	t.Errorf("four times the size of %d takes %.1f times the processor time: %s, then %s",
-		size, float64(fourfold)/float64(once), once, fourfold)
+	t.Errorf("%d times the size of %d takes %.1f times the processor time: %s, then %s",
+		step, small, float64(long)/float64(short), short, long)
 }
 
 func allocated(work func()) (bytes, objects uint64) {

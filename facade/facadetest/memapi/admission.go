@@ -30,9 +30,10 @@ func (s *Server) admit(t target, object, before map[string]any) error {
 	if err != nil {
 		return err
 	}
-	copied := maps.Clone(reviewed) // which may be the object itself
-	clear(object)
-	maps.Copy(object, copied)
+	if reviewed != nil {
+		clear(object)
+		maps.Copy(object, reviewed)
+	}
 	if before != nil {
 		tidy(metadataOf(object))
 		if err := s.manage(t, before, object); err != nil {

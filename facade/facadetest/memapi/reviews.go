@@ -75,10 +75,11 @@ type missingReview struct {
 
 var errMissingReview = errors.New("the request is not reviewed yet")
 
-// review applies the verdict on the object that is about to be stored; if object is nil, on the deletion.
+// review applies the verdict on the object that is about to be stored; if object is nil, on the deletion. It returns
+// the changed object; nil if the verdict changes nothing.
 func (s *Server) review(t target, mutating bool, object, before map[string]any) (map[string]any, error) {
 	if t.reviews == nil || len(s.reviewers) == 0 {
-		return object, nil
+		return nil, nil
 	}
 	key := fmt.Sprint(mutating, " ", t.key(), " new")
 	if before != nil {
@@ -95,7 +96,7 @@ func (s *Server) review(t target, mutating bool, object, before map[string]any) 
 	}
 	t.notes.warnings = append(t.notes.warnings, known.warnings...)
 	if known.err != nil || known.object == nil || object == nil {
-		return object, known.err
+		return nil, known.err
 	}
 	changed := t.permitted(object, cloned(known.object))
 	for _, own := range []string{

@@ -19,8 +19,6 @@ const (
 	mostUnpacked = 8 << 20
 	// mostChildren limits the children of a packed record, as each takes memory.
 	mostChildren = 20_000
-	// annotationsLimit is how many bytes of keys and values the API server takes.
-	annotationsLimit = 256 << 10
 )
 
 // retainedMark stands behind the name of a child that is never deleted.
@@ -95,7 +93,7 @@ func unpack(packed string, all set) error {
 	return nil
 }
 
-// limitError is about children of which the parent cannot remember all.
+// limitError is returned if the record of the children does not fit into the annotations of the parent.
 type limitError struct{ children, record, all, limit int }
 
 // Error has the numbers.
@@ -118,16 +116,10 @@ func checkFits(body map[string]any, name string, children int) error {
 	if err != nil {
 		return err
 	}
-	all, size := 0, 0
-	for key, value := range annotations {
-		text, _ := value.(string)
-		all += len(key) + len(text)
-		if key == name {
-			size = len(key) + len(text)
-		}
-	}
-	if all <= annotationsLimit {
+	all := storage.AnnotationsSize(annotations, nil)
+	if all <= storage.AnnotationsLimit {
 		return nil
 	}
-	return &limitError{children, size, all, annotationsLimit}
+	text, _ := annotations[name].(string)
+	return &limitError{children, len(name) + len(text), all, storage.AnnotationsLimit}
 }

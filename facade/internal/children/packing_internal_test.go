@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-runtime/kopf-runtime/storage"
 )
 
 // many returns children whose names differ by a number and a random text.
@@ -41,7 +43,7 @@ func TestLargeRecordIsPacked(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := body["metadata"].(map[string]any)["annotations"].(map[string]any)[name].(string)
-	if len(text) > annotationsLimit-64<<10 {
+	if len(text) > storage.AnnotationsLimit-64<<10 {
 		t.Errorf("the record takes %d bytes", len(text))
 	}
 	if !strings.HasPrefix(text, `{"parent":"u","children":{},"packed":"`) {

@@ -28,7 +28,7 @@ type Guard struct {
 
 // Note takes account of one call of each of these handlers, which an own write has caused. Wrote are those of them that
 // have changed the object again. It returns the delay of their next such call, and whether the loop was found just now;
-// zero means that there is no loop. A loop has ended when its handlers write nothing.
+// zero means that there is no loop. A loop ends when its handlers do not write.
 func (g *Guard) Note(called, wrote []string, now time.Time) (delay time.Duration, isNew bool) {
 	if len(wrote) == 0 {
 		for _, id := range called {

@@ -114,8 +114,7 @@ func (o *Orchestrator) report(
 	reason := found.Reason
 	if err != nil {
 		reason = err.Error()
-	}
-	if err == nil {
+	} else {
 		delete(o.missing, selector)
 	}
 	switch {
