@@ -94,7 +94,7 @@ func ExampleUnstructured() {
 
 // database is an object for the examples of paths.
 func database() *kopf.Unstructured {
-	return &rawObject{Object: map[string]any{
+	return &kopf.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "orders"},
 		"spec": map[string]any{
 			"size": int64(3), "backup": map[string]any{"every": "24h"},

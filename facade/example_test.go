@@ -97,19 +97,3 @@ func ExampleWhenChange() {
 			return len(c.Object.Data) > len(c.Old.Data)
 		}))
 }
-
-// What happens to children is told to their owner, which sums it up in its own status.
-func ExampleOnChild() {
-	type ConfigMapEvent = kopf.ChildEvent[*corev1.ConfigMap, *corev1.Secret]
-
-	op := kopf.New("addresses.example.org")
-	settings := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("address=wanted")
-
-	settings.Owns(&corev1.Secret{})
-	kopf.OnChild(settings, "count", func(_ context.Context, e *ConfigMapEvent) error {
-		e.Info("Secret", string(e.Type)+" "+e.Child.Name)
-		return nil
-	})
-
-	kopf.Main(op)
-}

@@ -4,22 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
-
-// The commonest handler makes the world be as the object says, whatever has happened. Of a policy, each option counts
-// for the reasons that take it.
-func ExampleSelection_On() {
-	careful := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour), kopf.EvenIfDeleted())
-
-	op := kopf.New("addresses.example.org")
-	kopf.For(op, &corev1.ConfigMap{}).On("reconcile", kopf.CreateUpdateResume(), notify, careful)
-}
 
 // A mapping that appears as a whole is one difference; Touches looks into it.
 func ExampleDiff_Touches() {
