@@ -96,6 +96,7 @@ func (c *child) identity() *unstructured.Unstructured {
 type told struct {
 	version string            // the one that it was called for at last; empty if it never was to the end
 	account execution.Account // of its attempts since then
+	calling bool              // a call is running, so the child stays in memory to report its deletion
 }
 
 // owner gives the entry of an owner.

@@ -170,6 +170,9 @@ func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news
 	a.Call.Child, a.Deferred = child, true
 	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
+	uid := types.UID(patching.UIDOf(body))
+	h.Children.begin(handler.Description, one)
+	defer h.Children.end(uid, handler.Description, one)
 	handler.Run(running, a)
 	h.Journal.Of(body).Attempt(a)
 	if a.Outcome.Aborted && !a.Outcome.Blocked {
@@ -187,7 +190,7 @@ func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news
 		result.postpone(max(0, again.Until.Sub(now())))
 		return
 	}
-	h.Children.told(types.UID(patching.UIDOf(body)), handler.Description, one)
+	h.Children.told(uid, handler.Description, one)
 }
 
 // write sends what the handler does to the owner.

@@ -103,14 +103,39 @@ func (c *Children) retry(h *handlers.Handler, one news, outcome execution.Outcom
 	return known.account
 }
 
+// begin keeps the child in memory until end, so that a deletion during the call is reported after it.
+func (c *Children) begin(h *handlers.Handler, one news) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one.child.knownTo(h).calling = true
+}
+
+// end removes a child that is gone, if no handler has finished a call for it.
+func (c *Children) end(of types.UID, h *handlers.Handler, one news) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := one.child.told[h.ID]
+	if known == nil {
+		return
+	}
+	known.calling = false
+	if one.child.gone && known.version == "" {
+		c.forget(of, h, one)
+	}
+}
+
 // told notes that the handler knows it.
 func (c *Children) told(of types.UID, h *handlers.Handler, one news) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	*one.child.knownTo(h) = told{version: one.version}
-	if one.kind != Deleted {
-		return
+	if one.kind == Deleted {
+		c.forget(of, h, one)
 	}
+}
+
+// forget removes what the handler knows of a child; and the child, if it is gone and no handler knows it.
+func (c *Children) forget(of types.UID, h *handlers.Handler, one news) {
 	delete(one.child.told, h.ID)
 	known := c.owners[of]
 	if len(one.child.told) > 0 || known == nil || known.children[one.uid] != one.child {

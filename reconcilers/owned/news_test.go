@@ -2,6 +2,7 @@ package owned_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -234,6 +235,34 @@ func TestBackWhileToldOfItsEnd(t *testing.T) {
 	w.tend("o")
 	w.want("it is there again, and has its place",
 		"h DELETED c@1", "pass o", "repair o", "h ADDED c@3", "repair o")
+}
+
+// A deletion during the first call for a child is reported after the call if it succeeds. A failed call is not repeated.
+func TestDeletedDuringFirstCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason  string
+		outcome error
+		want    []string
+	}{
+		"success": {"the handler has seen the child", nil, []string{"h DELETED c@2", "repair o"}},
+		"failure": {"the handler has not handled the child", errors.New("not yet"), []string{"repair o"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w *world
+			w = newWorld(t, telling("h", func(context.Context, *handlers.Invocation) error {
+				w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
+				return c.outcome
+			}, func(context.Context, *handlers.Invocation) error { return nil }))
+			w.route.Seen(known("o"))
+			w.seen(w.pods, owned.Added, child("c", 1, "o"))
+			w.tend("o")
+			w.want("a deletion needs a pass", "pass o", "h ADDED c@1", "gone c", "pass o", "repair o")
+			w.tend("o")
+			w.want(c.reason, c.want...)
+			w.tend("o")
+			w.want("nothing is left", "repair o")
+		})
+	}
 }
 
 // A handler that has heard of a child is told of its end, also if it is the only one.

@@ -149,7 +149,7 @@ func (c *Children) lose(s *Source, uid types.UID, seen state, wasChild bool) boo
 	if one.gone = true; wasChild {
 		one.object = seen.object
 	}
-	maps.DeleteFunc(one.told, func(_ string, t *told) bool { return t.version == "" })
+	maps.DeleteFunc(one.told, func(_ string, t *told) bool { return t.version == "" && !t.calling })
 	drifted := c.Repairer.Drifted(uid, seen.decoded, true, seen.missed)
 	owned, _ := known.owns(one)
 	awaited := owned && c.awaits(uid, one) // the operator may remember how it has ended
