@@ -28,11 +28,11 @@ func ExampleSelection_Validate() {
 
 	for _, data := range []map[string]string{{"text": "apples"}, {"text": "apples", "author": "ann"}} {
 		got := facadetest.NewAdmission(&corev1.ConfigMap{Data: data}).Validate(context.Background(), limit)
-		fmt.Println(got.Allowed, got.Code, got.Message, got.Warnings)
+		fmt.Println(got.Allowed, got.Message, got.Warnings)
 	}
 	// Output:
-	// true 200  [notes are deleted after a year]
-	// false 403 2 keys are too many []
+	// true  [notes are deleted after a year]
+	// false 2 keys are too many []
 }
 
 // The handler changes the object before it is stored.

@@ -87,13 +87,3 @@ func ExampleJoinOptions() {
 	maps.OnUpdate("notify", notify, patient, kopf.Retries(1))
 	maps.OnDelete("notify", notify, patient, kopf.Optional())
 }
-
-// The handler is called for updates that add keys.
-func ExampleWhenChange() {
-	op := kopf.New("addresses.example.org")
-	kopf.For(op, &corev1.ConfigMap{}).
-		When(func(_ context.Context, m *corev1.ConfigMap) bool { return m.Immutable == nil }).
-		OnUpdate("notify", notify, kopf.WhenChange(func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) bool {
-			return len(c.Object.Data) > len(c.Old.Data)
-		}))
-}
