@@ -115,7 +115,8 @@ func ExampleForSubresource() {
 	}
 	op := kopf.New("limits.example.org")
 	deployments := kopf.For(op, &appsv1.Deployment{})
-	kopf.ForSubresource[*autoscalingv1.Scale](deployments, "scale").Validate("limit", limit)
+	limitAll := func(scales kopf.AdmissionSelection[*autoscalingv1.Scale]) { scales.Validate("limit", limit) }
+	limitAll(kopf.ForSubresource[*autoscalingv1.Scale](deployments, "scale"))
 
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
 	got := facadetest.NewAdmission(scale).Validate(context.Background(), limit)
