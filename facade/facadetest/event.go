@@ -76,7 +76,8 @@ func NewChildEvent[T, C client.Object](
 	return e
 }
 
-// Call calls the function as a handler of the owner for the event of the child, unless kopf.WhenChild excludes the child.
+// Call calls the function as a handler of the owner for the event of the child, unless kopf.WhenChild excludes the
+// child.
 func (e *ChildEvent[T, C]) Call(
 	ctx context.Context, fn func(ctx context.Context, e *kopf.ChildEvent[T, C]) error, options ...kopf.Option,
 ) Outcome[T] {

@@ -65,7 +65,7 @@ func TestExamples(t *testing.T) {
 		if example.Output == "" && !slices.Contains(withoutOutput, example.Name) {
 			t.Errorf("Example%s has no output: go test does not run it", example.Name)
 		}
-		if lines := set.Position(example.Code.End()).Line - set.Position(example.Code.Pos()).Line; lines > 36 {
+		if lines := set.Position(example.Code.End()).Line - set.Position(example.Code.Pos()).Line; lines > 31 {
 			t.Errorf("Example%s has %d lines: show one thing", example.Name, lines)
 		}
 		if example.Play == nil {
