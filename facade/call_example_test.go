@@ -8,12 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// mark is for handlers of all verbs and all kinds.
+// mark works in handlers of all verbs and kinds.
 func mark[T client.Object](c kopf.Call[T], phase string) {
 	c.Patch(func(object T) {
 		labels := object.GetLabels()
@@ -25,59 +25,68 @@ func mark[T client.Object](c kopf.Call[T], phase string) {
 	})
 }
 
-// Functions that several handlers share take a Call.
+// Functions that several kinds of handlers share take a Call.
 func ExampleCall() {
-	op := kopf.New("addresses.example.org")
-	maps := kopf.For(op, &corev1.ConfigMap{})
-	maps.OnCreate("mark", func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+	create := func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
 		mark(c, "new")
 		return nil
-	})
-	maps.Timer("remark", time.Hour, func(_ context.Context, r *kopf.Task[*corev1.ConfigMap]) error {
+	}
+	check := func(_ context.Context, r *kopf.Task[*corev1.ConfigMap]) error {
 		mark(r, "old")
 		return nil
-	})
+	}
+
+	created := facadetest.NewChange(&corev1.ConfigMap{}).Call(context.Background(), create)
+	checked := facadetest.NewTask(&corev1.ConfigMap{}).Call(context.Background(), check)
+	fmt.Println(created.Object.Labels, checked.Object.Labels)
+	// Output: map[phase:new] map[phase:old]
 }
 
-// A handler that waits for something looks at the newest state: c.Object stays as it was.
+// Patch changes c.Object at once. Latest returns the state of the cluster.
 func ExampleChange_Latest() {
-	op := kopf.New("addresses.example.org")
-	wait := func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
-		for c.Latest().Data["address"] == "" {
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(time.Second):
-			}
+	provision := func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
+		c.Patch(func(m *corev1.ConfigMap) { m.Data = map[string]string{"address": "10.0.0.1"} })
+		fmt.Println(c.Object.Data, c.Latest().Data)
+		if err := c.Flush(ctx); err != nil {
+			return err
 		}
+		fmt.Println(c.Latest().Data)
 		return nil
 	}
-	kopf.For(op, &corev1.ConfigMap{}).OnCreate("wait", wait, kopf.Timeout(time.Minute))
+
+	got := facadetest.NewChange(&corev1.ConfigMap{}).Call(context.Background(), provision)
+	fmt.Println(got.Err)
+	// Output:
+	// map[address:10.0.0.1] map[]
+	// map[address:10.0.0.1]
+	// <nil>
 }
 
-// A function that may fail writes all that it does, or nothing.
+// A function that fails writes nothing.
 func ExampleChange_TryPatch() {
-	type Change = kopf.Change[*corev1.ConfigMap]
-
-	op := kopf.New("addresses.example.org")
-	kopf.For(op, &corev1.ConfigMap{}).OnUpdate("claim", func(_ context.Context, c *Change) error {
+	claim := func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
 		c.TryPatch(func(m *corev1.ConfigMap) error {
-			m.Labels = map[string]string{"claimed-by": c.ID}
-			if by := m.Data["claimed-by"]; by != "" && by != c.ID {
-				return kopf.Permanent(fmt.Errorf("it is claimed by %s already", by))
+			m.Labels = map[string]string{"claimed": "yes"}
+			if by := m.Data["claimed-by"]; by != "" {
+				return kopf.Permanent(fmt.Errorf("it is claimed by %s", by))
 			}
 			return nil
 		})
 		return nil
-	})
+	}
+
+	for _, data := range []map[string]string{nil, {"claimed-by": "ann"}} {
+		got := facadetest.NewChange(&corev1.ConfigMap{Data: data}).Call(context.Background(), claim)
+		fmt.Println(got.Err, got.Final, got.Object.Labels)
+	}
+	// Output:
+	// <nil> true map[claimed:yes]
+	// patching object object by handler "handler": it is claimed by ann true map[]
 }
 
 // Objects without a Go type are read and changed by paths.
 func ExampleUnstructured() {
-	type Change = kopf.Change[*kopf.Unstructured]
-
-	op := kopf.New("databases.example.org")
-	kopf.ForResource(op, "databases").OnCreate("provision", func(ctx context.Context, c *Change) error {
+	provision := func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 		size, err := kopf.GetField[int](c.Object, "spec.size")
 		switch {
 		case errors.Is(err, kopf.ErrNoValue):
@@ -85,16 +94,19 @@ func ExampleUnstructured() {
 		case err != nil:
 			return kopf.Permanent(err)
 		}
-		team := kopf.GetFieldOr(c.Object, `metadata.labels."example.org/team"`, "nobody")
-		log.FromContext(ctx).Info("Provisioning", "size", size, "team", team)
-		c.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status.size", size) })
+		kopf.PatchField(c, "status.size", size)
 		return nil
-	})
+	}
+
+	db := &kopf.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Database"}}
+	got := facadetest.NewChange(db).Call(context.Background(), provision)
+	fmt.Println(got.Err, got.Object.Object["status"])
+	// Output: <nil> map[size:1]
 }
 
 // database is an object for the examples of paths.
 func database() *kopf.Unstructured {
-	return &rawObject{Object: map[string]any{
+	return &kopf.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "orders"},
 		"spec": map[string]any{
 			"size": int64(3), "backup": map[string]any{"every": "24h"},

@@ -8,10 +8,12 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
+// The error is wrapped.
 func ExampleTemporary() {
+	errQuota := errors.New("the quota is used up")
 	err := kopf.Temporary(fmt.Errorf("attaching volume %d: %w", 7, errQuota), 30*time.Second)
 	fmt.Println(err, errors.Is(err, errQuota))
-	// Output: attaching volume 7: no quota is left true
+	// Output: attaching volume 7: the quota is used up true
 }
 
 func ExamplePermanent() {

@@ -3,6 +3,7 @@ package kopf_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
 var errQuota = errors.New("no quota is left")
@@ -79,37 +81,15 @@ func notify(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil
 
 // Handlers share options, and override single ones.
 func ExampleJoinOptions() {
-	patient := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour))
+	type Change = kopf.Change[*corev1.ConfigMap]
 
-	op := kopf.New("addresses.example.org")
-	maps := kopf.For(op, &corev1.ConfigMap{})
-	maps.OnCreate("notify", notify, patient)
-	maps.OnUpdate("notify", notify, patient, kopf.Retries(1))
-	maps.OnDelete("notify", notify, patient, kopf.Optional())
-}
-
-// The handler is called for updates that add keys.
-func ExampleWhenChange() {
-	op := kopf.New("addresses.example.org")
-	kopf.For(op, &corev1.ConfigMap{}).
-		When(func(_ context.Context, m *corev1.ConfigMap) bool { return m.Immutable == nil }).
-		OnUpdate("notify", notify, kopf.WhenChange(func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) bool {
-			return len(c.Object.Data) > len(c.Old.Data)
-		}))
-}
-
-// What happens to children is told to their owner, which sums it up in its own status.
-func ExampleOnChild() {
-	type ConfigMapEvent = kopf.ChildEvent[*corev1.ConfigMap, *corev1.Secret]
-
-	op := kopf.New("addresses.example.org")
-	settings := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("address=wanted")
-
-	settings.Owns(&corev1.Secret{})
-	kopf.OnChild(settings, "count", func(_ context.Context, e *ConfigMapEvent) error {
-		e.Info("Secret", string(e.Type)+" "+e.Child.Name)
-		return nil
-	})
-
-	kopf.Main(op)
+	fail := func(context.Context, *Change) error { return errors.New("no connection") }
+	patient := kopf.JoinOptions(kopf.Retries(10), kopf.Backoff(time.Hour))
+	create := facadetest.NewChange(&corev1.ConfigMap{}).Call(context.Background(), fail, patient)
+	fmt.Println(create.Final, create.Delay)
+	create = facadetest.NewChange(&corev1.ConfigMap{}).Call(context.Background(), fail, patient, kopf.Retries(1))
+	fmt.Println(create.Final, create.Delay)
+	// Output:
+	// false 1h0m0s
+	// true 0s
 }

@@ -10,24 +10,6 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// A token that somebody makes, and that is good for some time.
-func ExampleOperator_OnLogin() {
-	op := kopf.New("example.org")
-	op.OnLogin("vault", func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {
-		token, err := askVault(ctx)
-		if err != nil {
-			return nil, err // called again after a minute
-		}
-		return &kopf.ConnectionInfo{
-			Server:           "https://localhost:6443",
-			CAPath:           "/etc/ssl/ca.crt",
-			Token:            token,
-			DefaultNamespace: "operators",
-			Expiration:       time.Now().Add(time.Hour),
-		}, nil
-	})
-}
-
 // All the fields that say who the operator is, of which one or the other is used.
 func ExampleConnectionInfo() {
 	op := kopf.New("example.org")
@@ -88,5 +70,3 @@ func ExampleConnectionInfo_config() {
 		return &kopf.ConnectionInfo{Config: config}, nil
 	})
 }
-
-func askVault(context.Context) (string, error) { return "secret", nil }

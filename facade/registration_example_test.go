@@ -1,25 +1,14 @@
 package kopf_test
 
 import (
-	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
-
-// The commonest handler makes the world be as the object says, whatever has happened. Of a policy, each option counts
-// for the reasons that take it.
-func ExampleSelection_On() {
-	careful := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour), kopf.EvenIfDeleted())
-
-	op := kopf.New("addresses.example.org")
-	kopf.For(op, &corev1.ConfigMap{}).On("reconcile", kopf.CreateUpdateResume(), notify, careful)
-}
 
 // A mapping that appears as a whole is one difference; Touches looks into it.
 func ExampleDiff_Touches() {
@@ -41,22 +30,21 @@ func ExampleFieldPath() {
 	// Output: metadata.labels."app.kubernetes.io/name"
 }
 
-// An index is looked up by one key, or walked through.
+// An index is looked up by one key, or iterated.
 func ExampleIndex() {
-	op := kopf.New("addresses.example.org")
-	maps := kopf.For(op, &corev1.ConfigMap{})
-	byTier := kopf.NewIndex(maps, "by-tier", func(_ context.Context, m *corev1.ConfigMap) (map[string]string, error) {
-		return map[string]string{m.Labels["tier"]: m.Name}, nil
-	})
-	maps.OnUpdate("report", func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
-		peers := slices.Collect(byTier.Values(c.Object.Labels["tier"]))
-		fmt.Println(peers, byTier.Count("prod"))
-		for tier, count := range byTier.Counts() {
-			fmt.Println(tier, count)
+	byTier := facadetest.NewIndex(map[string][]string{"prod": {"orders", "bills"}, "test": {"sandbox"}})
+
+	fmt.Println(slices.Sorted(byTier.Values("prod")), byTier.Get("test"), byTier.Has("dev"))
+	fmt.Println(byTier.Len(), byTier.Count("prod"), slices.Sorted(byTier.Keys()))
+	fmt.Println(maps.Collect(byTier.Counts()))
+	for tier, name := range byTier.All() {
+		if tier == "test" {
+			fmt.Println(name)
 		}
-		for tier, name := range byTier.All() {
-			fmt.Println(tier, name)
-		}
-		return nil
-	})
+	}
+	// Output:
+	// [bills orders] [sandbox] false
+	// 2 2 [prod test]
+	// map[prod:2 test:1]
+	// sandbox
 }

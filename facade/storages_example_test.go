@@ -78,12 +78,19 @@ func ExamplePersistenceSettings() {
 // To move from annotations to the status, an operator runs with both for a while, the new one first.
 func ExamplePersistenceSettings_moving() {
 	const name = "databases.example.org"
+	both := diffbase.Multi{
+		diffbase.Status{Name: "databases"}, diffbase.Annotations{Prefix: name, WithoutV1: true},
+	}
 	kopf.New(name, kopf.Settings{Persistence: kopf.PersistenceSettings{
-		DiffbaseStorage: diffbase.Multi{
-			diffbase.Status{Name: "databases"}, diffbase.Annotations{Prefix: name, WithoutV1: true},
-		},
+		DiffbaseStorage: both,
 		ProgressStorage: progress.Multi{
 			progress.Status{Name: "databases"}, progress.Annotations{Prefix: name, WithoutV1: true},
 		},
 	}})
+
+	patch := map[string]any{}
+	essence := diffbase.Essence{"spec": map[string]any{"size": int64(1)}}
+	err := both.Store(patch, map[string]any{}, essence)
+	fmt.Println(err, len(patch["status"].(map[string]any)) > 0, len(patch["metadata"].(map[string]any)) > 0)
+	// Output: <nil> true true
 }

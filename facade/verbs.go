@@ -38,8 +38,8 @@ func (s Selection[T]) OnDelete(id string, fn ChangeFunc[T], opts ...deleteOption
 	register(s, function[T]{"OnDelete", id, fn}, asOptions(opts), ReasonDelete)
 }
 
-// OnResume registers a handler for each object that exists when the operator starts, in addition to other handlers.
-// Kopf: on.resume.
+// OnResume registers a handler for each object that was handled before and exists when the operator starts, in addition
+// to other handlers. Kopf: on.resume.
 func (s Selection[T]) OnResume(id string, fn ChangeFunc[T], opts ...resumeOption) {
 	register(s, function[T]{"OnResume", id, fn}, asOptions(opts), ReasonResume)
 }

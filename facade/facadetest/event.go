@@ -76,7 +76,8 @@ func NewChildEvent[T, C client.Object](
 	return e
 }
 
-// Call calls the function as a handler of the owner for the event of the child.
+// Call calls the function as a handler of the owner for the event of the child, unless kopf.WhenChild excludes the
+// child.
 func (e *ChildEvent[T, C]) Call(
 	ctx context.Context, fn func(ctx context.Context, e *kopf.ChildEvent[T, C]) error, options ...kopf.Option,
 ) Outcome[T] {
@@ -91,6 +92,12 @@ func (e *ChildEvent[T, C]) Call(
 	c := e.trial.cluster
 	c.begin()
 	r := &recorder{about: string(e.trial.subject.uid)}
+	if h.Wants != nil {
+		wants, err := h.Ask("filter of children", func() (bool, error) { return h.Wants(ctx, e.child.body()) })
+		if !wants || err != nil {
+			return e.trial.outcome(r, absent, err)
+		}
+	}
 	body := c.body()
 	a := execution.New(r.watch(h), &cause.Cause{Type: string(e.kind), Object: jsontext.Of(body)}, body)
 	a.Call.Child, a.Call.Newest = e.child.body(), c

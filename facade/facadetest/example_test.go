@@ -99,7 +99,7 @@ func ExampleField() {
 }
 
 // What a daemon does until it has to end.
-func ExampleNewRun() {
+func ExampleNewTask() {
 	r := facadetest.NewTask(pod())
 	watch := func(_ context.Context, run *kopf.Task[*corev1.Pod]) error {
 		run.Patch(func(p *corev1.Pod) { p.Status.Message = "watched" })

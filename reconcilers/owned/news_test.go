@@ -237,7 +237,8 @@ func TestBackWhileToldOfItsEnd(t *testing.T) {
 		"h DELETED c@1", "pass o", "repair o", "h ADDED c@3", "repair o")
 }
 
-// A deletion during the first call for a child is reported after the call if it succeeds. A failed call is not repeated.
+// A deletion during the first call for a child is reported after the call, if the call succeeds. A failed call is not
+// repeated.
 func TestDeletedDuringFirstCall(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason  string

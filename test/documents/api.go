@@ -30,6 +30,35 @@ func API(sources fs.FS, packages ...string) (string, error) {
 	return listing.text.String(), nil
 }
 
+// Names returns the exported names of a package, and its exported methods as "Type.Method".
+func Names(sources fs.FS, directory string) (names, methods []string, err error) {
+	l := &listing{sources: sources, parsed: map[string]*doc.Package{}}
+	p, err := l.parse(directory)
+	if err != nil {
+		return nil, nil, err
+	}
+	values, functions := slices.Concat(p.Consts, p.Vars), p.Funcs
+	for _, one := range p.Types {
+		if token.IsExported(one.Name) {
+			names = append(names, one.Name)
+		}
+		values, functions = slices.Concat(values, one.Consts, one.Vars), slices.Concat(functions, one.Funcs)
+		for _, method := range one.Methods {
+			methods = append(methods, one.Name+"."+method.Name)
+		}
+	}
+	for _, value := range values {
+		names = append(names, slices.DeleteFunc(slices.Clone(value.Names), func(name string) bool {
+			return !token.IsExported(name)
+		})...)
+	}
+	for _, function := range functions {
+		names = append(names, function.Name)
+	}
+	slices.Sort(names)
+	return names, methods, nil
+}
+
 // listing is one under way.
 type listing struct {
 	sources fs.FS

@@ -85,6 +85,19 @@ func (c *Compiler) Check(s Snippet, given string) error {
 			return errors.Join(err, statements)
 		}
 	}
+	return c.check(file)
+}
+
+// CheckProgram compiles a file with its own imports, which must be among those of the compiler.
+func (c *Compiler) CheckProgram(source string) error {
+	file, err := parser.ParseFile(c.set, "program", source, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	return c.check(file)
+}
+
+func (c *Compiler) check(file *ast.File) error {
 	var wrong []error
 	config := types.Config{Importer: c.imports, Error: func(err error) {
 		var problem types.Error
