@@ -184,6 +184,18 @@ prose-changed: ## The same for the lines that changed since BASE.
 		{ echo 'skipped, there is no $(BASE) and no main to compare with'; exit 0; }; \
 	$(PROSE) -base "$$base"
 
+.PHONY: apidiff
+# Sources of the base are loaded from a folder with a fixed name, so that the build cache applies. Other targets skip it.
+apidiff: ## Report changes of the public API since BASE; after the first tag, incompatible ones fail.
+	$(call say,the public API since $(BASE))
+	@set -e; base=$$(git merge-base HEAD '$(BASE)' 2>/dev/null || git merge-base HEAD main 2>/dev/null) || \
+		{ echo 'skipped, there is no $(BASE) and no main to compare with'; exit 0; }; \
+	fail=$$(git describe --tags --match 'v[0-9]*' --abbrev=0 "$$base" >/dev/null 2>&1 && echo -fail || true); \
+	rm -rf bin/.base; mkdir -p bin/.base; trap 'rm -rf bin/.base' EXIT; \
+	git archive --format tar -o bin/.base/sources.tar "$$base"; tar -xf bin/.base/sources.tar -C bin/.base; \
+	$(GO) build -C test/tools -o '$(CURDIR)/bin/apidiff' ./apidiff; \
+	bin/apidiff $$fail bin/.base .
+
 .PHONY: layers
 layers: ## Check the layers of packages, and sizes and docs of files.
 	@$(GO) test -v -count=1 ./test/layers/...
