@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// promisedFolders reads the variable Promised of test/layers without compiling it: this module does not import the root.
+// promisedFolders reads the variable Promised of test/layers from its source: this module does not import the root.
 func promisedFolders(root string) ([]string, error) {
 	name := filepath.Join(root, "test/layers/promises.go")
 	parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
