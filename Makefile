@@ -23,8 +23,11 @@ SIZE       ?= 300
 ROUNDS     ?= 3
 GOVULNDB   ?= https://vuln.go.dev
 
-# Every module is told its own go.mod: a workspace around this folder must not mix them.
+# Every module uses its own go.mod: a workspace around this folder must not mix them. The released modules below the root
+# have a workspace of their own with the root, because a go.mod with a replace cannot be released. $(WORKSPACE) selects it
+# for the shell variable module, the folder of a module or a folder in it.
 export GOWORK = off
+WORKSPACE = GOWORK=$$(dirname "$$($(GO) -C "$$module" env GOMOD)")/go.work; [ -f "$$GOWORK" ] || GOWORK=off
 
 TOOL         = $(GO) tool '-modfile=$(CURDIR)/test/tools/go.mod'
 CONTROLPLANE = $(GO) -C test/controlplane run ./cmd/controlplane
@@ -86,6 +89,7 @@ test: test-unit test-newest weight allocations alerts test-browser test-envtest 
 test-unit: gotest ## Run the tests that need no API server, with the race detector.
 	$(call say,unit tests$(if $(RACE),, without the race detector (no C compiler)); the first time waits for the compiler)
 	@set -e; for module in $(MODULES); do \
+		$(WORKSPACE); \
 		all=$$($(GO) -C "$$module" list ./...); \
 		packages=$$(printf '%s\n' "$$all" | grep -vE '$(UNIT_NOT)' || true); \
 		[ -n "$$packages" ] || continue; \
@@ -131,6 +135,7 @@ test-envtest: gotest ## Run the suites against a real API server; that with genu
 	assets=$$($(CONTROLPLANE) assets $(if $(KUBEBUILDER_ASSETS),,--controller-manager)); \
 	export KUBEBUILDER_ASSETS="$$assets"; $(TEST) -- $(LIMIT) $(RACE) $$suites; \
 	for suite in $(NESTED_SUITES); do \
+		module=$$suite; $(WORKSPACE); \
 		$(TEST) -C "$$(dirname "$$suite")" -- $(LIMIT) $(RACE) "./$$(basename "$$suite")/..."; \
 	done
 
@@ -165,13 +170,14 @@ interop: ## Hand objects from genuine Kopf to our operator and back; needs pytho
 	KUBEBUILDER_ASSETS="$$assets" $(GO) test $(LIMIT) $(RACE) -count 1 ./test/interop -ginkgo.v
 
 .PHONY: lint
-lint: prose-changed ## Run the linters over every module, and the language check over changed lines.
+lint: prose-changed golangci-lint ## Run the linters over every module, and the language check over changed lines.
 	$(call say,linters; the first time waits for building them: some minutes)
 	@set -e; for module in $(MODULES); do \
+		$(WORKSPACE); \
 		all=$$($(GO) -C "$$module" list ./...); \
 		[ -n "$$all" ] || continue; \
 		printf '== module %s\n' "$$module"; \
-		(cd "$$module" && $(TOOL) golangci-lint run --config '$(CURDIR)/.golangci.yml' ./...); \
+		(cd "$$module" && '$(CURDIR)/bin/golangci-lint' run --config '$(CURDIR)/.golangci.yml' ./...); \
 	done
 
 .PHONY: prose
@@ -202,8 +208,13 @@ layers: ## Check the layers of packages, and sizes and docs of files.
 	@$(GO) test -v -count=1 ./test/layers/...
 
 .PHONY: fmt
-fmt: ## Format all Go files as the linters want them.
-	@set -e; for module in $(MODULES); do (cd "$$module" && $(TOOL) golangci-lint fmt --config '$(CURDIR)/.golangci.yml'); done
+fmt: golangci-lint ## Format all Go files as the linters want them.
+	@set -e; for module in $(MODULES); do (cd "$$module" && '$(CURDIR)/bin/golangci-lint' fmt --config '$(CURDIR)/.golangci.yml'); done
+
+.PHONY: golangci-lint
+# A program, because go tool with the go.mod of the tools cannot be run in a workspace.
+golangci-lint:
+	@$(GO) build -C test/tools -o '$(CURDIR)/bin/golangci-lint' github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 ##@ Now and then
 
@@ -212,6 +223,7 @@ fuzz: ## Run every fuzz test for FUZZTIME.
 	@grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed -E 's|^(.*)/[^/]*:[0-9]+:func (.*)$$|\1 \2|' | sort -u | \
 	while read -r folder name; do \
 		printf '== %s in %s for %s\n' "$$name" "$$folder" '$(FUZZTIME)'; \
+		module=$$folder; $(WORKSPACE); \
 		$(GO) -C "$$folder" test -run '^$$' -fuzz "^$$name\$$" -fuzztime '$(FUZZTIME)' . || exit 1; \
 	done
 

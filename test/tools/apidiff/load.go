@@ -57,13 +57,13 @@ func loadPackages(root string, folders []string) (map[string]*types.Package, err
 			patterns[module] = append(patterns[module], dir)
 		}
 	}
-	// A version without a go.work is loaded without one, even inside a folder that has one.
-	workspace := filepath.Join(root, "go.work")
-	if _, err := os.Stat(workspace); err != nil {
-		workspace = "off"
-	}
 	loaded := map[string]*types.Package{}
 	for module, dirs := range patterns {
+		// Other workspaces, such as one around this repository, do not apply.
+		workspace := filepath.Join(module, "go.work")
+		if _, err := os.Stat(workspace); err != nil {
+			workspace = "off"
+		}
 		// NeedDeps is left out: dependencies are then read from compiled export data instead of their sources.
 		found, err := packages.Load(&packages.Config{
 			Mode: packages.LoadTypes | packages.NeedName, Dir: module,
