@@ -15,6 +15,7 @@ TIMEOUT    ?= 60m
 PACKAGES   ?= ./...
 TESTS      ?= all
 BASE       ?= origin/main
+BREAKING   ?= no
 SCENARIOS  ?= all
 CONTENDERS ?= all
 N          ?= 0
@@ -22,8 +23,11 @@ SIZE       ?= 300
 ROUNDS     ?= 3
 GOVULNDB   ?= https://vuln.go.dev
 
-# Every module is told its own go.mod: a workspace around this folder must not mix them.
+# Every module uses its own go.mod: a workspace around this folder must not mix them. The released modules below the root
+# have a workspace of their own with the root, because a go.mod with a replace cannot be released. $(WORKSPACE) selects it
+# for the shell variable module, the folder of a module or a folder in it.
 export GOWORK = off
+WORKSPACE = GOWORK=$$(dirname "$$($(GO) -C "$$module" env GOMOD)")/go.work; [ -f "$$GOWORK" ] || GOWORK=off
 
 TOOL         = $(GO) tool '-modfile=$(CURDIR)/test/tools/go.mod'
 CONTROLPLANE = $(GO) -C test/controlplane run ./cmd/controlplane
@@ -64,8 +68,8 @@ help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z][a-z-]*:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s COUNT=%s STORMS=%s COURSES=%s CHAOS=%s LIFETIME=%s SEED=%s TIMEOUT=%s PACKAGES=%s TESTS=%s BASE=%s SCENARIOS=%s CONTENDERS=%s N=%s SIZE=%s ROUNDS=%s\n' \
-		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(COUNT)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(LIFETIME)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)' '$(TESTS)' '$(BASE)' \
+	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s COUNT=%s STORMS=%s COURSES=%s CHAOS=%s LIFETIME=%s SEED=%s TIMEOUT=%s PACKAGES=%s TESTS=%s BASE=%s BREAKING=%s SCENARIOS=%s CONTENDERS=%s N=%s SIZE=%s ROUNDS=%s\n' \
+		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(COUNT)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(LIFETIME)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)' '$(TESTS)' '$(BASE)' '$(BREAKING)' \
 		'$(SCENARIOS)' '$(CONTENDERS)' '$(N)' '$(SIZE)' '$(ROUNDS)'
 
 .PHONY: run
@@ -85,6 +89,7 @@ test: test-unit test-newest weight allocations alerts test-browser test-envtest 
 test-unit: gotest ## Run the tests that need no API server, with the race detector.
 	$(call say,unit tests$(if $(RACE),, without the race detector (no C compiler)); the first time waits for the compiler)
 	@set -e; for module in $(MODULES); do \
+		$(WORKSPACE); \
 		all=$$($(GO) -C "$$module" list ./...); \
 		packages=$$(printf '%s\n' "$$all" | grep -vE '$(UNIT_NOT)' || true); \
 		[ -n "$$packages" ] || continue; \
@@ -130,6 +135,7 @@ test-envtest: gotest ## Run the suites against a real API server; that with genu
 	assets=$$($(CONTROLPLANE) assets $(if $(KUBEBUILDER_ASSETS),,--controller-manager)); \
 	export KUBEBUILDER_ASSETS="$$assets"; $(TEST) -- $(LIMIT) $(RACE) $$suites; \
 	for suite in $(NESTED_SUITES); do \
+		module=$$suite; $(WORKSPACE); \
 		$(TEST) -C "$$(dirname "$$suite")" -- $(LIMIT) $(RACE) "./$$(basename "$$suite")/..."; \
 	done
 
@@ -164,13 +170,14 @@ interop: ## Hand objects from genuine Kopf to our operator and back; needs pytho
 	KUBEBUILDER_ASSETS="$$assets" $(GO) test $(LIMIT) $(RACE) -count 1 ./test/interop -ginkgo.v
 
 .PHONY: lint
-lint: prose-changed ## Run the linters over every module, and the language check over changed lines.
+lint: prose-changed golangci-lint ## Run the linters over every module, and the language check over changed lines.
 	$(call say,linters; the first time waits for building them: some minutes)
 	@set -e; for module in $(MODULES); do \
+		$(WORKSPACE); \
 		all=$$($(GO) -C "$$module" list ./...); \
 		[ -n "$$all" ] || continue; \
 		printf '== module %s\n' "$$module"; \
-		(cd "$$module" && $(TOOL) golangci-lint run --config '$(CURDIR)/.golangci.yml' ./...); \
+		(cd "$$module" && '$(CURDIR)/bin/golangci-lint' run --config '$(CURDIR)/.golangci.yml' ./...); \
 	done
 
 .PHONY: prose
@@ -184,13 +191,30 @@ prose-changed: ## The same for the lines that changed since BASE.
 		{ echo 'skipped, there is no $(BASE) and no main to compare with'; exit 0; }; \
 	$(PROSE) -base "$$base"
 
+.PHONY: apidiff
+# Sources of the base are loaded from a folder with a fixed name, so that the build cache applies. Other targets skip it.
+apidiff: ## Report changes of the public API since BASE; after the first tag, incompatible ones fail without BREAKING=yes.
+	$(call say,the public API since $(BASE))
+	@set -e; base=$$(git merge-base HEAD '$(BASE)' 2>/dev/null || git merge-base HEAD main 2>/dev/null) || \
+		{ echo 'skipped, there is no $(BASE) and no main to compare with'; exit 0; }; \
+	fail=$$([ '$(BREAKING)' != yes ] && git describe --tags --match 'v[0-9]*' --abbrev=0 "$$base" >/dev/null 2>&1 && echo -fail || true); \
+	rm -rf bin/.base; mkdir -p bin/.base; trap 'rm -rf bin/.base' EXIT; \
+	git archive --format tar -o bin/.base/sources.tar "$$base"; tar -xf bin/.base/sources.tar -C bin/.base; \
+	$(GO) build -C test/tools -o '$(CURDIR)/bin/apidiff' ./apidiff; \
+	bin/apidiff $$fail bin/.base .
+
 .PHONY: layers
 layers: ## Check the layers of packages, and sizes and docs of files.
 	@$(GO) test -v -count=1 ./test/layers/...
 
 .PHONY: fmt
-fmt: ## Format all Go files as the linters want them.
-	@set -e; for module in $(MODULES); do (cd "$$module" && $(TOOL) golangci-lint fmt --config '$(CURDIR)/.golangci.yml'); done
+fmt: golangci-lint ## Format all Go files as the linters want them.
+	@set -e; for module in $(MODULES); do (cd "$$module" && '$(CURDIR)/bin/golangci-lint' fmt --config '$(CURDIR)/.golangci.yml'); done
+
+.PHONY: golangci-lint
+# A program, because go tool with the go.mod of the tools cannot be run in a workspace.
+golangci-lint:
+	@$(GO) build -C test/tools -o '$(CURDIR)/bin/golangci-lint' github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 ##@ Now and then
 
@@ -199,6 +223,7 @@ fuzz: ## Run every fuzz test for FUZZTIME.
 	@grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed -E 's|^(.*)/[^/]*:[0-9]+:func (.*)$$|\1 \2|' | sort -u | \
 	while read -r folder name; do \
 		printf '== %s in %s for %s\n' "$$name" "$$folder" '$(FUZZTIME)'; \
+		module=$$folder; $(WORKSPACE); \
 		$(GO) -C "$$folder" test -run '^$$' -fuzz "^$$name\$$" -fuzztime '$(FUZZTIME)' . || exit 1; \
 	done
 

@@ -7,12 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/test/documents"
+	"github.com/kopf-runtime/kopf-runtime/test/layers"
 )
 
 // TestAPI shows every change of what users import in the golden file, so that it is seen when it is reviewed.
 func TestAPI(t *testing.T) {
 	const golden = "testdata/api.txt"
-	got, err := documents.API(os.DirFS(root), "facade", "storage/diff", "storage/diffbase", "storage/progress")
+	got, err := documents.API(os.DirFS(root), layers.Promised...)
 	if err != nil {
 		t.Fatal(err)
 	}

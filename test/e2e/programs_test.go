@@ -65,6 +65,11 @@ func programPath(folder string) string {
 func goBuild(ctx context.Context, folder, program string) error {
 	command := exec.CommandContext(ctx, "go", "build", "-o", program, ".") //nolint:gosec // the folders are ours
 	command.Dir = folder                                                   // which may be of another module
+	absolute, err := filepath.Abs(folder)
+	if err != nil {
+		return fmt.Errorf("finding the folder %s: %w", folder, err)
+	}
+	command.Env = append(os.Environ(), "GOWORK="+workspaceOf(absolute))
 	output, err := command.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("building the program in %s: %w\n%s", folder, err, output)
@@ -88,4 +93,19 @@ func endBuilds() error {
 	programs.end()
 	programs.done.Wait()
 	return os.RemoveAll(programs.dir)
+}
+
+// workspaceOf returns the go.work beside the go.mod of a folder with an absolute path: released modules do not have a
+// replace. Without one, workspaces around the repository do not apply.
+func workspaceOf(folder string) string {
+	for dir := folder; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err != nil {
+			break
+		}
+		return filepath.Join(dir, "go.work")
+	}
+	return "off"
 }

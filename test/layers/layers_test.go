@@ -27,6 +27,20 @@ func TestThisRepository(t *testing.T) {
 	t.Run("families", func(t *testing.T) { report(t, layers.Leaks(tree, layers.House, layers.Families)) })
 	t.Run("rules", func(t *testing.T) { report(t, layers.Rules(tree)) })
 	t.Run("promises", func(t *testing.T) { report(t, layers.Promises(tree, layers.Promised)) })
+	t.Run("replacements", func(t *testing.T) {
+		breaches, err := layers.Replacements(os.DirFS("../.."), layers.Promised)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report(t, breaches)
+	})
+	t.Run("types", func(t *testing.T) {
+		breaches, err := layers.ForeignTypes(os.DirFS("../.."), layers.Promised)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report(t, breaches)
+	})
 }
 
 func report(t *testing.T, breaches []layers.Breach) {

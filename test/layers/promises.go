@@ -1,6 +1,9 @@
 package layers
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -51,4 +54,25 @@ func importsOfTests(tree *Tree, f File) (found []Breach) {
 		}
 	}
 	return found
+}
+
+// Replacements reports promised modules whose go.mod has a replace: it does not apply to their users, who would get
+// something else than what is tested here. A go.work beside it serves the sources of the root.
+func Replacements(sources fs.FS, promised []string) (found []Breach, err error) {
+	for _, dir := range promised {
+		name := path.Join(dir, "go.mod")
+		text, err := fs.ReadFile(sources, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading a module file: %w", err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "replace") {
+				found = append(found, Breach{name, "a released module has a replace: use its go.work instead"})
+			}
+		}
+	}
+	return found, nil
 }

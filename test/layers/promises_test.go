@@ -61,3 +61,18 @@ func TestPromises(t *testing.T) {
 		})
 	}
 }
+
+func TestReplacements(t *testing.T) {
+	got, err := layers.Replacements(fstest.MapFS{
+		"p/go.mod": {Data: []byte("module m/p\n\nreplace m => ..\n")},
+		"q/go.mod": {Data: []byte("module m/q\n\nrequire m v0.0.0\n")},
+		"r/go.mod": {Data: []byte("module m/r\n\nreplace m => ..\n")},
+	}, []string{"p", "q", "without"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []layers.Breach{{Where: "p/go.mod", What: "a released module has a replace: use its go.work instead"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}

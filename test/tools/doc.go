@@ -6,6 +6,6 @@
 // graph of the operators built on the framework. It never contains the tools
 // themselves: `go tool -modfile=test/tools/go.mod NAME` builds and runs one.
 //
-// Its neighbours reachable and gotest are the small tools of our own; they
-// need nothing but the standard library.
+// Its neighbours reachable, gotest and apidiff are the small tools of our own.
+// The first two need nothing but the standard library.
 package tools

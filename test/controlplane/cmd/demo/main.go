@@ -160,9 +160,29 @@ func (d *demo) build(ctx context.Context, root, scratch string, report *progress
 	operator := filepath.Join(scratch, filepath.Base(d.example))
 	cmd := exec.Command("go", "build", "-o", operator, ".")
 	cmd.Dir = filepath.Join(root, d.example) // which may be of another module
+	absolute, err := filepath.Abs(cmd.Dir)
+	if err != nil {
+		return "", fmt.Errorf("finding the folder of %s: %w", d.example, err)
+	}
+	cmd.Env = append(os.Environ(), "GOWORK="+workspaceOf(absolute))
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := process.Run(ctx, cmd); err != nil {
 		return "", fmt.Errorf("building the operator of %s: %w", d.example, err)
 	}
 	return operator, nil
+}
+
+// workspaceOf returns the go.work beside the go.mod of a folder with an absolute path: released modules do not have a
+// replace. Without one, workspaces around the repository do not apply.
+func workspaceOf(folder string) string {
+	for dir := folder; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err != nil {
+			break
+		}
+		return filepath.Join(dir, "go.work")
+	}
+	return "off"
 }
