@@ -106,7 +106,7 @@ func TestNoConsole(t *testing.T) {
 	}
 }
 
-// What is asked for without an address is served nowhere, so it is an error.
+// The console and profiles need an address.
 func TestDebugAddressIsMissing(t *testing.T) {
 	for want, settings := range map[string]kopf.RunSettings{
 		`running operator "guest.example.org": Console: it is served at the DebugBindAddress: set it`: {Console: true},

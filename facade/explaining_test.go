@@ -113,8 +113,8 @@ func TestExplainAddressThatIsTaken(t *testing.T) {
 		optional bool
 		want     string // of the error
 	}{
-		"chosen": {"somebody relies on it", false, "serving at the debug address " + taken + ": "},
-		"usual":  {"nobody has asked for it", true, ""},
+		"chosen": {"it was requested", false, "serving at the debug address " + taken + ": "},
+		"usual":  {"it was not requested", true, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -248,18 +248,18 @@ func TestDebugBindAddress(t *testing.T) {
 		args        []string
 		want        commandline.Inspection
 	}{
-		"default": {"nobody has asked for it", nil, nil,
+		"default": {"it was not requested", nil, nil,
 			commandline.Inspection{Address: "localhost:8082", Optional: true}},
-		"chosen": {"somebody relies on it", nil, []string{"--debug-bind-address", "localhost:9000"},
+		"chosen": {"it was requested", nil, []string{"--debug-bind-address", "localhost:9000"},
 			commandline.Inspection{Address: "localhost:9000"}},
-		"as usual": {"somebody relies on it", nil, []string{"--debug-bind-address", "localhost:8082"},
+		"as usual": {"it was requested", nil, []string{"--debug-bind-address", "localhost:8082"},
 			commandline.Inspection{Address: "localhost:8082"}},
-		"off": {"nobody wants it", nil, []string{"--debug-bind-address=0"}, commandline.Inspection{Address: "0"}},
-		"environment": {"somebody relies on it", environment{"KOPF_RUN_DEBUG_BIND_ADDRESS": ":9000"}, nil,
+		"off": {"it was switched off", nil, []string{"--debug-bind-address=0"}, commandline.Inspection{Address: "0"}},
+		"environment": {"it was requested", environment{"KOPF_RUN_DEBUG_BIND_ADDRESS": ":9000"}, nil,
 			commandline.Inspection{Address: ":9000"}},
-		"console": {"somebody opens it", nil, []string{"--console"},
+		"console": {"a part was requested", nil, []string{"--console"},
 			commandline.Inspection{Address: "localhost:8082", Console: true}},
-		"profiles": {"somebody reads them", environment{"KOPF_RUN_PROFILING": "1"}, nil,
+		"profiles": {"a part was requested", environment{"KOPF_RUN_PROFILING": "1"}, nil,
 			commandline.Inspection{Address: "localhost:8082", Profiling: true}},
 	}
 	for name, c := range cases {

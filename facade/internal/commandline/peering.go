@@ -27,7 +27,7 @@ type Given struct {
 type Inspection struct {
 	// Address is such as localhost:8082; empty and "0" are off.
 	Address string
-	// Console and Profiling select what is served besides explanations.
+	// Console and Profiling add these parts to the explanations.
 	Console, Profiling bool
 	// Optional makes the operator run without the server if the address is not available.
 	Optional bool

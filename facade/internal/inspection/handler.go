@@ -34,7 +34,7 @@ type Problem struct {
 	Error string `json:"error"`
 }
 
-// Parts select what is served besides explanations.
+// Parts are served besides explanations.
 type Parts struct {
 	// Console is served at [console.Path] and below, and / redirects to it. Nil is off.
 	Console http.Handler

@@ -135,7 +135,8 @@ func TestRunShowsConsole(t *testing.T) {
 			if err := s.Run(ctx); err != nil {
 				t.Errorf("Run(): %v", err)
 			}
-			if _, after, _ := strings.Cut(out.String(), "Now it is your turn"); !strings.Contains(after, "In a browser") {
+			_, after, _ := strings.Cut(out.String(), "Now it is your turn")
+			if !strings.Contains(after, "In a browser") {
 				t.Errorf("want the URL after the invitation, got\n%s", out)
 			}
 		})
