@@ -135,7 +135,8 @@ func TestHelpTeaches(t *testing.T) {
 		"--dev ", "--context name", "completion ",
 		"-v, --verbose", "-d, --debug", "-q, --quiet", "--log-format",
 		"--kubeconfig",
-		"--metrics-bind-address", "--health-probe-bind-address", "--pprof-bind-address", "--version", "run ",
+		"--metrics-bind-address", "--health-probe-bind-address", "--debug-bind-address", "--console",
+		"--profiling", "--version", "run ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q in the help, got:\n%s", want, out)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func TestConsole(t *testing.T) {
 	server, g := memapi.New(), invite("guest.example.org")
 	g.run(t, kopf.RunSettings{
 		Config: memapi.Config(server), Metrics: prometheus.NewRegistry(),
-		ExplainBindAddress: "127.0.0.1:0", Console: true,
+		DebugBindAddress: "127.0.0.1:0", Console: true,
 	})
 	page := g.address(t, "Serving the console", "url")
 	if status, header, _ := visit(t, page); status != http.StatusOK || header.Get("Content-Security-Policy") == "" {
@@ -92,10 +93,10 @@ func TestConsole(t *testing.T) {
 func TestNoConsole(t *testing.T) {
 	g := invite("guest.example.org")
 	g.run(t, kopf.RunSettings{
-		Config: memapi.Config(memapi.New()), Metrics: prometheus.NewRegistry(), ExplainBindAddress: "127.0.0.1:0",
+		Config: memapi.Config(memapi.New()), Metrics: prometheus.NewRegistry(), DebugBindAddress: "127.0.0.1:0",
 	})
 	address := "http://" + g.address(t, "Serving explanations", "address")
-	for _, path := range []string{"/console", "/console/events", "/console/object"} {
+	for _, path := range []string{"/", "/console", "/console/events", "/console/object", "/debug/pprof/"} {
 		if got, _, _ := visit(t, address+path); got != http.StatusNotFound {
 			t.Errorf("%s answers %d", path, got)
 		}
@@ -103,10 +104,76 @@ func TestNoConsole(t *testing.T) {
 	if err := g.end(); err != nil {
 		t.Error(err)
 	}
-	err := kopf.New("guest.example.org").Run(t.Context(), kopf.RunSettings{
-		Config: memapi.Config(memapi.New()), Console: true,
+}
+
+// The console and profiles need an address.
+func TestDebugAddressIsMissing(t *testing.T) {
+	for want, settings := range map[string]kopf.RunSettings{
+		`running operator "guest.example.org": Console: it is served at the DebugBindAddress: set it`: {Console: true},
+		`running operator "guest.example.org": Profiling: it is served at the DebugBindAddress: set it`: {
+			Profiling: true, DebugBindAddress: "0",
+		},
+	} {
+		settings.Config = memapi.Config(memapi.New())
+		if err := kopf.New("guest.example.org").Run(t.Context(), settings); err == nil || err.Error() != want {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+// One server has the explanations, the console and the profiles.
+func TestDebugServer(t *testing.T) {
+	server, g := memapi.New(), invite("guest.example.org")
+	g.run(t, kopf.RunSettings{
+		Config: memapi.Config(server), Metrics: prometheus.NewRegistry(),
+		DebugBindAddress: "127.0.0.1:0", Console: true, Profiling: true,
 	})
-	if err == nil || !strings.Contains(err.Error(), "Console: the page is served at the ExplainBindAddress") {
-		t.Errorf("a page without an address: %v", err)
+	address := "http://" + g.address(t, "Serving explanations", "address")
+	if url := g.address(t, "Serving profiles", "url"); url != address+"/debug/pprof/" {
+		t.Errorf("the log says of the profiles: %s", url)
+	}
+	for path, want := range map[string]string{
+		"/":                              "text/html; charset=utf-8", // of the console
+		"/standing":                      "application/json; charset=utf-8",
+		"/debug/pprof":                   "text/html; charset=utf-8",
+		"/debug/pprof/goroutine?debug=1": "text/plain; charset=utf-8",
+	} {
+		if status, header, _ := visit(t, address+path); status != http.StatusOK || header.Get("Content-Type") != want {
+			t.Errorf("%s: %d with %v", path, status, header)
+		}
+	}
+	if err := g.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A project serves the console with a server of its own.
+func TestConsoleHandler(t *testing.T) {
+	cluster, g := memapi.New(), invite("guest.example.org")
+	server := httptest.NewServer(g.op.ConsoleHandler())
+	t.Cleanup(server.Close)
+	g.run(t, kopf.RunSettings{Config: memapi.Config(cluster), Metrics: prometheus.NewRegistry()})
+	<-g.op.Ready()
+	createNamed(t, cluster, "a")
+	if status, header, _ := visit(t, server.URL+"/console"); status != http.StatusOK ||
+		header.Get("Content-Security-Policy") == "" {
+		t.Errorf("the page: %d with %v", status, header)
+	}
+	_, _, stream := visit(t, server.URL+"/console/events")
+	events := bufio.NewScanner(stream)
+	events.Buffer(nil, 1<<20)
+	found := false
+	for !found && events.Scan() {
+		found = strings.Contains(events.Text(), `"name":"a","state":"handled"`)
+	}
+	if !found {
+		t.Errorf("the stream has ended without the object: %v", events.Err())
+	}
+	if err := g.end(); err != nil {
+		t.Error(err)
+	}
+	var none *kopf.Operator
+	if status, _ := answerTo(none.ConsoleHandler(), "/console"); status != http.StatusNotFound {
+		t.Errorf("without an operator: status %d", status)
 	}
 }

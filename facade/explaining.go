@@ -21,7 +21,16 @@ func (op *Operator) ExplainHandler() http.Handler {
 	if !op.valid() {
 		return http.NotFoundHandler()
 	}
-	return inspection.Handler(op.keepJournal(), nil)
+	return inspection.Handler(op.keepJournal(), inspection.Parts{})
+}
+
+// ConsoleHandler serves /console and the paths below it on a server of the project, which must authenticate or listen
+// on localhost. Call it before the set-up. See docs/console.md.
+func (op *Operator) ConsoleHandler() http.Handler {
+	if !op.valid() {
+		return http.NotFoundHandler()
+	}
+	return console.New(op.keepJournal(), op.peers)
 }
 
 // keepJournal makes the operator record its decisions.
@@ -34,9 +43,9 @@ func (op *Operator) keepJournal() *journal.Journal {
 	return op.journal
 }
 
-// inspectAt sets the address where the program serves its records.
+// inspectAt configures the debug server of the program.
 func (op *Operator) inspectAt(at commandline.Inspection) {
-	if at.Address == "" || at.Address == "0" {
+	if at.IsOff() {
 		return
 	}
 	op.keepJournal()
@@ -51,8 +60,9 @@ func (op *Operator) addInspection(m ctrl.Manager) error {
 		return nil
 	}
 	i := inspector{at: op.inspection, journal: op.journal, log: op.logger()}
+	i.parts.Profiling = i.at.Profiling
 	if i.at.Console {
-		i.page = console.New(op.journal, op.peers)
+		i.parts.Console = console.New(op.journal, op.peers)
 	}
 	return m.Add(i)
 }
@@ -69,7 +79,7 @@ func (op *Operator) peers() []attendance.Peer {
 type inspector struct {
 	at      commandline.Inspection
 	journal *journal.Journal
-	page    http.Handler // nil is none
+	parts   inspection.Parts
 	log     logr.Logger
 }
 
@@ -80,19 +90,22 @@ func (inspector) NeedLeaderElection() bool { return false }
 
 // Start serves until the context ends.
 func (i inspector) Start(ctx context.Context) error {
-	server, err := inspection.Serve(i.at.Address, inspection.Handler(i.journal, i.page))
+	server, err := inspection.Serve(i.at.Address, inspection.Handler(i.journal, i.parts))
 	switch {
 	case err == nil:
 		defer server.Close()
 		i.log.Info("Serving explanations; see the command explain", "address", server.Address())
-		if i.page != nil {
+		if i.at.Console {
 			i.log.Info("Serving the console", "url", "http://"+server.Address()+console.Path)
+		}
+		if i.at.Profiling {
+			i.log.Info("Serving profiles", "url", "http://"+server.Address()+inspection.ProfilesPath)
 		}
 		<-ctx.Done()
 		return nil
 	case i.at.Optional:
-		i.log.Info("Not serving explanations, as the usual address is taken; for another one, say "+
-			"--explain-bind-address", "error", err.Error())
+		i.log.Info("Not serving explanations: the default address is in use; choose another --debug-bind-address",
+			"error", err.Error())
 		return nil
 	default:
 		return err

@@ -42,7 +42,7 @@ func runExplaining(t *testing.T, address string, before func(op *kopf.Operator))
 	log := funcr.New(func(_, args string) { e.lines <- args }, funcr.Options{})
 	go func() {
 		e.err <- e.op.Run(ctx, kopf.RunSettings{
-			Config: memapi.Config(server), Log: log, ExplainBindAddress: address,
+			Config: memapi.Config(server), Log: log, DebugBindAddress: address,
 		})
 	}()
 	return e
@@ -113,8 +113,8 @@ func TestExplainAddressThatIsTaken(t *testing.T) {
 		optional bool
 		want     string // of the error
 	}{
-		"chosen": {"somebody relies on it", false, "serving explanations at " + taken + ": "},
-		"usual":  {"nobody has asked for it", true, ""},
+		"chosen": {"it was requested", false, "serving at the debug address " + taken + ": "},
+		"usual":  {"it was not requested", true, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

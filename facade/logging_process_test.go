@@ -140,7 +140,7 @@ func talking(settings kopf.Settings) *kopf.Operator {
 func logOf(t *testing.T, name string, args ...string) (lines []string) {
 	t.Helper()
 	var stderr strings.Builder
-	if code := runLogging(t, name, &stderr, append(args, "--explain-bind-address=0")...); code != 0 {
+	if code := runLogging(t, name, &stderr, append(args, "--debug-bind-address=0")...); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, stderr.String())
 	}
 	return strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n")

@@ -61,7 +61,7 @@ func commanded(t *testing.T, op *kopf.Operator) (stop func() (code int, stderr s
 	t.Helper()
 	var stderr lockedBuffer // a handler that was abandoned may still log when the program has ended
 	cmd := op.Command()
-	cmd.SetArgs([]string{"-A", "--verbose", "--explain-bind-address", "0"})
+	cmd.SetArgs([]string{"-A", "--verbose", "--debug-bind-address", "0"})
 	cmd.SetErr(&stderr)
 	ctx, cancel := context.WithCancel(t.Context())
 	code, done := 0, make(chan struct{})

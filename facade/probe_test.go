@@ -48,7 +48,7 @@ func begin(t *testing.T, op *kopf.Operator, url string, flags ...string) (body s
 	ctx, cancel := context.WithCancel(t.Context())
 	var stderr bytes.Buffer
 	cmd := op.Command()
-	cmd.SetArgs(append(flags, "-A", "--kubeconfig", nowhere, "-q", "--explain-bind-address", "0"))
+	cmd.SetArgs(append(flags, "-A", "--kubeconfig", nowhere, "-q", "--debug-bind-address", "0"))
 	cmd.SetErr(&stderr)
 	done := make(chan int, 1)
 	go func() { done <- kopf.ExitCode(cmd.ExecuteContext(ctx)) }()

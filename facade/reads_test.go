@@ -162,7 +162,7 @@ func TestClientsOfMain(t *testing.T) {
 				return nil
 			})
 			cmd := op.Command()
-			cmd.SetArgs([]string{"-n", "ns", "-q", "--kubeconfig", serve(t, server), "--explain-bind-address", "0"})
+			cmd.SetArgs([]string{"-n", "ns", "-q", "--kubeconfig", serve(t, server), "--debug-bind-address", "0"})
 			cmd.SetErr(io.Discard)
 			ctx, cancel := context.WithCancel(t.Context())
 			server.Put(served, body(map[string]any{"size": int64(1)}))

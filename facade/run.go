@@ -32,14 +32,13 @@ type RunSettings struct {
 	Log logr.Logger
 	// Metrics is the registry; operators of one name need separate ones. Default: that of controller-runtime.
 	Metrics prometheus.Registerer
-	// MetricsBindAddress and the next three are served without authentication, such as at "localhost:8080". Default:
-	// off.
+	// MetricsBindAddress and the next two are served without authentication. Default: off. See docs/listeners.md.
 	MetricsBindAddress     string
 	HealthProbeBindAddress string
-	PprofBindAddress       string
-	ExplainBindAddress     string
-	// Console serves /console at the ExplainBindAddress.
-	Console bool
+	// DebugBindAddress serves /explain. Use loopback, such as "localhost:8082".
+	DebugBindAddress string
+	// Console serves /console at the DebugBindAddress, and Profiling /debug/pprof.
+	Console, Profiling bool
 	// Liveness is the URL of probe results, such as http://0.0.0.0:8080/healthz. Default: off. Kopf: liveness_endpoint.
 	Liveness string
 }
@@ -70,7 +69,6 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	}
 	options := serving.Options{
 		Name: op.name, Log: op.baseLogger(), Metrics: given.MetricsBindAddress, Health: given.HealthProbeBindAddress,
-		Pprof:    given.PprofBindAddress,
 		Cluster:  serving.Cluster{Kubeconfig: given.Kubeconfig, Context: given.Context},
 		Embedded: true, SetUp: program.SetupWithManager,
 	}
@@ -84,7 +82,7 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 		}
 		options.Liveness = &endpoint
 	}
-	op.inspectAt(commandline.Inspection{Address: given.ExplainBindAddress, Console: given.Console})
+	op.inspectAt(given.inspection())
 	return op.around(ctx, func() error {
 		now, err := settingsOf()
 		if err != nil {
@@ -128,9 +126,8 @@ func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 	case len(all) == 1:
 		given = all[0]
 	}
-	if given.Console && (given.ExplainBindAddress == "" || given.ExplainBindAddress == "0") {
-		return given, fmt.Errorf("running operator %q: Console: the page is served at the ExplainBindAddress: set it",
-			op.name)
+	if part := given.inspection().Unserved(); part != "" {
+		return given, fmt.Errorf("running operator %q: %s: it is served at the DebugBindAddress: set it", op.name, part)
 	}
 	if given.Config != nil && (given.Kubeconfig != "" || given.Context != "" || op.acts(activities.Login)) {
 		return given, fmt.Errorf("running operator %q: %w", op.name, errors.New("the Config says which cluster, so "+
@@ -139,6 +136,11 @@ func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 	given.chooseLog(op.given)
 	op.embedding, op.embedded = true, given
 	return given, nil
+}
+
+// inspection is the debug server.
+func (s *RunSettings) inspection() commandline.Inspection {
+	return commandline.Inspection{Address: s.DebugBindAddress, Console: s.Console, Profiling: s.Profiling}
 }
 
 // loginBy returns a login with the credentials of the project.

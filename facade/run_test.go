@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -274,19 +273,3 @@ func TestRunBesideOneThatFails(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// An address that is taken already is the proof that it is used.
-func TestRunServesProfiles(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	address := listener.Addr().String()
-	err = kopf.New("guest.example.org").Run(t.Context(), kopf.RunSettings{
-		Config: memapi.Config(memapi.New()), Metrics: prometheus.NewRegistry(), PprofBindAddress: address,
-	})
-	if err == nil || !strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "pprof") {
-		t.Errorf("the address of the profiles is taken: got the error %v", err)
-	}
-}

@@ -24,7 +24,8 @@ var imported = []string{
 	`sdktrace "go.opentelemetry.io/otel/sdk/trace"`,
 	`"k8s.io/client-go/tools/clientcmd"`, `"sigs.k8s.io/controller-runtime/pkg/log"`,
 	`metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"`,
-	`"sigs.k8s.io/controller-runtime/pkg/healthz"`, `"sigs.k8s.io/controller-runtime/pkg/webhook"`,
+	`"sigs.k8s.io/controller-runtime/pkg/healthz"`, `"sigs.k8s.io/controller-runtime/pkg/manager"`,
+	`"sigs.k8s.io/controller-runtime/pkg/webhook"`,
 	`v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"`,
 	`kopf "github.com/kopf-runtime/kopf-runtime/facade"`,
 	`"github.com/kopf-runtime/kopf-runtime/storage/diff"`,
@@ -50,6 +51,7 @@ func TestSnippets(t *testing.T) {
 			"func volumeFor(*v1.Database) *corev1.PersistentVolumeClaim { return nil }\n",
 		"docs/embedding.md": "var (\n\tctx context.Context\n\tconfig *rest.Config\n\tlogger logr.Logger\n)\n",
 		"docs/events.md":    "var cloud interface{ Create(context.Context, string) (string, error) }\n",
+		"docs/listeners.md": "var ctx context.Context\n",
 		"docs/traces.md": "var (\n\texporter sdktrace.SpanExporter\n\tprovider trace.TracerProvider\n" +
 			"\ttracer trace.Tracer\n)\nfunc findHost(context.Context, *v1.Database) error { return nil }\n" +
 			"func reserve(context.Context, string) error { return nil }\n",

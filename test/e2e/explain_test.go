@@ -18,7 +18,7 @@ var _ = Describe("The command explain", func() {
 	It("says of a running program why handlers were called, or not", func(ctx context.Context) {
 		folder := filepath.Join("..", "..", "examples", "11-filtering-handlers")
 		program, ns := build(folder), namespace(ctx)
-		session := run(program, nil, "-n", ns, "--explain-bind-address", "localhost:0")
+		session := run(program, nil, "-n", ns, "--debug-bind-address", "localhost:0")
 		obj := read(filepath.Join(folder, "object.yaml"), ns)
 		create(ctx, obj)
 		Eventually(now(ctx, obj)).Should(HaveKeyWithValue("metadata", HaveKeyWithValue("annotations", HaveKey(

@@ -95,8 +95,11 @@ func TestEnvironment(t *testing.T) {
 			environment{"KOPF_RUN_LIVENESS_ENDPOINT": "ftp://x"}, nil, nil, 2,
 			"Error: -L (--liveness): "},
 		"console": {"it is a page of a server that is off",
-			environment{"KOPF_RUN_CONSOLE": "1", "KOPF_RUN_EXPLAIN_BIND_ADDRESS": "0"}, nil, nil, 2,
-			"Error: --console: the page is served at the address of --explain-bind-address, which is off"},
+			environment{"KOPF_RUN_CONSOLE": "1", "KOPF_RUN_DEBUG_BIND_ADDRESS": "0"}, nil, nil, 2,
+			"Error: --console: it is served at the --debug-bind-address, which is off: give it an address"},
+		"profiles": {"they are on a server that is off", environment{"KOPF_RUN_PROFILING": "1"},
+			[]string{"--debug-bind-address="}, nil, 2,
+			"Error: --profiling: it is served at the --debug-bind-address, which is off: give it an address"},
 		"console at the usual address": {"that is on by default",
 			nil, []string{"--console"}, nil, 0, hint},
 		"own flag": {"also what Kopf does not have",
@@ -136,7 +139,7 @@ func TestHelpNamesVariables(t *testing.T) {
 		for _, name := range []string{
 			"NAMESPACES", "CLUSTERWIDE", "STANDALONE", "LIVENESS_ENDPOINT", "VERBOSE", "DEBUG", "QUIET", "LOG_FORMAT",
 			"LOG_REFKEY", "LOG_PREFIX", "KUBECONFIG", "METRICS_BIND_ADDRESS", "HEALTH_PROBE_BIND_ADDRESS",
-			"PPROF_BIND_ADDRESS",
+			"DEBUG_BIND_ADDRESS", "CONSOLE", "PROFILING",
 		} {
 			if n := strings.Count(got.text, "[$KOPF_RUN_"+name+"]"); n != 1 {
 				t.Errorf("%q: %s stands %d times in the help:\n%s", command, name, n, got.text)

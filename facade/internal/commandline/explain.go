@@ -40,7 +40,7 @@ func explainCommand(p Program, program string) *cobra.Command {
 		Long: "Ask the running operator what has become of one object: what has happened to it, which handlers were " +
 			"called and what came of that, why others were not, and what is awaited. The operator knows what it has " +
 			"decided since its start, within limits. It answers on its own machine alone, unless its flag " +
-			"--explain-bind-address says otherwise.\n\n" + fromEnvironment,
+			"--debug-bind-address says otherwise.\n\n" + fromEnvironment,
 		Example: explainExamples(program), Args: kindAndName, RunE: e.run,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -127,7 +127,7 @@ func (e *explainer) print(to io.Writer, answer []byte) error {
 		return fmt.Errorf("at %s is no operator that can explain anything: %w; see --address", e.address, err)
 	}
 	if found.Operator != e.program.Name {
-		return fmt.Errorf("at %s answers operator %q, not %q: see --address, and --explain-bind-address of run",
+		return fmt.Errorf("at %s answers operator %q, not %q: see --address, and --debug-bind-address of run",
 			e.address, found.Operator, e.program.Name)
 	}
 	if e.output == "json" {

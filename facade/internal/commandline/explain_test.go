@@ -36,7 +36,7 @@ func explaining(t *testing.T, name string, asked *url.Values) (address string) {
 	kind.Object(types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1").Event("ADDED", "7")
 	return answering(t, func(w http.ResponseWriter, r *http.Request) {
 		*asked = r.URL.Query()
-		inspection.Handler(j, nil).ServeHTTP(w, r)
+		inspection.Handler(j, inspection.Parts{}).ServeHTTP(w, r)
 	})
 }
 
@@ -199,7 +199,7 @@ func TestExplainWithoutAnswer(t *testing.T) {
 		}},
 		"another operator": {"its answer is not the one that is wanted",
 			explaining(t, "other.example.org", &asked), "ns/w1",
-			[]string{`answers operator "other.example.org", not "test.example.org"`, "--explain-bind-address of run"}},
+			[]string{`answers operator "other.example.org", not "test.example.org"`, "--debug-bind-address of run"}},
 		"no namespace": {"the operator says what is missing",
 			explaining(t, "test.example.org", &asked), "w1", []string{"ask about widget NAMESPACE/w1"}},
 		"some page": {"it is some server", with(404, "404 page not found"), "ns/w1",
@@ -239,8 +239,8 @@ func TestExplainOfABrokenProgram(t *testing.T) {
 	}
 }
 
-// An operator explains itself at the usual address if that is free, and at another one only if it can be had.
-func TestExplainBindAddress(t *testing.T) {
+// An operator serves explanations at the default address if that is free, and at another one only if it can be had.
+func TestDebugBindAddress(t *testing.T) {
 	type environment map[string]string
 	cases := map[string]struct {
 		reason      string
@@ -248,15 +248,19 @@ func TestExplainBindAddress(t *testing.T) {
 		args        []string
 		want        commandline.Inspection
 	}{
-		"default": {"nobody has asked for it", nil, nil,
+		"default": {"it was not requested", nil, nil,
 			commandline.Inspection{Address: "localhost:8082", Optional: true}},
-		"chosen": {"somebody relies on it", nil, []string{"--explain-bind-address", "localhost:9000"},
+		"chosen": {"it was requested", nil, []string{"--debug-bind-address", "localhost:9000"},
 			commandline.Inspection{Address: "localhost:9000"}},
-		"as usual": {"somebody relies on it", nil, []string{"--explain-bind-address", "localhost:8082"},
+		"as usual": {"it was requested", nil, []string{"--debug-bind-address", "localhost:8082"},
 			commandline.Inspection{Address: "localhost:8082"}},
-		"off": {"nobody wants it", nil, []string{"--explain-bind-address=0"}, commandline.Inspection{Address: "0"}},
-		"environment": {"somebody relies on it", environment{"KOPF_RUN_EXPLAIN_BIND_ADDRESS": ":9000"}, nil,
+		"off": {"it was switched off", nil, []string{"--debug-bind-address=0"}, commandline.Inspection{Address: "0"}},
+		"environment": {"it was requested", environment{"KOPF_RUN_DEBUG_BIND_ADDRESS": ":9000"}, nil,
 			commandline.Inspection{Address: ":9000"}},
+		"console": {"a part was requested", nil, []string{"--console"},
+			commandline.Inspection{Address: "localhost:8082", Console: true}},
+		"profiles": {"a part was requested", environment{"KOPF_RUN_PROFILING": "1"}, nil,
+			commandline.Inspection{Address: "localhost:8082", Profiling: true}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package commandline
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,16 +13,14 @@ import (
 
 // runner is the command that runs the operator: the values of its flags, and what they lead to.
 type runner struct {
-	base     base
-	peering  peeringFlags
-	metrics  string
-	health   string
-	pprof    string
-	explain  string
-	console  bool
-	liveness string
-	endpoint *liveness.Address // nil without that URL
-	modules  []string          // Kopf's, of which there can be none
+	base       base
+	peering    peeringFlags
+	metrics    string
+	health     string
+	inspection Inspection
+	liveness   string
+	endpoint   *liveness.Address // nil without that URL
+	modules    []string          // Kopf's, of which there can be none
 }
 
 // add adds all flags to a command.
@@ -38,16 +37,15 @@ func (r *runner) add(cmd *cobra.Command) {
 			"is at work; 0 is off",
 	)
 	flags.StringVar(
-		&r.pprof, "pprof-bind-address", "0",
-		"serve profiles at this `address`, such as localhost:6060, below /debug/pprof; 0 is off",
-	)
-	flags.StringVar(
-		&r.explain, "explain-bind-address", inspection.DefaultAddress,
-		"tell why handlers were called or not at this `address`, for the command explain; 0 is off",
+		&r.inspection.Address, "debug-bind-address", inspection.DefaultAddress,
+		"serve explanations at this `address`, for the command explain; 0 is off",
 	)
 	flags.BoolVar(
-		&r.console, "console", false,
-		"show the running operator on a page, /console at the address of --explain-bind-address",
+		&r.inspection.Console, "console", false,
+		"show the running operator on a page, /console at the --debug-bind-address",
+	)
+	flags.BoolVar(
+		&r.inspection.Profiling, "profiling", false, "serve profiles, /debug/pprof at the --debug-bind-address",
 	)
 	flags.StringVarP(
 		&r.liveness, "liveness", "L", "",
@@ -66,11 +64,13 @@ func (r *runner) check(cmd *cobra.Command) error {
 			"-m (--module): the handlers are in this program already: there are no modules to be loaded",
 		))
 	}
-	if r.console && (r.explain == "" || r.explain == "0") {
-		return asUsage(cmd, errors.New(
-			"--console: the page is served at the address of --explain-bind-address, which is off: give it one",
+	if part := r.inspection.Unserved(); part != "" {
+		return asUsage(cmd, fmt.Errorf(
+			"--%s: it is served at the --debug-bind-address, which is off: give it an address", strings.ToLower(part),
 		))
 	}
+	r.inspection.Optional = !r.inspection.Console && !r.inspection.Profiling &&
+		!cmd.Flags().Changed("debug-bind-address")
 	if err := r.peering.check(cmd); err != nil || r.liveness == "" {
 		return err
 	}
@@ -80,13 +80,6 @@ func (r *runner) check(cmd *cobra.Command) error {
 	}
 	r.endpoint = &endpoint
 	return nil
-}
-
-// inspection is where the operator tells what it knows.
-func (r *runner) inspection(cmd *cobra.Command) Inspection {
-	return Inspection{
-		Address: r.explain, Console: r.console, Optional: !r.console && !cmd.Flags().Changed("explain-bind-address"),
-	}
 }
 
 // noFiles refuses the files that Kopf is given.

@@ -17,20 +17,34 @@ type Given struct {
 	Namespaces []string
 	Scoped     bool
 	Peering    Peering
-	// Inspection is where the operator tells what it knows.
+	// Inspection is the debug server.
 	Inspection Inspection
 	// Cluster is where the cluster is described.
 	Cluster serving.Cluster
 }
 
-// Inspection is where an operator tells what it knows about itself and its objects.
+// Inspection configures the debug server, which shows what an operator knows about itself and its objects.
 type Inspection struct {
-	// Address is such as localhost:8082; empty and "0" are nowhere.
+	// Address is such as localhost:8082; empty and "0" are off.
 	Address string
-	// Console is true if there is to be the page that shows the running operator.
-	Console bool
-	// Optional is true if nobody has asked for it: an operator goes on without if the address cannot be had.
+	// Console and Profiling add these parts to the explanations.
+	Console, Profiling bool
+	// Optional makes the operator run without the server if the address is not available.
 	Optional bool
+}
+
+// IsOff is true if there is no address.
+func (i Inspection) IsOff() bool { return i.Address == "" || i.Address == "0" }
+
+// Unserved returns the name of a part that is selected although the server is off.
+func (i Inspection) Unserved() string {
+	switch {
+	case i.IsOff() && i.Console:
+		return "Console"
+	case i.IsOff() && i.Profiling:
+		return "Profiling"
+	}
+	return ""
 }
 
 // Peering is what flags say of the peers.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/pprof"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,6 +20,9 @@ const ExplainPath = "/explain"
 // StandingPath is where the standing of the operator is.
 const StandingPath = "/standing"
 
+// ProfilesPath is the prefix of the paths of profiles. Package pprof requires it.
+const ProfilesPath = "/debug/pprof/"
+
 // Journal is what is asked.
 type Journal interface {
 	Explain(kind string, object types.NamespacedName) (journal.Explanation, error)
@@ -29,18 +34,46 @@ type Problem struct {
 	Error string `json:"error"`
 }
 
-// Handler answers requests. The page is at [console.Path] and below; nil is none.
-func Handler(from Journal, page http.Handler) http.Handler {
+// Parts are served besides explanations.
+type Parts struct {
+	// Console is served at [console.Path] and below, and / redirects to it. Nil is off.
+	Console http.Handler
+	// Profiling serves net/http/pprof at [ProfilesPath].
+	Profiling bool
+}
+
+// Handler serves explanations, the standing of the operator, and the parts.
+func Handler(from Journal, parts Parts) http.Handler {
 	mux := http.NewServeMux()
-	if page != nil {
-		mux.Handle(console.Path, page)
-		mux.Handle(console.Path+"/", page)
+	if parts.Console != nil {
+		mux.Handle(console.Path, parts.Console)
+		mux.Handle(console.Path+"/", parts.Console)
+		mux.Handle("GET /{$}", http.RedirectHandler(console.Path, http.StatusFound))
+	}
+	if parts.Profiling {
+		mux.Handle(ProfilesPath, profiles())
 	}
 	mux.HandleFunc("GET "+ExplainPath, func(w http.ResponseWriter, r *http.Request) { explain(w, r, from) })
 	mux.HandleFunc("GET "+StandingPath, func(w http.ResponseWriter, _ *http.Request) { answer(w, from.Standing()) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// profiles serves net/http/pprof.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc(ProfilesPath, pprof.Index)
+	mux.HandleFunc(ProfilesPath+"cmdline", pprof.Cmdline)
+	mux.HandleFunc(ProfilesPath+"profile", pprof.Profile)
+	mux.HandleFunc(ProfilesPath+"symbol", pprof.Symbol)
+	mux.HandleFunc(ProfilesPath+"trace", pprof.Trace)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The server's read timeout also cancels the context of a request that was read completely, which would end
+		// each profile of more than a few seconds. Writers without deadlines return an error and have no such timeout.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		mux.ServeHTTP(w, r)
 	})
 }

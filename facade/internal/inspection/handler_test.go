@@ -1,6 +1,7 @@
 package inspection_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -44,7 +45,7 @@ func (failing) Explain(string, types.NamespacedName) (journal.Explanation, error
 
 func answered(from inspection.Journal, method, target string) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
-	inspection.Handler(from, nil).ServeHTTP(recorder, httptest.NewRequest(method, target, nil))
+	inspection.Handler(from, inspection.Parts{}).ServeHTTP(recorder, httptest.NewRequest(method, target, nil))
 	return recorder
 }
 
@@ -170,25 +171,42 @@ func TestAllowedMethods(t *testing.T) {
 	}
 }
 
-// The page has its place beside the answers, and what is below it; without one there is nothing.
-func TestPlaceOfThePage(t *testing.T) {
+// The console and the profiles are served beside the answers, if they are asked for.
+func TestParts(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) })
+	console, profiling := inspection.Parts{Console: page}, inspection.Parts{Profiling: true}
 	for name, c := range map[string]struct {
 		reason, path string
-		page         http.Handler
+		parts        inspection.Parts
 		status       int
+		want         string // in the answer, or the place it redirects to
 	}{
-		"page":     {"it is asked for", "/console", page, 200},
-		"parts":    {"they are below it", "/console/script.js", page, 200},
-		"beside":   {"it is none of its parts", "/consoles", page, 404},
-		"no page":  {"nobody wants one", "/console", nil, 404},
-		"no parts": {"nobody wants one", "/console/script.js", nil, 404},
+		"console":      {"it is asked for", "/console", console, 200, "/console"},
+		"its parts":    {"they are below it", "/console/script.js", console, 200, "/console/script.js"},
+		"beside it":    {"the path only begins alike", "/consoles", console, 404, ""},
+		"first page":   {"it leads to the console", "/", console, 302, "/console"},
+		"other pages":  {"only the first page leads there", "/index.html", console, 404, ""},
+		"no console":   {"it is off", "/console", profiling, 404, ""},
+		"no parts":     {"it is off", "/console/script.js", profiling, 404, ""},
+		"nothing":      {"there is nothing to lead to", "/", profiling, 404, ""},
+		"profiles":     {"they are asked for", "/debug/pprof/", profiling, 200, "full goroutine stack dump"},
+		"goroutines":   {"it is a profile", "/debug/pprof/goroutine?debug=1", profiling, 200, "goroutine profile: "},
+		"command line": {"pprof shows it", "/debug/pprof/cmdline", profiling, 200, ".test"},
+		"symbols":      {"pprof asks for them", "/debug/pprof/symbol", profiling, 200, "num_symbols: 1"},
+		"CPU":          {"it ends with its client", "/debug/pprof/profile?seconds=60", profiling, 200, ""},
+		"trace":        {"it ends with its client", "/debug/pprof/trace?seconds=60", profiling, 200, ""},
+		"no profiles":  {"they are off", "/debug/pprof/", console, 404, ""},
+		"no symbols":   {"they are off", "/debug/pprof/symbol", console, 404, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
-			inspection.Handler(told(), c.page).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, c.path, nil))
-			if got := recorder.Body.String(); recorder.Code != c.status || (got == c.path) != (c.status == 200) {
-				t.Errorf("%s: want status %d, got %d: %s", c.reason, c.status, recorder.Code, got)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // so that profiles do not take their time
+			request := httptest.NewRequest(http.MethodGet, c.path, nil).WithContext(ctx)
+			inspection.Handler(told(), c.parts).ServeHTTP(recorder, request)
+			got := recorder.Header().Get("Location") + recorder.Body.String()
+			if recorder.Code != c.status || !strings.Contains(got, c.want) {
+				t.Errorf("%s: want status %d with %q, got %d: %s", c.reason, c.status, c.want, recorder.Code, got)
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func Serve(address string, handler http.Handler) (*Server, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(context.Background(), "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("serving explanations at %s: %w", address, err)
+		return nil, fmt.Errorf("serving at the debug address %s: %w", address, err)
 	}
 	if at, ok := listener.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() {
 		handler = onlyHere(handler)

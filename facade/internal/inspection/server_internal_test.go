@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,4 +59,28 @@ func TestSlowRequests(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A profile takes as long as its client says, which may be longer than a request may take to arrive.
+func TestLongProfiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own, theirs := net.Pipe()
+		listener := pipes{make(chan net.Conn, 1), make(chan struct{})}
+		listener.only <- theirs
+		server := limited(Handler(nil, Parts{Profiling: true}))
+		go func() { _ = server.Serve(listener) }()
+		defer func() { _ = server.Close() }()
+		const request = "GET /debug/pprof/goroutine?seconds=60 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+		begin := time.Now()
+		if _, err := io.WriteString(own, request); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(own)
+		if took := time.Since(begin).Round(time.Second); err != nil || took != time.Minute {
+			t.Errorf("it took %s: %v", took, err)
+		}
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 200 OK\r\n") {
+			t.Errorf("want a profile, got %q", answer)
+		}
+	})
 }

@@ -45,7 +45,7 @@ func asked(t *testing.T, address, host string) (status int, text string) {
 // A server of this machine answers to no other name, which somebody may have made point here: a page of theirs in a
 // browser must not be able to read it.
 func TestNamesOfThisMachine(t *testing.T) {
-	s := served(t, "127.0.0.1:0", inspection.Handler(told(), nil))
+	s := served(t, "127.0.0.1:0", inspection.Handler(told(), inspection.Parts{}))
 	cases := map[string]struct {
 		reason, host string
 		own          bool
@@ -82,7 +82,7 @@ func TestNamesOfThisMachine(t *testing.T) {
 
 // Whoever has it listen elsewhere knows by which names it is called there.
 func TestNamesOfOtherListeners(t *testing.T) {
-	s := served(t, ":0", inspection.Handler(told(), nil))
+	s := served(t, ":0", inspection.Handler(told(), inspection.Parts{}))
 	_, port, err := net.SplitHostPort(s.Address())
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestAddressesThatCannotBeHad(t *testing.T) {
 				other.Close()
 				t.Fatalf("%s: it is served", c.reason)
 			}
-			for _, want := range []string{"serving explanations at " + c.address + ": ", c.want} {
+			for _, want := range []string{"serving at the debug address " + c.address + ": ", c.want} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%s: want %q, got %v", c.reason, want, err)
 				}

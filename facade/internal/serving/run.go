@@ -36,8 +36,8 @@ type Options struct {
 	Log logr.Logger
 	// Cluster is where the cluster is described, for the login.
 	Cluster Cluster
-	// Metrics, Health and Pprof are the addresses of the manager's servers; empty and "0" are none.
-	Metrics, Health, Pprof string
+	// Metrics and Health are the addresses of the manager's servers; empty and "0" are off.
+	Metrics, Health string
 	// Liveness is where the results of the probes are served; nil is nowhere.
 	Liveness *liveness.Address
 	// Embedded is for an operator that is not the only thing in its process: others may have controllers of the same
@@ -90,7 +90,7 @@ func (o Options) serve(ctx context.Context, to *credentials.Connection, options 
 func (o Options) manager(settings Settings) ctrl.Options {
 	options := ctrl.Options{
 		Scheme: settings.Scheme, Logger: o.Log, Metrics: metricsserver.Options{BindAddress: cmp.Or(o.Metrics, none)},
-		HealthProbeBindAddress: cmp.Or(o.Health, none), PprofBindAddress: cmp.Or(o.Pprof, none),
+		HealthProbeBindAddress:  cmp.Or(o.Health, none),
 		WebhookServer:           settings.WebhookServer,
 		GracefulShutdownTimeout: ptr.To(remainingExit + max(0, settings.ExitTimeout)),
 	}

@@ -3,9 +3,9 @@
 //	demo [-root .] [-example examples/01-minimal] [-once] [-- operator arguments]
 //
 // It builds the example's operator, starts etcd and kube-apiserver, installs the kinds of config/crd, runs the
-// operator, applies the example's object.yaml, and shows what the operator says until Ctrl-C. With -once it changes and
-// deletes the object as well, as the example's expected.txt says, and fails if a handler did not fire. Everything it
-// starts ends with it. An example with kinds of its own has them in crd.yaml.
+// operator, applies the example's object.yaml, and shows what the operator says and the URL of its console until
+// Ctrl-C. With -once it changes and deletes the object as well, as the example's expected.txt says, and fails if a
+// handler did not fire. Everything it starts ends with it. An example with kinds of its own has them in crd.yaml.
 package main
 
 import (
@@ -55,9 +55,7 @@ func main() {
 	)
 	flag.DurationVar(&d.patience, "patience", time.Minute, "how long a handler may take to fire, with -once")
 	flag.Parse()
-	if d.operatorArgs = flag.Args(); len(d.operatorArgs) == 0 {
-		d.operatorArgs = []string{"run", "--all-namespaces"}
-	}
+	d.operatorArgs = operatorArgs(flag.Args(), d.once)
 
 	// A hang-up, as from a closed terminal, is a wish to end as well.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -67,6 +65,18 @@ func main() {
 	if err != nil && (d.once || !interrupted) {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
+	}
+}
+
+// operatorArgs are those of the operator. A person who looks on gets the console, at a port that is free.
+func operatorArgs(given []string, once bool) []string {
+	switch {
+	case len(given) > 0:
+		return given
+	case once:
+		return []string{"run", "--all-namespaces"}
+	default:
+		return []string{"run", "--all-namespaces", "--console", "--debug-bind-address", "localhost:0"}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/internal/process"
@@ -18,6 +19,9 @@ const Fired = `Handler succeeded.*\breason\W+%s\b`
 
 // grace is what the operator has for ending its handlers before it is killed.
 const grace = 20 * time.Second
+
+// consoleURL matches the line of an operator that serves its console.
+var consoleURL = regexp.MustCompile(`Serving the console.*?(http://[^\s"]+/console)`)
 
 // ErrOperatorEnded is the error of an operator that ended before it was asked to.
 var ErrOperatorEnded = errors.New("the operator has ended by itself")
@@ -50,21 +54,29 @@ type Session struct {
 	Report *progress.Reporter
 }
 
-// Run applies the object, after what the acts apply before it, and shows the example until ctx ends, which is no error,
-// or the operator ends by itself, which is [ErrOperatorEnded].
+// Run applies the object, after what the acts apply before it, and shows the example, with the URL of the operator's
+// console if it has one, until ctx ends, which is no error, or the operator ends by itself, which is
+// [ErrOperatorEnded].
 func (s *Session) Run(ctx context.Context) error {
-	return s.play(ctx, func(ctx context.Context, _ *Transcript, operator *process.Process) error {
+	log := NewTranscript(s.Out, "operator | ")
+	served, end := log.Watch(consoleURL.MatchString) // before the operator starts, so that no line is too early
+	defer end()
+	return s.play(ctx, log, func(ctx context.Context, operator *process.Process) error {
 		for _, act := range append(s.surroundings(), Act{Verb: "create"}) {
 			if err := s.kubectl(ctx, s.arguments(act)...); err != nil {
 				return err
 			}
 		}
 		s.invite()
-		select {
-		case <-operator.Done():
-			return fmt.Errorf("%w: %w", ErrOperatorEnded, ending(operator))
-		case <-ctx.Done():
-			return nil
+		for {
+			select {
+			case line := <-served:
+				s.say("In a browser: %s", consoleURL.FindStringSubmatch(line)[1])
+			case <-operator.Done():
+				return fmt.Errorf("%w: %w", ErrOperatorEnded, ending(operator))
+			case <-ctx.Done():
+				return nil
+			}
 		}
 	})
 }
@@ -72,7 +84,8 @@ func (s *Session) Run(ctx context.Context) error {
 // Demonstrate plays the example through: its object is applied, changed and deleted, and each time the operator has to
 // say what it is expected to. The first thing that it does not say is the error.
 func (s *Session) Demonstrate(ctx context.Context) error {
-	return s.play(ctx, func(ctx context.Context, log *Transcript, operator *process.Process) error {
+	log := NewTranscript(s.Out, "operator | ")
+	return s.play(ctx, log, func(ctx context.Context, operator *process.Process) error {
 		for _, act := range s.acts() {
 			if err := s.step(ctx, log, operator, act); err != nil {
 				return err
@@ -84,16 +97,17 @@ func (s *Session) Demonstrate(ctx context.Context) error {
 }
 
 // play does what comes before and after the acts.
-func (s *Session) play(ctx context.Context, acts func(context.Context, *Transcript, *process.Process) error) error {
+func (s *Session) play(
+	ctx context.Context, log *Transcript, acts func(context.Context, *process.Process) error,
+) error {
 	if err := s.install(ctx); err != nil {
 		return err
 	}
-	log := NewTranscript(s.Out, "operator | ")
 	operator, err := s.start(log)
 	if err != nil {
 		return err
 	}
-	err = acts(ctx, log, operator)
+	err = acts(ctx, operator)
 	done := s.Report.Waiting("waiting for the operator to end", "")
 	operator.Stop(grace)
 	done()

@@ -122,6 +122,27 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// The URL of the console is shown after all else, also if the operator has logged it before.
+func TestRunShowsConsole(t *testing.T) {
+	for name, line := range map[string]string{
+		"full": `[I] Serving the console url=http://127.0.0.1:43210/console`,
+		"JSON": `{"message":"Serving the console","url":"http://127.0.0.1:43210/console"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, out := pretended(t, "", "echo '"+line+"'; exec sleep 60")
+			ctx, cancel := context.WithCancel(t.Context())
+			s.Out = &cue{next: out, text: "In a browser: http://127.0.0.1:43210/console\n", then: cancel}
+			if err := s.Run(ctx); err != nil {
+				t.Errorf("Run(): %v", err)
+			}
+			_, after, _ := strings.Cut(out.String(), "Now it is your turn")
+			if !strings.Contains(after, "In a browser") {
+				t.Errorf("want the URL after the invitation, got\n%s", out)
+			}
+		})
+	}
+}
+
 func TestRunWithoutOperator(t *testing.T) {
 	s, _ := pretended(t, "", "exit 3")
 	if err := s.Run(t.Context()); !errors.Is(err, session.ErrOperatorEnded) {
