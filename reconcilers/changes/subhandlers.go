@@ -27,7 +27,7 @@ type subHandlers struct {
 
 	mu       sync.Mutex
 	declared []*adapters.Handler // those that are not known to be finished
-	ids      map[string]bool     // of all that were declared
+	ids      map[string][]string // of all that were declared, with their former ids
 	running  bool
 
 	waiting    []*execution.HandlerState // those with room that wait for their first call, in the order of declaration
@@ -63,13 +63,13 @@ func (s *subHandlers) Declare(h *handlers.Handler) error {
 	defer s.mu.Unlock()
 	own := s.handler.Sub(h)
 	id := own.Description.ID
-	if s.ids[id] {
+	if _, twice := s.ids[id]; twice {
 		return &duplicateError{id}
 	}
 	if s.ids == nil {
-		s.ids = map[string]bool{}
+		s.ids = map[string][]string{}
 	}
-	s.ids[id] = true
+	s.ids[id] = own.Description.FormerIDs
 	s.declared = append(s.declared, own)
 	return nil
 }
@@ -110,14 +110,18 @@ func (s *subHandlers) own(h *adapters.Handler) string {
 func (s *subHandlers) isDeclared(own string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ids[s.id(own)]
+	_, declared := s.ids[s.id(own)]
+	return declared
 }
 
 // known is the state of a sub-handler by its full id, whether it is declared or not.
 func (s *subHandlers) known(ctx context.Context, id string) (*execution.HandlerState, error) {
 	pass := s.runner.pass
+	s.mu.Lock()
+	former := s.ids[id]
+	s.mu.Unlock()
 	return s.runner.outcomes.state.Known(
-		pass.object.recordReader(ctx), id, s.handler.Description.ID, pass.handling.now(),
+		pass.object.recordReader(ctx), id, former, s.handler.Description.ID, pass.handling.now(),
 	)
 }
 
