@@ -36,11 +36,6 @@ func FormerIDs(ids ...string) storingOption {
 	return optionOf[storingOption]("FormerIDs", errors.Join(wrong...), func(h *handlers.Handler) { h.FormerIDs = ids })
 }
 
-// stores reports whether the handler stores something under its id.
-func stores(h *handlers.Handler) bool {
-	return h.Family == handlers.Changing || h.Family == handlers.Spawning
-}
-
 // checkFormerIDs returns an error if a former id of the handler, or of one before it, belongs to another handler.
 func (op *Operator) checkFormerIDs(one resolved, before []resolved) error {
 	h := one.handler
@@ -53,7 +48,7 @@ func (op *Operator) checkFormerIDs(one resolved, before []resolved) error {
 		}
 	}
 	for _, other := range before {
-		if !stores(other.handler) || !one.selector.MayMean(other.selector) || other.handler.ID == h.ID {
+		if !other.handler.Stores() || !one.selector.MayMean(other.selector) || other.handler.ID == h.ID {
 			continue
 		}
 		if id, taken := op.shared(h.FormerIDs, other.handler.ID); taken {
@@ -100,7 +95,7 @@ func (op *Operator) shareFormerIDs(all []resolved) {
 	}
 	for i, one := range all {
 		one.handler.Renamed = found[i]
-		if stores(one.handler) {
+		if one.handler.Stores() {
 			one.handler.FormerIDs = found[i][one.handler.ID]
 		}
 	}

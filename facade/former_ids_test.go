@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -302,74 +301,6 @@ func TestFormerIDsOfResults(t *testing.T) {
 	})
 }
 
-// childRecords are the annotations with sets of children, by the ids of their handlers.
-func (h household) childRecords() []string {
-	var ids []string
-	for name := range maps.Keys(h.house().GetAnnotations()) {
-		if _, id, ok := strings.Cut(name, "/children-of"); ok {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// The children of a former id are those of the handler: they are pruned.
-func TestFormerIDsOfChildren(t *testing.T) {
-	daemon := func(id string, opts ...kopf.Option) func(s houseSelection) {
-		return func(s houseSelection) {
-			s.Daemon(id, func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
-				return r.Ensure(ctx, rooms(r.Object)...)
-			}, kopf.JoinOptions(opts...))
-		}
-	}
-	changing := func(id string, opts ...kopf.Option) func(s houseSelection) {
-		return func(s houseSelection) { s.On(id, always, ensure, kopf.JoinOptions(opts...)) }
-	}
-	part := func(id, sub string, former ...string) func(s houseSelection) {
-		return func(s houseSelection) {
-			s.On(id, always, withSub(sub, ensure, former...), kopf.FormerIDs("unused"))
-		}
-	}
-	for name, tc := range map[string]struct {
-		reason     string
-		then, now  func(s houseSelection)
-		was, wants string
-	}{
-		"handler of changes": {
-			"the set belongs to the id", changing("old"), changing("new", kopf.FormerIDs("old")), ".old", ".new",
-		},
-		"daemon": {
-			"so does that of a daemon", daemon("old"), daemon("new", kopf.FormerIDs("old")), "-run.old", "-run.new",
-		},
-		"sub-handler": {
-			"and that of a sub-handler", part("fn", "old"), part("fn", "new", "old"), ".fn.old", ".fn.new",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
-				h.begin("kept", "dropped")
-				_, stop := h.run(tc.then)
-				h.settle()
-				stop()
-				kept := h.room("default", "kept").GetUID()
-				h.rebuild("kept", "added")
-				_, stop = h.run(tc.now)
-				h.settle()
-				stop()
-				if h.room("default", "dropped") != nil || h.room("default", "added") == nil ||
-					h.room("default", "kept").GetUID() != kept {
-					t.Errorf("%s: dropped %v, added %v", tc.reason, h.room("default", "dropped") != nil,
-						h.room("default", "added") != nil)
-				}
-				if d := cmp.Diff([]string{tc.wants}, h.childRecords()); d != "" {
-					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
-				}
-			})
-		})
-	}
-}
-
 // The former version does not know the new id: it begins again. One with the ids exchanged goes on.
 func TestFormerIDsOnTheWayBack(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -404,85 +335,6 @@ func TestFormerIDsOnTheWayBack(t *testing.T) {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 			})
-		})
-	}
-}
-
-func TestFormerIDMistakes(t *testing.T) {
-	type widgets = kopf.Selection[*Widget]
-	nothing := func(context.Context, *Change) error { return nil }
-	for name, tc := range map[string]struct {
-		reason   string
-		register func(s widgets)
-		want     string // empty if it is none
-	}{
-		"two claimants": {
-			"both would go on with one record",
-			func(s widgets) {
-				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
-				s.OnUpdate("b", nothing, kopf.FormerIDs("old"))
-			},
-			`OnUpdate("b"): the former id "old" is a former id of OnCreate("a") at `,
-		},
-		"id in use": {
-			"the record belongs to the other handler",
-			func(s widgets) {
-				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
-				s.OnUpdate("old", nothing)
-			},
-			`OnCreate("a"): the former id "old" belongs to OnUpdate("old") at `,
-		},
-		"id in use before": {
-			"the order of registration does not matter",
-			func(s widgets) {
-				s.OnUpdate("old", nothing)
-				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
-			},
-			`OnCreate("a"): the former id "old" belongs to OnUpdate("old") at `,
-		},
-		"id of a daemon": {
-			"results of both are in one place",
-			func(s widgets) {
-				s.Daemon("old", func(context.Context, *kopf.Task[*Widget]) error { return nil })
-				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
-			},
-			`the former id "old" belongs to Daemon("old") at `,
-		},
-		"itself": {
-			"a record would be removed as it is written",
-			func(s widgets) { s.OnCreate("a", nothing, kopf.FormerIDs("a")) },
-			`OnCreate("a"): FormerIDs("a"): this is the present id`,
-		},
-		"place of the operator": {
-			"the last-handled configuration would be removed",
-			func(s widgets) { s.OnCreate("a", nothing, kopf.FormerIDs("last-handled-configuration")) },
-			"is the framework's own; choose another id",
-		},
-		"none":  {"it would do nothing", func(s widgets) { s.OnCreate("a", nothing, kopf.FormerIDs()) }, "give the former"},
-		"empty": {"no handler has it", func(s widgets) { s.OnCreate("a", nothing, kopf.FormerIDs("")) }, `FormerIDs("")`},
-		"field and whole": {
-			"the ids differ by the field",
-			func(s widgets) {
-				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
-				s.OnField("a", "spec.size", nothing, kopf.FormerIDs("old"))
-			}, "",
-		},
-		"one id under two verbs": {
-			"they share the record",
-			func(s widgets) {
-				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
-				s.OnUpdate("a", nothing, kopf.FormerIDs("old"))
-			}, "",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			op := kopf.New("test.example.org")
-			tc.register(kopf.For(op, &Widget{}))
-			err := op.SetupWithManager(newManager(t, newScheme(t)))
-			if got := fmt.Sprint(err); err == nil && tc.want != "" || err != nil && tc.want == "" ||
-				!strings.Contains(got, tc.want) {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
 		})
 	}
 }
