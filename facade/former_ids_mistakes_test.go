@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
 func TestFormerIDMistakes(t *testing.T) {
@@ -89,6 +90,59 @@ func TestFormerIDMistakes(t *testing.T) {
 			if got := fmt.Sprint(err); err == nil && tc.want != "" || err != nil && tc.want == "" ||
 				!strings.Contains(got, tc.want) {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// Mistakes of sub-handlers are found when they are declared, and fail their handler permanently.
+func TestFormerIDMistakesOfSubHandlers(t *testing.T) {
+	nothing := func(context.Context, *Change) error { return nil }
+	for name, tc := range map[string]struct {
+		reason  string
+		declare func(c *Change)
+		want    string
+	}{
+		"two claimants": {
+			"both would go on with one record",
+			func(c *Change) {
+				c.Sub("a", nothing, kopf.FormerIDs("old"))
+				c.Sub("b", nothing, kopf.FormerIDs("old"))
+			},
+			`sub-handler "handler/b": the former id "handler/old" belongs to another sub-handler`,
+		},
+		"id in use": {
+			"the record belongs to the other sub-handler",
+			func(c *Change) {
+				c.Sub("a", nothing, kopf.FormerIDs("old"))
+				c.Sub("old", nothing)
+			},
+			`sub-handler "handler/a": the former id "handler/old" belongs`,
+		},
+		"id in use before": {
+			"the order of declaration does not matter",
+			func(c *Change) {
+				c.Sub("old", nothing)
+				c.Sub("a", nothing, kopf.FormerIDs("old"))
+			},
+			`sub-handler "handler/a": the former id "handler/old" belongs`,
+		},
+		"after a former id": {
+			"it would work only until the record is taken over",
+			func(c *Change) {
+				c.Sub("a", nothing, kopf.FormerIDs("old"))
+				c.Sub("b", nothing, kopf.After("old"))
+			},
+			`comes after "old", which is a former id: give the present one, of "handler/a"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := facadetest.NewChange(&Widget{}).Call(t.Context(), func(_ context.Context, c *Change) error {
+				tc.declare(c)
+				return nil
+			})
+			if !got.Final || got.Err == nil || !strings.Contains(got.Err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, got.Err, tc.want)
 			}
 		})
 	}

@@ -73,8 +73,9 @@ func withSub(id string, fn houseHandler, former ...string) houseHandler {
 	}
 }
 
+// Deviation D-former-ids.
 func TestFormerIDs(t *testing.T) {
-	large := kopf.AsKopf()
+	asKopf := kopf.AsKopf()
 	for name, tc := range map[string]struct {
 		reason     string
 		given      kopf.Settings
@@ -140,13 +141,13 @@ func TestFormerIDs(t *testing.T) {
 			map[string]any{"fn/new/part": "of fn/new/part"},
 		},
 		"as Kopf": {
-			"annotations of Kopf are taken over", large,
+			"annotations of Kopf are taken over", asKopf,
 			func(s houseSelection, r *renaming) { s.OnCreate("old", r.fails) },
 			func(s houseSelection, r *renaming) { s.OnCreate("new", r.succeeds, kopf.FormerIDs("old")) },
 			[]string{"old"}, []string{"old 0", "new 1"}, map[string]any{"new": "of new"},
 		},
 		"sub-handlers as Kopf": {
-			"their records are separate", large,
+			"their records are separate", asKopf,
 			func(s houseSelection, r *renaming) { s.OnCreate("old", withSub("old", r.fails)) },
 			func(s houseSelection, r *renaming) {
 				s.OnCreate("new", withSub("new", r.succeeds, "old"), kopf.FormerIDs("old"))

@@ -28,6 +28,7 @@ type subHandlers struct {
 	mu       sync.Mutex
 	declared []*adapters.Handler // those that are not known to be finished
 	ids      map[string][]string // of all that were declared, with their former ids
+	claims   map[string]string   // the former ids that were given to sub-handlers, with their present ids
 	running  bool
 
 	waiting    []*execution.HandlerState // those with room that wait for their first call, in the order of declaration
@@ -69,9 +70,43 @@ func (s *subHandlers) Declare(h *handlers.Handler) error {
 	if s.ids == nil {
 		s.ids = map[string][]string{}
 	}
+	if err := s.claim(id, h.FormerIDs); err != nil {
+		return err
+	}
 	s.ids[id] = own.Description.FormerIDs
 	s.declared = append(s.declared, own)
 	return nil
+}
+
+// claim notes the former ids of a sub-handler. Each belongs to one sub-handler, and is not the id of any.
+func (s *subHandlers) claim(id string, former []string) error {
+	if present, claimed := s.claims[id]; claimed {
+		return s.formerIDTaken(present, id)
+	}
+	for _, old := range former {
+		old = s.id(old)
+		_, declared := s.ids[old]
+		if _, claimed := s.claims[old]; claimed || declared || old == id {
+			return s.formerIDTaken(id, old)
+		}
+		if s.claims == nil {
+			s.claims = map[string]string{}
+		}
+		s.claims[old] = id
+	}
+	return nil
+}
+
+func (s *subHandlers) formerIDTaken(id, former string) error {
+	return &declarationError{fmt.Sprintf("sub-handler %q: the former id %q belongs to another sub-handler as well; only "+
+		"one can have it", id, former)}
+}
+
+// presentID returns the id of the sub-handler that has had this one, or nothing.
+func (s *subHandlers) presentID(own string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claims[s.id(own)]
 }
 
 // dropFinished leaves out of further runs what is finished: a function may run each of its sub-handlers when it has
