@@ -79,3 +79,50 @@ func TestFormerIDsOfChildren(t *testing.T) {
 		})
 	}
 }
+
+// Sets of both ids are merged.
+func TestFormerIDsOfMergedChildren(t *testing.T) {
+	with := func(opts ...kopf.Option) func(s houseSelection) {
+		return func(s houseSelection) { s.On("new", always, ensure, kopf.JoinOptions(opts...)) }
+	}
+	inHousehold(t, func(h household) {
+		h.begin("a", "kept")
+		for i, version := range []func(s houseSelection){
+			func(s houseSelection) { s.On("old", always, ensure) }, with(), with(kopf.FormerIDs("old")),
+		} {
+			_, stop := h.run(version)
+			h.settle()
+			stop()
+			h.rebuild([][]any{{"b", "kept"}, {"c", "kept"}, nil}[i]...)
+		}
+		for name, want := range map[string]bool{"a": false, "b": false, "c": true, "kept": true} {
+			if got := h.room("default", name) != nil; got != want {
+				t.Errorf("%s is there: %v, want %v", name, got, want)
+			}
+		}
+		if d := cmp.Diff([]string{".new"}, h.childRecords()); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
+
+// A lost record is restored from children that name the former id.
+func TestFormerIDsOfLostChildren(t *testing.T) {
+	inHousehold(t, func(h household) {
+		h.begin("kept", "dropped")
+		_, stop := h.run(func(s houseSelection) { s.On("old", always, ensure) })
+		h.settle()
+		stop()
+		h.api.Edit(houses, "default", "home", func(house map[string]any) {
+			annotations, _ := house["metadata"].(map[string]any)["annotations"].(map[string]any)
+			delete(annotations, "test.example.org/children-of.old")
+			house["spec"] = map[string]any{"rooms": []any{"kept"}}
+		})
+		_, stop = h.run(func(s houseSelection) { s.On("new", always, ensure, kopf.FormerIDs("old")) })
+		h.settle()
+		stop()
+		if h.room("default", "dropped") != nil || h.room("default", "kept") == nil {
+			t.Error("the child that is not declared any more must go, and the other one stay")
+		}
+	})
+}

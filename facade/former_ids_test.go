@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
@@ -262,6 +263,54 @@ func TestFormerIDsOfFinishedSubHandlers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An edit that a handler has not seen under its former id follows as an update (D-handling-config).
+func TestFormerIDsOfFinishedHandlers(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var r renaming
+		h.begin()
+		r.runs(h, kopf.Settings{}, func(s houseSelection) {
+			s.OnCreate("old", r.succeeds)
+			s.OnCreate("wait", r.fails)
+		})
+		h.rebuild("edited")
+		r.runs(h, kopf.Settings{}, func(s houseSelection) {
+			s.OnCreate("new", r.succeeds, kopf.FormerIDs("old"))
+			s.OnCreate("wait", r.succeeds)
+			s.OnUpdate("sync", r.succeeds)
+		})
+		if d := cmp.Diff([]string{"old 0", "wait 0", "wait 1", "sync 0"}, r.calls); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+		if records := h.records(); records != nil {
+			t.Errorf("records remain: %v", records)
+		}
+	})
+}
+
+// Early versions of Kopf kept records in the status.
+func TestFormerIDsInTheStatus(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var r renaming
+		h.begin()
+		h.api.Edit(houses, "default", "home", func(house map[string]any) {
+			record := map[string]any{"purpose": "create", "retries": int64(2)}
+			records := map[string]any{"old": record, "old/part": map[string]any{"purpose": "create", "retries": int64(4)}}
+			house["status"] = map[string]any{"kopf": map[string]any{"progress": records}}
+			record["subrefs"] = []any{"old/part"}
+		})
+		r.runs(h, kopf.AsKopf(), func(s houseSelection) {
+			s.OnCreate("new", withSub("part", r.succeeds), kopf.FormerIDs("old"))
+		})
+		if d := cmp.Diff([]string{"new/part 4"}, r.calls); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+		kept, _, _ := unstructured.NestedMap(h.results(), "kopf", "progress")
+		if records := h.records(); records != nil || len(kept) > 0 {
+			t.Errorf("records remain: %v and in the status %v", records, kept)
+		}
+	})
 }
 
 // A result under a former id is read under the present one, also by handlers of other families, until it is replaced.
