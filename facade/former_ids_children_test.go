@@ -126,3 +126,23 @@ func TestFormerIDsOfLostChildren(t *testing.T) {
 		}
 	})
 }
+
+// A set of a former id is pruned also if nothing is added to it.
+func TestFormerIDsOfFewerChildren(t *testing.T) {
+	inHousehold(t, func(h household) {
+		h.begin("kept", "dropped")
+		_, stop := h.run(func(s houseSelection) { s.On("old", always, ensure) })
+		h.settle()
+		stop()
+		h.rebuild("kept")
+		_, stop = h.run(func(s houseSelection) { s.On("new", always, ensure, kopf.FormerIDs("old")) })
+		h.settle()
+		stop()
+		if h.room("default", "dropped") != nil || h.room("default", "kept") == nil {
+			t.Error("the child that is not declared any more must go, and the other one stay")
+		}
+		if d := cmp.Diff([]string{".new"}, h.childRecords()); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+	})
+}
