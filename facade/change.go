@@ -215,9 +215,14 @@ func (c *Change[T]) status(id string) (any, error) {
 	if c.call.Live != nil {
 		body = c.latest()
 	}
-	value, ok := diff.Resolve(body, diff.Path{"status", id})
-	if !ok || value == nil {
-		return nil, ErrNoResult
+	ids := []string{id}
+	if c.call.Handler != nil {
+		ids = append(ids, c.call.Handler.Renamed.Of(id)...)
 	}
-	return diff.Copy(value), nil
+	for _, id := range ids {
+		if value, _ := diff.Resolve(body, diff.Path{"status", id}); value != nil {
+			return diff.Copy(value), nil
+		}
+	}
+	return nil, ErrNoResult
 }

@@ -91,7 +91,7 @@ func (c *Change[T]) parent(own map[string]any) children.Parent {
 }
 
 func (c *Change[T]) declarer(own map[string]any) children.Handler {
-	return children.Handler{ID: c.ID, Background: own == nil}
+	return children.Handler{ID: c.ID, FormerIDs: c.call.Handler.FormerIDs, Background: own == nil}
 }
 
 // prune deletes children that the function no longer declares. Sub-handlers finish first: they may declare these

@@ -57,6 +57,7 @@ func registerField[T client.Object](
 				o.set(&h)
 			}
 		}
+		h.FormerIDs = all.FormerIDs
 		setReason(&h, reason)
 		s.kind.op.register(registration{kind: s.kind, verb: verbs[reason], handler: &h})
 	}
@@ -109,7 +110,7 @@ func prepare[T client.Object](
 	if s.codec != nil && h.Field != nil {
 		problems = append(problems, typeProblems(s.codec, h.Field, chosen)...)
 	}
-	h.ID = h.FullID()
+	h.ID, h.FormerIDs = h.FullID(), h.FullFormerIDs()
 	if s.kind == nil {
 		problems = append(problems, errors.New("the selection is empty: make it with kopf.For or kopf.ForResource"))
 	}

@@ -58,6 +58,7 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 	if err := found.report(op.name); err != nil {
 		return nil, err
 	}
+	op.shareFormerIDs(all)
 	plan := make([]reconcilers.Registration, 0, len(all))
 	for _, one := range all {
 		h := op.withOperations(one.handler)
@@ -95,7 +96,9 @@ func (op *Operator) checkOne(one resolved, before []resolved) error {
 	case keepsNothing(one.handler), reports(one.handler):
 		return op.checkConflict(one, before)
 	}
-	return cmp.Or(op.checkConflict(one, before), op.checkRecordPlace(one))
+	return cmp.Or(
+		op.checkConflict(one, before), op.checkRecordPlace(one, one.handler.ID), op.checkFormerIDs(one, before),
+	)
 }
 
 // checkConflict tells whether a handler could be taken for one of those before it: the operator keeps their progress
@@ -161,9 +164,9 @@ func (op *Operator) missing(field diff.Path) (missing []error) {
 	return missing
 }
 
-// checkRecordPlace tells whether a handler's record would overwrite what else the operator keeps on objects.
-func (op *Operator) checkRecordPlace(one resolved) error {
-	id := one.handler.ID
+// checkRecordPlace tells whether a handler's record under the id would overwrite what else the operator keeps on
+// objects.
+func (op *Operator) checkRecordPlace(one resolved, id string) error {
 	places, err := persistence.RecordPlaces(op.settings.values.Persistence.ProgressStorage, id)
 	if err != nil {
 		return fmt.Errorf("%s(%q): %w", one.verb, id, err)

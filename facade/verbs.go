@@ -21,8 +21,8 @@ type ChangeFunc[T client.Object] func(ctx context.Context, c *Change[T]) error
 
 // OnCreate registers a handler for objects that were never handled before. Kopf: on.create.
 //
-// The id names the result, status.<id>, and the stored progress. It is unique for the verb and kind. Do not change it
-// while objects are unfinished.
+// The id names the result, status.<id>, and the stored progress. It is unique for the verb and kind. [FormerIDs]
+// renames it.
 func (s Selection[T]) OnCreate(id string, fn ChangeFunc[T], opts ...changeOption) {
 	register(s, function[T]{"OnCreate", id, fn}, asOptions(opts), ReasonCreate)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
@@ -92,7 +93,8 @@ func (c *Change[T]) handling(h *handlers.Handler, r *recorder) *changes.Handling
 	handling := &changes.Handling{
 		Resource: c.trial.subject.discovered(), Cache: c.trial.cluster,
 		Handlers: []*adapters.Handler{adapters.New(r.watch(h), nil)}, Place: r,
-		Lens: lensOf(h), Progress: records, Interim: changes.NewInterim(operator, ""), Finalizer: finalizer,
+		Lens: lensOf(h), Progress: storages.WithFormerIDs(records, h.Renamed),
+		Interim: changes.NewInterim(operator, ""), Finalizer: finalizer,
 		Writer: c.trial.cluster.writer, StatusSubresource: true, Events: r,
 		Dependents: c.trial.keeper, Now: func() time.Time { return now },
 	}

@@ -89,7 +89,7 @@ func (t *task) write(ctx context.Context, a *execution.Attempt) error {
 	settings, _ := t.object.supervisor.current()
 	remembered := a.Remembered()
 	patch := patching.Patch{Transforms: patching.Contained(remembered)}
-	if err := patch.AddResult(t.id(), a.Result()); err != nil {
+	if err := patch.AddResult(t.id(), a.Result(), a.Call.Handler.FormerIDs...); err != nil {
 		return err
 	}
 	if patch.Empty() {

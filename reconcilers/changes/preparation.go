@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -200,7 +201,7 @@ func copyEssence(patch, body map[string]any, to diffbase.Multi, stored diffbase.
 
 // keepsCopies tells whether a record may be in one place of the storage and not in another.
 func keepsCopies(kept progress.Storage) bool {
-	switch kept.(type) {
+	switch storages.WithoutFormerIDs(kept).(type) {
 	case progress.Multi, progress.Smart:
 		return true
 	}
@@ -209,6 +210,7 @@ func keepsCopies(kept progress.Storage) bool {
 
 // copyRecord stores the record where there is none.
 func copyRecord(patch, body map[string]any, to progress.Storage, id string, record progress.Record) error {
+	to = storages.WithoutFormerIDs(to)
 	switch kept := to.(type) {
 	case progress.Multi:
 		for _, one := range kept {

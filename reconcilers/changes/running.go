@@ -161,7 +161,7 @@ func (r *runner) conclude(a *execution.Attempt) error {
 // when it is written; here it changes nothing.
 func (r *runner) adopt(a *execution.Attempt, transforms []patching.Transform) {
 	patch := patching.Patch{Transforms: patching.Contained(transforms)}
-	if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil || patch.Empty() {
+	if err := patch.AddResult(a.Call.Handler.ID, a.Result(), a.Call.Handler.FormerIDs...); err != nil || patch.Empty() {
 		return
 	}
 	if changed, err := patch.ApplyTo(r.working); err == nil {

@@ -165,7 +165,7 @@ func (p *pass) noteRemembered(handled *outcomes) {
 func include(patch *patching.Patch, a *execution.Attempt) (int, error) {
 	remembered := a.Remembered()
 	patch.Transforms = append(patch.Transforms, patching.Contained(remembered)...)
-	return len(remembered), patch.AddResult(a.Call.Handler.ID, a.Result())
+	return len(remembered), patch.AddResult(a.Call.Handler.ID, a.Result(), a.Call.Handler.FormerIDs...)
 }
 
 // compose adds to the patch what the object is to remember.

@@ -27,7 +27,8 @@ type subHandlers struct {
 
 	mu       sync.Mutex
 	declared []*adapters.Handler // those that are not known to be finished
-	ids      map[string]bool     // of all that were declared
+	ids      map[string][]string // of all that were declared, with their former ids
+	claims   map[string]string   // the former ids that were given to sub-handlers, with their present ids
 	running  bool
 
 	waiting    []*execution.HandlerState // those with room that wait for their first call, in the order of declaration
@@ -63,15 +64,49 @@ func (s *subHandlers) Declare(h *handlers.Handler) error {
 	defer s.mu.Unlock()
 	own := s.handler.Sub(h)
 	id := own.Description.ID
-	if s.ids[id] {
+	if _, twice := s.ids[id]; twice {
 		return &duplicateError{id}
 	}
 	if s.ids == nil {
-		s.ids = map[string]bool{}
+		s.ids = map[string][]string{}
 	}
-	s.ids[id] = true
+	if err := s.claim(id, h.FormerIDs); err != nil {
+		return err
+	}
+	s.ids[id] = own.Description.FormerIDs
 	s.declared = append(s.declared, own)
 	return nil
+}
+
+// claim notes the former ids of a sub-handler. Each belongs to one sub-handler, and is not the id of any.
+func (s *subHandlers) claim(id string, former []string) error {
+	if present, claimed := s.claims[id]; claimed {
+		return s.formerIDTaken(present, id)
+	}
+	for _, old := range former {
+		old = s.id(old)
+		_, declared := s.ids[old]
+		if _, claimed := s.claims[old]; claimed || declared || old == id {
+			return s.formerIDTaken(id, old)
+		}
+		if s.claims == nil {
+			s.claims = map[string]string{}
+		}
+		s.claims[old] = id
+	}
+	return nil
+}
+
+func (s *subHandlers) formerIDTaken(id, former string) error {
+	return &declarationError{fmt.Sprintf("sub-handler %q: the former id %q belongs to another sub-handler as well; only "+
+		"one can have it", id, former)}
+}
+
+// presentID returns the id of the sub-handler that has had this one, or nothing.
+func (s *subHandlers) presentID(own string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claims[s.id(own)]
 }
 
 // dropFinished leaves out of further runs what is finished: a function may run each of its sub-handlers when it has
@@ -110,14 +145,18 @@ func (s *subHandlers) own(h *adapters.Handler) string {
 func (s *subHandlers) isDeclared(own string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ids[s.id(own)]
+	_, declared := s.ids[s.id(own)]
+	return declared
 }
 
 // known is the state of a sub-handler by its full id, whether it is declared or not.
 func (s *subHandlers) known(ctx context.Context, id string) (*execution.HandlerState, error) {
 	pass := s.runner.pass
+	s.mu.Lock()
+	former := s.ids[id]
+	s.mu.Unlock()
 	return s.runner.outcomes.state.Known(
-		pass.object.recordReader(ctx), id, s.handler.Description.ID, pass.handling.now(),
+		pass.object.recordReader(ctx), id, former, s.handler.Description.ID, pass.handling.now(),
 	)
 }
 

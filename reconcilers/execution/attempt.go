@@ -237,7 +237,8 @@ func (a *Attempt) Adopt(other *Attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	patch := patching.Patch{Transforms: other.Made()}
-	if patch.AddResult(other.Call.Handler.ID, other.Result()) != nil || patch.Empty() {
+	h := other.Call.Handler
+	if patch.AddResult(h.ID, other.Result(), h.FormerIDs...) != nil || patch.Empty() {
 		return
 	}
 	object, err := a.Call.Working()

@@ -68,11 +68,12 @@ type HandlerState struct {
 	awake   bool   // what it waits for has come, or nobody looks for it: it is due
 	parts   *parts // its sub-handlers declared in this process; nil if there are none
 
-	sub     bool // it is a sub-handler: it counts in the state only by the outcome of its handler
-	compact bool // it needs no record of its own before an attempt, nor after a success
-	named   bool // it succeeded, and its handler's record says so in place of its own
-	level   int  // number of its ancestors
-	own     int  // length of its id without that of its handler
+	former  []string // ids of the sub-handler whose records it has taken over
+	sub     bool     // it is a sub-handler: it counts in the state only by the outcome of its handler
+	compact bool     // it needs no record of its own before an attempt, nor after a success
+	named   bool     // it succeeded, and its handler's record says so in place of its own
+	level   int      // number of its ancestors
+	own     int      // length of its id without that of its handler
 }
 
 // Account sums up the former attempts of a handler. The zero value is none.

@@ -208,7 +208,7 @@ func (s *State) StoredRecords() map[string]progress.Record {
 func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 	for _, e := range s.handlers {
 		if e.Active && !e.Recorded() && e.loaded != nil {
-			if err := Purge(to, patch, body, e.ID); err != nil {
+			if err := purgeAll(to, patch, body, e.ids()); err != nil {
 				return err
 			}
 		}
@@ -223,9 +223,15 @@ func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 		if err := to.Store(patch, body, e.ID, record); err != nil {
 			return fmt.Errorf("storing the progress of handler %q: %w", e.ID, err)
 		}
+		if err := purgeAll(to, patch, body, e.former); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+// ids are the present id and the former ones of a sub-handler.
+func (e *HandlerState) ids() []string { return append([]string{e.ID}, e.former...) }
 
 // StoreAgain adds the unchanged records of the selected handlers to the merge-patch, for an object that has lost them.
 func (s *State) StoreAgain(to progress.Writer, patch, body map[string]any) error {
@@ -284,8 +290,7 @@ func (s *State) Purge(to progress.Writer, patch, body map[string]any) error {
 		removal.of(id)
 	}
 	for _, e := range s.handlers {
-		removal.of(e.ID)
-		for _, id := range e.Subrefs {
+		for _, id := range slices.Concat(e.ids(), e.Subrefs) {
 			removal.of(id)
 		}
 	}
@@ -318,6 +323,15 @@ func (r *removal) of(id string) {
 	if err := Purge(r.to, r.patch, r.body, id); err != nil && r.err == nil {
 		r.err = err
 	}
+}
+
+func purgeAll(to progress.Writer, patch, body map[string]any, ids []string) error {
+	for _, id := range ids {
+		if err := Purge(to, patch, body, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Purge adds the removal of one record to the merge-patch. A storage that panics is an error.

@@ -33,7 +33,7 @@ func (s *State) Sub(
 	if e == nil {
 		parent := s.byID[ancestors[len(ancestors)-1]]
 		var err error
-		if e, err = s.takeUp(read, h.ID, parent, now); err != nil {
+		if e, err = s.takeUp(read, h.ID, h.FormerIDs, parent, now); err != nil {
 			return nil, err
 		}
 		e.level, e.own, e.Timed = len(ancestors), len(parent.relative(h.ID)), h.Policy.Timeout != nil
@@ -48,14 +48,14 @@ func (s *State) Sub(
 }
 
 // Known is the state of a sub-handler whether it is declared or not: the one of [State.Sub], or what the object says of
-// it, which may be nothing.
+// it under this id or a former one, which may be nothing.
 func (s *State) Known(
-	read func(id string) (*progress.Record, error), id, parent string, now time.Time,
+	read func(id string) (*progress.Record, error), id string, former []string, parent string, now time.Time,
 ) (*HandlerState, error) {
 	if e := s.byID[id]; e != nil {
 		return e, nil
 	}
-	return s.takeUp(read, id, s.byID[parent], now)
+	return s.takeUp(read, id, former, s.byID[parent], now)
 }
 
 // Release ends the waiting for others. The time of a sub-handler that was not called yet begins now.
@@ -67,21 +67,25 @@ func (e *HandlerState) Release(now time.Time) {
 }
 
 func (s *State) takeUp(
-	read func(id string) (*progress.Record, error), id string, parent *HandlerState, now time.Time,
+	read func(id string) (*progress.Record, error), id string, former []string, parent *HandlerState, now time.Time,
 ) (*HandlerState, error) {
 	e := newHandlerState(id, s.Purpose, now)
-	if parent.hasSucceeded(id) {
-		e.Retries, e.Success, e.Stopped, e.named = 1, true, &now, true
-	} else {
-		record, err := read(id)
+	for _, known := range append([]string{id}, former...) {
+		if parent.hasSucceeded(known) {
+			e.Retries, e.Success, e.Stopped, e.named = 1, true, &now, true
+			break
+		}
+		record, err := read(known)
 		if err != nil {
-			return nil, fmt.Errorf("reading the progress of sub-handler %q: %w", id, err)
+			return nil, fmt.Errorf("reading the progress of sub-handler %q: %w", known, err)
 		}
 		if record != nil {
 			e = fromRecord(id, record, now)
 			e.repurpose(s.Purpose)
+			break
 		}
 	}
+	e.former = former
 	e.Active, e.sub, e.compact = true, true, s.Compact
 	e.Postponed = e.Retries == 0 && e.loaded == nil
 	e.named = e.named || e.compact && e.Success

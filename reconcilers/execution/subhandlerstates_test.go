@@ -166,7 +166,7 @@ func TestSucceededSubHandlersAreNamed(t *testing.T) {
 		if e := declare(t, next, nil, "fn/a", handlers.Policy{}, "fn"); !e.Success || e.Postponed || !e.Tried() {
 			t.Errorf("a later process knows of it: %+v", e)
 		}
-		known, err := next.Known(fetching(nil), "fn/b", "fn", epoch)
+		known, err := next.Known(fetching(nil), "fn/b", nil, "fn", epoch)
 		if err != nil || !known.Success {
 			t.Errorf("so it does if it is not declared: %+v, error %v", known, err)
 		}
@@ -174,7 +174,7 @@ func TestSucceededSubHandlersAreNamed(t *testing.T) {
 		if fresh.Success || !fresh.Postponed || fresh.Tried() {
 			t.Errorf("others are as new as before: %+v", fresh)
 		}
-		if again, err := next.Known(fetching(nil), "fn/c", "fn", epoch); err != nil || again.Success {
+		if again, err := next.Known(fetching(nil), "fn/c", nil, "fn", epoch); err != nil || again.Success {
 			t.Errorf("what is declared is known as such: %+v, error %v", again, err)
 		}
 		if d := cmp.Diff([]string{"a", "b"}, next.Records()["fn"].Succeeded); d != "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -64,6 +65,11 @@ type Background struct {
 type Handler struct {
 	// ID is the full id, as persisted: with the suffix of the field, if there is one.
 	ID string
+	// FormerIDs are the full ids under which former versions of the operator have stored the progress, the result and
+	// the children of the handler.
+	FormerIDs []string
+	// Renamed are the former ids of all handlers of the kind, as results are read by the id of any handler.
+	Renamed storages.Renamed
 	// Root is the id of the registered handler that a sub-handler is a part of, however deep; empty for those that are
 	// registered themselves.
 	Root string
@@ -178,6 +184,9 @@ type Handler struct {
 func (h *Handler) Holds() bool {
 	return !h.Optional && (h.Family == Spawning || h.Family == Changing && h.Reason == cause.Delete)
 }
+
+// Stores reports whether the handler stores anything under its id: progress, a result or a set of children.
+func (h *Handler) Stores() bool { return h.Family == Changing || h.Family == Spawning }
 
 // SeesDisappearance reports whether the handler is called for objects that disappear without our finalizer.
 func (h *Handler) SeesDisappearance() bool {

@@ -15,6 +15,15 @@ func (h *Handler) FullID() string {
 	return h.ID + "/" + suffix
 }
 
+// FullFormerIDs are the former ids as they were persisted: see [Handler.FullID].
+func (h *Handler) FullFormerIDs() []string {
+	var full []string
+	for _, id := range h.FormerIDs {
+		full = append(full, (&Handler{ID: id, Field: h.Field, Family: h.Family}).FullID())
+	}
+	return full
+}
+
 // SubID is the id of a sub-handler. Its field is no part of it.
 func SubID(parent, id string) string { return parent + "/" + id }
 
@@ -24,6 +33,7 @@ func (h *Handler) Sub(parent *Handler) *Handler {
 	own := *h
 	own.ID, own.NeedsChange = SubID(parent.ID, h.ID), parent.NeedsChange
 	own.Root, own.Reserved, own.Observe = cmp.Or(parent.Root, parent.ID), parent.Reserved, parent.Observe
+	own.FormerIDs, own.Renamed = h.formerSubIDs(parent), parent.Renamed
 	if h.Field == nil {
 		own.Value = parent.Value
 	}
@@ -31,6 +41,16 @@ func (h *Handler) Sub(parent *Handler) *Handler {
 		own.Field = slices.Concat(parent.Field, h.Field)
 	}
 	return &own
+}
+
+// formerSubIDs are the ids that the handler has had as a sub-handler of the parent, which may be renamed as well.
+func (h *Handler) formerSubIDs(parent *Handler) (former []string) {
+	for _, id := range append([]string{h.ID}, h.FormerIDs...) {
+		for _, parentID := range append([]string{parent.ID}, parent.FormerIDs...) {
+			former = append(former, SubID(parentID, id))
+		}
+	}
+	return former[1:] // the first one is the present id
 }
 
 // Twin is true for another registration of the same thing: such as of one function by two selections that have a

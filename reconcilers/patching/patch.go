@@ -68,14 +68,18 @@ func (p *Patch) SetIn(path []string, value any) {
 // mapping is merged shallowly over the mapping that the patch has there, any other value replaces it; null results are
 // ignored, empty and zero ones are not.
 //
-// Any Go value that encodes to JSON will do; the error for one that does not names the id.
-func (p *Patch) AddResult(id string, value any) error {
+// Any Go value that encodes to JSON will do; the error for one that does not names the id. A result removes those of
+// the former ids.
+func (p *Patch) AddResult(id string, value any, former ...string) error {
 	result, err := toJSON(value)
 	if err != nil {
 		return fmt.Errorf("result of handler %q is not a JSON value: %w", id, err)
 	}
 	if result == nil {
 		return nil
+	}
+	for _, old := range former {
+		p.SetIn([]string{"status", old}, nil)
 	}
 	path := []string{"status", id}
 	held, _ := diff.Resolve(p.Merge, path)

@@ -106,7 +106,7 @@ func (d *Declaration) End(ctx context.Context) error {
 
 // leave tells of children that are not deleted, though they are not declared any more.
 func (p *pass) leave(ctx context.Context, wanted set) error {
-	known, err := recorded(p.parent.own(), p.name)
+	known, err := p.recorded(p.parent.own())
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,8 @@ type Keeper struct {
 // Handler is who declares children: each has a set of its own for each parent.
 type Handler struct {
 	ID string
+	// FormerIDs are ids under which former versions of the operator have stored the set. The sets are merged.
+	FormerIDs []string
 	// Background tells those beside the changes, such as daemons, from handlers of changes of the same id.
 	Background bool
 }
@@ -108,7 +110,11 @@ func (k *Keeper) work(ctx context.Context, parent Parent, handler Handler, act f
 	if patching.BeingDeleted(parent.Newest()) {
 		return ErrDeleting
 	}
-	return act(&pass{keeper: k, parent: parent, name: nameOf(k.Prefix, body, handler), handler: handler})
+	p := &pass{keeper: k, parent: parent, name: nameOf(k.Prefix, body, handler), handler: handler}
+	for _, id := range handler.FormerIDs {
+		p.former = append(p.former, nameOf(k.Prefix, body, Handler{ID: id, Background: handler.Background}))
+	}
+	return act(p)
 }
 
 // Release deletes all children that the object has declared and cannot own: it is being deleted.

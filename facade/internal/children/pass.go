@@ -17,11 +17,12 @@ type pass struct {
 	keeper  *Keeper
 	parent  Parent
 	handler Handler
-	name    string // of the annotation
-	stored  set    // what the annotation has by now
-	known   set    // the same and what this process has applied: the uids are those that it has proven
-	present set    // what was applied
-	shared  bool   // somebody else is to delete what we have dropped, and must know that
+	name    string   // of the annotation
+	former  []string // the annotations under former ids
+	stored  set      // what the annotation has by now
+	known   set      // the same and what this process has applied: the uids are those that it has proven
+	present set      // what was applied
+	shared  bool     // somebody else is to delete what we have dropped, and must know that
 
 	proofs    map[string]set        // what this process has applied before, for all handlers
 	declarers map[identity][]string // the records of the other handlers by their children, when needed
@@ -31,7 +32,7 @@ type pass struct {
 // run applies the children, which are wanted; then, if nothing has failed, those that the handler has declared before
 // and that are not in the whole set are deleted. Without a whole set, more is to be declared.
 func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err error) {
-	if p.stored, err = recorded(p.parent.own(), p.name); err != nil {
+	if p.stored, err = p.recorded(p.parent.own()); err != nil {
 		return err
 	}
 	listed, uid := p.stored, uidOf(p.parent.own())
@@ -59,6 +60,41 @@ func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err 
 	return errors.Join(failed, p.conclude(ctx, after, pruned))
 }
 
+// recorded reads the record, with what the handler has declared under former ids.
+func (p *pass) recorded(body map[string]any) (set, error) {
+	all, err := recorded(body, p.name)
+	for _, name := range p.former {
+		if err != nil {
+			return nil, err
+		}
+		var former set
+		former, err = recorded(body, name)
+		all = former.with(all)
+	}
+	return all, err
+}
+
+// store writes the record, and removes those of former ids.
+func (p *pass) store(body map[string]any, children set) error {
+	for _, name := range p.former {
+		if err := store(body, p.keeper.Prefix, name, nil); err != nil {
+			return err
+		}
+	}
+	return store(body, p.keeper.Prefix, p.name, children)
+}
+
+// isRenamed is true if the parent has a record of a former id.
+func (p *pass) isRenamed() bool {
+	annotations, _ := storage.Annotations(p.parent.own())
+	return slices.ContainsFunc(p.former, func(name string) bool { return annotations[name] != nil })
+}
+
+// isOwn is true for the key of the record, and those of former ids.
+func (p *pass) isOwn(key string) bool {
+	return key == p.key(p.name) || slices.ContainsFunc(p.former, func(name string) bool { return key == p.key(name) })
+}
+
 // announce writes the children that may be there from now on; a parent of such that it cannot own is held from now on.
 func (p *pass) announce(ctx context.Context, wanted set) error {
 	finalizer := ""
@@ -69,7 +105,7 @@ func (p *pass) announce(ctx context.Context, wanted set) error {
 		if patching.BeingDeleted(body) {
 			return ErrDeleting
 		}
-		kept, err := recorded(body, p.name)
+		kept, err := p.recorded(body)
 		if err != nil {
 			return err
 		}
@@ -79,7 +115,7 @@ func (p *pass) announce(ctx context.Context, wanted set) error {
 			}
 		}
 		listed := kept.with(p.known).with(wanted)
-		if err := store(body, p.keeper.Prefix, p.name, listed); err != nil {
+		if err := p.store(body, listed); err != nil {
 			return err
 		}
 		return checkFits(body, p.name, len(listed))
@@ -95,15 +131,15 @@ func (p *pass) announce(ctx context.Context, wanted set) error {
 // conclude remembers what there is after all. It is written with the outcome of the handler: until then, more is
 // remembered than there is, which does no harm. But a handler in the background may have no end.
 func (p *pass) conclude(ctx context.Context, after, gone set) error {
-	if after.equal(p.stored) || p.isStored(after) {
+	if !p.isRenamed() && (after.equal(p.stored) || p.isStored(after)) {
 		return nil
 	}
 	err := p.parent.Writes.Remember(func(body map[string]any) error {
-		kept, err := recorded(body, p.name)
+		kept, err := p.recorded(body)
 		if err != nil {
 			return err
 		}
-		return store(body, p.keeper.Prefix, p.name, kept.with(after).without(gone))
+		return p.store(body, kept.with(after).without(gone))
 	})
 	if err == nil && (p.handler.Background || p.shared) {
 		err = p.parent.Writes.Flush(ctx)
@@ -141,7 +177,7 @@ func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, e
 			failed = append(failed, child.failure(providers.awaited(child, err)))
 			continue
 		}
-		if _, ok := listed[child.identity]; !ok && made.former == p.key(p.name) {
+		if _, ok := listed[child.identity]; !ok && p.isOwn(made.former) {
 			p.missing = append(p.missing, child)
 		}
 		applied[child.identity] = made.entry(child)
@@ -223,7 +259,7 @@ func (p *pass) elsewhere() (map[identity][]string, error) {
 	for _, records := range []map[string]set{changes, runs, p.proofs} {
 		for name, children := range records {
 			for child := range children {
-				if name != p.name && !slices.Contains(p.declarers[child], name) {
+				if !p.isOwn(p.key(name)) && !slices.Contains(p.declarers[child], name) {
 					p.declarers[child] = append(p.declarers[child], name)
 				}
 			}

@@ -76,7 +76,7 @@ func (p *pass) search(ctx context.Context, where identity, version string) (set,
 	}
 	found := set{}
 	for i := range labelled {
-		if p.keeper.recordsIn(&labelled[i]) == p.key(p.name) {
+		if p.isOwn(p.keeper.recordsIn(&labelled[i])) {
 			where.name = labelled[i].Name
 			found[where] = entry{version: version, retained: p.keeper.retainedBy(&labelled[i]) != ""}
 		}

@@ -46,6 +46,19 @@ func register(op *kopf.Operator) {
 	maps.Validate("v", admit, kopf.Operations("CREATE"), kopf.InField("data"), kopf.Persistent(), shared)
 	maps.Mutate("m", admit, kopf.Subresource("*"), kopf.SideEffects(), kopf.IgnoreFailures())
 
+	renamed := kopf.FormerIDs("old")
+	maps.OnCreate("a", handle, renamed)
+	maps.OnUpdate("a", handle, renamed)
+	maps.OnDelete("a", handle, renamed)
+	maps.OnResume("a", handle, renamed)
+	maps.OnField("f", "data", handle, renamed)
+	maps.On("b", kopf.CreateUpdateResume(), handle, renamed)
+	maps.Daemon("d", nil, renamed)
+	maps.Timer("t", time.Minute, nil, renamed)
+	maps.OnEvent("e", watch, renamed)        // want "missing method watchEventOption"
+	maps.Validate("v", admit, renamed)       // want "missing method admissionOption"
+	kopf.OnChild(maps, "c", listen, renamed) // want "missing method childOption"
+
 	// Options of other verbs.
 	maps.OnCreate("a", handle, kopf.Optional())                          // want "missing method changeOption"
 	maps.OnUpdate("a", handle, kopf.EvenIfDeleted())                     // want "missing method updateOption"

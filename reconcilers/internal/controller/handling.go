@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
@@ -32,13 +33,24 @@ func newChanges(
 		Waits: waits, Restored: &sync.Map{},
 		Handlers: families.Changing, Conditions: deps.conditionsOf(r, families.Reporting),
 		Place: place, Open: turn.open(), Lens: s.lens(r, own),
-		Progress: s.Progress, CompactSubs: s.CompactSubs, KopfTexts: s.KopfTexts,
-		KopfDeletions: s.KopfDeletions,
-		Interim:       changes.NewInterim(s.Prefix, essences.Bound), BoundTo: s.BoundTo,
+		Progress:    storages.WithFormerIDs(s.Progress, renamedIn(families.Changing)),
+		CompactSubs: s.CompactSubs, KopfTexts: s.KopfTexts, KopfDeletions: s.KopfDeletions,
+		Interim: changes.NewInterim(s.Prefix, essences.Bound), BoundTo: s.BoundTo,
 		Finalizer: s.Finalizer, Writer: deps.writerFor(r), StatusSubresource: r.HasStatus(),
 		Events: deps.Events, Backoff: s.Backoff, Checkpoint: s.Checkpoint, Lifecycle: s.Lifecycle,
 		WriteTimeout: s.WriteTimeout, Dependents: s.Dependents, Sight: sightOf(families),
 	}
+}
+
+// renamedIn are the former ids of the handlers.
+func renamedIn(all []*adapters.Handler) storages.Renamed {
+	var renamed storages.Renamed
+	for _, h := range all {
+		if former := h.Description.FormerIDs; len(former) > 0 {
+			renamed = renamed.With(h.Description.ID, former)
+		}
+	}
+	return renamed
 }
 
 // sightOf is what passes over objects decide by.

@@ -1,0 +1,390 @@
+package kopf_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+type (
+	houseSelection = kopf.Selection[*kopf.Unstructured]
+	houseHandler   = kopf.ChangeFunc[*kopf.Unstructured]
+)
+
+// renaming has the handlers of a former version, which wait for longer than the version runs, and of the present one,
+// which succeed. Both record their calls as "id attempt".
+type renaming struct{ calls []string }
+
+func (r *renaming) fails(_ context.Context, c *houseChange) error {
+	r.calls = append(r.calls, fmt.Sprint(c.ID, " ", c.Retry))
+	return kopf.Temporary(errors.New("not yet"), 8*time.Minute)
+}
+
+func (r *renaming) succeeds(_ context.Context, c *houseChange) error {
+	r.calls = append(r.calls, fmt.Sprint(c.ID, " ", c.Retry))
+	c.SetResult("of " + c.ID)
+	return nil
+}
+
+// runs runs an operator for long enough that its handlers are called once more.
+func (r *renaming) runs(h household, given kopf.Settings, register func(s houseSelection)) {
+	h.t.Helper()
+	_, stop := h.runWith(given, register)
+	h.settle()
+	stop()
+}
+
+// records are the ids of the annotations that are records.
+func (h household) records() (ids []string) {
+	for name, value := range h.house().GetAnnotations() {
+		if _, id, _ := strings.Cut(name, "/"); strings.HasPrefix(value, `{"started"`) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// results are those in the status.
+func (h household) results() map[string]any {
+	status, _ := h.house().Object["status"].(map[string]any)
+	return status
+}
+
+// withSub declares one sub-handler.
+func withSub(id string, fn houseHandler, former ...string) houseHandler {
+	return func(_ context.Context, c *houseChange) error {
+		if len(former) > 0 {
+			c.Sub(id, fn, kopf.FormerIDs(former...))
+		} else {
+			c.Sub(id, fn)
+		}
+		return nil
+	}
+}
+
+// Deviation D-former-ids.
+func TestFormerIDs(t *testing.T) {
+	asKopf := kopf.AsKopf()
+	for name, tc := range map[string]struct {
+		reason     string
+		given      kopf.Settings
+		then, now  func(s houseSelection, r *renaming)
+		wantRecord []string // of the former version
+		wantCalls  []string
+		want       map[string]any
+	}{
+		"creation": {
+			"the attempts are counted on", kopf.Settings{},
+			func(s houseSelection, r *renaming) { s.OnCreate("old", r.fails) },
+			func(s houseSelection, r *renaming) { s.OnCreate("new", r.succeeds, kopf.FormerIDs("older", "old")) },
+			[]string{"old"}, []string{"old 0", "new 1"}, map[string]any{"new": "of new"},
+		},
+		"several reasons": {
+			"one record serves all reasons of an id", kopf.Settings{},
+			func(s houseSelection, r *renaming) { s.On("old", always, r.fails) },
+			func(s houseSelection, r *renaming) {
+				s.OnUpdate("new", r.succeeds, kopf.FormerIDs("old"))
+				s.OnCreate("new", r.succeeds)
+			},
+			[]string{"old"}, []string{"old 0", "new 1"}, map[string]any{"new": "of new"},
+		},
+		"field": {
+			"the former id is given without the field, as the id is", kopf.Settings{},
+			func(s houseSelection, r *renaming) { s.OnField("old", "spec.rooms", r.fails) },
+			func(s houseSelection, r *renaming) {
+				s.OnField("new", "spec.rooms", r.succeeds, kopf.FormerIDs("old"))
+			},
+			[]string{"old.spec.rooms"}, []string{"old/spec.rooms 0", "new/spec.rooms 1"},
+			map[string]any{"new/spec.rooms": "of new/spec.rooms"},
+		},
+		"sub-handler of a renamed handler": {
+			"the ids of sub-handlers begin with that of the handler", kopf.Settings{},
+			func(s houseSelection, r *renaming) { s.OnCreate("old", withSub("part", r.fails)) },
+			func(s houseSelection, r *renaming) {
+				s.OnCreate("new", withSub("part", r.succeeds), kopf.FormerIDs("old"))
+			},
+			[]string{"old", "old.part"}, []string{"old/part 0", "new/part 1"},
+			map[string]any{"new/part": "of new/part"},
+		},
+		"renamed sub-handler": {
+			"its former id is given without that of the handler", kopf.Settings{},
+			func(s houseSelection, r *renaming) { s.OnCreate("fn", withSub("old", r.fails)) },
+			func(s houseSelection, r *renaming) { s.OnCreate("fn", withSub("new", r.succeeds, "old")) },
+			[]string{"fn", "fn.old"}, []string{"fn/old 0", "fn/new 1"}, map[string]any{"fn/new": "of fn/new"},
+		},
+		"renamed sub-handler of a renamed handler": {
+			"both may be renamed", kopf.Settings{},
+			func(s houseSelection, r *renaming) { s.OnCreate("old", withSub("old", r.fails)) },
+			func(s houseSelection, r *renaming) {
+				s.OnCreate("new", withSub("new", r.succeeds, "old"), kopf.FormerIDs("old"))
+			},
+			[]string{"old", "old.old"}, []string{"old/old 0", "new/new 1"}, map[string]any{"new/new": "of new/new"},
+		},
+		"sub-handler of a renamed sub-handler": {
+			"the former id is a part of the former ids below it", kopf.Settings{},
+			func(s houseSelection, r *renaming) { s.OnCreate("fn", withSub("old", withSub("part", r.fails))) },
+			func(s houseSelection, r *renaming) {
+				s.OnCreate("fn", withSub("new", withSub("part", r.succeeds), "old"))
+			},
+			[]string{"fn", "fn.old", "fn.old.part"}, []string{"fn/old/part 0", "fn/new/part 1"},
+			map[string]any{"fn/new/part": "of fn/new/part"},
+		},
+		"as Kopf": {
+			"annotations of Kopf are taken over", asKopf,
+			func(s houseSelection, r *renaming) { s.OnCreate("old", r.fails) },
+			func(s houseSelection, r *renaming) { s.OnCreate("new", r.succeeds, kopf.FormerIDs("old")) },
+			[]string{"old"}, []string{"old 0", "new 1"}, map[string]any{"new": "of new"},
+		},
+		"sub-handlers as Kopf": {
+			"their records are separate", asKopf,
+			func(s houseSelection, r *renaming) { s.OnCreate("old", withSub("old", r.fails)) },
+			func(s houseSelection, r *renaming) {
+				s.OnCreate("new", withSub("new", r.succeeds, "old"), kopf.FormerIDs("old"))
+			},
+			[]string{"old", "old.old"}, []string{"old/old 0", "new/new 1"}, map[string]any{"new/new": "of new/new"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				var r renaming
+				h.begin()
+				r.runs(h, tc.given, func(s houseSelection) { tc.then(s, &r) })
+				if d := cmp.Diff(tc.wantRecord, h.records()); d != "" {
+					t.Fatalf("the former records: -want, +got:\n%s", d)
+				}
+				r.runs(h, tc.given, func(s houseSelection) { tc.now(s, &r) })
+				if d := cmp.Diff(tc.wantCalls, r.calls); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+				if records := h.records(); records != nil {
+					t.Errorf("records remain: %v", records)
+				}
+				if d := cmp.Diff(tc.want, h.results()); d != "" {
+					t.Errorf("%s: results: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}
+
+// recorded edits the house to have records with these numbers of retries.
+func (h household) recorded(retries map[string]int64) {
+	h.t.Helper()
+	h.api.Edit(houses, "default", "home", func(house map[string]any) {
+		patch := map[string]any{}
+		for id, count := range retries {
+			record := progress.Record{Purpose: ptr.To("create"), Retries: &count, Started: ptr.To(time.Now())}
+			storage := progress.Annotations{Prefix: "test.example.org", WithoutV1: true}
+			if err := storage.Store(patch, house, id, record); err != nil {
+				h.t.Error(err)
+			}
+		}
+		metadata, _ := house["metadata"].(map[string]any)
+		metadata["annotations"] = patch["metadata"].(map[string]any)["annotations"]
+	})
+}
+
+// With records of both ids, the present one counts, and the former one goes with the next write.
+func TestFormerIDsBesidePresentOnes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		fails    bool
+		want     []string
+		leftover []string
+	}{
+		"success": {"the end of the change removes both", false, []string{"new 5"}, nil},
+		"failure": {"the write of the present record removes the former one", true, []string{"new 5"}, []string{"new"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				var r renaming
+				h.begin()
+				h.recorded(map[string]int64{"old": 2, "new": 5})
+				fn := r.succeeds
+				if tc.fails {
+					fn = r.fails
+				}
+				r.runs(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("new", fn, kopf.FormerIDs("old")) })
+				if d := cmp.Diff(tc.want, r.calls); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+				if d := cmp.Diff(tc.leftover, h.records()); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}
+
+// A sub-handler that succeeded under a former id is not called again, and those after it run.
+func TestFormerIDsOfFinishedSubHandlers(t *testing.T) {
+	for name, given := range map[string]kopf.Settings{"own records": {}, "as Kopf": kopf.AsKopf()} {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				var r renaming
+				h.begin()
+				r.runs(h, given, func(s houseSelection) {
+					s.OnCreate("old", func(_ context.Context, c *houseChange) error {
+						c.Sub("first", r.succeeds)
+						c.Sub("second", r.fails, kopf.After("first"))
+						return nil
+					})
+				})
+				var outcome kopf.SubOutcome
+				r.runs(h, given, func(s houseSelection) {
+					s.OnCreate("new", func(ctx context.Context, c *houseChange) error {
+						c.Sub("begin", r.succeeds, kopf.FormerIDs("first"))
+						outcome = c.Outcome("begin")
+						c.Sub("end", r.succeeds, kopf.After("begin"), kopf.FormerIDs("second"))
+						return c.RunSubs(ctx)
+					}, kopf.FormerIDs("old"))
+				})
+				if d := cmp.Diff([]string{"old/first 0", "old/second 0", "new/end 1"}, r.calls); d != "" {
+					t.Errorf("-want, +got:\n%s", d)
+				}
+				if outcome.State != kopf.SubSucceeded {
+					t.Errorf("the outcome under the former id: %+v", outcome)
+				}
+				if records := h.records(); records != nil {
+					t.Errorf("records remain: %v", records)
+				}
+			})
+		})
+	}
+}
+
+// An edit that a handler has not seen under its former id follows as an update (D-handling-config).
+func TestFormerIDsOfFinishedHandlers(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var r renaming
+		h.begin()
+		r.runs(h, kopf.Settings{}, func(s houseSelection) {
+			s.OnCreate("old", r.succeeds)
+			s.OnCreate("wait", r.fails)
+		})
+		h.rebuild("edited")
+		r.runs(h, kopf.Settings{}, func(s houseSelection) {
+			s.OnCreate("new", r.succeeds, kopf.FormerIDs("old"))
+			s.OnCreate("wait", r.succeeds)
+			s.OnUpdate("sync", r.succeeds)
+		})
+		if d := cmp.Diff([]string{"old 0", "wait 0", "wait 1", "sync 0"}, r.calls); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+		if records := h.records(); records != nil {
+			t.Errorf("records remain: %v", records)
+		}
+	})
+}
+
+// Early versions of Kopf kept records in the status.
+func TestFormerIDsInTheStatus(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var r renaming
+		h.begin()
+		h.api.Edit(houses, "default", "home", func(house map[string]any) {
+			record := map[string]any{"purpose": "create", "retries": int64(2)}
+			records := map[string]any{"old": record, "old/part": map[string]any{"purpose": "create", "retries": int64(4)}}
+			house["status"] = map[string]any{"kopf": map[string]any{"progress": records}}
+			record["subrefs"] = []any{"old/part"}
+		})
+		r.runs(h, kopf.AsKopf(), func(s houseSelection) {
+			s.OnCreate("new", withSub("part", r.succeeds), kopf.FormerIDs("old"))
+		})
+		if d := cmp.Diff([]string{"new/part 4"}, r.calls); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+		kept, _, _ := unstructured.NestedMap(h.results(), "kopf", "progress")
+		if records := h.records(); records != nil || len(kept) > 0 {
+			t.Errorf("records remain: %v and in the status %v", records, kept)
+		}
+	})
+}
+
+// A result under a former id is read under the present one, also by handlers of other families, until it is replaced.
+func TestFormerIDsOfResults(t *testing.T) {
+	inHousehold(t, func(h household) {
+		var r renaming
+		h.begin()
+		r.runs(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("old", r.succeeds) })
+		read := map[string]string{}
+		r.runs(h, kopf.Settings{}, func(s houseSelection) {
+			s.OnCreate("new", r.succeeds, kopf.FormerIDs("old"))
+			s.OnResume("resume", func(_ context.Context, c *houseChange) (err error) {
+				read["resume"], err = kopf.Result[string](c, "new")
+				return err
+			})
+			s.Daemon("daemon", func(_ context.Context, task *kopf.Task[*kopf.Unstructured]) (err error) {
+				read["daemon"], err = kopf.Result[string](task, "new")
+				return err
+			})
+			s.OnEvent("event", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) (err error) {
+				read["event"], err = kopf.Result[string](e, "new")
+				return err
+			})
+		})
+		want := map[string]string{"resume": "of old", "daemon": "of old", "event": "of old"}
+		if d := cmp.Diff(want, read); d != "" {
+			t.Errorf("-want, +got:\n%s", d)
+		}
+		r.runs(h, kopf.Settings{}, func(s houseSelection) {
+			s.Timer("tick", time.Minute, func(_ context.Context, task *kopf.Task[*kopf.Unstructured]) error {
+				task.SetResult("of tick")
+				return nil
+			}, kopf.FormerIDs("old"))
+		})
+		if d := cmp.Diff(map[string]any{"tick": "of tick"}, h.results()); d != "" {
+			t.Errorf("a new result replaces the former one: -want, +got:\n%s", d)
+		}
+	})
+}
+
+// The former version does not know the new id: it begins again. One with the ids exchanged goes on.
+func TestFormerIDsOnTheWayBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		back    func(s houseSelection, r *renaming)
+		want    string
+		records []string
+	}{
+		"the same binary": {
+			"attempts are counted anew, and the record of the unknown id stays",
+			func(s houseSelection, r *renaming) { s.OnCreate("old", r.succeeds) }, "old 0", []string{"new"},
+		},
+		"with the ids exchanged": {
+			"it takes over from the new one",
+			func(s houseSelection, r *renaming) { s.OnCreate("old", r.succeeds, kopf.FormerIDs("new")) }, "old 2", nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHousehold(t, func(h household) {
+				var r renaming
+				h.begin()
+				r.runs(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("old", r.fails) })
+				r.runs(h, kopf.Settings{}, func(s houseSelection) {
+					s.OnCreate("new", r.fails, kopf.FormerIDs("old"))
+				})
+				h.settle()
+				r.runs(h, kopf.Settings{}, func(s houseSelection) { tc.back(s, &r) })
+				if d := cmp.Diff([]string{"old 0", "new 1", tc.want}, r.calls); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+				if d := cmp.Diff(tc.records, h.records()); d != "" {
+					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+				}
+			})
+		})
+	}
+}
