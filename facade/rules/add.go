@@ -38,7 +38,7 @@ func Add[T client.Object](of kopf.Selection[T], rule *Rule, options ...kopf.Opti
 	of.Validate(rule.id, func(ctx context.Context, a *kopf.Admission[T]) error {
 		object, old := a.Raw()
 		return rule.deny(ctx, object, old)
-	}, options...)
+	}, kopf.JoinOptions(options...))
 }
 
 // deny is the error by which a handler denies a request; nil allows it.
