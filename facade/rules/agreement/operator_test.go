@@ -58,7 +58,7 @@ func operate(t *testing.T, all []filter, settings kopf.Settings) operating {
 	for i, one := range all {
 		one.narrow(kopf.ForResource(op, "widgets")).Validate(fmt.Sprintf("f%d", i),
 			func(context.Context, *kopf.Admission[*kopf.Unstructured]) error { return kopf.Deny(418, "called") },
-			append([]kopf.Option{whole}, one.options...)...)
+			whole, kopf.JoinOptions(one.options...))
 	}
 	api := memapi.New()
 	api.Install(memapi.Resource{
