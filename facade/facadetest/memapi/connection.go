@@ -65,7 +65,7 @@ func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.isCut() {
 		return nil, ErrCut
 	}
-	request, ok, err := c.server.read(r)
+	request, ok, err := c.server.ReadRequest(r)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 )
@@ -38,8 +37,11 @@ func (t target) parse(data []byte) (map[string]any, error) {
 	}
 	delete(object, "apiVersion")
 	delete(object, "kind")
+	if err := t.decodable(data); err != nil {
+		return nil, err
+	}
 	if t.Plain && !t.StatusSubresource {
-		if object["status"] != nil && t.validation != metav1.FieldValidationIgnore {
+		if object["status"] != nil && t.validation == "" { // else reported above
 			t.notes.warnings = append(t.notes.warnings, `unknown field "status"`)
 		}
 		delete(object, "status") // the types that are built in know what they have
@@ -78,6 +80,10 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 		delete(object, "status")
 	}
 	s.identify(t, metadata)
+	if err := s.admitNamespace(t); err != nil {
+		return nil, err
+	}
+	s.beginNamespace(t, object)
 	if err := s.admit(t, object, nil); err != nil {
 		return nil, err
 	}
@@ -130,6 +136,7 @@ func (s *Server) keep(t target, before, after map[string]any) {
 	s.record(t, before, after, nil)
 	s.define(t, before, after)
 	s.noticed(before, after)
+	s.keepNamespaces(t, before, after)
 }
 
 // discard removes the object; last is its state as it is told.
@@ -143,6 +150,7 @@ func (s *Server) discard(t target, before map[string]any) {
 	s.record(t, before, nil, last)
 	s.define(t, before, nil)
 	s.noticed(before, nil)
+	s.keepNamespaces(t, before, nil)
 }
 
 // prune drops what the schema of the status does not have.

@@ -119,10 +119,22 @@ func served(crd *apiextensionsv1.CustomResourceDefinition) []Resource {
 			Group: crd.Spec.Group, Version: v.Name, Kind: names.Kind, Plural: names.Plural, Singular: names.Singular,
 			ShortNames: names.ShortNames, Categories: names.Categories,
 			Namespaced:        crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
-			StatusSubresource: v.Subresources != nil && v.Subresources.Status != nil,
+			StatusSubresource: v.Subresources != nil && v.Subresources.Status != nil, Scale: scaleIn(v.Subresources),
 		})
 	}
 	return all
+}
+
+// scaleIn is the subresource scale of a definition.
+func scaleIn(given *apiextensionsv1.CustomResourceSubresources) *Scale {
+	if given == nil || given.Scale == nil {
+		return nil
+	}
+	scale := &Scale{SpecReplicas: given.Scale.SpecReplicasPath, StatusReplicas: given.Scale.StatusReplicasPath}
+	if given.Scale.LabelSelectorPath != nil {
+		scale.Selector = *given.Scale.LabelSelectorPath
+	}
+	return scale
 }
 
 // target is an object of a resource, as the server itself deals with it.

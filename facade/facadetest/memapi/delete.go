@@ -51,6 +51,9 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 	if _, err := s.review(t, false, nil, before); err != nil {
 		return nil, err
 	}
+	if shown, ok, err := s.terminate(t, before); ok {
+		return shown, err
+	}
 	held, _ := was["finalizers"].([]any)
 	finalizers := propagated(held, options)
 	if len(finalizers) == 0 {

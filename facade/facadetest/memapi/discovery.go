@@ -116,6 +116,12 @@ func (s *Server) listed(gv schema.GroupVersion) (document any, ok bool) {
 			one.Verbs = r.Verbs
 		}
 		list.APIResources = append(list.APIResources, one)
+		if s.target(r, "", "").scalePaths() != nil {
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: r.Plural + "/scale", Namespaced: r.Namespaced, Group: "autoscaling", Version: "v1", Kind: "Scale",
+				Verbs: []string{"get", "patch", "update"},
+			})
+		}
 		if r.StatusSubresource {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
 				Name: r.Plural + "/status", Namespaced: r.Namespaced, Kind: r.Kind, Verbs: []string{

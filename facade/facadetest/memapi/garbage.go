@@ -62,11 +62,13 @@ func (s *Server) collect() {
 }
 
 // everything is all objects there are, in one order, but for events.
-func (s *Server) everything() []target {
+func (s *Server) everything() []target { return s.all(false) }
+
+func (s *Server) all(withEvents bool) []target {
 	var all []target
 	seen := map[schema.GroupResource]bool{}
 	for _, r := range s.resources {
-		if seen[r.groupResource()] || r.Plural == "events" {
+		if seen[r.groupResource()] || r.Plural == "events" && !withEvents {
 			continue
 		}
 		seen[r.groupResource()] = true

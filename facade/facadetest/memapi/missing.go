@@ -24,7 +24,7 @@ func (s *Server) missing(t target, parts []string) error {
 		return notInstalled(t)
 	case t.Kind == "" || t.subresource == "" || t.subresource == "status":
 		return notServed()
-	case d == nil && !t.Plain && !own, d != nil && t.subresource != "scale":
+	case d == nil && !t.Plain && !own, d != nil:
 		return notServed() // nor does the real one
 	default:
 		return unsupported("the subresource %s of %s", t.subresource, t.Plural)

@@ -33,6 +33,12 @@ var parameters = func() map[string][]string {
 	}
 }()
 
+// Supports reports whether requests of the verb may have the parameter. The real server ignores others; requests that
+// are sent to a [Server] with others get the status 501.
+func Supports(verb, parameter string) bool {
+	return parameter == "pretty" || parameter == "timeout" || slices.Contains(parameters[verb], parameter)
+}
+
 // unsupported is what a client gets that asks for what the real server can do, and this one cannot.
 func unsupported(format string, arguments ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -46,7 +52,7 @@ func (t *target) options(r *http.Request) error {
 	query := r.URL.Query()
 	what := verb(r, t.name)
 	for name := range query {
-		if name != "pretty" && name != "timeout" && !slices.Contains(parameters[what], name) {
+		if !Supports(what, name) {
 			return unsupported("the parameter %s of a %s", name, what)
 		}
 	}

@@ -99,13 +99,19 @@ func (s *Server) following(t target, options *internalversion.ListOptions) (map[
 	}
 	rest, known := s.pages[string(name)]
 	switch {
+	case !known && s.pageCount > mostPages:
+		return nil, expiredPage()
 	case !known || rest.of != t.groupResource():
 		return nil, apierrors.NewBadRequest("invalid continue token: it is not of a list of " + t.Plural)
 	case s.older(rest.version):
-		return nil, apierrors.NewResourceExpired("The provided continue parameter is too old to display a " +
-			"consistent list result. You must start a new list without the continue parameter.")
+		return nil, expiredPage()
 	}
 	return s.part(t, rest, options.Limit), nil
+}
+
+func expiredPage() error {
+	return apierrors.NewResourceExpired("The provided continue parameter is too old to display a " +
+		"consistent list result. You must start a new list without the continue parameter.")
 }
 
 // older tells whether nothing is known of that version any more.
@@ -121,8 +127,9 @@ func (s *Server) part(t target, p page, limit int64) map[string]any {
 		rest := p
 		rest.rest = p.rest[limit:]
 		p.rest = p.rest[:limit]
-		name := fmt.Sprintf("page-%d", len(s.pages)+1)
-		s.pages[name] = rest
+		s.pageCount++
+		name := fmt.Sprintf("page-%d", s.pageCount)
+		s.keepPage(name, rest)
 		metadata["continue"] = base64.RawURLEncoding.EncodeToString([]byte(name))
 		if p.counted {
 			metadata["remainingItemCount"] = int64(len(rest.rest))

@@ -84,7 +84,7 @@ func (s *Server) edit(t target, change func(object map[string]any)) bool {
 	switch {
 	case equality.Semantic.DeepEqual(before, after):
 		return true
-	case released(metadata):
+	case s.released(t, after):
 		s.discard(t, before)
 		return true
 	case !t.Plain && t.specified(before, after):

@@ -30,11 +30,6 @@ func TestUnsupportedRequests(t *testing.T) {
 			path: "/api/v1/configmaps?resourceVersion=1&resourceVersionMatch=Exact",
 			want: "lists of what was before (resourceVersionMatch=Exact)",
 		},
-		"Scale": {
-			reason: "nobody scales custom resources", method: http.MethodGet,
-			path: "/apis/memapi.example.org/v1/namespaces/default/gizmos/a/scale",
-			want: "the subresource scale of gizmos",
-		},
 		"Exec": {
 			reason: "nothing runs in pods", method: http.MethodPost,
 			path: "/api/v1/namespaces/default/pods/a/exec?command=date", want: "the subresource exec of pods",
@@ -91,10 +86,6 @@ func TestUnsupportedRequests(t *testing.T) {
 		"OpenAPI": {
 			reason: "schemas are published by group and version", method: http.MethodGet, path: "/openapi/v2",
 			want: "the path /openapi/v2",
-		},
-		"ScaleBuiltIn": {
-			reason: "nor deployments", method: http.MethodGet,
-			path: "/apis/apps/v1/namespaces/default/deployments/a/scale", want: "the subresource scale of deployments",
 		},
 		"Eviction": {
 			reason: "pods have no node here", method: http.MethodPost,

@@ -27,8 +27,8 @@ type Request struct {
 	Code int
 }
 
-// read takes a request apart; ok is false if it is not for objects. Its body can be read again afterwards.
-func (s *Server) read(r *http.Request) (request Request, ok bool, err error) {
+// ReadRequest parses a request; ok is false if it is not for objects. The body can be read again afterwards.
+func (s *Server) ReadRequest(r *http.Request) (request Request, ok bool, err error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	t, gv, asked := parse(parts)
 	if !asked {

@@ -81,6 +81,8 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 		object, err = s.remover(r, t, body)
 	case t.name == "":
 		err = apierrors.NewMethodNotSupported(t.groupResource(), strings.ToLower(r.Method))
+	case t.subresource == "scale":
+		object, err = s.scale(r, t, body)
 	case r.Method == http.MethodGet:
 		object, err = s.get(t, r.URL.Query().Get("resourceVersion"))
 	case r.Method == http.MethodPut:
@@ -124,7 +126,8 @@ func (s *Server) route(parts []string) (target, bool) {
 	subresource := t.subresource
 	t = s.target(found, t.namespace, t.name)
 	t.subresource = subresource
-	status := t.subresource == "" || t.subresource == "status" && found.StatusSubresource
+	status := t.subresource == "" || t.subresource == "status" && found.StatusSubresource ||
+		t.subresource == "scale" && t.scalePaths() != nil
 	whole := !found.Namespaced || t.namespace != "" || t.name == ""
 	return t, status && whole && (found.Namespaced || t.namespace == "")
 }

@@ -27,7 +27,7 @@ func init() {
 // state. Definitions with rules in CEL or conversion webhooks are refused by Define. It differs from the real server
 // without saying so in these points: built-in kinds are stored as they come, without defaults and validation, and do
 // nothing, be they roles, quotas or configurations of webhooks; objects show managedFields from their first server-side
-// apply on, then with all that was before; a namespace need not exist, and one that is deleted leaves its objects.
+// apply on, then with all that was before; a namespace need not exist, and one that is deleted leaves its objects, unless [Server.ManageNamespaces] was called.
 type Server struct {
 	mu        sync.Mutex
 	resources []Resource
@@ -44,6 +44,11 @@ type Server struct {
 	forgotten map[any]bool // the uids of objects whose managedFields a request has removed
 	collector *collector   // nil if nothing is collected
 	pages     map[string]page
+	pageNames []string // in the order of their creation
+	pageCount int
+	// historyLimit is that of LimitHistory; 0 keeps everything.
+	historyLimit int
+	namespaces   *namespaceKeeper // nil if namespaces need not exist
 }
 
 var _ http.RoundTripper = (*Server)(nil)
@@ -61,6 +66,8 @@ type Resource struct {
 	StatusFields []string
 	// Verbs are all that are usual if nil.
 	Verbs []string
+	// Scale gives objects a subresource for the number of replicas; some built-in kinds have it anyway.
+	Scale *Scale
 	// Plain is for built-in kinds that have no generation, and may be updated whatever their version: config maps,
 	// secrets and pods, but not deployments.
 	Plain bool

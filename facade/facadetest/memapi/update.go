@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -174,7 +175,7 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	if specified {
 		metadata["generation"] = generation(before) + 1
 	}
-	if released(metadata) {
+	if s.released(t, object) {
 		s.discard(t, before)
 		return t.shown(object), nil
 	}
@@ -200,7 +201,11 @@ func withoutTimes(object map[string]any) map[string]any {
 }
 
 // released tells whether nothing holds an object that is being deleted any more.
-func released(metadata map[string]any) bool {
+func (s *Server) released(t target, object map[string]any) bool {
+	metadata := metadataOf(object)
+	if held, _, _ := unstructured.NestedSlice(object, "spec", "finalizers"); len(held) > 0 && s.managesNamespace(t) {
+		return false
+	}
 	finalizers, _ := metadata["finalizers"].([]any)
 	grace, _ := metadata["deletionGracePeriodSeconds"].(int64)
 	return metadata["deletionTimestamp"] != nil && len(finalizers) == 0 && grace == 0

@@ -3,6 +3,7 @@ package memapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -31,6 +32,7 @@ func (s *Server) record(t target, before, after, last map[string]any) {
 	s.history = append(s.history, event{
 		s.version, t.groupResource(), before, after, last, author{t.manager, t.subresource, t.Version},
 	})
+	s.trimHistory()
 	s.wake()
 }
 
@@ -141,6 +143,9 @@ func (w *stream) run(ctx context.Context) error {
 	defer bookmarks.Stop()
 	for {
 		served, changed, events, version := w.since()
+		if version < 0 {
+			return w.sendStatus(apierrors.NewResourceExpired("the watch has not kept up with the changes"))
+		}
 		for _, e := range events {
 			if kind, object := e.seen(w.wanted); kind != "" {
 				if err := w.send(kind, w.shown(object)); err != nil {
@@ -164,11 +169,14 @@ func (w *stream) run(ctx context.Context) error {
 	}
 }
 
-// since is what happened to the resource after what was sent last.
+// since is what happened to the resource after what was sent last. The version is negative if that is not known.
 func (w *stream) since() (served bool, changed <-chan struct{}, events []event, version int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, served = w.find(w.groupVersion(), w.Plural)
+	if s := w.Server; s.historyLimit > 0 && w.from < s.compacted {
+		return served, w.changed, nil, -1
+	}
 	first, _ := slices.BinarySearchFunc(
 		w.history, w.from+1, func(e event, version int64) int { return int(e.version - version) },
 	)
@@ -191,6 +199,17 @@ func (w *stream) mark(version int64, annotations map[string]any) error {
 	return w.send(
 		"BOOKMARK", map[string]any{"apiVersion": w.groupVersion().String(), "kind": w.Kind, "metadata": metadata},
 	)
+}
+
+func (w *stream) sendStatus(err *apierrors.StatusError) error {
+	status := err.Status()
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	data, failed := json.Marshal(map[string]any{"type": "ERROR", "object": status})
+	if failed != nil {
+		return failed
+	}
+	_, failed = w.out.Write(append(data, '\n'))
+	return errors.Join(failed, io.EOF)
 }
 
 func (w *stream) send(kind string, object map[string]any) error {

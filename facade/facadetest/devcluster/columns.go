@@ -1,0 +1,367 @@
+package devcluster
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	metatable "k8s.io/apimachinery/pkg/api/meta/table"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// column is one of those that kubectl prints behind the name. A positive priority is printed by "-o wide" alone.
+type column struct {
+	name     string
+	priority int32
+	cell     func(object map[string]any, age string) any
+}
+
+// printed are the columns of built-in kinds, as the real server has them.
+var printed = map[string][]column{
+	"/ConfigMap": {count("Data", "data", "binaryData"), age},
+	"/Secret":    {text("Type", "type"), count("Data", "data"), age},
+	"/Namespace": {phase("Status"), age},
+	"/Node":      {{"Status", 0, readiness}, {"Roles", 0, none}, age, text("Version", "status", "nodeInfo", "kubeletVersion")},
+	"/Pod": {
+		{"Ready", 0, podReady}, {"Status", 0, podStatus}, {"Restarts", 0, podRestarts}, age,
+		wide(text("IP", "status", "podIP")), wide(text("Node", "spec", "nodeName")),
+	},
+	"/Service": {
+		text("Type", "spec", "type"), text("Cluster-IP", "spec", "clusterIP"), {"External-IP", 0, none},
+		{"Port(s)", 0, servicePorts}, age, wide(selector("Selector", "spec", "selector")),
+	},
+	"/ServiceAccount": {count("Secrets", "secrets"), age},
+	"/PersistentVolumeClaim": {
+		phase("Status"), text("Volume", "spec", "volumeName"), text("Capacity", "status", "capacity", "storage"),
+		{"Access Modes", 0, accessModes}, text("StorageClass", "spec", "storageClassName"), age,
+	},
+	"/PersistentVolume": {
+		text("Capacity", "spec", "capacity", "storage"), {"Access Modes", 0, accessModes},
+		text("Reclaim Policy", "spec", "persistentVolumeReclaimPolicy"), phase("Status"),
+		text("Claim", "spec", "claimRef", "name"), text("StorageClass", "spec", "storageClassName"), age,
+	},
+	"/Event": {
+		{"Last Seen", 0, lastSeen}, text("Type", "type"), text("Reason", "reason"), {"Object", 0, involved},
+		text("Message", "message"),
+	},
+	"/Endpoints": {{"Endpoints", 0, none}, age},
+	"apps/Deployment": {
+		{"Ready", 0, ratio("readyReplicas")}, number("Up-to-date", "status", "updatedReplicas"),
+		number("Available", "status", "availableReplicas"), age, wide(containers), wide(images),
+		wide(selector("Selector", "spec", "selector", "matchLabels")),
+	},
+	"apps/StatefulSet": {{"Ready", 0, ratio("readyReplicas")}, age, wide(containers), wide(images)},
+	"apps/ReplicaSet": {
+		number("Desired", "spec", "replicas"), number("Current", "status", "replicas"),
+		number("Ready", "status", "readyReplicas"), age, wide(containers), wide(images),
+	},
+	"apps/DaemonSet": {
+		number("Desired", "status", "desiredNumberScheduled"), number("Current", "status", "currentNumberScheduled"),
+		number("Ready", "status", "numberReady"), number("Up-to-date", "status", "updatedNumberScheduled"),
+		number("Available", "status", "numberAvailable"),
+		selector("Node Selector", "spec", "template", "spec", "nodeSelector"), age,
+	},
+	"batch/Job": {{"Status", 0, jobStatus}, {"Completions", 0, completions}, {"Duration", 0, jobDuration}, age},
+	"batch/CronJob": {
+		text("Schedule", "spec", "schedule"), text("Timezone", "spec", "timeZone"), text("Suspend", "spec", "suspend"),
+		{"Active", 0, length("status", "active")}, {"Last Schedule", 0, since("status", "lastScheduleTime")}, age,
+	},
+	"networking.k8s.io/Ingress": {
+		text("Class", "spec", "ingressClassName"), {"Hosts", 0, ingressHosts}, {"Address", 0, empty},
+		{"Ports", 0, ingressPorts}, age,
+	},
+	"networking.k8s.io/NetworkPolicy": {selector("Pod-Selector", "spec", "podSelector", "matchLabels"), age},
+	"coordination.k8s.io/Lease":       {text("Holder", "spec", "holderIdentity"), age},
+	"policy/PodDisruptionBudget": {
+		text("Min Available", "spec", "minAvailable"), text("Max Unavailable", "spec", "maxUnavailable"),
+		number("Allowed Disruptions", "status", "disruptionsAllowed"), age,
+	},
+	"storage.k8s.io/StorageClass": {
+		text("Provisioner", "provisioner"), text("ReclaimPolicy", "reclaimPolicy"),
+		text("VolumeBindingMode", "volumeBindingMode"), text("AllowVolumeExpansion", "allowVolumeExpansion"), age,
+	},
+	"rbac.authorization.k8s.io/Role":                              {createdAt},
+	"rbac.authorization.k8s.io/ClusterRole":                       {createdAt},
+	"rbac.authorization.k8s.io/RoleBinding":                       {{"Role", 0, roleRef}, age},
+	"rbac.authorization.k8s.io/ClusterRoleBinding":                {{"Role", 0, roleRef}, age},
+	"apiextensions.k8s.io/CustomResourceDefinition":               {createdAt},
+	"admissionregistration.k8s.io/MutatingWebhookConfiguration":   {count("Webhooks", "webhooks"), age},
+	"admissionregistration.k8s.io/ValidatingWebhookConfiguration": {count("Webhooks", "webhooks"), age},
+}
+
+var (
+	age        = column{"Age", 0, func(_ map[string]any, age string) any { return age }}
+	createdAt  = column{"Created At", 0, func(o map[string]any, _ string) any { return at(o, "metadata", "creationTimestamp") }}
+	containers = column{"Containers", 0, func(o map[string]any, _ string) any { return ofContainers(o, "name") }}
+	images     = column{"Images", 0, func(o map[string]any, _ string) any { return ofContainers(o, "image") }}
+)
+
+const unset = "<none>"
+
+func none(map[string]any, string) any  { return unset }
+func empty(map[string]any, string) any { return "" }
+
+// wide has a column printed by "-o wide" alone.
+func wide(c column) column {
+	c.priority = 1
+	return c
+}
+
+// at is the text of a field; empty if it is not set.
+func at(object map[string]any, path ...string) string {
+	value, found, err := unstructured.NestedFieldNoCopy(object, path...)
+	if !found || err != nil || value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+func integer(object map[string]any, path ...string) int64 {
+	value, _, _ := unstructured.NestedInt64(object, path...)
+	return value
+}
+
+func text(name string, path ...string) column {
+	return column{name, 0, func(o map[string]any, _ string) any {
+		if value := at(o, path...); value != "" {
+			return value
+		}
+		return unset
+	}}
+}
+
+func number(name string, path ...string) column {
+	return column{name, 0, func(o map[string]any, _ string) any { return integer(o, path...) }}
+}
+
+func phase(name string) column {
+	return column{name, 0, func(o map[string]any, _ string) any {
+		if at(o, "metadata", "deletionTimestamp") != "" {
+			return "Terminating"
+		}
+		return at(o, "status", "phase")
+	}}
+}
+
+// count is the number of entries of fields together.
+func count(name string, fields ...string) column {
+	return column{name, 0, func(o map[string]any, _ string) any {
+		total := int64(0)
+		for _, field := range fields {
+			total += length(field)(o, "").(int64)
+		}
+		return total
+	}}
+}
+
+func length(path ...string) func(map[string]any, string) any {
+	return func(o map[string]any, _ string) any {
+		value, _, _ := unstructured.NestedFieldNoCopy(o, path...)
+		switch value := value.(type) {
+		case map[string]any:
+			return int64(len(value))
+		case []any:
+			return int64(len(value))
+		default:
+			return int64(0)
+		}
+	}
+}
+
+func since(path ...string) func(map[string]any, string) any {
+	return func(o map[string]any, _ string) any {
+		then, err := time.Parse(time.RFC3339, at(o, path...))
+		if err != nil {
+			return unset
+		}
+		return metatable.ConvertToHumanReadableDateType(metav1.NewTime(then))
+	}
+}
+
+func selector(name string, path ...string) column {
+	return column{name, 0, func(o map[string]any, _ string) any {
+		labels, _, _ := unstructured.NestedStringMap(o, path...)
+		var all []string
+		for key, value := range labels {
+			all = append(all, key+"="+value)
+		}
+		sort.Strings(all)
+		return orNone(all)
+	}}
+}
+
+func orNone(all []string) string {
+	if len(all) == 0 {
+		return unset
+	}
+	return strings.Join(all, ",")
+}
+
+// items are the mappings in a list.
+func items(object map[string]any, path ...string) []map[string]any {
+	list, _, _ := unstructured.NestedFieldNoCopy(object, path...)
+	entries, _ := list.([]any)
+	var all []map[string]any
+	for _, entry := range entries {
+		if one, ok := entry.(map[string]any); ok {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func ofContainers(object map[string]any, field string) string {
+	var all []string
+	for _, one := range items(object, "spec", "template", "spec", "containers") {
+		all = append(all, at(one, field))
+	}
+	return orNone(all)
+}
+
+func ratio(ready string) func(map[string]any, string) any {
+	return func(o map[string]any, _ string) any {
+		return fmt.Sprintf("%d/%d", integer(o, "status", ready), integer(o, "spec", "replicas"))
+	}
+}
+
+func podReady(o map[string]any, _ string) any {
+	ready := 0
+	for _, one := range items(o, "status", "containerStatuses") {
+		if one["ready"] == true {
+			ready++
+		}
+	}
+	return fmt.Sprintf("%d/%d", ready, len(items(o, "spec", "containers")))
+}
+
+func podStatus(o map[string]any, _ string) any {
+	switch {
+	case at(o, "metadata", "deletionTimestamp") != "":
+		return "Terminating"
+	case at(o, "status", "reason") != "":
+		return at(o, "status", "reason")
+	case at(o, "status", "phase") != "":
+		return at(o, "status", "phase")
+	default:
+		return "Pending"
+	}
+}
+
+func podRestarts(o map[string]any, _ string) any {
+	total := int64(0)
+	for _, one := range items(o, "status", "containerStatuses") {
+		total += integer(one, "restartCount")
+	}
+	return fmt.Sprint(total)
+}
+
+func servicePorts(o map[string]any, _ string) any {
+	var all []string
+	for _, port := range items(o, "spec", "ports") {
+		protocol := at(port, "protocol")
+		if protocol == "" {
+			protocol = "TCP"
+		}
+		number := at(port, "port")
+		if node := at(port, "nodePort"); node != "" {
+			number += ":" + node
+		}
+		all = append(all, number+"/"+protocol)
+	}
+	return orNone(all)
+}
+
+func accessModes(o map[string]any, _ string) any {
+	short := map[string]string{
+		"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP",
+	}
+	modes, _, _ := unstructured.NestedStringSlice(o, "spec", "accessModes")
+	var all []string
+	for _, mode := range modes {
+		all = append(all, short[mode])
+	}
+	return strings.Join(all, ",")
+}
+
+func lastSeen(o map[string]any, age string) any {
+	for _, path := range [][]string{{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}} {
+		if at(o, path...) != "" {
+			return since(path...)(o, age)
+		}
+	}
+	return unset
+}
+
+func involved(o map[string]any, _ string) any {
+	return strings.ToLower(at(o, "involvedObject", "kind")) + "/" + at(o, "involvedObject", "name")
+}
+
+// conditionIs is true if the object has the condition.
+func conditionIs(o map[string]any, kind string) bool {
+	return slices.ContainsFunc(items(o, "status", "conditions"), func(one map[string]any) bool {
+		return one["type"] == kind && one["status"] == "True"
+	})
+}
+
+func readiness(o map[string]any, _ string) any {
+	if conditionIs(o, "Ready") {
+		return "Ready"
+	}
+	return "NotReady"
+}
+
+func jobStatus(o map[string]any, _ string) any {
+	for _, kind := range []string{"Complete", "Failed", "Suspended", "FailureTarget"} {
+		if conditionIs(o, kind) {
+			return kind
+		}
+	}
+	if at(o, "metadata", "deletionTimestamp") != "" {
+		return "Terminating"
+	}
+	return "Running"
+}
+
+func completions(o map[string]any, _ string) any {
+	return fmt.Sprintf("%d/%d", integer(o, "status", "succeeded"), max(1, integer(o, "spec", "completions")))
+}
+
+func jobDuration(o map[string]any, _ string) any {
+	begun, err := time.Parse(time.RFC3339, at(o, "status", "startTime"))
+	if err != nil {
+		return ""
+	}
+	ended, err := time.Parse(time.RFC3339, at(o, "status", "completionTime"))
+	if err != nil {
+		ended = time.Now()
+	}
+	return duration.HumanDuration(ended.Sub(begun))
+}
+
+func ingressHosts(o map[string]any, _ string) any {
+	var all []string
+	for _, rule := range items(o, "spec", "rules") {
+		if host := at(rule, "host"); host != "" {
+			all = append(all, host)
+		}
+	}
+	if len(all) == 0 {
+		return "*"
+	}
+	return strings.Join(all, ",")
+}
+
+func ingressPorts(o map[string]any, _ string) any {
+	if len(items(o, "spec", "tls")) > 0 {
+		return "80, 443"
+	}
+	return "80"
+}
+
+func roleRef(o map[string]any, _ string) any {
+	return at(o, "roleRef", "kind") + "/" + at(o, "roleRef", "name")
+}

@@ -1,0 +1,110 @@
+package devcluster
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// adminName is the user of the kubeconfig.
+const adminName = "devcluster-admin"
+
+// guarded refuses requests that a web page in the user's browser could send: with a host name that only resolves to
+// this machine (DNS rebinding), or without the token.
+func (h *handler) guarded(r *http.Request) (user string, err error) {
+	host, port, err := net.SplitHostPort(r.Host)
+	if err != nil || port != h.port || !isLoopback(host) {
+		return "", apierrors.NewForbidden(schema.GroupResource{}, "", errForeignHost)
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	user, ok := h.tokens.user(strings.TrimSpace(token))
+	if !strings.EqualFold(scheme, "Bearer") || !ok {
+		return "", apierrors.NewUnauthorized("the request needs the token of the kubeconfig file")
+	}
+	return user, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// tokens issues and checks bearer tokens. All of them give every right.
+type tokens struct {
+	key   []byte
+	admin string
+}
+
+func newTokens() *tokens {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // does not fail
+	t := &tokens{key: key}
+	t.admin = t.issue(adminName, nil, time.Now().Add(certificateLifetime))
+	return t
+}
+
+// claims are the content of a token in the form of JSON Web Tokens, as clients look into them.
+type claims struct {
+	Subject  string   `json:"sub"`
+	Issuer   string   `json:"iss"`
+	Audience []string `json:"aud,omitempty"`
+	IssuedAt int64    `json:"iat"`
+	Expires  int64    `json:"exp"`
+}
+
+// issue signs a token of a user.
+func (t *tokens) issue(user string, audiences []string, expires time.Time) string {
+	data, _ := json.Marshal(claims{user, clusterName, audiences, time.Now().Unix(), expires.Unix()})
+	signed := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString(data)
+	return signed + "." + base64.RawURLEncoding.EncodeToString(t.signature(signed))
+}
+
+func (t *tokens) signature(text string) []byte {
+	sum := hmac.New(sha256.New, t.key)
+	_, _ = sum.Write([]byte(text))
+	return sum.Sum(nil)
+}
+
+// user returns the user of a valid token.
+func (t *tokens) user(token string) (string, bool) {
+	at := strings.LastIndexByte(token, '.')
+	if at < 0 {
+		return "", false
+	}
+	given, err := base64.RawURLEncoding.DecodeString(token[at+1:])
+	if err != nil || !hmac.Equal(given, t.signature(token[:at])) {
+		return "", false
+	}
+	_, body, _ := strings.Cut(token[:at], ".")
+	data, err := base64.RawURLEncoding.DecodeString(body)
+	var c claims
+	if err != nil || json.Unmarshal(data, &c) != nil || time.Now().Unix() > c.Expires {
+		return "", false
+	}
+	return c.Subject, true
+}
+
+// groupsOf are the groups that the real server gives to a user.
+func groupsOf(user string) []string {
+	groups := []string{"system:authenticated"}
+	if user == adminName {
+		groups = append(groups, "system:masters")
+	}
+	if rest, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		namespace, _, _ := strings.Cut(rest, ":")
+		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	}
+	slices.Sort(groups)
+	return groups
+}

@@ -1,0 +1,186 @@
+package devcluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// maxBodyBytes is how long the body of a request may be: that of the real server.
+const maxBodyBytes = 3 << 20
+
+// historyLimit is how many changes the server keeps for watches that resume.
+const historyLimit = 10000
+
+var errForeignHost = errors.New("the development cluster answers requests to loopback host names only")
+
+// handler serves the API over HTTP. The server in memory speaks JSON alone: the handler translates the other forms of
+// bodies and answers, and serves the paths that are not about objects.
+type handler struct {
+	memory *memapi.Server
+	port   string
+	tokens *tokens
+	log    logr.Logger
+	panics atomic.Int64
+}
+
+func newHandler(memory *memapi.Server, address string, log logr.Logger) (*handler, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("the address of the listener: %w", err)
+	}
+	return &handler{memory: memory, port: port, tokens: newTokens(), log: log}, nil
+}
+
+// ServeHTTP answers one request.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer h.recoverPanic(w, r)
+	user, err := h.guarded(r)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
+	if as := r.Header.Get("Impersonate-User"); as != "" {
+		user = as
+	}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "Impersonate-") {
+			r.Header.Del(name) // every user has every right
+		}
+	}
+	if !h.serveDocument(w, r) {
+		h.serveResource(w, r, user)
+	}
+}
+
+// recoverPanic keeps the other requests going. The panic is a bug of this package or of memapi.
+func (h *handler) recoverPanic(w http.ResponseWriter, r *http.Request) {
+	problem := recover()
+	if problem == nil || problem == http.ErrAbortHandler {
+		return
+	}
+	h.panics.Add(1)
+	h.log.Error(fmt.Errorf("panic: %v", problem), "Failed to serve a request", "method", r.Method, "path", r.URL.Path,
+		"stack", string(debug.Stack()))
+	writeError(w, apierrors.NewInternalError(errors.New("the development cluster failed to serve the request")))
+}
+
+// serveResource serves a request for objects, after translating it to JSON.
+func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user string) {
+	if err := translateBody(r); err != nil {
+		writeError(w, err)
+		return
+	}
+	if isProxy(r.URL.Path) {
+		writeError(w, notImplemented("the development cluster runs no containers: it does not serve proxies"))
+		return
+	}
+	request, _, err := h.memory.ReadRequest(r)
+	if err != nil {
+		writeError(w, apierrors.NewBadRequest(err.Error()))
+		return
+	}
+	form, err := negotiate(r.Header.Values("Accept"), request.Resource)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	if answer, ok, err := h.serveVirtual(request, user); ok {
+		writeAnswer(w, form, answer, err)
+		return
+	}
+	query := r.URL.Query()
+	form.includeObject = query.Get("includeObject")
+	for name := range query {
+		if !memapi.Supports(request.Verb, name) {
+			query.Del(name) // as the real server, which ignores it
+		}
+	}
+	r.URL.RawQuery = query.Encode()
+	r.Header.Set("Accept", form.accept)
+	response, err := h.memory.RoundTrip(r)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	defer func() { _ = response.Body.Close() }()
+	h.translateAnswer(w, response, form, request)
+}
+
+// get asks the server in memory for a document.
+func (h *handler) get(r *http.Request, path string, into any) error {
+	inner, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://memory"+path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := h.memory.RoundTrip(inner)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", path, response.Status)
+	}
+	return json.NewDecoder(response.Body).Decode(into)
+}
+
+// translateBody turns the body of a request into JSON.
+func translateBody(r *http.Request) error {
+	data, err := io.ReadAll(r.Body)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", tooLarge.Limit))
+	case err != nil:
+		return apierrors.NewBadRequest(err.Error())
+	}
+	form, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if data, err = toJSON(strings.TrimSpace(form), data); err != nil {
+		return err
+	}
+	if form == protobufForm || form == yamlForm {
+		r.Header.Set("Content-Type", jsonForm)
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	return nil
+}
+
+// writeJSON writes a document.
+func writeJSON(w http.ResponseWriter, code int, document any) {
+	w.Header().Set("Content-Type", jsonForm)
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(document) // the client is gone if this fails
+}
+
+// writeError writes an error in the form of the API.
+func writeError(w http.ResponseWriter, err error) {
+	var known apierrors.APIStatus
+	status := apierrors.NewInternalError(err).Status()
+	if errors.As(err, &known) {
+		status = known.Status()
+	}
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	writeJSON(w, int(status.Code), status)
+}
+
+// notImplemented is the error for what the real server does, and this one cannot.
+func notImplemented(format string, arguments ...any) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
+		Message: fmt.Sprintf(format, arguments...),
+	}}
+}

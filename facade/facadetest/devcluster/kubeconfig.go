@@ -1,0 +1,93 @@
+package devcluster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// clusterName is that of the cluster, the user and the context in the kubeconfig file.
+const clusterName = "devcluster"
+
+// writeKubeconfig writes the file that clients find the cluster with. Its token gives every right on the cluster, so
+// only its owner may read it.
+func (c *Cluster) writeKubeconfig() error {
+	data, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{clusterName: {
+			Server: c.config.Host, CertificateAuthorityData: c.config.CAData,
+		}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{clusterName: {Token: c.config.BearerToken}},
+		Contexts: map[string]*clientcmdapi.Context{clusterName: {
+			Cluster: clusterName, AuthInfo: clusterName, Namespace: "default",
+		}},
+		CurrentContext: clusterName,
+	})
+	if err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	if c.kubeconfig = c.options.Kubeconfig; c.kubeconfig != "" {
+		if err := ownKubeconfig(c.kubeconfig); err != nil {
+			return err
+		}
+		return writeAtomically(c.kubeconfig, data)
+	}
+	folder, err := os.MkdirTemp("", "devcluster-")
+	if err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	c.cleanUp = append(c.cleanUp, removeFolder(folder))
+	c.kubeconfig = filepath.Join(folder, "kubeconfig")
+	return writeAtomically(c.kubeconfig, data)
+}
+
+// ownKubeconfig protects the kubeconfig of real clusters, such as ~/.kube/config, from being overwritten.
+func ownKubeconfig(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	former, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		return fmt.Errorf("the kubeconfig %s exists and cannot be read: %w", path, err)
+	}
+	if len(former.Clusters) != 1 || former.Clusters[clusterName] == nil {
+		return fmt.Errorf("the kubeconfig %s is of another cluster: choose a path that does not exist", path)
+	}
+	return nil
+}
+
+// writeAtomically writes a file with mode 0600. After a failure or a kill, the former file is still complete.
+func writeAtomically(path string, data []byte) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with mode 0600
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(file.Name()))
+		}
+	}()
+	_, err = file.Write(data)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// logWriter reports lines of net/http, such as failed TLS handshakes.
+type logWriter struct{ logr.Logger }
+
+// Write reports one line.
+func (w logWriter) Write(line []byte) (int, error) {
+	w.V(1).Info("A connection failed", "detail", string(line))
+	return len(line), nil
+}
+
+func quietLog(to logr.Logger) *log.Logger { return log.New(logWriter{to}, "", 0) }

@@ -1,0 +1,175 @@
+package devcluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// garbageDelay is how long after a change its garbage is collected, so that the answer to the request comes first.
+const garbageDelay = 50 * time.Millisecond
+
+// shutdownTimeout is how long requests that are being served may take after the end; watches end at once.
+const shutdownTimeout = 3 * time.Second
+
+// Options configure [Start]. The zero value is an empty cluster at a free port of 127.0.0.1.
+type Options struct {
+	// Address is the host and port to listen on. The host must be a loopback address; the port may be 0. The default
+	// is "127.0.0.1:0".
+	Address string
+	// Kubeconfig is the path of the kubeconfig file to write. By default the file is in a temporary folder, and is
+	// removed at the end. A file that exists is overwritten only if Start wrote it.
+	Kubeconfig string
+	// PretendReady reports Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, Pods and PersistentVolumeClaims
+	// as ready a moment after they were created or changed.
+	PretendReady bool
+	// Load is a file in the form of "kubectl get -o yaml". Its objects are stored with their uids, resource versions
+	// and statuses before Start returns.
+	Load string
+	// Save is a file that gets all objects at the end. It is replaced atomically.
+	Save string
+	// WithSecrets saves the values of Secrets. By default, digests are saved in their place.
+	WithSecrets bool
+	// Log reports failures of requests and of the background work; the zero value discards them.
+	Log logr.Logger
+}
+
+// Cluster is a development cluster that is being served.
+type Cluster struct {
+	memory     *memapi.Server
+	config     *rest.Config
+	kubeconfig string
+	cleanUp    []func() error
+	server     *http.Server
+	handler    *handler
+	options    Options
+	done       chan struct{}
+	err        error
+}
+
+// Start serves a development cluster until ctx ends; [Cluster.Wait] then returns.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	if options.Log.GetSink() == nil {
+		options.Log = logr.Discard()
+	}
+	c := &Cluster{memory: memapi.New(), options: options, done: make(chan struct{})}
+	listener, err := listen(ctx, options.Address)
+	if err != nil {
+		return nil, err
+	}
+	serving, authority, err := newCertificates()
+	if err == nil {
+		c.handler, err = newHandler(c.memory, listener.Addr().String(), options.Log)
+	}
+	if err == nil {
+		err = c.prepare()
+	}
+	if err == nil {
+		c.config = &rest.Config{
+			Host: "https://" + listener.Addr().String(), BearerToken: c.handler.tokens.admin,
+			TLSClientConfig: rest.TLSClientConfig{CAData: authority}, QPS: -1,
+		}
+		err = c.writeKubeconfig()
+	}
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	c.server = &http.Server{
+		Handler: c.handler, ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(options.Log),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{serving}, MinVersion: tls.VersionTLS12},
+		// Watches end with the cluster.
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- c.server.ServeTLS(listener, "", "") }()
+	go c.run(ctx, failed)
+	return c, nil
+}
+
+// prepare fills the cluster before the first request.
+func (c *Cluster) prepare() error {
+	for _, r := range moreResources {
+		c.memory.Install(r)
+	}
+	c.memory.Admit(memapi.Admission{Mutate: applyDefaults})
+	c.memory.ManageNamespaces(garbageDelay)
+	c.memory.CollectGarbage(garbageDelay)
+	c.memory.LimitHistory(historyLimit)
+	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+		if err := c.createNamespace(name); err != nil {
+			return fmt.Errorf("creating the namespace %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// run ends the cluster with its context, or when serving fails.
+func (c *Cluster) run(ctx context.Context, failed <-chan error) {
+	defer close(c.done)
+	var problems []error
+	select {
+	case err := <-failed:
+		problems = append(problems, fmt.Errorf("serving the development cluster: %w", err))
+	case <-ctx.Done():
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		if err := c.server.Shutdown(last); err != nil {
+			problems = append(problems, c.server.Close())
+		}
+	}
+	for _, one := range c.cleanUp {
+		problems = append(problems, one())
+	}
+	c.err = errors.Join(problems...)
+}
+
+// Wait blocks until the cluster has ended, and reports what failed meanwhile.
+func (c *Cluster) Wait() error {
+	<-c.done
+	return c.err
+}
+
+// Config returns a configuration for clients.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Kubeconfig returns the path of the kubeconfig file.
+func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
+
+// Memory returns the API server in memory, to prepare or inspect objects past HTTP.
+func (c *Cluster) Memory() *memapi.Server { return c.memory }
+
+// listen refuses addresses that other machines reach: the cluster is for this machine alone.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("the address %q: %w", address, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("the address %q is not a loopback address: use 127.0.0.1, ::1 or localhost", address)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listening: %w", err)
+	}
+	if tcp, ok := listener.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		_ = listener.Close()
+		return nil, fmt.Errorf("the address %q resolves to %s, which is not a loopback address", address, listener.Addr())
+	}
+	return listener, nil
+}
+
+// removeFolder is the end of a temporary folder.
+func removeFolder(path string) func() error { return func() error { return os.RemoveAll(path) } }

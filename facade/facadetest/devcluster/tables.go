@@ -1,0 +1,127 @@
+package devcluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
+	metatable "k8s.io/apimachinery/pkg/api/meta/table"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// table turns an object or a list into the rows that kubectl prints. The columns are named only if headers is set.
+func (h *handler) table(data []byte, form answerForm, of memapi.Resource, headers bool) ([]byte, error) {
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(data); err != nil {
+		return nil, err
+	}
+	made, err := h.rows(object, of)
+	if err != nil {
+		return nil, err
+	}
+	made.TypeMeta = metav1.TypeMeta{APIVersion: metav1.GroupName + "/" + form.tableVersion, Kind: "Table"}
+	if !headers {
+		made.ColumnDefinitions = nil
+	}
+	for i := range made.Rows {
+		row := &made.Rows[i]
+		content, ok := row.Object.Object.(*unstructured.Unstructured)
+		switch {
+		case !ok || form.includeObject == string(metav1.IncludeNone):
+			row.Object = runtime.RawExtension{}
+		case form.includeObject != string(metav1.IncludeObject):
+			row.Object.Object = &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": metav1.GroupName + "/" + form.tableVersion, "kind": "PartialObjectMetadata",
+				"metadata": content.Object["metadata"],
+			}}
+		}
+	}
+	return json.Marshal(made)
+}
+
+func (h *handler) rows(object *unstructured.Unstructured, of memapi.Resource) (*metav1.Table, error) {
+	var content runtime.Object = object
+	if object.IsList() {
+		list, err := object.ToList()
+		if err != nil {
+			return nil, err
+		}
+		content = list
+	}
+	if columns, ok := printed[of.Group+"/"+of.Kind]; ok {
+		return builtInRows(content, columns)
+	}
+	convertor, err := tableconvertor.New(h.printerColumns(of))
+	if err != nil {
+		return nil, fmt.Errorf("the columns of %s: %w", of.Plural, err)
+	}
+	return convertor.ConvertToTable(context.Background(), content, nil)
+}
+
+// printerColumns are those that the custom resource definition has for the version; nil for the usual ones.
+func (h *handler) printerColumns(of memapi.Resource) []apiextensionsv1.CustomResourceColumnDefinition {
+	crd := h.definition(of)
+	if crd == nil {
+		return nil
+	}
+	for _, v := range crd.Spec.Versions {
+		if v.Name == of.Version {
+			return v.AdditionalPrinterColumns
+		}
+	}
+	return nil
+}
+
+// definition is the custom resource definition of a resource; nil for built-in ones.
+func (h *handler) definition(of memapi.Resource) *apiextensionsv1.CustomResourceDefinition {
+	object := h.memory.Object(definitionsResource, "", of.Plural+"."+of.Group)
+	if object == nil {
+		return nil
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, crd); err != nil {
+		return nil
+	}
+	return crd
+}
+
+// builtInRows prints objects of a built-in kind: the name, the columns of the kind, and the age.
+func builtInRows(content runtime.Object, columns []column) (*metav1.Table, error) {
+	made := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
+		{Name: "Name", Type: "string", Format: "name", Description: "Name must be unique within a namespace."},
+	}}
+	for _, c := range columns {
+		made.ColumnDefinitions = append(made.ColumnDefinitions, metav1.TableColumnDefinition{
+			Name: c.name, Type: "string", Priority: c.priority,
+		})
+	}
+	if list, ok := content.(*unstructured.UnstructuredList); ok {
+		made.ListMeta = metav1.ListMeta{
+			ResourceVersion: list.GetResourceVersion(), Continue: list.GetContinue(),
+			RemainingItemCount: list.GetRemainingItemCount(),
+		}
+	} else if one, ok := content.(*unstructured.Unstructured); ok {
+		made.ListMeta = metav1.ListMeta{ResourceVersion: one.GetResourceVersion()}
+	}
+	var err error
+	made.Rows, err = metatable.MetaToTableRow(
+		content, func(object runtime.Object, m metav1.Object, name, age string) ([]any, error) {
+			one, ok := object.(*unstructured.Unstructured)
+			if !ok {
+				return nil, fmt.Errorf("%T cannot be printed", object)
+			}
+			cells := []any{name}
+			for _, c := range columns {
+				cells = append(cells, c.cell(one.Object, age))
+			}
+			return cells, nil
+		},
+	)
+	return made, err
+}

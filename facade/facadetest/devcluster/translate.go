@@ -1,0 +1,139 @@
+package devcluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// scheme has the Go types of all built-in kinds.
+var scheme = func() *runtime.Scheme {
+	all := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, apiextensionsv1.AddToScheme} {
+		if err := add(all); err != nil {
+			panic(err)
+		}
+	}
+	return all
+}()
+
+var (
+	codecs      = serializer.NewCodecFactory(scheme)
+	binary      = protobuf.NewSerializer(scheme, scheme)
+	rawBinary   = protobuf.NewRawSerializer(scheme, scheme)
+	statusKinds = map[string]bool{"Status": true}
+)
+
+// toJSON translates the body of a request.
+func toJSON(form string, data []byte) ([]byte, error) {
+	switch form {
+	case protobufForm:
+		if len(data) == 0 {
+			return data, nil
+		}
+		object, kind, err := codecs.UniversalDeserializer().Decode(data, nil, nil)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		object.GetObjectKind().SetGroupVersionKind(*kind)
+		return json.Marshal(object)
+	case yamlForm:
+		data, err := yaml.YAMLToJSON(data)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return data, nil
+	default:
+		return data, nil
+	}
+}
+
+// fromJSON translates a document of the server in memory into the form of an answer.
+func (f answerForm) fromJSON(data []byte) ([]byte, error) {
+	switch f.media {
+	case protobufForm:
+		object, _, err := codecs.UniversalDeserializer().Decode(data, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		var out bytes.Buffer
+		err = binary.Encode(object, &out)
+		return out.Bytes(), err
+	case yamlForm:
+		return yaml.JSONToYAML(data)
+	default:
+		return data, nil
+	}
+}
+
+// writeAnswer writes a document that did not come from the server in memory.
+func writeAnswer(w http.ResponseWriter, form answerForm, object runtime.Object, err error) {
+	var data []byte
+	if err == nil {
+		data, err = json.Marshal(object)
+	}
+	if err == nil {
+		data, err = form.fromJSON(data)
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", form.media)
+	w.WriteHeader(http.StatusCreated)
+	_, _ = w.Write(data)
+}
+
+// translateAnswer writes the answer of the server in memory in the form that was asked for. Errors stay JSON.
+func (h *handler) translateAnswer(
+	w http.ResponseWriter, response *http.Response, form answerForm, request memapi.Request,
+) {
+	for _, warning := range response.Header.Values("Warning") {
+		w.Header().Add("Warning", warning)
+	}
+	switch {
+	case request.Verb == "watch" && response.StatusCode == http.StatusOK:
+		h.translateWatch(w, response.Body, form, request)
+		return
+	case response.StatusCode >= http.StatusMultipleChoices, form.media == jsonForm && !form.table:
+		w.Header().Set("Content-Type", jsonForm)
+		w.WriteHeader(response.StatusCode)
+		_, _ = io.Copy(w, response.Body)
+		return
+	}
+	data, err := io.ReadAll(response.Body)
+	media := form.media
+	var kind metav1.TypeMeta
+	if err == nil {
+		err = json.Unmarshal(data, &kind)
+	}
+	switch {
+	case err != nil:
+	case statusKinds[kind.Kind]:
+		media = jsonForm
+	case form.table:
+		data, err = h.table(data, form, request.Resource, true)
+	default:
+		data, err = form.fromJSON(data)
+	}
+	if err != nil {
+		writeError(w, fmt.Errorf("translating the answer: %w", err))
+		return
+	}
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(response.StatusCode)
+	_, _ = w.Write(data)
+}

@@ -1,0 +1,161 @@
+package devcluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// defaultTokenLifetime is that of the tokens of service accounts.
+const defaultTokenLifetime = time.Hour
+
+// subresourcesOfNodes need a kubelet, which does not run here.
+var subresourcesOfNodes = []string{"log", "exec", "attach", "portforward", "proxy"}
+
+// serveVirtual answers requests for objects that are computed and not stored: reviews of access and tokens. It reports
+// false for other requests.
+func (h *handler) serveVirtual(request memapi.Request, user string) (answer runtime.Object, ok bool, err error) {
+	gr := schema.GroupResource{Group: request.Resource.Group, Resource: request.Resource.Plural}
+	core := gr.Group == "" && slices.Contains([]string{"pods", "services", "nodes"}, gr.Resource)
+	switch {
+	case core && slices.Contains(subresourcesOfNodes, request.Subresource):
+		return nil, true, notImplemented("the development cluster runs no containers: it does not serve %s/%s",
+			gr.Resource, request.Subresource)
+	case request.Verb != "create":
+		return nil, false, nil
+	case gr.String() == "serviceaccounts" && request.Subresource == "token":
+		answer, err = h.createToken(request)
+	case gr.Group == authorizationv1.GroupName:
+		answer, ok, err = reviewAccess(request)
+		return answer, ok, err
+	case gr.Group == authenticationv1.GroupName:
+		answer, ok, err = h.reviewUser(request, user)
+		return answer, ok, err
+	default:
+		return nil, false, nil
+	}
+	return answer, true, err
+}
+
+// parseReview reads the body of a review.
+func parseReview[T any](request memapi.Request) (*T, error) {
+	review := new(T)
+	if err := json.Unmarshal(request.Body, review); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return review, nil
+}
+
+// reviewAccess allows everything, as RBAC is off.
+func reviewAccess(request memapi.Request) (answer runtime.Object, ok bool, err error) {
+	allowed := authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: "RBAC is off in the development cluster"}
+	switch request.Resource.Plural {
+	case "selfsubjectaccessreviews":
+		review, err := parseReview[authorizationv1.SelfSubjectAccessReview](request)
+		if err != nil {
+			return nil, true, err
+		}
+		review.Status = allowed
+		return typed(review, authorizationv1.SchemeGroupVersion, "SelfSubjectAccessReview"), true, nil
+	case "subjectaccessreviews":
+		review, err := parseReview[authorizationv1.SubjectAccessReview](request)
+		if err != nil {
+			return nil, true, err
+		}
+		review.Status = allowed
+		return typed(review, authorizationv1.SchemeGroupVersion, "SubjectAccessReview"), true, nil
+	case "localsubjectaccessreviews":
+		review, err := parseReview[authorizationv1.LocalSubjectAccessReview](request)
+		if err != nil {
+			return nil, true, err
+		}
+		review.Status = allowed
+		return typed(review, authorizationv1.SchemeGroupVersion, "LocalSubjectAccessReview"), true, nil
+	case "selfsubjectrulesreviews":
+		review, err := parseReview[authorizationv1.SelfSubjectRulesReview](request)
+		if err != nil {
+			return nil, true, err
+		}
+		every := []string{"*"}
+		review.Status = authorizationv1.SubjectRulesReviewStatus{
+			ResourceRules:    []authorizationv1.ResourceRule{{Verbs: every, APIGroups: every, Resources: every}},
+			NonResourceRules: []authorizationv1.NonResourceRule{{Verbs: every, NonResourceURLs: every}},
+		}
+		return typed(review, authorizationv1.SchemeGroupVersion, "SelfSubjectRulesReview"), true, nil
+	default:
+		return nil, false, nil
+	}
+}
+
+// typed is the object with its apiVersion and kind, which Go clients leave out.
+func typed(object runtime.Object, gv schema.GroupVersion, kind string) runtime.Object {
+	object.GetObjectKind().SetGroupVersionKind(gv.WithKind(kind))
+	return object
+}
+
+// reviewUser reports who sends a request, or who a token belongs to.
+func (h *handler) reviewUser(request memapi.Request, user string) (answer runtime.Object, ok bool, err error) {
+	switch request.Resource.Plural {
+	case "selfsubjectreviews":
+		review := &authenticationv1.SelfSubjectReview{}
+		review.Status.UserInfo = userInfo(user)
+		return typed(review, authenticationv1.SchemeGroupVersion, "SelfSubjectReview"), true, nil
+	case "tokenreviews":
+		review, err := parseReview[authenticationv1.TokenReview](request)
+		if err != nil {
+			return nil, true, err
+		}
+		if name, known := h.tokens.user(review.Spec.Token); known {
+			review.Status.Authenticated, review.Status.User = true, userInfo(name)
+		} else {
+			review.Status.Error = "the token is not valid"
+		}
+		return typed(review, authenticationv1.SchemeGroupVersion, "TokenReview"), true, nil
+	default:
+		return nil, false, nil
+	}
+}
+
+func userInfo(user string) authenticationv1.UserInfo {
+	return authenticationv1.UserInfo{Username: user, Groups: groupsOf(user)}
+}
+
+// createToken issues a token of a service account, as "kubectl create token" asks for.
+func (h *handler) createToken(request memapi.Request) (runtime.Object, error) {
+	tokens, err := parseReview[authenticationv1.TokenRequest](request)
+	if err != nil {
+		return nil, err
+	}
+	account := memapi.Resource{Version: "v1", Kind: "ServiceAccount", Plural: "serviceaccounts", Namespaced: true}
+	if h.memory.Object(account, request.Namespace, request.Name) == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: account.Plural}, request.Name)
+	}
+	lifetime := defaultTokenLifetime
+	if seconds := tokens.Spec.ExpirationSeconds; seconds != nil {
+		lifetime = time.Duration(*seconds) * time.Second
+	}
+	expires := time.Now().Add(lifetime)
+	user := fmt.Sprintf("system:serviceaccount:%s:%s", request.Namespace, request.Name)
+	tokens.Status = authenticationv1.TokenRequestStatus{
+		Token:               h.tokens.issue(user, tokens.Spec.Audiences, expires),
+		ExpirationTimestamp: metav1.NewTime(expires),
+	}
+	return typed(tokens, authenticationv1.SchemeGroupVersion, "TokenRequest"), nil
+}
+
+// isProxy is true for paths behind a pod, a service or a node, which have any number of parts.
+func isProxy(path string) bool {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	return len(parts) > 2 && parts[0] == "api" && slices.Contains(parts[2:], "proxy") && len(parts) > 5
+}

@@ -1,0 +1,77 @@
+package devcluster
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// watchEvent is one line of a watch.
+type watchEvent struct {
+	Type   string          `json:"type"`
+	Object json.RawMessage `json:"object"`
+}
+
+// translateWatch passes events on one by one, each in the form that was asked for.
+func (h *handler) translateWatch(w http.ResponseWriter, from io.Reader, form answerForm, request memapi.Request) {
+	flush := http.NewResponseController(w)
+	media := jsonForm
+	if form.media == protobufForm {
+		media = protobufForm + ";stream=watch"
+	}
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(http.StatusOK)
+	if flush.Flush() != nil {
+		return
+	}
+	send := sendJSON(w)
+	if form.media == protobufForm {
+		send = sendProtobuf(w)
+	}
+	headers := true
+	for events := json.NewDecoder(from); ; {
+		var event watchEvent
+		if err := events.Decode(&event); err != nil {
+			return // the end of the watch
+		}
+		if form.table && event.Type != "ERROR" {
+			row, err := h.table(event.Object, form, request.Resource, headers)
+			if err != nil {
+				h.log.Error(err, "Failed to print the object of a watch", "resource", request.Resource.Plural)
+				return
+			}
+			event.Object, headers = row, false
+		}
+		if err := send(event); err != nil {
+			h.log.V(1).Info("A watch ended", "resource", request.Resource.Plural, "reason", err.Error())
+			return
+		}
+		if flush.Flush() != nil {
+			return
+		}
+	}
+}
+
+func sendJSON(w io.Writer) func(watchEvent) error {
+	encoder := json.NewEncoder(w)
+	return func(e watchEvent) error { return encoder.Encode(e) }
+}
+
+// sendProtobuf writes events in frames: the event itself has no prefix, the object in it has the usual one.
+func sendProtobuf(w io.Writer) func(watchEvent) error {
+	encoder := streaming.NewEncoder(protobuf.LengthDelimitedFramer.NewFrameWriter(w), rawBinary)
+	return func(e watchEvent) error {
+		object, err := answerForm{media: protobufForm}.fromJSON(e.Object)
+		if err != nil {
+			return err
+		}
+		return encoder.Encode(&metav1.WatchEvent{Type: e.Type, Object: runtime.RawExtension{Raw: object}})
+	}
+}

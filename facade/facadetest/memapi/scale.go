@@ -1,0 +1,124 @@
+package memapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Scale says where an object keeps what its subresource scale shows, as paths like ".spec.replicas".
+type Scale struct {
+	SpecReplicas, StatusReplicas string
+	// Selector is a label selector as text; for built-in kinds a structured one. It may be empty.
+	Selector string
+}
+
+// scalePaths are those of the definition or of a built-in kind; nil if the kind has no such subresource.
+func (t target) scalePaths() *Scale {
+	built := []string{"deployments", "replicasets", "statefulsets", "replicationcontrollers"}
+	if t.Scale != nil || !slices.Contains(built, t.Plural) || t.Group != "apps" && t.Group != "" {
+		return t.Scale
+	}
+	return &Scale{SpecReplicas: ".spec.replicas", StatusReplicas: ".status.replicas", Selector: ".spec.selector"}
+}
+
+// scale answers a request for the subresource scale.
+func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, error) {
+	before, ok := s.objects[t.groupResource()][t.key()]
+	if !ok {
+		return nil, notFound(t)
+	}
+	shown, err := t.scaleOf(t.shown(before))
+	if err != nil || r.Method == http.MethodGet {
+		return shown, err
+	}
+	if r.Method == http.MethodPatch {
+		if body, err = t.patchedScale(formOf(r), shown, body); err != nil {
+			return nil, err
+		}
+	}
+	wanted := &autoscalingv1.Scale{}
+	if err := json.Unmarshal(body, wanted); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if wanted.Name != t.name {
+		return nil, t.otherName(wanted.Name)
+	}
+	if wanted.Spec.Replicas < 0 {
+		refused := t
+		refused.Group, refused.Kind = autoscalingv1.GroupName, "Scale"
+		return nil, refused.invalid(field.ErrorList{field.Invalid(
+			field.NewPath("spec", "replicas"), wanted.Spec.Replicas, "must be greater than or equal to 0",
+		)})
+	}
+	object := t.read(before)
+	path := pathOf(t.scalePaths().SpecReplicas)
+	if err := unstructured.SetNestedField(object, int64(wanted.Spec.Replicas), path...); err != nil {
+		return nil, internal(err)
+	}
+	metadataOf(object)["resourceVersion"] = wanted.ResourceVersion
+	t.subresource = "" // the replicas are not a part of the status
+	changed, err := s.replace(t, before, object)
+	if err != nil {
+		return nil, err
+	}
+	return t.scaleOf(changed)
+}
+
+// scaleOf is the scale of an object.
+func (t target) scaleOf(object map[string]any) (map[string]any, error) {
+	paths := t.scalePaths()
+	metadata := metadataOf(object)
+	shown := &autoscalingv1.Scale{TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"}}
+	replicas, _, _ := unstructured.NestedInt64(object, pathOf(paths.SpecReplicas)...)
+	current, _, _ := unstructured.NestedInt64(object, pathOf(paths.StatusReplicas)...)
+	shown.Spec.Replicas, shown.Status.Replicas = int32(replicas), int32(current)
+	selector, _, _ := unstructured.NestedFieldNoCopy(object, pathOf(paths.Selector)...)
+	switch selector := selector.(type) {
+	case string:
+		shown.Status.Selector = selector
+	case map[string]any:
+		parsed := &metav1.LabelSelector{}
+		if t.Group == "" { // replication controllers select by equality alone
+			selector = map[string]any{"matchLabels": selector}
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, parsed); err != nil {
+			return nil, internal(err)
+		}
+		shown.Status.Selector = metav1.FormatLabelSelector(parsed)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(shown)
+	if err != nil {
+		return nil, internal(err)
+	}
+	for _, name := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
+		if metadata[name] != nil {
+			metadataOf(content)[name] = metadata[name]
+		}
+	}
+	return content, nil
+}
+
+// patchedScale applies a patch to the scale itself.
+func (t target) patchedScale(form string, shown map[string]any, patch []byte) ([]byte, error) {
+	document, err := json.Marshal(shown)
+	if err != nil {
+		return nil, internal(err)
+	}
+	if forms := t.forms(); form == applying || !slices.Contains(forms, form) {
+		return nil, unknownForm(slices.DeleteFunc(forms, func(one string) bool { return one == applying }))
+	}
+	t.Group, t.Version, t.Kind = autoscalingv1.GroupName, "v1", "Scale"
+	return t.merged(form, document, patch)
+}
+
+// pathOf splits a path such as ".spec.replicas".
+func pathOf(text string) []string { return strings.Split(strings.TrimPrefix(text, "."), ".") }

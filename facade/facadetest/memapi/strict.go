@@ -1,0 +1,42 @@
+package memapi
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/json"
+)
+
+// decodable holds an object of a built-in kind against its Go type, if the request says what is to become of unknown
+// fields. Other requests are trusted, as decoding them would only cost time.
+func (t target) decodable(data []byte) error {
+	gvk := t.groupVersion().WithKind(t.Kind)
+	asked := t.validation == metav1.FieldValidationStrict || t.validation == metav1.FieldValidationWarn
+	if !asked || t.schema != nil || !scheme.Scheme.Recognizes(gvk) {
+		return nil
+	}
+	typed, err := scheme.Scheme.New(gvk)
+	if err != nil {
+		return internal(err)
+	}
+	problems, err := json.UnmarshalStrict(data, typed)
+	switch {
+	case err != nil:
+		return apierrors.NewBadRequest(
+			fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", t.Kind, t.Version, t.Kind, err),
+		)
+	case len(problems) == 0:
+		return nil
+	}
+	var texts []string
+	for _, one := range problems {
+		texts = append(texts, one.Error())
+	}
+	if t.validation == metav1.FieldValidationStrict {
+		return t.tooMuch(texts)
+	}
+	t.notes.warnings = append(t.notes.warnings, texts...)
+	return nil
+}
