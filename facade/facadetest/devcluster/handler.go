@@ -35,6 +35,8 @@ type handler struct {
 	tokens *tokens
 	log    logr.Logger
 	panics atomic.Int64
+
+	openAPI publisher
 }
 
 func newHandler(memory *memapi.Server, address string, log logr.Logger) (*handler, error) {

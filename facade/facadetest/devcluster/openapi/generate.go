@@ -1,0 +1,180 @@
+//go:build ignore
+
+// Command generate writes kubernetes.json.gz: the OpenAPI document of Kubernetes, with the resources alone that the
+// development cluster serves, and the definitions that they refer to. To move to another version: change the constant,
+// then run "go generate ." in the folder above.
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/discovery"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
+)
+
+// kubernetes is the module that carries the document.
+const kubernetes = "k8s.io/kubernetes@v1.36.3"
+
+func main() {
+	if err := generate(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func generate() error {
+	served, err := servedResources()
+	if err != nil {
+		return err
+	}
+	document, err := read()
+	if err != nil {
+		return err
+	}
+	parameters := document["parameters"].(map[string]any)
+	kept := map[string]any{}
+	for path, item := range document["paths"].(map[string]any) {
+		if served[resourceOf(path)] {
+			kept[path] = inlined(item, parameters)
+		}
+	}
+	definitions := document["definitions"].(map[string]any)
+	for _, name := range []string{"swagger", "info", "definitions"} {
+		if document[name] == nil {
+			return errors.New("the document has no " + name)
+		}
+	}
+	reached := map[string]any{}
+	reach(kept, definitions, reached)
+	return write(map[string]any{
+		"swagger": document["swagger"], "info": document["info"], "paths": kept, "definitions": reached,
+	})
+}
+
+// servedResources asks a development cluster: "apps/v1/deployments" and the like.
+func servedResources() (map[string]bool, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cluster, err := devcluster.Start(ctx, devcluster.Options{})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	defer func() { cancel(); _ = cluster.Wait() }()
+	client, err := discovery.NewDiscoveryClientForConfig(cluster.Config())
+	if err != nil {
+		return nil, err
+	}
+	_, lists, err := client.ServerGroupsAndResources()
+	served := map[string]bool{}
+	for _, list := range lists {
+		for _, r := range list.APIResources {
+			served[list.GroupVersion+"/"+r.Name] = true
+		}
+	}
+	served["v1/serviceaccounts/token"] = true
+	return served, err
+}
+
+func read() (map[string]any, error) {
+	var module struct{ Dir string }
+	cmd := exec.Command("go", "mod", "download", "-json", kubernetes)
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &module)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(filepath.Join(module.Dir, "api", "openapi-spec", "swagger.json"))
+	if err != nil {
+		return nil, err
+	}
+	var document map[string]any
+	return document, json.Unmarshal(data, &document)
+}
+
+// resourceOf turns /apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale into apps/v1/deployments/scale.
+func resourceOf(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[1:]
+	case len(parts) > 3 && parts[0] == "apis":
+		parts = append([]string{parts[1] + "/" + parts[2]}, parts[3:]...)
+	default:
+		return ""
+	}
+	if len(parts) > 3 && parts[1] == "namespaces" && parts[2] == "{namespace}" {
+		parts = append(parts[:1], parts[3:]...)
+	}
+	var all []string
+	for _, part := range parts {
+		if !strings.HasPrefix(part, "{") {
+			all = append(all, part)
+		}
+	}
+	return strings.Join(all, "/")
+}
+
+// inlined replaces references to shared parameters, which the conversion to OpenAPI 3 does not follow.
+func inlined(value any, parameters map[string]any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if ref, ok := value["$ref"].(string); ok && strings.HasPrefix(ref, "#/parameters/") {
+			return parameters[strings.TrimPrefix(ref, "#/parameters/")]
+		}
+		for name, one := range value {
+			value[name] = inlined(one, parameters)
+		}
+	case []any:
+		for i, one := range value {
+			value[i] = inlined(one, parameters)
+		}
+	}
+	return value
+}
+
+// reach collects the definitions that a value refers to, directly or through others.
+func reach(value any, definitions, reached map[string]any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if ref, ok := value["$ref"].(string); ok {
+			name := strings.TrimPrefix(ref, "#/definitions/")
+			if reached[name] == nil && definitions[name] != nil {
+				reached[name] = definitions[name]
+				reach(definitions[name], definitions, reached)
+			}
+		}
+		for _, one := range value {
+			reach(one, definitions, reached)
+		}
+	case []any:
+		for _, one := range value {
+			reach(one, definitions, reached)
+		}
+	}
+}
+
+func write(document map[string]any) error {
+	file, err := os.Create("openapi/kubernetes.json.gz")
+	if err != nil {
+		return err
+	}
+	zip, err := gzip.NewWriterLevel(file, gzip.BestCompression)
+	if err == nil {
+		err = json.NewEncoder(zip).Encode(document) // in the order of the keys, so that the file is reproducible
+	}
+	if err == nil {
+		err = zip.Close()
+	}
+	return errors.Join(err, file.Close())
+}
