@@ -64,6 +64,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			r.Header.Del(name) // every user has every right
 		}
 	}
+	h.log.V(1).Info("A request", "method", r.Method, "url", r.URL.String(), "agent", r.UserAgent())
 	if !h.serveDocument(w, r) {
 		h.serveResource(w, r, user)
 	}

@@ -92,6 +92,7 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	}
 	metadata = metadataOf(object)
 	t.prune(object)
+	t.establish(object)
 	t.store(object)
 	s.stamp(t, metadata)
 	s.keep(t, nil, object)

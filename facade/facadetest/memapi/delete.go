@@ -51,8 +51,8 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 	if _, err := s.review(t, false, nil, before); err != nil {
 		return nil, err
 	}
-	if shown, ok, err := s.terminate(t, before); ok {
-		return shown, err
+	if shown, ok := s.terminate(t, before); ok {
+		return shown, nil
 	}
 	held, _ := was["finalizers"].([]any)
 	finalizers := propagated(held, options)

@@ -2,21 +2,29 @@ package memapi
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/version"
+	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
 var usualVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+
+// serverVersion is the version of the real server that this one is compared with. Strict clients miss each absent field.
+var serverVersion = apiversion.Info{
+	Major: "1", Minor: "36", GitVersion: "v1.36.3", GitCommit: "memapi", GitTreeState: "clean",
+	BuildDate: "1970-01-01T00:00:00Z", GoVersion: runtime.Version(), Compiler: runtime.Compiler,
+	Platform: runtime.GOOS + "/" + runtime.GOARCH,
+}
 
 // discovery answers what is asked of the server as a whole.
 func (s *Server) discovery(parts []string) (document any, ok bool) {
 	switch {
 	case len(parts) == 1 && parts[0] == "version":
-		return map[string]any{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}, true
+		return serverVersion, true
 	case len(parts) == 1 && parts[0] == "api":
 		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}, true
 	case len(parts) == 1 && parts[0] == "apis":
@@ -91,7 +99,7 @@ func (s *Server) groups() metav1.APIGroupList {
 	for i := range list.Groups {
 		group := &list.Groups[i]
 		slices.SortStableFunc(group.Versions, func(a, b metav1.GroupVersionForDiscovery) int {
-			return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
+			return apiversion.CompareKubeAwareVersionStrings(b.Version, a.Version)
 		})
 		group.PreferredVersion = group.Versions[0]
 	}

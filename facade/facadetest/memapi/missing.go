@@ -24,7 +24,9 @@ func (s *Server) missing(t target, parts []string) error {
 		return notInstalled(t)
 	case t.Kind == "" || t.subresource == "" || t.subresource == "status":
 		return notServed()
-	case d == nil && !t.Plain && !own, d != nil:
+	case d != nil:
+		return notFound(t) // with the name of the object, whether it exists or not, as the real server does
+	case !t.Plain && !own:
 		return notServed() // nor does the real one
 	default:
 		return unsupported("the subresource %s of %s", t.subresource, t.Plural)

@@ -2,7 +2,6 @@ package memapi
 
 import (
 	"fmt"
-	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,26 +72,20 @@ func (s *Server) beginNamespace(t target, object map[string]any) {
 }
 
 // terminate begins the deletion of a namespace. It reports false if the namespace may go as other objects do.
-func (s *Server) terminate(t target, before map[string]any) (shown map[string]any, ok bool, err error) {
+func (s *Server) terminate(t target, before map[string]any) (shown map[string]any, ok bool) {
 	held, _, _ := unstructured.NestedSlice(before, "spec", "finalizers")
 	switch {
 	case !s.managesNamespace(t), len(held) == 0:
-		return nil, false, nil
+		return nil, false
 	case metadataOf(before)["deletionTimestamp"] != nil:
-		return nil, true, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict,
-			Details: &metav1.StatusDetails{Kind: t.Plural, Name: t.name},
-			Message: fmt.Sprintf("Operation cannot be fulfilled on namespaces %q: The system is ensuring all content "+
-				"is removed from this namespace.  Upon completion, this namespace will automatically be purged by the "+
-				"system.", t.name),
-		}}
+		return t.shown(before), true
 	}
 	object := cloned(before)
 	metadataOf(object)["deletionTimestamp"] = timestamp()
 	object["status"] = map[string]any{"phase": string(corev1.NamespaceTerminating)}
 	s.stamp(t, metadataOf(object))
 	s.keep(t, before, object)
-	return t.shown(object), true, nil
+	return t.shown(object), true
 }
 
 // keepNamespaces follows a change: it schedules the emptying of namespaces and completes new ones.

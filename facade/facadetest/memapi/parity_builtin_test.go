@@ -161,7 +161,7 @@ func (p *player) discovered(root, plural string) (told []string) {
 		p.t.Fatal(err)
 	}
 	for _, one := range list.Resources {
-		if one.Name == plural || one.Name == plural+"/status" {
+		if one.Name == plural || one.Name == plural+"/status" || one.Name == plural+"/scale" {
 			told = append(told, fmt.Sprintf("%s %s %s %v %v %t", one.Name, one.Kind,
 				cmp.Or(one.SingularName, strings.ToLower(one.Kind)), one.ShortNames, one.Categories, one.Namespaced))
 		}

@@ -140,7 +140,7 @@ func TestNotInstalled(t *testing.T) {
 		},
 		"Subresource": {
 			reason: "nor that", path: "/apis/memapi.example.org/v1/namespaces/default/gizmos/a/nothing",
-			want: "could not find the requested resource",
+			want: `gizmos.memapi.example.org \"a\" not found`,
 		},
 	}
 	for name, tc := range cases {

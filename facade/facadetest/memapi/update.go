@@ -167,6 +167,7 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	}
 	metadata = metadataOf(object)
 	t.prune(object)
+	t.establish(object)
 	specified := !t.Plain && t.specified(former, object)
 	t.store(object)
 	if equality.Semantic.DeepEqual(withoutTimes(before), withoutTimes(object)) {

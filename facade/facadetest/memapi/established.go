@@ -1,0 +1,50 @@
+package memapi
+
+import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// establish writes the status of a definition that is about to be stored, which is served at once. The real server does
+// so a moment later, with two conditions and the names.
+func (t target) establish(object map[string]any) {
+	if t.groupResource() != definitionsResource.groupResource() {
+		return
+	}
+	names, _, _ := unstructured.NestedMap(object, "spec", "names")
+	status, ok := object["status"].(map[string]any)
+	if !ok {
+		status = map[string]any{}
+		object["status"] = status
+	}
+	status["acceptedNames"] = names
+	stored, _, _ := unstructured.NestedStringSlice(object, "status", "storedVersions")
+	versions, _, _ := unstructured.NestedSlice(object, "spec", "versions")
+	for _, one := range versions {
+		version, _ := one.(map[string]any)
+		if name, _ := version["name"].(string); version["storage"] == true && !slices.Contains(stored, name) {
+			stored = append(stored, name)
+		}
+	}
+	all := []any{}
+	for _, name := range stored {
+		all = append(all, name)
+	}
+	status["storedVersions"] = all
+	if status["conditions"] != nil {
+		return
+	}
+	conditions := []any{}
+	for _, one := range []struct{ kind, reason, message string }{
+		{string(apiextensionsv1.NamesAccepted), "NoConflicts", "no conflicts found"},
+		{string(apiextensionsv1.Established), "InitialNamesAccepted", "the initial names have been accepted"},
+	} {
+		conditions = append(conditions, map[string]any{
+			"type": one.kind, "status": "True", "reason": one.reason, "message": one.message,
+			"lastTransitionTime": timestamp(),
+		})
+	}
+	status["conditions"] = conditions
+}

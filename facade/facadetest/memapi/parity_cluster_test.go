@@ -1,0 +1,97 @@
+package memapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	diff "github.com/google/go-cmp/cmp"
+)
+
+const scaleForm = `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":%q},"spec":{"replicas":%d}}`
+
+// clusterStep is a request of a script that is not about the kinds of [script].
+type clusterStep struct{ method, path, form, body string }
+
+// clusterScript is what kubectl does with scales, namespaces and misspelt manifests.
+func clusterScript() []clusterStep {
+	const apps = "/apis/apps/v1/namespaces/default/deployments"
+	const own = "/apis/memapi.example.org/v1/namespaces/default/widgets"
+	begin := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"sc"},"spec":{"replicas":1,` + template + `}}`
+	misspelt := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"m"},"spec":{"replicass":1,` + template + `}}`
+	wrong := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"m"},"spec":{"replicas":"x",` + template + `}}`
+	steps := []clusterStep{
+		{"GET", apps + "/sc/scale", "", ""}, {"POST", apps, plain, begin}, {"GET", apps + "/sc/scale", "", ""},
+		{"PATCH", apps + "/sc/scale", merging, `{"spec":{"replicas":3}}`},
+		{"PUT", apps + "/sc/scale", plain, fmt.Sprintf(scaleForm, "sc", 2)},
+		{"PUT", apps + "/sc/scale", plain, fmt.Sprintf(scaleForm, "other", 2)},
+		{"PUT", apps + "/sc/scale", plain, fmt.Sprintf(scaleForm, "sc", -1)},
+		{"PATCH", apps + "/sc/scale", merging, `{"metadata":{"resourceVersion":"1"},"spec":{"replicas":4}}`},
+		{"GET", apps + "/sc/scale", "", ""}, {"DELETE", apps + "/sc", "", ""},
+		{"POST", own, plain, object(widgets, "sc", "", `"spec":{"replicas":2}`)},
+		{"GET", own + "/sc/scale", "", ""}, {"PATCH", own + "/sc/scale", merging, `{"spec":{"replicas":3}}`},
+		{"PUT", own + "/sc/scale", plain, fmt.Sprintf(scaleForm, "sc", 4)}, {"DELETE", own + "/sc", "", ""},
+		{"GET", "/apis/memapi.example.org/v1/namespaces/default/gadgets/sc/scale", "", ""},
+		{"POST", apps + "?fieldValidation=Strict", plain, misspelt}, {"POST", apps + "?fieldValidation=Strict", plain, wrong},
+		{"POST", apps + "?fieldValidation=Warn&dryRun=All", plain, misspelt},
+	}
+	const config = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"%s}}`
+	return append(steps, []clusterStep{
+		{"POST", "/api/v1/namespaces/gone/configmaps", plain, fmt.Sprintf(config, "")},
+		{"POST", "/api/v1/namespaces", plain, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"gone"}}`},
+		{"POST", "/api/v1/namespaces/gone/configmaps", plain, fmt.Sprintf(config, `,"finalizers":["example.org/hold"]`)},
+		{"DELETE", "/api/v1/namespaces/gone", "", ""}, {"DELETE", "/api/v1/namespaces/gone", "", ""},
+		{"POST", "/api/v1/namespaces/gone/secrets", plain, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`},
+		{"PATCH", "/api/v1/namespaces/gone", merging, `{"metadata":{"annotations":{"e/a":"1"}}}`},
+		{"GET", "/api/v1/namespaces/gone", "", ""},
+	}...)
+}
+
+// playCluster sends the script to both servers, of which that in memory manages namespaces. The real one has no
+// controllers, so that what they do is not compared: the test of the devcluster does.
+func playCluster(t *testing.T, genuine *player) {
+	t.Helper()
+	server := inMemory(t)
+	server.ManageNamespaces(time.Hour)
+	own := newPlayer(t, "http://mem", server)
+	_ = own.step(clusterStep{
+		"POST", "/api/v1/namespaces", plain, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"default"}}`,
+	})
+	for i, step := range clusterScript() {
+		if d := diff.Diff(genuine.step(step), own.step(step)); d != "" {
+			t.Errorf("step %d: %s %s %s: -real, +memory:\n%s", i, step.method, step.path, step.body, d)
+		}
+	}
+}
+
+// step returns the code, the warnings, and what can be compared of the answer.
+func (p *player) step(step clusterStep) outcome {
+	p.t.Helper()
+	response := p.send(step.method, p.host+step.path, step.form, step.body)
+	defer func() { _ = response.Body.Close() }()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var answer struct {
+		Kind, Reason, Message string
+		Status                any
+		Spec                  map[string]any
+		Details               struct{ Causes []struct{ Reason, Field string } }
+		Metadata              struct {
+			Name        string
+			Generation  int64
+			Annotations map[string]string
+		}
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		p.t.Fatalf("%s: %v", data, err)
+	}
+	if answer.Kind == "Deployment" || step.method == http.MethodDelete && answer.Kind == "Status" {
+		answer.Spec, answer.Status = nil, nil // the real server adds defaults; the details have a uid
+	}
+	return outcome{response.StatusCode, response.Header.Values("Warning"), answer}
+}
