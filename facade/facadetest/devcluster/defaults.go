@@ -1,6 +1,9 @@
 package devcluster
 
 import (
+	"encoding/base64"
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -87,6 +90,9 @@ var defaults = map[string][]defaultOf{
 
 // applyDefaults fills in the values that are missing. It is called ahead of every write.
 func applyDefaults(of memapi.Resource, object map[string]any) {
+	if of.Kind == "Secret" && of.Group == "" {
+		mergeStringData(object)
+	}
 	for _, one := range defaults[of.Group+"/"+of.Kind] {
 		if _, found, err := unstructured.NestedFieldNoCopy(object, one.path...); found || err != nil {
 			continue
@@ -103,4 +109,17 @@ func applyDefaults(of memapi.Resource, object map[string]any) {
 func rolls(object map[string]any) bool {
 	strategy, _, _ := unstructured.NestedString(object, "spec", "strategy", "type")
 	return strategy == "RollingUpdate"
+}
+
+// mergeStringData moves the values of a Secret that are text to the encoded ones.
+func mergeStringData(object map[string]any) {
+	texts, ok := object["stringData"].(map[string]any)
+	if !ok {
+		return
+	}
+	delete(object, "stringData")
+	for name, text := range texts {
+		encoded := base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(text)))
+		_ = unstructured.SetNestedField(object, encoded, "data", name) // fails if the data is not a mapping
+	}
 }

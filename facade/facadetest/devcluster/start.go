@@ -93,6 +93,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	failed := make(chan error, 1)
 	go func() { failed <- c.server.ServeTLS(listener, "", "") }()
 	go c.run(ctx, failed)
+	if options.PretendReady {
+		c.pretendReady(ctx)
+	}
 	return c, nil
 }
 
@@ -105,7 +108,13 @@ func (c *Cluster) prepare() error {
 	c.memory.ManageNamespaces(garbageDelay)
 	c.memory.CollectGarbage(garbageDelay)
 	c.memory.LimitHistory(historyLimit)
+	if err := c.load(c.options.Load); err != nil {
+		return err
+	}
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+		if c.memory.Object(namespaces, "", name) != nil {
+			continue // loaded
+		}
 		if err := c.createNamespace(name); err != nil {
 			return fmt.Errorf("creating the namespace %s: %w", name, err)
 		}
@@ -127,6 +136,7 @@ func (c *Cluster) run(ctx context.Context, failed <-chan error) {
 			problems = append(problems, c.server.Close())
 		}
 	}
+	problems = append(problems, c.save())
 	for _, one := range c.cleanUp {
 		problems = append(problems, one())
 	}

@@ -1,0 +1,205 @@
+package devcluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// readyDelay is how long objects take to become ready, so that clients see both states.
+const readyDelay = 500 * time.Millisecond
+
+// pretended are the kinds that become ready, with the functions that write their statuses.
+var pretended = map[string]func(object map[string]any){
+	"Deployment": deploymentReady, "StatefulSet": statefulSetReady, "DaemonSet": daemonSetReady,
+	"ReplicaSet": replicaSetReady, "Job": jobReady, "Pod": podIsReady, "PersistentVolumeClaim": claimReady,
+}
+
+// pretendReady writes statuses, as controllers and kubelets do, until ctx ends.
+func (c *Cluster) pretendReady(ctx context.Context) {
+	for _, r := range memapi.BuiltIn() {
+		if write := pretended[r.Kind]; write != nil {
+			go func() {
+				for ctx.Err() == nil {
+					if err := c.followReady(ctx, r, write); err != nil && ctx.Err() == nil {
+						c.options.Log.Error(err, "Failed to report objects as ready", "resource", r.Plural)
+						return
+					}
+				}
+			}()
+		}
+	}
+}
+
+// followReady watches a resource until the watch ends.
+func (c *Cluster) followReady(ctx context.Context, r memapi.Resource, write func(map[string]any)) error {
+	root := "/api/" + r.Version
+	if r.Group != "" {
+		root = "/apis/" + r.Group + "/" + r.Version
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memory"+root+"/"+r.Plural+"?watch=true", nil)
+	if err != nil {
+		return err
+	}
+	response, err := c.memory.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("watching %s: %s", r.Plural, response.Status)
+	}
+	for events := json.NewDecoder(response.Body); ; {
+		var event struct {
+			Type   string
+			Object struct {
+				Metadata struct{ Namespace, Name string }
+			}
+		}
+		if err := events.Decode(&event); err != nil {
+			return nil // the watch has ended
+		}
+		if event.Type != "ADDED" && event.Type != "MODIFIED" {
+			continue
+		}
+		of := event.Object.Metadata
+		time.AfterFunc(readyDelay, func() {
+			c.memory.Edit(r, of.Namespace, of.Name, func(object map[string]any) {
+				if at(object, "metadata", "deletionTimestamp") == "" {
+					write(object)
+				}
+			})
+		})
+	}
+}
+
+// set writes fields of the status.
+func set(object map[string]any, fields map[string]any) {
+	status, ok := object["status"].(map[string]any)
+	if !ok {
+		status = map[string]any{}
+		object["status"] = status
+	}
+	for name, value := range fields {
+		status[name] = value
+	}
+	if generation, ok := object["metadata"].(map[string]any)["generation"]; ok {
+		status["observedGeneration"] = generation
+	}
+}
+
+// setConditions adds the conditions that are not true yet.
+func setConditions(object map[string]any, reasons map[string]string, kinds ...string) {
+	now := time.Now().UTC().Format(time.RFC3339)
+	var kept []any
+	for _, one := range items(object, "status", "conditions") {
+		if _, replaced := reasons[fmt.Sprint(one["type"])]; !replaced || one["status"] == "True" {
+			kept = append(kept, one)
+		}
+	}
+	for _, kind := range kinds {
+		if conditionIs(object, kind) {
+			continue
+		}
+		kept = append(kept, map[string]any{
+			"type": kind, "status": "True", "reason": reasons[kind], "lastTransitionTime": now,
+		})
+	}
+	set(object, map[string]any{"conditions": kept})
+}
+
+// wanted is the number of replicas of the specification.
+func wanted(object map[string]any) int64 {
+	replicas, found, _ := unstructured.NestedInt64(object, "spec", "replicas")
+	if !found {
+		return 1
+	}
+	return replicas
+}
+
+func deploymentReady(o map[string]any) {
+	n := wanted(o)
+	set(o, map[string]any{"replicas": n, "updatedReplicas": n, "readyReplicas": n, "availableReplicas": n})
+	setConditions(o, map[string]string{
+		"Available": "MinimumReplicasAvailable", "Progressing": "NewReplicaSetAvailable",
+	}, "Available", "Progressing")
+	for _, one := range items(o, "status", "conditions") {
+		// The real controller has both times in Deployments.
+		if one["lastUpdateTime"] == nil {
+			one["lastUpdateTime"] = one["lastTransitionTime"]
+		}
+	}
+}
+
+func replicaSetReady(o map[string]any) {
+	n := wanted(o)
+	set(o, map[string]any{"replicas": n, "fullyLabeledReplicas": n, "readyReplicas": n, "availableReplicas": n})
+}
+
+func statefulSetReady(o map[string]any) {
+	n, revision := wanted(o), fmt.Sprintf("%s-%v", at(o, "metadata", "name"), at(o, "metadata", "generation"))
+	set(o, map[string]any{
+		"replicas": n, "readyReplicas": n, "currentReplicas": n, "updatedReplicas": n, "availableReplicas": n,
+		"currentRevision": revision, "updateRevision": revision,
+	})
+}
+
+func daemonSetReady(o map[string]any) {
+	one := int64(1)
+	set(o, map[string]any{
+		"desiredNumberScheduled": one, "currentNumberScheduled": one, "numberReady": one, "numberAvailable": one,
+		"updatedNumberScheduled": one, "numberMisscheduled": int64(0),
+	})
+}
+
+func jobReady(o map[string]any) {
+	if suspended, _, _ := unstructured.NestedBool(o, "spec", "suspend"); suspended || conditionIs(o, "Complete") {
+		return
+	}
+	now := time.Now().UTC().Format(time.RFC3339)
+	set(o, map[string]any{
+		"startTime": now, "completionTime": now, "succeeded": max(1, integer(o, "spec", "completions")),
+		"ready": int64(0),
+	})
+	setConditions(o, map[string]string{
+		"SuccessCriteriaMet": "CompletionsReached", "Complete": "CompletionsReached",
+	}, "SuccessCriteriaMet", "Complete")
+	delete(o["status"].(map[string]any), "observedGeneration") // Jobs have none
+}
+
+func podIsReady(o map[string]any) {
+	phase := at(o, "status", "phase")
+	if phase == "Running" || phase == "Succeeded" || phase == "Failed" {
+		return
+	}
+	now := time.Now().UTC().Format(time.RFC3339)
+	var statuses []any
+	for _, container := range items(o, "spec", "containers") {
+		statuses = append(statuses, map[string]any{
+			"name": container["name"], "image": container["image"], "imageID": "", "ready": true, "started": true,
+			"restartCount": int64(0), "state": map[string]any{"running": map[string]any{"startedAt": now}},
+		})
+	}
+	set(o, map[string]any{
+		"phase": "Running", "startTime": now, "containerStatuses": statuses, "podIP": "10.0.0.1", "hostIP": "127.0.0.1",
+	})
+	setConditions(o, nil, "PodScheduled", "Initialized", "ContainersReady", "Ready")
+}
+
+func claimReady(o map[string]any) {
+	if at(o, "status", "phase") == "Bound" {
+		return
+	}
+	requests, _, _ := unstructured.NestedMap(o, "spec", "resources", "requests")
+	modes, _, _ := unstructured.NestedSlice(o, "spec", "accessModes")
+	if at(o, "spec", "volumeName") == "" {
+		_ = unstructured.SetNestedField(o, "pvc-"+at(o, "metadata", "uid"), "spec", "volumeName")
+	}
+	set(o, map[string]any{"phase": "Bound", "capacity": requests, "accessModes": modes})
+}

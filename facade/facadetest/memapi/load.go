@@ -1,0 +1,93 @@
+package memapi
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Load stores objects as a dump has them, with their uids, resource versions and statuses, past admission. Definitions
+// among them are served first. An object without a uid or a resource version gets one. The history is forgotten: watches
+// from before end with the status 410. It is an error if the kind of an object is not served; nothing is stored then,
+// except for definitions.
+func (s *Server) Load(objects ...map[string]any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	isDefinition := func(object map[string]any) bool { return object["kind"] == definitionsResource.Kind }
+	for _, object := range objects {
+		if isDefinition(object) {
+			if err := s.load(definitionsResource, encoded(object)); err != nil {
+				return err
+			}
+		}
+	}
+	var found []Resource
+	for _, object := range objects {
+		r, ok := s.resourceOf(object)
+		if !ok {
+			return fmt.Errorf("%v of %v is not served", object["kind"], object["apiVersion"])
+		}
+		found = append(found, r)
+	}
+	for i, object := range objects {
+		if isDefinition(object) {
+			continue
+		}
+		if err := s.load(found[i], encoded(object)); err != nil {
+			return err
+		}
+	}
+	s.history, s.compacted = nil, s.version
+	return nil
+}
+
+// resourceOf finds the resource of an object by its apiVersion and kind.
+func (s *Server) resourceOf(object map[string]any) (Resource, bool) {
+	version, _ := object["apiVersion"].(string)
+	gv, err := schema.ParseGroupVersion(version)
+	if err != nil {
+		return Resource{}, false
+	}
+	for _, r := range s.resources {
+		if r.groupVersion() == gv && r.Kind == object["kind"] {
+			return r, true
+		}
+	}
+	return Resource{}, false
+}
+
+// uidPrefix is that of the uids that this server gives.
+const uidPrefix = "00000000-0000-4000-8000-"
+
+func (s *Server) load(r Resource, object map[string]any) error {
+	delete(object, "apiVersion")
+	delete(object, "kind")
+	metadata := metadataOf(object)
+	name, _ := metadata["name"].(string)
+	namespace, _ := metadata["namespace"].(string)
+	if name == "" || r.Namespaced != (namespace != "") {
+		return fmt.Errorf("the object %q of %s has no name, or its namespace %q is wrong", name, r.Plural, namespace)
+	}
+	t := s.target(r, namespace, name)
+	// The uids that are given later must be others.
+	if uid, _ := metadata["uid"].(string); uid == "" {
+		s.identify(t, metadata)
+	} else if ordinal, err := strconv.Atoi(strings.TrimPrefix(uid, uidPrefix)); err == nil {
+		s.uids = max(s.uids, ordinal)
+	}
+	if text, _ := metadata["resourceVersion"].(string); text == "" {
+		metadata["resourceVersion"] = s.next()
+	} else if version, err := parseVersion(text); err != nil {
+		return fmt.Errorf("the object %s of %s: %w", name, r.Plural, err)
+	} else {
+		s.version = max(s.version, version)
+	}
+	t.establish(object)
+	t.store(object)
+	before := s.objects[t.groupResource()][t.key()]
+	s.objects[t.groupResource()][t.key()] = object
+	s.define(t, before, object)
+	return nil
+}
