@@ -3,6 +3,7 @@
 
 GO         ?= go
 EXAMPLE    ?= 01-minimal
+CLUSTER    ?= devcluster
 FUZZTIME   ?= 10s
 BENCHTIME  ?= 200ms
 COUNT      ?= 6
@@ -41,12 +42,21 @@ NEWEST       = '-modfile=$(CURDIR)/test/newest/go.mod'
 # Built and then executed in the shell's place, so that signals reach it and it can stop what it has started.
 DEMO         = $(GO) build -C test/controlplane -o '$(CURDIR)/bin/demo' ./cmd/demo && exec bin/demo -root '$(CURDIR)' -example 'examples/$(EXAMPLE)'
 
+# The clusters of "make run". The development cluster is one process; exec hands signals over to it.
+RUN_real       = $(DEMO)
+RUN_devcluster = set -e; echo 'building the cluster and examples/$(EXAMPLE): a minute or two the first time'; \
+	(module=facade/facadetest/devcluster; $(WORKSPACE); $(GO) -C "$$module" build -o '$(CURDIR)/bin/devcluster' ./cmd/devcluster); \
+	(module='examples/$(EXAMPLE)'; $(WORKSPACE); $(GO) -C "$$module" build -o '$(CURDIR)/bin/example' .); \
+	own='examples/$(EXAMPLE)/crd.yaml'; [ -f "$$own" ] || own=config/crd; \
+	exec bin/devcluster --pretend-ready --load config/crd --load "$$own" --load 'examples/$(EXAMPLE)/object.yaml' -- \
+		bin/example run --all-namespaces --console --debug-bind-address localhost:0
+
 # The folders of all modules with code of ours; the root is ".". The one with the newest versions has no code.
 MODULES = $(patsubst ./%/go.mod,%,$(patsubst ./go.mod,.,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/.*/*' -not -path './test/newest/*' | sort)))
 # The folders whose tests need a real API server: they run with KUBEBUILDER_ASSETS set, and not among the unit tests.
 SUITES = $(wildcard test/e2e facade/facadetest/memapi examples/09-testing test/interop test/chaos test/yardstick)
 # Those of other modules than the root's; each stands right below its module.
-NESTED_SUITES = $(wildcard facade/rules/conformance)
+NESTED_SUITES = $(wildcard facade/rules/conformance facade/facadetest/devcluster/clients)
 # The folders that are no unit tests for another reason.
 APART = $(wildcard test/weight test/browser test/benchmarks test/reviews test/monitoring/alerts)
 UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(SUITES) $(NESTED_SUITES) $(APART)))(/|$$)
@@ -68,13 +78,16 @@ help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z][a-z-]*:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables: EXAMPLE=%s FUZZTIME=%s BENCHTIME=%s COUNT=%s STORMS=%s COURSES=%s CHAOS=%s LIFETIME=%s SEED=%s TIMEOUT=%s PACKAGES=%s TESTS=%s BASE=%s BREAKING=%s SCENARIOS=%s CONTENDERS=%s N=%s SIZE=%s ROUNDS=%s\n' \
-		'$(EXAMPLE)' '$(FUZZTIME)' '$(BENCHTIME)' '$(COUNT)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(LIFETIME)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)' '$(TESTS)' '$(BASE)' '$(BREAKING)' \
+	@printf '\nVariables: EXAMPLE=%s CLUSTER=%s FUZZTIME=%s BENCHTIME=%s COUNT=%s STORMS=%s COURSES=%s CHAOS=%s LIFETIME=%s SEED=%s TIMEOUT=%s PACKAGES=%s TESTS=%s BASE=%s BREAKING=%s SCENARIOS=%s CONTENDERS=%s N=%s SIZE=%s ROUNDS=%s\n' \
+		'$(EXAMPLE)' '$(CLUSTER)' '$(FUZZTIME)' '$(BENCHTIME)' '$(COUNT)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(LIFETIME)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)' '$(TESTS)' '$(BASE)' '$(BREAKING)' \
 		'$(SCENARIOS)' '$(CONTENDERS)' '$(N)' '$(SIZE)' '$(ROUNDS)'
 
 .PHONY: run
-run: ## Run an example against a control plane of its own, until Ctrl-C.
-	@$(DEMO)
+run: ## Run an example against a development cluster, until Ctrl-C; with CLUSTER=real against kube-apiserver.
+	@[ -f 'examples/$(EXAMPLE)/object.yaml' ] || { \
+		echo 'There is no example "$(EXAMPLE)". These can be run with "make run EXAMPLE=...":'; \
+		for one in examples/*/object.yaml; do basename "$$(dirname "$$one")"; done; exit 2; }
+	@$(RUN_$(CLUSTER))
 
 .PHONY: demo
 demo: ## The same, then update and delete its object; fails if a handler did not fire.

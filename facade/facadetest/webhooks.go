@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/reviewing"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
 )
@@ -31,7 +32,7 @@ type webhooks struct {
 	remove func() // from the server
 
 	mu        sync.Mutex
-	hooks     []hook
+	hooks     []reviewing.Hook
 	announced chan struct{} // closed when there are hooks
 }
 
@@ -60,7 +61,7 @@ func (w *webhooks) announce(configurations []client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	first := w.hooks == nil
-	w.hooks = hooksOf(configurations)
+	w.hooks = reviewing.HooksOf(configurations)
 	if first {
 		w.remove = w.server.AddReviewer(w.review, func() bool { return !w.gate.isShut() })
 		close(w.announced)
@@ -96,36 +97,12 @@ func (w *webhooks) review(
 	w.mu.Lock()
 	hooks := w.hooks
 	w.mu.Unlock()
-	asked := *request
-	for _, h := range hooks {
-		if h.mutating != mutating || !h.isFor(&asked, w.server) {
-			continue
-		}
-		response, err := w.call(ctx, h, &asked)
-		switch {
-		case err != nil && h.ignores:
-			continue
-		case err != nil:
-			return nil, warnings, h.failure(err)
-		}
-		warnings = append(warnings, response.Warnings...)
-		if !response.Allowed {
-			return nil, warnings, h.denial(response.Result)
-		}
-		if len(response.Patch) == 0 {
-			continue
-		}
-		if asked.Object.Raw, err = patched(asked.Object.Raw, response.Patch); err != nil {
-			return nil, warnings, h.failure(err)
-		}
-		object = asked.Object.Raw
-	}
-	return object, warnings, nil
+	return reviewing.Review(ctx, w.server, hooks, mutating, request, w.call)
 }
 
 // call asks one handler. A killed operator does not answer.
 func (w *webhooks) call(
-	ctx context.Context, h hook, asked *admissionv1.AdmissionRequest,
+	ctx context.Context, h reviewing.Hook, asked *admissionv1.AdmissionRequest,
 ) (*admissionv1.AdmissionResponse, error) {
 	if w.gate.isShut() {
 		return nil, errGone
@@ -134,10 +111,10 @@ func (w *webhooks) call(
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
-	query := url.Values{"timeout": {h.timeout.String()}}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url+"?"+query.Encode(), bytes.NewReader(text))
+	query := url.Values{"timeout": {h.Timeout.String()}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+"?"+query.Encode(), bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}

@@ -64,6 +64,7 @@ var House = Plan{
 	{Dir: "facade/facadetest/internal/standstill", Layer: 1, Kit: true, Only: pure("github.com/google/go-cmp/cmp")},
 	{Dir: "facade/facadetest/memapi/internal/schemas", Layer: 1, Kit: true},
 	{Dir: "facade/facadetest/memapi", Layer: 2, Kit: true},
+	{Dir: "facade/facadetest/internal/reviewing", Layer: 3, Kit: true},
 	{Dir: "test/vectors", Layer: 0, Kit: true},
 
 	{Dir: "facade/internal/cachedreads", Layer: 2},

@@ -9,15 +9,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
+var (
+	mutatingWebhooks = plain("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration",
+		"mutatingwebhookconfigurations", false)
+	validatingWebhooks = plain("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration",
+		"validatingwebhookconfigurations", false)
+)
+
 // moreResources are served beside those of memapi, because clients expect them. Nothing acts on their objects, except
 // for the configurations of webhooks.
 var moreResources = []memapi.Resource{
 	plain("", "v1", "PodTemplate", "podtemplates", true), plain("", "v1", "ReplicationController",
 		"replicationcontrollers", true, "rc"),
 	plain("apps", "v1", "ControllerRevision", "controllerrevisions", true),
-	plain("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", false),
-	plain("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations",
-		false),
+	mutatingWebhooks, validatingWebhooks,
 	plain("networking.k8s.io", "v1", "IngressClass", "ingressclasses", false),
 	plain("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", false),
 	plain("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", false, "pc"),

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,27 +19,30 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// load stores the objects of a dump. Namespaces that the dump does not have are made, as a dump of one namespace does
-// not contain the namespace itself.
-func (c *Cluster) load(path string) error {
-	if path == "" {
+// load stores the objects of dumps. Namespaces that they do not have are made, as a dump of one namespace does not
+// contain the namespace itself.
+func (c *Cluster) load(paths []string) error {
+	var objects []map[string]any
+	for _, path := range paths {
+		found, err := readDumps(path)
+		if errors.Is(err, os.ErrNotExist) && path == c.options.Save {
+			continue // the first time of "--load x --save x"
+		}
+		if err != nil {
+			return fmt.Errorf("loading %s: %w", path, err)
+		}
+		objects = append(objects, found...)
+	}
+	if len(objects) == 0 {
 		return nil
 	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) && path == c.options.Save {
-		return nil // the first time of "--load x --save x"
-	}
-	if err != nil {
-		return fmt.Errorf("loading objects: %w", err)
-	}
-	objects, err := parseDump(data)
-	if err == nil {
-		err = c.memory.Load(objects...)
-	}
-	if err != nil {
-		return fmt.Errorf("loading %s: %w", path, err)
+	if err := c.memory.Load(objects...); err != nil {
+		return fmt.Errorf("loading %s: %w", strings.Join(paths, ", "), err)
 	}
 	for _, object := range objects {
+		if object["kind"] != definitionsResource.Kind {
+			c.loaded = append(c.loaded, &unstructured.Unstructured{Object: object})
+		}
 		name := at(object, "metadata", "namespace")
 		if name == "" || c.memory.Object(namespaces, "", name) != nil {
 			continue
@@ -48,6 +52,34 @@ func (c *Cluster) load(path string) error {
 		}
 	}
 	return nil
+}
+
+// readDumps reads a file, or the files of a folder. Kustomizations in it are not objects.
+func readDumps(path string) ([]map[string]any, error) {
+	files := []string{path}
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if info.IsDir() {
+		if files, err = filepath.Glob(filepath.Join(path, "*.yaml")); err != nil {
+			return nil, err
+		}
+	}
+	var all []map[string]any
+	for _, file := range files {
+		if filepath.Base(file) == "kustomization.yaml" {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		objects, err := parseDump(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
 }
 
 // parseDump reads YAML documents, each an object or a list.

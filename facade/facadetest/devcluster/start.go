@@ -8,9 +8,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
@@ -33,9 +35,9 @@ type Options struct {
 	// PretendReady reports Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, Pods and PersistentVolumeClaims
 	// as ready a moment after they were created or changed.
 	PretendReady bool
-	// Load is a file in the form of "kubectl get -o yaml". Its objects are stored with their uids, resource versions
-	// and statuses before Start returns.
-	Load string
+	// Load are files in the form of "kubectl get -o yaml", or folders with such files. Their objects are stored with
+	// their uids, resource versions and statuses before Start returns; objects without these get them.
+	Load []string
 	// Save is a file that gets all objects at the end. It is replaced atomically.
 	Save string
 	// WithSecrets saves the values of Secrets. By default, digests are saved in their place.
@@ -52,6 +54,7 @@ type Cluster struct {
 	cleanUp    []func() error
 	server     *http.Server
 	handler    *handler
+	loaded     []*unstructured.Unstructured
 	options    Options
 	done       chan struct{}
 	err        error
@@ -104,6 +107,8 @@ func (c *Cluster) prepare() error {
 	for _, r := range moreResources {
 		c.memory.Install(r)
 	}
+	c.memory.CompileRules(compileRules)
+	c.memory.AddReviewer(webhookCaller{c}.review, func() bool { return true })
 	c.memory.Admit(memapi.Admission{Mutate: applyDefaults})
 	c.memory.ManageNamespaces(garbageDelay)
 	c.memory.CollectGarbage(garbageDelay)
@@ -157,6 +162,9 @@ func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
 
 // Memory returns the API server in memory, to prepare or inspect objects past HTTP.
 func (c *Cluster) Memory() *memapi.Server { return c.memory }
+
+// Loaded returns the objects that were loaded, except for custom resource definitions.
+func (c *Cluster) Loaded() []*unstructured.Unstructured { return slices.Clone(c.loaded) }
 
 // listen refuses addresses that other machines reach: the cluster is for this machine alone.
 func listen(ctx context.Context, address string) (net.Listener, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -53,6 +54,17 @@ func (s *Server) defineOne(crd *apiextensionsv1.CustomResourceDefinition) error 
 	return err
 }
 
+// CompileRules has the rules in CEL of definitions evaluated: compile returns a function that holds a new object, or one
+// that was another one before, against the rules of a schema. Without a compiler, definitions with rules are refused, as
+// the library for them is large. It must be called before the first definition.
+func (s *Server) CompileRules(
+	compile func(structural *structuralschema.Structural) func(object, before map[string]any) field.ErrorList,
+) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.compileRules = compile
+}
+
 // definitionOf is what the object says if it is a definition.
 func definitionOf(t target, object map[string]any) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if t.groupResource() != definitionsResource.groupResource() || object == nil {
@@ -75,7 +87,7 @@ func (s *Server) understand(t target, object map[string]any) (field.ErrorList, e
 	if crd == nil || err != nil {
 		return nil, err
 	}
-	_, problems := schemas.Read(crd)
+	_, problems := schemas.Read(crd, s.compileRules)
 	return problems, nil
 }
 
@@ -98,7 +110,7 @@ func (s *Server) define(t target, before, after map[string]any) {
 		return
 	}
 	name := schema.GroupResource{Group: is.Spec.Group, Resource: is.Spec.Names.Plural}
-	s.schemas[name], _ = schemas.Read(is)
+	s.schemas[name], _ = schemas.Read(is, s.compileRules)
 	for _, r := range served(is) {
 		s.install(r)
 	}

@@ -67,6 +67,10 @@ func (s *Server) load(r Resource, object map[string]any) error {
 	metadata := metadataOf(object)
 	name, _ := metadata["name"].(string)
 	namespace, _ := metadata["namespace"].(string)
+	if r.Namespaced && namespace == "" {
+		namespace = "default" // as in a manifest
+		metadata["namespace"] = namespace
+	}
 	if name == "" || r.Namespaced != (namespace != "") {
 		return fmt.Errorf("the object %q of %s has no name, or its namespace %q is wrong", name, r.Plural, namespace)
 	}

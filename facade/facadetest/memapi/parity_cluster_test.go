@@ -80,8 +80,10 @@ func (p *player) step(step clusterStep) outcome {
 		Kind, Reason, Message string
 		Status                any
 		Spec                  map[string]any
-		Details               struct{ Causes []struct{ Reason, Field string } }
-		Metadata              struct {
+		Details               struct {
+			Causes []struct{ Reason, Field string }
+		}
+		Metadata struct {
 			Name        string
 			Generation  int64
 			Annotations map[string]string

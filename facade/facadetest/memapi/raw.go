@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -125,6 +127,18 @@ func (s *Server) Object(r Resource, namespace, name string) map[string]any {
 		return nil
 	}
 	return object
+}
+
+// ObjectsOf are those of one resource that are stored, with apiVersion and kind, in the order of their names.
+func (s *Server) ObjectsOf(r Resource) []map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.target(r, "", "")
+	var all []map[string]any
+	for _, object := range s.matching(t, interest{labels: labels.Everything(), fields: fields.Everything()}) {
+		all = append(all, t.shown(object))
+	}
+	return all
 }
 
 // Objects are all that are stored, with apiVersion and kind, in the order of their resources and names. Kubernetes

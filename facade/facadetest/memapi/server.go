@@ -48,6 +48,7 @@ type Server struct {
 	pageCount int
 	// historyLimit is that of LimitHistory; 0 keeps everything.
 	historyLimit int
+	compileRules schemas.Compiler // nil if rules are refused
 	namespaces   *namespaceKeeper // nil if namespaces need not exist
 }
 

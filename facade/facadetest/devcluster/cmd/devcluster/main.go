@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -65,7 +66,11 @@ func parse(arguments []string, stderr io.Writer) (o devcluster.Options, program 
 	)
 	flags.BoolVar(&o.PretendReady, "pretend-ready", false,
 		"report Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, Pods and claims as ready after a moment")
-	flags.StringVar(&o.Load, "load", "", "`file` with objects to begin with, as \"kubectl get -o yaml\" prints them")
+	flags.Func("load", "`file` or folder with objects to begin with, as \"kubectl get -o yaml\" prints them; "+
+		"may be repeated", func(path string) error {
+		o.Load = append(o.Load, path)
+		return nil
+	})
 	flags.StringVar(&o.Save, "save", "", "`file` to write all objects to at the end")
 	flags.BoolVar(
 		&o.WithSecrets, "with-secrets", false, "save the values of Secrets instead of their digests",
@@ -113,6 +118,7 @@ func run(arguments []string, stdout, stderr io.Writer) (code int, err error) {
 	failed := make(chan error, 1)
 	go func() { failed <- cluster.Wait(); stop() }()
 	if len(program) > 0 {
+		suggest(stderr, cluster)
 		_, _ = fmt.Fprintf(stderr, "devcluster: starting %s with KUBECONFIG=%s\n", program[0], cluster.Kubeconfig())
 		code, err = start(ctx, program, cluster.Kubeconfig(), stdout, stderr)
 	} else {
@@ -131,6 +137,32 @@ const nextSteps = `The development cluster is ready. In another terminal:
   go run .                               # your operator
 
 Ctrl-C ends it.
+`
+
+// suggest prints commands to try while the program runs, with what each shows.
+func suggest(to io.Writer, cluster *devcluster.Cluster) {
+	loaded := cluster.Loaded()
+	if len(loaded) == 0 {
+		return
+	}
+	last := loaded[len(loaded)-1]
+	kind := last.GroupVersionKind()
+	name := strings.ToLower(kind.Kind)
+	if kind.Group != "" {
+		name += "." + kind.Group
+	}
+	name += "/" + last.GetName()
+	if namespace := last.GetNamespace(); namespace != "" && namespace != "default" {
+		name += " -n " + namespace
+	}
+	_, _ = fmt.Fprintf(to, suggestions, cluster.Kubeconfig(), name, name, name)
+}
+
+const suggestions = `devcluster: to try, in another terminal:
+  export KUBECONFIG=%s
+  kubectl get %s -o yaml          # the object, with what the operator has written
+  kubectl label %s changed-by=me  # a change, for the operator to handle
+  kubectl delete %s               # the end of the object
 `
 
 // start runs the program until it ends; a signal is passed on to it.

@@ -19,8 +19,12 @@ type Definition struct {
 	Storage string
 }
 
+// Compiler compiles the rules in CEL of a schema. The function that it returns holds a new object, or one that was
+// another one before, against them.
+type Compiler func(structural *schema.Structural) func(object, before map[string]any) field.ErrorList
+
 // Read takes a definition apart. Its errors are those of one field each.
-func Read(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, field.ErrorList) {
+func Read(crd *apiextensionsv1.CustomResourceDefinition, compile Compiler) (*Definition, field.ErrorList) {
 	d := &Definition{Versions: map[string]*Version{}}
 	at := field.NewPath("spec")
 	if c := crd.Spec.Conversion; c != nil && c.Strategy != "" && c.Strategy != apiextensionsv1.NoneConverter {
@@ -32,7 +36,7 @@ func Read(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, field.Err
 			d.Storage = v.Name
 		}
 		here := at.Child("versions").Index(i)
-		version, found := readVersion(crd, v, here)
+		version, found := readVersion(crd, v, here, compile)
 		problems = append(problems, found...)
 		d.Versions[v.Name] = version
 	}
@@ -46,6 +50,7 @@ func Read(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, field.Err
 
 func readVersion(
 	crd *apiextensionsv1.CustomResourceDefinition, v apiextensionsv1.CustomResourceDefinitionVersion, at *field.Path,
+	compile Compiler,
 ) (*Version, field.ErrorList) {
 	if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 		return nil, nil
@@ -65,12 +70,17 @@ func readVersion(
 	if problems := schema.ValidateStructural(at, structural); len(problems) > 0 {
 		return nil, problems
 	}
-	if rules := rulesIn(structural); len(rules) > 0 {
+	rules := rulesIn(structural)
+	if len(rules) > 0 && compile == nil {
 		return nil, field.ErrorList{unsupported(
 			at, strings.Join(rules, "; "), "x-kubernetes-validations (CEL): take them out with memapi.WithoutRules",
 		)}
 	}
-	return newVersion(crd, v, structural), nil
+	version := newVersion(crd, v, structural)
+	if len(rules) > 0 {
+		version.rules = compile(structural)
+	}
+	return version, nil
 }
 
 // unsupported blames a field for what exists in Kubernetes, but not here.

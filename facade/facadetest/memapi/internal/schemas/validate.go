@@ -18,7 +18,16 @@ import (
 func (v *Version) Validate(object map[string]any) field.ErrorList {
 	problems := v.judged(object)
 	problems = append(problems, v.validateEmbedded(object)...)
-	return append(problems, listtype.ValidateListSetsAndMaps(nil, v.structural, object)...)
+	problems = append(problems, listtype.ValidateListSetsAndMaps(nil, v.structural, object)...)
+	return append(problems, v.ruled(problems, object, nil)...)
+}
+
+// ruled are the breaches of rules. As in the real server, an object with other problems is not held against them.
+func (v *Version) ruled(problems field.ErrorList, object, before map[string]any) field.ErrorList {
+	if v.rules == nil || len(problems) > 0 {
+		return nil
+	}
+	return v.rules(object, before)
 }
 
 // ValidateUpdate holds an object that was another one before against the schema, or its status alone. What is wrong may
@@ -38,7 +47,7 @@ func (v *Version) ValidateUpdate(object, before map[string]any, status bool) fie
 	if len(listtype.ValidateListSetsAndMaps(nil, v.structural, before)) == 0 {
 		problems = append(problems, listtype.ValidateListSetsAndMaps(nil, v.structural, object)...)
 	}
-	return problems
+	return append(problems, v.ruled(problems, object, before)...)
 }
 
 // judged are the problems with a whole object.

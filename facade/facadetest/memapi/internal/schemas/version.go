@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kindschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
@@ -22,6 +23,7 @@ type Version struct {
 	whole      *validate.SchemaValidator
 	status     *validate.SchemaValidator // nil if the schema has no status
 	selects    []string
+	rules      func(object, before map[string]any) field.ErrorList // nil if there are none
 	types      managedfields.TypeConverter
 }
 

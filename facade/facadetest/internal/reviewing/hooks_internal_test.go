@@ -1,4 +1,4 @@
-package facadetest
+package reviewing
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func TestEntriesSelectNamespacesByTheirOwnLabels(t *testing.T) {
 	server.Put(memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, map[string]any{
 		"metadata": map[string]any{"name": "a", "labels": map[string]any{"team": "x"}},
 	})
-	entry := hook{
+	entry := Hook{
 		rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll},
 			Rule: admissionregistrationv1.Rule{

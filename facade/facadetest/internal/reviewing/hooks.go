@@ -1,4 +1,4 @@
-package facadetest
+package reviewing
 
 import (
 	"cmp"
@@ -23,18 +23,24 @@ import (
 // reviewTimeout is how long the API server waits if an entry does not say it.
 const reviewTimeout = 10 * time.Second
 
-// hook is an entry of a webhook configuration, as far as the API server in memory goes by it.
-type hook struct {
-	name, url           string
+// Hook is an entry of a webhook configuration, as far as the API server in memory goes by it.
+type Hook struct {
+	// URL is where the webhook is served; empty for one of a service in the cluster.
+	URL string
+	// Authority is the certificate authority of the server, in PEM.
+	Authority []byte
+	// Timeout is how long the API server waits for an answer.
+	Timeout time.Duration
+
+	name                string
 	mutating, ignores   bool
-	timeout             time.Duration
 	rules               []admissionregistrationv1.RuleWithOperations
 	objects, namespaces *metav1.LabelSelector
 }
 
-// hooksOf are the entries of all configurations; never nil.
-func hooksOf(configurations []client.Object) []hook {
-	hooks := []hook{}
+// HooksOf are the entries of all configurations; never nil.
+func HooksOf(configurations []client.Object) []Hook {
+	hooks := []Hook{}
 	for _, one := range configurations {
 		switch one := one.(type) {
 		case *admissionregistrationv1.MutatingWebhookConfiguration:
@@ -58,20 +64,20 @@ func hooksOf(configurations []client.Object) []hook {
 func newHook(
 	name string, at admissionregistrationv1.WebhookClientConfig,
 	policy *admissionregistrationv1.FailurePolicyType, seconds *int32,
-) hook {
-	h := hook{name: name, timeout: reviewTimeout}
+) Hook {
+	h := Hook{name: name, Timeout: reviewTimeout, Authority: at.CABundle}
 	h.ignores = policy != nil && *policy == admissionregistrationv1.Ignore
 	if at.URL != nil {
-		h.url = *at.URL
+		h.URL = *at.URL
 	}
 	if seconds != nil {
-		h.timeout = time.Duration(*seconds) * time.Second
+		h.Timeout = time.Duration(*seconds) * time.Second
 	}
 	return h
 }
 
 // isFor reports whether the API server sends the request to the entry.
-func (h hook) isFor(r *admissionv1.AdmissionRequest, server *memapi.Server) bool {
+func (h Hook) isFor(r *admissionv1.AdmissionRequest, server *memapi.Server) bool {
 	resource := r.Resource.Resource
 	if r.SubResource != "" {
 		resource += "/" + r.SubResource
@@ -134,12 +140,12 @@ func namespaceLabels(r *admissionv1.AdmissionRequest, server *memapi.Server) lab
 }
 
 // failure is the answer for a webhook that does not answer.
-func (h hook) failure(err error) error {
+func (h Hook) failure(err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: %w", h.name, err))
 }
 
 // denial is the answer for a request that the webhook denies.
-func (h hook) denial(result *metav1.Status) error {
+func (h Hook) denial(result *metav1.Status) error {
 	status := metav1.Status{}
 	if result != nil {
 		status = *result

@@ -1,0 +1,28 @@
+package devcluster
+
+import (
+	"context"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// compileRules compiles the rules in CEL of a schema for memapi.
+func compileRules(structural *schema.Structural) func(object, before map[string]any) field.ErrorList {
+	validator := cel.NewValidator(structural, true, celconfig.PerCallLimit)
+	if validator == nil {
+		return nil
+	}
+	return func(object, before map[string]any) field.ErrorList {
+		var former any
+		if before != nil {
+			former = before
+		}
+		problems, _ := validator.Validate(
+			context.Background(), nil, structural, object, former, celconfig.RuntimeCELCostBudget,
+		)
+		return problems
+	}
+}

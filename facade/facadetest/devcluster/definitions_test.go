@@ -1,0 +1,80 @@
+package devcluster_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
+)
+
+const ruledDefinition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: volumes.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {kind: Volume, listKind: VolumeList, plural: volumes, singular: volume}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec:
+              type: object
+              x-kubernetes-validations:
+                - {rule: "self.size >= oldSelf.size", message: volumes do not shrink}
+                - {rule: "self.size <= self.most", message: too large}
+              properties: {size: {type: integer}, most: {type: integer, default: 10}}
+`
+
+func TestRulesInCEL(t *testing.T) {
+	cluster, _ := startCluster(t, devcluster.Options{})
+	client, err := dynamic.NewForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(ruledDefinition), &crd.Object); err != nil {
+		t.Fatal(err)
+	}
+	definitions := client.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	})
+	if _, err := definitions.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	volumes := client.Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "volumes"}).
+		Namespace("default")
+	volume := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Volume", "metadata": map[string]any{"name": "a"},
+		"spec": map[string]any{"size": int64(50)},
+	}}
+	if _, err := volumes.Create(t.Context(), volume, metav1.CreateOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "too large") {
+		t.Errorf("a new object that breaks a rule: got %v", err)
+	}
+	_ = unstructured.SetNestedField(volume.Object, int64(5), "spec", "size")
+	made, err := volumes.Create(t.Context(), volume, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = unstructured.SetNestedField(made.Object, int64(4), "spec", "size")
+	if _, err := volumes.Update(t.Context(), made, metav1.UpdateOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "volumes do not shrink") {
+		t.Errorf("a change that breaks a transition rule: got %v", err)
+	}
+	_ = unstructured.SetNestedField(made.Object, int64(6), "spec", "size")
+	if _, err := volumes.Update(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+		t.Errorf("a good change: %v", err)
+	}
+}
