@@ -67,7 +67,7 @@ var printed = map[string][]column{
 	},
 	"batch/Job": {{"Status", 0, jobStatus}, {"Completions", 0, completions}, {"Duration", 0, jobDuration}, age},
 	"batch/CronJob": {
-		text("Schedule", "spec", "schedule"), text("Timezone", "spec", "timeZone"), text("Suspend", "spec", "suspend"),
+		text("Schedule", "spec", "schedule"), text("Timezone", "spec", "timeZone"), {"Suspend", 0, suspended},
 		{"Active", 0, length("status", "active")}, {"Last Schedule", 0, since("status", "lastScheduleTime")}, age,
 	},
 	"networking.k8s.io/Ingress": {
@@ -324,6 +324,13 @@ func jobStatus(o map[string]any, _ string) any {
 		return "Terminating"
 	}
 	return "Running"
+}
+
+func suspended(o map[string]any, _ string) any {
+	if at(o, "spec", "suspend") == "true" {
+		return "True"
+	}
+	return "False"
 }
 
 func completions(o map[string]any, _ string) any {

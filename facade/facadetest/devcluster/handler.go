@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
@@ -121,7 +122,22 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 		return
 	}
 	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusNotImplemented {
+		writeError(w, absent(request, query.Has("resourceVersionMatch")))
+		return
+	}
 	h.translateAnswer(w, response, form, request)
+}
+
+// absent is the error for what the server in memory does not know: a former state, which the real server forgets as
+// well, or a path that is not served.
+func absent(request memapi.Request, former bool) error {
+	if former {
+		return apierrors.NewResourceExpired("The provided resource version is too old: no former state is kept.")
+	}
+	return apierrors.NewNotFound(schema.GroupResource{
+		Group: request.Resource.Group, Resource: request.Resource.Plural,
+	}, request.Name)
 }
 
 // get asks the server in memory for a document.
