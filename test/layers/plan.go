@@ -146,6 +146,7 @@ var House = Plan{
 	{Dir: "reconcilers", Layer: 11},
 	{Dir: "facade", Layer: 12, Exports: 115},
 	{Dir: "facade/facadetest", Layer: 13, Kit: true},
+	{Dir: "facade/facadetest/devcluster/...", Layer: 14, Kit: true},
 	{Dir: "facade/facadetest/explorer", Layer: 14, Kit: true},
 
 	{Dir: "examples/...", Layer: layerExamples, Rooms: true},

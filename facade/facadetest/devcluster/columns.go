@@ -25,7 +25,8 @@ var printed = map[string][]column{
 	"/ConfigMap": {count("Data", "data", "binaryData"), age},
 	"/Secret":    {text("Type", "type"), count("Data", "data"), age},
 	"/Namespace": {phase("Status"), age},
-	"/Node":      {{"Status", 0, readiness}, {"Roles", 0, none}, age, text("Version", "status", "nodeInfo", "kubeletVersion")},
+	"/Node": {{"Status", 0, readiness}, {"Roles", 0, none}, age, text("Version", "status", "nodeInfo",
+		"kubeletVersion")},
 	"/Pod": {
 		{"Ready", 0, podReady}, {"Status", 0, podStatus}, {"Restarts", 0, podRestarts}, age,
 		wide(text("IP", "status", "podIP")), wide(text("Node", "spec", "nodeName")),
@@ -94,8 +95,11 @@ var printed = map[string][]column{
 }
 
 var (
-	age        = column{"Age", 0, func(_ map[string]any, age string) any { return age }}
-	createdAt  = column{"Created At", 0, func(o map[string]any, _ string) any { return at(o, "metadata", "creationTimestamp") }}
+	age       = column{"Age", 0, func(_ map[string]any, age string) any { return age }}
+	createdAt = column{"Created At", 0, func(o map[string]any, _ string) any {
+		return at(o, "metadata",
+			"creationTimestamp")
+	}}
 	containers = column{"Containers", 0, func(o map[string]any, _ string) any { return ofContainers(o, "name") }}
 	images     = column{"Images", 0, func(o map[string]any, _ string) any { return ofContainers(o, "image") }}
 )

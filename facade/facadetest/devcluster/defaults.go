@@ -83,8 +83,9 @@ var defaults = map[string][]defaultOf{
 	},
 	"/Service":               {{[]string{"spec", "type"}, "ClusterIP"}, {[]string{"spec", "sessionAffinity"}, "None"}},
 	"/PersistentVolumeClaim": {{[]string{"spec", "volumeMode"}, "Filesystem"}},
-	"/Pod":                   {{[]string{"spec", "restartPolicy"}, "Always"}, {[]string{"spec", "dnsPolicy"}, "ClusterFirst"}},
-	"/Secret":                {{[]string{"type"}, "Opaque"}},
+	"/Pod": {{[]string{"spec", "restartPolicy"}, "Always"}, {[]string{"spec", "dnsPolicy"},
+		"ClusterFirst"}},
+	"/Secret": {{[]string{"type"}, "Opaque"}},
 	"networking.k8s.io/NetworkPolicy": {
 		{[]string{"spec", "policyTypes"}, []any{"Ingress"}},
 	},

@@ -145,7 +145,8 @@ func hideSecret(object map[string]any) {
 	}
 	annotations, _, _ := unstructured.NestedMap(object, "metadata", "annotations")
 	for name := range annotations {
-		if strings.HasSuffix(name, "/last-applied-configuration") || strings.HasSuffix(name, "/last-handled-configuration") {
+		if strings.HasSuffix(name, "/last-applied-configuration") || strings.HasSuffix(name,
+			"/last-handled-configuration") {
 			unstructured.RemoveNestedField(object, "metadata", "annotations", name)
 		}
 	}

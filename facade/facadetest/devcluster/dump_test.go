@@ -87,9 +87,10 @@ func TestLoadFailures(t *testing.T) {
 	cases := map[string]struct{ reason, content, want string }{
 		"UnknownKind": {"a definition is missing", "apiVersion: example.org/v1\nkind: Ghost\nmetadata: {name: a}\n",
 			"Ghost of example.org/v1 is not served"},
-		"NoName":     {"an object needs a name", "apiVersion: v1\nkind: Namespace\nmetadata: {}\n", "no name"},
-		"BadVersion": {"versions are numbers", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, resourceVersion: x}\n", "invalid"},
-		"NotYAML":    {"the file is something else", "a: b: c\n", "yaml"},
+		"NoName": {"an object needs a name", "apiVersion: v1\nkind: Namespace\nmetadata: {}\n", "no name"},
+		"BadVersion": {"versions are numbers",
+			"apiVersion: v1\nkind: Namespace\nmetadata: {name: a, resourceVersion: x}\n", "invalid"},
+		"NotYAML": {"the file is something else", "a: b: c\n", "yaml"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +152,8 @@ func saveForever(t *testing.T, dump string) {
 	source := filepath.Join(t.TempDir(), "source.yaml")
 	var text strings.Builder
 	for i := range savedObjects {
-		fmt.Fprintf(&text, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d, namespace: full}\ndata: {a: %s}\n---\n",
+		fmt.Fprintf(&text,
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d, namespace: full}\ndata: {a: %s}\n---\n",
 			i, strings.Repeat("x", 1000))
 	}
 	if err := os.WriteFile(source, []byte(text.String()), 0o600); err != nil {

@@ -82,19 +82,25 @@ var (
 	}
 	accepts = []string{
 		"application/json", "application/vnd.kubernetes.protobuf", "application/yaml", "*/*", "", ";;;", "text/html",
-		"application/json;as=Table;v=v1;g=meta.k8s.io", "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io",
-		"application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+		"application/json;as=Table;v=v1;g=meta.k8s.io",
+		"application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io",
+		"application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+		"application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 	}
 	words = []string{
-		"", "api", "apis", "v1", "apps", "namespaces", "default", "pods", "configmaps", "a", "b", "deployments", "scale",
-		"status", "openapi", "v2", "v3", "healthz", "apiextensions.k8s.io", "customresourcedefinitions", "..", "%00", "ä",
-		"serviceaccounts", "token", "proxy", "log", "authorization.k8s.io", "selfsubjectaccessreviews", "secrets", "jobs",
+		"", "api", "apis", "v1", "apps", "namespaces", "default", "pods", "configmaps", "a", "b", "deployments",
+		"scale",
+		"status", "openapi", "v2", "v3", "healthz", "apiextensions.k8s.io", "customresourcedefinitions", "..", "%00",
+		"ä",
+		"serviceaccounts", "token", "proxy", "log", "authorization.k8s.io", "selfsubjectaccessreviews", "secrets",
+		"jobs",
 		"admissionregistration.k8s.io", "validatingwebhookconfigurations",
 	}
 	roots = []string{
 		"/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/secrets", "/api/v1/namespaces",
 		"/apis/apps/v1/namespaces/default/deployments", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-		"/api/v1/namespaces/default/pods", "/apis/batch/v1/namespaces/default/jobs", "/api/v1/namespaces/default/events",
+		"/api/v1/namespaces/default/pods", "/apis/batch/v1/namespaces/default/jobs",
+		"/api/v1/namespaces/default/events",
 		"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
 	}
 	queries = []string{
@@ -103,11 +109,13 @@ var (
 		"includeObject=Object", "fieldSelector=x", "resourceVersion=99999999999999999999",
 	}
 	values = []string{
-		`null`, `{}`, `[]`, `"a"`, `1`, `-1`, `1e400`, `true`, `{"name":"a"}`, `{"name":["a"]}`, `{"a":{"a":{"a":[1,null]}}}`,
+		`null`, `{}`, `[]`, `"a"`, `1`, `-1`, `1e400`, `true`, `{"name":"a"}`, `{"name":["a"]}`,
+		`{"a":{"a":{"a":[1,null]}}}`,
 		`[null]`, `[{"name":"a","image":1}]`, `{"replicas":"x"}`, `{"template":[]}`, `{"conditions":[1]}`, `"YQ=="`,
 		`{"versions":[{"name":"v1","served":true,"storage":true}],"group":"x.org","names":{"kind":"X","plural":"xs"}}`,
 	}
-	fields = []string{"metadata", "spec", "status", "data", "kind", "apiVersion", "webhooks", "stringData", "type", "items"}
+	fields = []string{"metadata", "spec", "status", "data", "kind", "apiVersion", "webhooks", "stringData", "type",
+		"items"}
 )
 
 func garbagePath(luck *rand.Rand) string {

@@ -43,7 +43,8 @@ func (c *Cluster) followReady(ctx context.Context, r memapi.Resource, write func
 	if r.Group != "" {
 		root = "/apis/" + r.Group + "/" + r.Version
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memory"+root+"/"+r.Plural+"?watch=true", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memory"+root+"/"+r.Plural+"?watch=true",
+		nil)
 	if err != nil {
 		return err
 	}

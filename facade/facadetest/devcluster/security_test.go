@@ -61,11 +61,12 @@ func TestRequestsAreGuarded(t *testing.T) {
 		reason, host, authorization, path string
 		want                              int
 	}{
-		"Good":      {"the kubeconfig has this", address, "Bearer " + config.BearerToken, "/api/v1/namespaces", 200},
-		"Localhost": {"a name of this machine", "localhost" + port, "Bearer " + config.BearerToken, "/api/v1/namespaces", 200},
-		"NoToken":   {"other users of the machine have no token", address, "", "/api/v1/namespaces", 401},
-		"Health":    {"nothing is open", address, "", "/readyz", 401},
-		"Forged":    {"the signature is wrong", address, "Bearer " + changed, "/api/v1/namespaces", 401},
+		"Good": {"the kubeconfig has this", address, "Bearer " + config.BearerToken, "/api/v1/namespaces", 200},
+		"Localhost": {"a name of this machine", "localhost" + port, "Bearer " + config.BearerToken,
+			"/api/v1/namespaces", 200},
+		"NoToken": {"other users of the machine have no token", address, "", "/api/v1/namespaces", 401},
+		"Health":  {"nothing is open", address, "", "/readyz", 401},
+		"Forged":  {"the signature is wrong", address, "Bearer " + changed, "/api/v1/namespaces", 401},
 		"Claims": {"the claims are not those signed", address,
 			"Bearer " + head + ".eyJzdWIiOiJ4IiwiZXhwIjo5OTk5OTk5OTk5fQ." + signature, "/api/v1/namespaces", 401},
 		"Garbage": {"it is no token", address, "Bearer ...", "/api/v1/namespaces", 401},
@@ -74,7 +75,8 @@ func TestRequestsAreGuarded(t *testing.T) {
 			"Bearer " + config.BearerToken, "/api/v1/namespaces", 403},
 		"OtherPort": {"another port", "127.0.0.1:1", "Bearer " + config.BearerToken, "/api/v1/namespaces", 403},
 		"NoPort":    {"no port", "127.0.0.1", "Bearer " + config.BearerToken, "/api/v1/namespaces", 403},
-		"Suffix":    {"a name that begins like an address", "127.0.0.1.example.org" + port, "Bearer " + config.BearerToken, "/", 403},
+		"Suffix": {"a name that begins like an address", "127.0.0.1.example.org" + port, "Bearer " +
+			config.BearerToken, "/", 403},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +129,8 @@ func TestKubeconfigFile(t *testing.T) {
 
 func TestForeignKubeconfigIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
-	const foreign = `{"apiVersion":"v1","kind":"Config","clusters":[{"name":"production","cluster":{"server":"https://x"}}]}`
+	const foreign = `{"apiVersion":"v1","kind":"Config",` +
+		`"clusters":[{"name":"production","cluster":{"server":"https://x"}}]}`
 	if err := os.WriteFile(path, []byte(foreign), 0o644); err != nil {
 		t.Fatal(err)
 	}

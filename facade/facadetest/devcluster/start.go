@@ -184,7 +184,8 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	}
 	if tcp, ok := listener.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		_ = listener.Close()
-		return nil, fmt.Errorf("the address %q resolves to %s, which is not a loopback address", address, listener.Addr())
+		return nil, fmt.Errorf("the address %q resolves to %s, which is not a loopback address", address,
+			listener.Addr())
 	}
 	return listener, nil
 }

@@ -59,7 +59,8 @@ func parseReview[T any](request memapi.Request) (*T, error) {
 
 // reviewAccess allows everything, as RBAC is off.
 func reviewAccess(request memapi.Request) (answer runtime.Object, ok bool, err error) {
-	allowed := authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: "RBAC is off in the development cluster"}
+	allowed := authorizationv1.SubjectAccessReviewStatus{Allowed: true,
+		Reason: "RBAC is off in the development cluster"}
 	switch request.Resource.Plural {
 	case "selfsubjectaccessreviews":
 		review, err := parseReview[authorizationv1.SelfSubjectAccessReview](request)

@@ -62,7 +62,8 @@ func TestWebhooksByURL(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "label"},
 			Webhooks: []admissionregistrationv1.MutatingWebhook{{
 				Name: "label.example.org", Rules: rulesForConfigMaps(), SideEffects: none,
-				ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: ptr.To(url + "/label"), CABundle: authority},
+				ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To(url + "/label"),
+					CABundle: authority},
 				AdmissionReviewVersions: []string{"v1"},
 			}},
 		}, metav1.CreateOptions{},
@@ -75,7 +76,8 @@ func TestWebhooksByURL(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "deny"},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 				Name: "deny.example.org", Rules: rulesForConfigMaps(), SideEffects: none,
-				ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: ptr.To(url + "/deny"), CABundle: authority},
+				ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To(url + "/deny"),
+					CABundle: authority},
 				AdmissionReviewVersions: []string{"v1"},
 			}},
 		}, metav1.CreateOptions{},
@@ -91,7 +93,8 @@ func TestWebhooksByURL(t *testing.T) {
 	if good, err := create("good"); err != nil || good.Labels["seen"] != "yes" {
 		t.Errorf("the mutating webhook has not added its label: %v, %v", good.Labels, err)
 	}
-	if _, err := create("bad"); err == nil || !strings.Contains(err.Error(), `"deny.example.org" denied the request: it is bad`) {
+	if _, err := create("bad"); err == nil || !strings.Contains(err.Error(),
+		`"deny.example.org" denied the request: it is bad`) {
 		t.Errorf("the validating webhook has not denied the request: %v", err)
 	}
 }
@@ -107,7 +110,8 @@ func TestWebhookByService(t *testing.T) {
 				ClientConfig: admissionregistrationv1.WebhookClientConfig{
 					Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "x"},
 				},
-				SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+				SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+				AdmissionReviewVersions: []string{"v1"},
 			}},
 		}, metav1.CreateOptions{},
 	)

@@ -54,9 +54,9 @@ func (s *Server) defineOne(crd *apiextensionsv1.CustomResourceDefinition) error 
 	return err
 }
 
-// CompileRules has the rules in CEL of definitions evaluated: compile returns a function that holds a new object, or one
-// that was another one before, against the rules of a schema. Without a compiler, definitions with rules are refused, as
-// the library for them is large. It must be called before the first definition.
+// CompileRules has the rules in CEL of definitions evaluated: compile returns a function that holds a new object, or
+// one that was another one before, against the rules of a schema. Without a compiler, definitions with rules are
+// refused, as the library for them is large. It must be called before the first definition.
 func (s *Server) CompileRules(
 	compile func(structural *structuralschema.Structural) func(object, before map[string]any) field.ErrorList,
 ) {

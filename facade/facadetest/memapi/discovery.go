@@ -13,7 +13,8 @@ import (
 
 var usualVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
-// serverVersion is the version of the real server that this one is compared with. Strict clients miss each absent field.
+// serverVersion is the version of the real server that this one is compared with. Strict clients miss each absent
+// field.
 var serverVersion = apiversion.Info{
 	Major: "1", Minor: "36", GitVersion: "v1.36.3", GitCommit: "memapi", GitTreeState: "clean",
 	BuildDate: "1970-01-01T00:00:00Z", GoVersion: runtime.Version(), Compiler: runtime.Compiler,

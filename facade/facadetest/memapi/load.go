@@ -9,9 +9,9 @@ import (
 )
 
 // Load stores objects as a dump has them, with their uids, resource versions and statuses, past admission. Definitions
-// among them are served first. An object without a uid or a resource version gets one. The history is forgotten: watches
-// from before end with the status 410. It is an error if the kind of an object is not served; nothing is stored then,
-// except for definitions.
+// among them are served first. An object without a uid or a resource version gets one. The history is forgotten:
+// watches from before end with the status 410. It is an error if the kind of an object is not served; nothing is stored
+// then, except for definitions.
 func (s *Server) Load(objects ...map[string]any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

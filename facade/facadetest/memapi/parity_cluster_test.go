@@ -20,9 +20,12 @@ type clusterStep struct{ method, path, form, body string }
 func clusterScript() []clusterStep {
 	const apps = "/apis/apps/v1/namespaces/default/deployments"
 	const own = "/apis/memapi.example.org/v1/namespaces/default/widgets"
-	begin := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"sc"},"spec":{"replicas":1,` + template + `}}`
-	misspelt := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"m"},"spec":{"replicass":1,` + template + `}}`
-	wrong := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"m"},"spec":{"replicas":"x",` + template + `}}`
+	begin := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"sc"},"spec":{"replicas":1,` + template +
+		`}}`
+	misspelt := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"m"},"spec":{"replicass":1,` +
+		template + `}}`
+	wrong := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"m"},"spec":{"replicas":"x",` +
+		template + `}}`
 	steps := []clusterStep{
 		{"GET", apps + "/sc/scale", "", ""}, {"POST", apps, plain, begin}, {"GET", apps + "/sc/scale", "", ""},
 		{"PATCH", apps + "/sc/scale", merging, `{"spec":{"replicas":3}}`},
@@ -35,16 +38,19 @@ func clusterScript() []clusterStep {
 		{"GET", own + "/sc/scale", "", ""}, {"PATCH", own + "/sc/scale", merging, `{"spec":{"replicas":3}}`},
 		{"PUT", own + "/sc/scale", plain, fmt.Sprintf(scaleForm, "sc", 4)}, {"DELETE", own + "/sc", "", ""},
 		{"GET", "/apis/memapi.example.org/v1/namespaces/default/gadgets/sc/scale", "", ""},
-		{"POST", apps + "?fieldValidation=Strict", plain, misspelt}, {"POST", apps + "?fieldValidation=Strict", plain, wrong},
+		{"POST", apps + "?fieldValidation=Strict", plain, misspelt}, {"POST", apps + "?fieldValidation=Strict", plain,
+			wrong},
 		{"POST", apps + "?fieldValidation=Warn&dryRun=All", plain, misspelt},
 	}
 	const config = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"%s}}`
 	return append(steps, []clusterStep{
 		{"POST", "/api/v1/namespaces/gone/configmaps", plain, fmt.Sprintf(config, "")},
 		{"POST", "/api/v1/namespaces", plain, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"gone"}}`},
-		{"POST", "/api/v1/namespaces/gone/configmaps", plain, fmt.Sprintf(config, `,"finalizers":["example.org/hold"]`)},
+		{"POST", "/api/v1/namespaces/gone/configmaps", plain, fmt.Sprintf(config,
+			`,"finalizers":["example.org/hold"]`)},
 		{"DELETE", "/api/v1/namespaces/gone", "", ""}, {"DELETE", "/api/v1/namespaces/gone", "", ""},
-		{"POST", "/api/v1/namespaces/gone/secrets", plain, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`},
+		{"POST", "/api/v1/namespaces/gone/secrets", plain,
+			`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`},
 		{"PATCH", "/api/v1/namespaces/gone", merging, `{"metadata":{"annotations":{"e/a":"1"}}}`},
 		{"GET", "/api/v1/namespaces/gone", "", ""},
 	}...)

@@ -23,11 +23,12 @@ func init() {
 //
 // It serves what [Server.Define], [Server.Install] and clients' own definitions tell it, and collects garbage after
 // [Server.CollectGarbage]. Requests for what it does not do get the status 501 and a message with its name: query
-// parameters it does not know, subresources other than the status, tables, protobuf, impersonation, lists of a former
-// state. Definitions with rules in CEL or conversion webhooks are refused by Define. It differs from the real server
-// without saying so in these points: built-in kinds are stored as they come, without defaults and validation, and do
-// nothing, be they roles, quotas or configurations of webhooks; objects show managedFields from their first server-side
-// apply on, then with all that was before; a namespace need not exist, and one that is deleted leaves its objects, unless [Server.ManageNamespaces] was called.
+// parameters it does not know, subresources other than the status and the scale, tables, protobuf, impersonation, lists
+// of a former state. Definitions with conversion webhooks, and without [Server.CompileRules] those with rules in CEL,
+// are refused by Define. It differs from the real server without saying so in these points: built-in kinds are stored
+// as they come, without defaults and validation, and do nothing, be they roles, quotas or configurations of webhooks;
+// objects show managedFields from their first server-side apply on, then with all that was before; a namespace need not
+// exist, and one that is deleted leaves its objects, unless [Server.ManageNamespaces] was called.
 type Server struct {
 	mu        sync.Mutex
 	resources []Resource

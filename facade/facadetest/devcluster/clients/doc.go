@@ -1,3 +1,5 @@
+// Not part of the public API.
+//
 // Package clients tests the development cluster with real clients. It has no code; its tests need binaries.
 //
 // One table of kubectl commands is played against the development cluster and against kube-apiserver, with the same
