@@ -15,7 +15,8 @@ const NotPublic = "Not part of the public API."
 // Promised are the folders of the packages with a stable API, see docs/stability.md.
 var Promised = []string{
 	"facade", "facade/facadetest", "facade/facadetest/devcluster", "facade/facadetest/explorer",
-	"facade/facadetest/memapi", "facade/hierarchies", "facade/rules", "storage/diff", "storage/diffbase", "storage/progress", "webhooks/tunnels",
+	"facade/facadetest/memapi", "facade/hierarchies", "facade/rules", "storage/diff", "storage/diffbase",
+	"storage/progress", "webhooks/tunnels",
 	"webhooks/tunnels/ngrok", "webhooks/tunnels/tunnelstest",
 }
 
