@@ -11,7 +11,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Run = kopf.Task[*kopf.Unstructured]
+type Task = kopf.Task[*kopf.Unstructured]
 
 func main() {
 	op := kopf.New("timers.kopf.dev")
@@ -29,22 +29,22 @@ func register(op *kopf.Operator) {
 	examples.Timer("retry", time.Hour, retry, kopf.Retries(5))
 }
 
-func probe(ctx context.Context, r *Run) error {
-	r.SetResult(map[string]any{"at": time.Now().UTC().Format(time.TimeOnly)})
-	log.FromContext(ctx).Info("Probed", "field", field(r.Latest()))
+func probe(ctx context.Context, t *Task) error {
+	t.SetResult(map[string]any{"at": time.Now().UTC().Format(time.TimeOnly)})
+	log.FromContext(ctx).Info("Probed", "field", field(t.Latest()))
 	return nil
 }
 
-func settle(ctx context.Context, r *Run) error {
-	log.FromContext(ctx).Info("The object has settled", "field", field(r.Latest()))
+func settle(ctx context.Context, t *Task) error {
+	log.FromContext(ctx).Info("The object has settled", "field", field(t.Latest()))
 	return nil
 }
 
-func retry(ctx context.Context, r *Run) error {
-	if r.Retry < 2 {
+func retry(ctx context.Context, t *Task) error {
+	if t.Retry < 2 {
 		return kopf.Temporary(fmt.Errorf("not yet"), time.Second)
 	}
-	log.FromContext(ctx).Info("It has worked", "retry", r.Retry)
+	log.FromContext(ctx).Info("It has worked", "retry", t.Retry)
 	return nil
 }
 
