@@ -71,7 +71,8 @@ func TestServerIsBack(t *testing.T) {
 				t.Fatalf("want %q, got:\n%s", want, strings.Join(lines, "\n"))
 			}
 		}
-		for _, part := range []string{`kinds="v1 ConfigMap, widgets"`, "handlers=2", "namespaces=[*]", "coordination="} {
+		parts := []string{`kinds="v1 ConfigMap, widgets"`, "handlers=2", "namespaces=[*]", "coordination="}
+		for _, part := range parts {
 			if len(lines) == 0 || !strings.Contains(lines[0], part) {
 				t.Errorf("the first line does not have %s: %q", part, lines)
 			}
