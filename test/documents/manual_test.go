@@ -21,6 +21,7 @@ var manual = map[string]string{
 	"docs/fields.md":          "func move(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n",
 	"docs/getting-started.md": "",
 	"docs/handlers.md":        "",
+	"docs/goroutines.md":      "",
 	"docs/timers.md":          "func sendReport(context.Context, string) error { return nil }\n",
 }
 
