@@ -7,7 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/kopf-runtime/kopf-runtime/examples/getting-started/api/v1"
@@ -51,6 +53,15 @@ func TestStoredState(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		requireState(t, cluster, "testdata/during-deletion.golden")
+
+		// kubectl patch website home --type merge -p '{"metadata":{"finalizers":null}}'
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		if err := cluster.Patch(t.Context(), home, patch); err != nil {
+			t.Fatal(err)
+		}
+		if err := cluster.Get(t.Context(), client.ObjectKeyFromObject(home), home); !apierrors.IsNotFound(err) {
+			t.Errorf("an object without finalizers must disappear, got %v", err)
+		}
 	})
 }
 

@@ -3,6 +3,7 @@ package documents_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -17,12 +18,17 @@ var modules = strings.NewReplacer("github.com/kopf-runtime/kopf-runtime/examples
 
 // manual lists the pages of the manual for learners, with declarations that their snippets use and do not contain.
 var manual = map[string]string{
-	"docs/concepts.md":        "",
-	"docs/fields.md":          "func move(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n",
-	"docs/getting-started.md": "",
-	"docs/handlers.md":        "",
-	"docs/goroutines.md":      "",
-	"docs/timers.md":          "func sendReport(context.Context, string) error { return nil }\n",
+	"docs/choosing.md":           "",
+	"docs/concepts.md":           "",
+	"docs/fields.md":             "func move(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n",
+	"docs/getting-started.md":    "",
+	"docs/handlers.md":           "",
+	"docs/goroutines.md":         "",
+	"docs/controller-runtime.md": "",
+	"docs/deployment.md":         "",
+	"docs/troubleshooting.md":    "",
+	"docs/tutorial.md":           "func claimFor(*kopf.Unstructured) (*corev1.PersistentVolumeClaim, error) { return nil, nil }\n",
+	"docs/timers.md":             "func sendReport(context.Context, string) error { return nil }\n",
 }
 
 // TestManual checks the code of the manual: quotes are parts of tested files, and all other blocks of Go compile.
@@ -95,5 +101,31 @@ func TestQuotesThatAreWrong(t *testing.T) {
 	rest := documents.Snippets(documents.WithoutQuotes(document))
 	if d := cmp.Diff([]documents.Snippet{{Line: 19, Text: "x := 1\n"}}, rest); d != "" {
 		t.Errorf("blocks that are not quotes (-want, +got):\n%s", d)
+	}
+}
+
+// logLine matches a text in backquotes that looks like a sentence of the log.
+var logLine = regexp.MustCompile("`([A-Z][a-z]+ [a-z]+ [^`]+)`")
+
+// TestLogLines checks that the log lines in the manual are those of the framework.
+func TestLogLines(t *testing.T) {
+	all, err := os.ReadFile(messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"docs/troubleshooting.md", "docs/goroutines.md"} {
+		text, err := os.ReadFile(root + "/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := logLine.FindAllStringSubmatch(string(text), -1)
+		if len(found) == 0 {
+			t.Errorf("found no log line in %s", page)
+		}
+		for _, line := range found {
+			if !strings.Contains(string(all), "| "+line[1]) {
+				t.Errorf("%s: no log line begins with %q", page, line[1])
+			}
+		}
 	}
 }
