@@ -1,5 +1,5 @@
-// Package documents compares what documents say with the sources: the table of log messages, the functions that
-// CONTRIBUTING.md names, and the deviations from Kopf with the tests that show them.
+// Package documents compares documents with the sources: the table of log messages, the functions that CONTRIBUTING.md
+// names, the deviations from Kopf with their tests, quotes of files, snippets of Go, and links between pages.
 //
 // It stands apart because documents go out of date in silence: nothing else fails when a function is renamed. It reads
 // the sources as text and never runs them.

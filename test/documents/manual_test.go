@@ -26,7 +26,6 @@ var manual = map[string]string{
 	"docs/goroutines.md":         "",
 	"docs/controller-runtime.md": "",
 	"docs/deployment.md":         "",
-	"docs/troubleshooting.md":    "",
 	"docs/tutorial.md":           "func claimFor(*kopf.Unstructured) (*corev1.PersistentVolumeClaim, error) { return nil, nil }\n",
 	"docs/timers.md":             "func sendReport(context.Context, string) error { return nil }\n",
 }
