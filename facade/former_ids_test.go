@@ -296,7 +296,10 @@ func TestFormerIDsInTheStatus(t *testing.T) {
 		h.begin()
 		h.api.Edit(houses, "default", "home", func(house map[string]any) {
 			record := map[string]any{"purpose": "create", "retries": int64(2)}
-			records := map[string]any{"old": record, "old/part": map[string]any{"purpose": "create", "retries": int64(4)}}
+			records := map[string]any{
+				"old":      record,
+				"old/part": map[string]any{"purpose": "create", "retries": int64(4)},
+			}
 			house["status"] = map[string]any{"kopf": map[string]any{"progress": records}}
 			record["subrefs"] = []any{"old/part"}
 		})
