@@ -38,7 +38,7 @@ func (r *renaming) succeeds(_ context.Context, c *houseChange) error {
 	return nil
 }
 
-// runs runs an operator for long enough that its handlers are called once more.
+// runs runs an operator for long enough that its handlers are called again.
 func (r *renaming) runs(h household, given kopf.Settings, register func(s houseSelection)) {
 	h.t.Helper()
 	_, stop := h.runWith(given, register)
@@ -366,7 +366,7 @@ func TestFormerIDsOnTheWayBack(t *testing.T) {
 		records []string
 	}{
 		"the same binary": {
-			"attempts are counted anew, and the record of the unknown id stays",
+			"attempts are counted from zero, and the record of the unknown id stays",
 			func(s houseSelection, r *renaming) { s.OnCreate("old", r.succeeds) }, "old 0", []string{"new"},
 		},
 		"with the ids exchanged": {

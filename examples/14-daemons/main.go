@@ -24,7 +24,7 @@ func register(op *kopf.Operator) {
 	examples.WithLabel("paused", kopf.Absent).Daemon("work", work, kopf.CancelBackoff(2*time.Second))
 }
 
-// watch compares the newest state of its object with what it has logged, ten times a second.
+// watch compares the newest state of its object with the logged one, ten times a second.
 func watch(ctx context.Context, t *Task) error {
 	seen := ""
 	for {

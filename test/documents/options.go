@@ -104,7 +104,7 @@ func (o optionSources) members(family string) map[string]bool {
 }
 
 func (o optionSources) table() string {
-	lines := []string{"| Option | What it does | Accepted by |", "|--|--|--|"}
+	lines := []string{"| Option | Purpose | Accepted by |", "|--|--|--|"}
 	for _, option := range slices.Sorted(maps.Keys(o.returned)) {
 		own := o.members(o.returned[option])
 		var verbs []string

@@ -57,7 +57,7 @@ func Words(words ...string)                 {}
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `| Option | What it does | Accepted by |
+	want := `| Option | Purpose | Accepted by |
 |--|--|--|
 | ` + "`Limit`" + ` | Limit limits it. | OnCreate, Timer |
 | ` + "`Own`" + ` | Own is for one verb. | OnCreate |
