@@ -80,7 +80,7 @@ func (o *operator) Start(ctx context.Context) error {
 	defer own.running.Store(false)
 	own.log.Info("Operator started", own.options.Started...)
 	own.run(ctx)
-	own.log.Info("Operator stopped", "reason", context.Cause(ctx).Error())
+	own.log.Info("Operator stopped")
 	return own.end(ctx)
 }
 

@@ -22,11 +22,11 @@ func SignalContext() context.Context {
 }
 
 func untilSignal(received <-chan os.Signal, exit func()) context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		first := <-received
 		began := time.Now()
-		cancel(signalError{first})
+		cancel()
 		for next := range received {
 			if next != first || time.Since(began) > sameSignal {
 				exit()
@@ -36,11 +36,3 @@ func untilSignal(received <-chan os.Signal, exit func()) context.Context {
 	}()
 	return ctx
 }
-
-// signalError is the reason why the context ends.
-type signalError struct{ received os.Signal }
-
-func (e signalError) Error() string { return "received the signal " + e.received.String() }
-
-// Unwrap makes it a cancellation.
-func (signalError) Unwrap() error { return context.Canceled }
