@@ -88,7 +88,7 @@ func selectorOfType(
 	found, err := apiutil.GVKForObject(prototype, scheme)
 	if runtime.IsNotRegisteredError(err) {
 		goType := reflect.TypeOf(prototype).Elem()
-		name, _, _ := strings.Cut(goType.String(), ".") // of the package, which may differ from the last part of its path
+		name, _, _ := strings.Cut(goType.String(), ".") // of the package, not of its folder
 		return discovery.Selector{}, fmt.Errorf(
 			"kopf.For(%T): the manager's scheme does not know the type: call AddToScheme of package %s on the "+
 				"scheme, or give kopf.Settings{AddToScheme: runtime.SchemeBuilder{%s.AddToScheme}} to kopf.New: %w",
