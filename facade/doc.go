@@ -66,6 +66,6 @@
 //   - Test: package [github.com/kopf-runtime/kopf-runtime/facade/facadetest] calls single handlers and runs whole
 //     operators.
 //
-// The folder docs has a page for each topic, and docs/options.md lists the options of each verb. The folder examples has
-// complete programs.
+// The folder docs has a page for each topic, and docs/options.md lists the options of each verb. The folder examples
+// has complete programs.
 package kopf

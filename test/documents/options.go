@@ -116,9 +116,8 @@ func (o optionSources) table() string {
 			}
 		}
 		if len(verbs) > 0 {
-			lines = append(lines, fmt.Sprintf(
-				"| `%s` | %s | %s |", option, nameLink.ReplaceAllString(o.summary[option], "`$1`"), strings.Join(verbs, ", "),
-			))
+			purpose := nameLink.ReplaceAllString(o.summary[option], "`$1`")
+			lines = append(lines, fmt.Sprintf("| `%s` | %s | %s |", option, purpose, strings.Join(verbs, ", ")))
 		}
 	}
 	return strings.Join(lines, "\n") + "\n"

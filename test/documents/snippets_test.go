@@ -113,8 +113,8 @@ var ownTypes = strings.NewReplacer(
 	`"example.org/hello/api/v1"`, `"github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"`,
 )
 
-// TestSnippets compiles all Go of the README and of docs, except quotes of files: programs with their own imports, other
-// blocks with those above and the declarations that the page leaves out.
+// TestSnippets compiles all Go of the README and of docs, except quotes of files: programs with their own imports,
+// other blocks with those above and the declarations that the page leaves out.
 func TestSnippets(t *testing.T) {
 	compiler, err := documents.NewCompiler(root, imported...)
 	if err != nil {

@@ -171,7 +171,8 @@ func (s *surface) walk(d declaration) {
 	})
 }
 
-// isParameter is true for parameters, results and type parameters, and false for fields: their names are never exported.
+// isParameter is true for parameters, results and type parameters, whose names are never exported, and false for
+// fields.
 func (s *surface) isParameter(field *ast.Field, within ast.Node) (parameter bool) {
 	ast.Inspect(within, func(node ast.Node) bool {
 		var lists []*ast.FieldList
