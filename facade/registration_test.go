@@ -162,7 +162,7 @@ func TestMistakes(t *testing.T) {
 				w.OnCreate("a", succeed, kopf.JoinOptions(sealed{}, nil))
 				return above()
 			},
-			[]string{"kopf_test.sealed is not an option of package kopf", "<nil> is no option of package kopf"}},
+			[]string{"kopf_test.sealed is not an option of package kopf", "<nil> is not an option of package kopf"}},
 		"option of another verb in a policy": {"the compiler cannot see it",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnCreate("a", succeed, kopf.JoinOptions(kopf.Retries(1), kopf.JoinOptions(kopf.Optional())))
