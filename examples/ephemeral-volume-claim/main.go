@@ -1,5 +1,5 @@
-// Command ephemeral-volume-claim keeps a PersistentVolumeClaim for each EphemeralVolumeClaim. The claim has the size and
-// the labels of its owner. It is deleted with its owner, when pods do not use it any more.
+// Command ephemeral-volume-claim keeps a PersistentVolumeClaim for each EphemeralVolumeClaim. The claim has the size
+// and the labels of its owner. It is deleted with its owner, when pods do not use it any more.
 package main
 
 import (

@@ -36,7 +36,8 @@ func TestClaim(t *testing.T) {
 		t.Fatalf("got error %v, result %v", got.Err, got.Result)
 	}
 	child := getClaim(t, cluster)
-	if size := child.Spec.Resources.Requests.Storage().String(); size != "1Gi" || child.Labels["application"] != "shop" {
+	size := child.Spec.Resources.Requests.Storage().String()
+	if size != "1Gi" || child.Labels["application"] != "shop" {
 		t.Errorf("got size %s, labels %v", size, child.Labels)
 	}
 }

@@ -30,8 +30,8 @@ func TestLinks(t *testing.T) {
 
 func TestLinksThatAreBroken(t *testing.T) {
 	pages := fstest.MapFS{
-		"docs/a.md": {Data: []byte("[b](b.md) [c](c.md) [d](b.md#the-end) [e](b.md#a-thing-c) [f](#none) `[g](g.md)`\n" +
-			"[h](https://example.org/h.md) [i](b.md#in-code) [j](../x/y.go)\n")},
+		"docs/a.md": {Data: []byte("[b](b.md) [c](c.md) [d](b.md#the-end) [e](b.md#a-thing-c)\n" +
+			"[f](#none) `[g](g.md)` [h](https://example.org/h.md) [i](b.md#in-code) [j](../x/y.go)\n")},
 		"docs/b.md": {Data: []byte("# A `thing`: [c](c.md)\n```\n# In code\n```\n")},
 		"x/y.go":    {Data: []byte("package x\n")},
 	}
@@ -41,7 +41,8 @@ func TestLinksThatAreBroken(t *testing.T) {
 	}
 	want := []string{
 		"docs/a.md: docs/c.md does not exist", "docs/a.md: docs/b.md does not have the heading #the-end",
-		"docs/a.md: docs/a.md does not have the heading #none", "docs/a.md: docs/b.md does not have the heading #in-code",
+		"docs/a.md: docs/a.md does not have the heading #none",
+		"docs/a.md: docs/b.md does not have the heading #in-code",
 	}
 	if d := cmp.Diff(want, broken); d != "" {
 		t.Errorf("broken links (-want, +got):\n%s", d)

@@ -14,7 +14,9 @@ import (
 )
 
 // modules replaces import paths of examples by the module that a page has the reader create.
-var modules = strings.NewReplacer("github.com/kopf-runtime/kopf-runtime/examples/getting-started", "example.org/websites")
+var modules = strings.NewReplacer(
+	"github.com/kopf-runtime/kopf-runtime/examples/getting-started", "example.org/websites",
+)
 
 // manual lists the pages of the manual for learners, with declarations that their snippets use and do not contain.
 var manual = map[string]string{
@@ -26,7 +28,7 @@ var manual = map[string]string{
 	"docs/goroutines.md":         "",
 	"docs/controller-runtime.md": "",
 	"docs/deployment.md":         "",
-	"docs/tutorial.md":           "func claimFor(*kopf.Unstructured) (*corev1.PersistentVolumeClaim, error) { return nil, nil }\n",
+	"docs/tutorial.md":           "var claimFor func(*kopf.Unstructured) (*corev1.PersistentVolumeClaim, error)\n",
 	"docs/timers.md":             "func sendReport(context.Context, string) error { return nil }\n",
 }
 

@@ -37,8 +37,8 @@ func WithoutQuotes(document string) string {
 	})
 }
 
-// Check returns an error if the lines of the quote are not consecutive lines of its file. Replace adapts the text of the
-// file first, such as import paths.
+// Check returns an error if the lines of the quote are not consecutive lines of its file. Replace adapts the text of
+// the file first, such as import paths.
 func (q Quote) Check(root fs.FS, replace *strings.Replacer) error {
 	content, err := fs.ReadFile(root, q.File)
 	if err != nil {
