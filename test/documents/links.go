@@ -6,56 +6,80 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 var (
-	code    = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`")
-	link    = regexp.MustCompile(`\]\(([^)\s#]*)(?:#([^)\s]*))?\)`)
-	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	fences  = regexp.MustCompile("(?ms)^```.*?^```")
-	target  = regexp.MustCompile(`\]\([^)]*\)`)
-	letter  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+	anyFence = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	codeSpan = regexp.MustCompile("`[^`\n]*`")
+	// link is `](target)`: links and pictures, also around each other.
+	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
+	linked  = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// BrokenLinks returns the links of a page to files and headings of the repository that do not exist.
-func BrokenLinks(root fs.FS, page string) (broken []string, err error) {
-	text, err := fs.ReadFile(root, page)
-	if err != nil {
-		return nil, err
-	}
-	for _, found := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
-		if strings.Contains(found[1], "://") {
-			continue
-		}
-		to := page
-		if found[1] != "" {
-			to = path.Join(path.Dir(page), found[1])
-		}
-		if _, err := fs.Stat(root, to); err != nil {
-			broken = append(broken, fmt.Sprintf("%s: %s does not exist", page, to))
-			continue
-		}
-		if found[2] == "" || !strings.HasSuffix(to, ".md") {
-			continue
-		}
-		content, err := fs.ReadFile(root, to)
-		if err != nil {
-			return nil, err
-		}
-		if !hasHeading(string(content), found[2]) {
-			broken = append(broken, fmt.Sprintf("%s: %s does not have the heading #%s", page, to, found[2]))
-		}
-	}
-	return broken, nil
+// Prose is a document without blocks of code and without the targets of links.
+func Prose(document string) string {
+	return linked.ReplaceAllString(linked.ReplaceAllString(anyFence.ReplaceAllString(document, ""), "$1"), "$1")
 }
 
-// hasHeading reports whether a page has a heading with this anchor, as GitHub makes anchors.
-func hasHeading(page, anchor string) bool {
-	for _, found := range heading.FindAllStringSubmatch(fences.ReplaceAllString(page, ""), -1) {
-		words := letter.ReplaceAllString(target.ReplaceAllString(strings.ToLower(found[1]), ""), "")
-		if strings.ReplaceAll(strings.TrimSpace(words), " ", "-") == anchor {
-			return true
-		}
+// Links are the targets of a document's links, except those in code.
+func Links(document string) (targets []string) {
+	text := codeSpan.ReplaceAllString(anyFence.ReplaceAllString(document, ""), "")
+	for _, found := range link.FindAllStringSubmatch(text, -1) {
+		targets = append(targets, found[1])
 	}
-	return false
+	return targets
+}
+
+// Anchors are the names by which links reach the headings of a document, as GitHub makes them.
+func Anchors(document string) map[string]bool {
+	anchors := map[string]bool{}
+	for _, found := range heading.FindAllStringSubmatch(anyFence.ReplaceAllString(document, ""), -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_':
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, linked.ReplaceAllString(found[1], "$1"))
+		unique := name
+		for n := 1; anchors[unique]; n++ {
+			unique = fmt.Sprintf("%s-%d", name, n)
+		}
+		anchors[unique] = true
+	}
+	return anchors
+}
+
+// CheckLink reports a link of a document to a file or an anchor that is missing. Links to other sites are not checked.
+func CheckLink(sources fs.FS, document, target string) error {
+	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+		return nil
+	}
+	file, anchor, _ := strings.Cut(target, "#")
+	where := document
+	if file != "" {
+		where = path.Join(path.Dir(document), file)
+	}
+	info, err := fs.Stat(sources, where)
+	if err != nil {
+		return fmt.Errorf("%s: link %s: %w", document, target, err)
+	}
+	if anchor == "" {
+		return nil
+	}
+	if info.IsDir() || path.Ext(where) != ".md" {
+		return fmt.Errorf("%s: link %s: only Markdown files have anchors", document, target)
+	}
+	text, err := fs.ReadFile(sources, where)
+	if err != nil {
+		return err
+	}
+	if !Anchors(string(text))[anchor] {
+		return fmt.Errorf("%s: link %s: the file does not have this heading", document, target)
+	}
+	return nil
 }

@@ -18,49 +18,6 @@ var modules = strings.NewReplacer(
 	"github.com/kopf-runtime/kopf-runtime/examples/getting-started", "example.org/websites",
 )
 
-// manual lists the pages of the manual for learners, with declarations that their snippets use and do not contain.
-var manual = map[string]string{
-	"docs/choosing.md":           "",
-	"docs/concepts.md":           "",
-	"docs/fields.md":             "func move(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n",
-	"docs/getting-started.md":    "",
-	"docs/handlers.md":           "",
-	"docs/goroutines.md":         "",
-	"docs/controller-runtime.md": "",
-	"docs/deployment.md":         "",
-	"docs/tutorial.md":           "var claimFor func(*kopf.Unstructured) (*corev1.PersistentVolumeClaim, error)\n",
-	"docs/timers.md":             "func sendReport(context.Context, string) error { return nil }\n",
-}
-
-// TestManual checks the code of the manual: quotes are parts of tested files, and all other blocks of Go compile.
-func TestManual(t *testing.T) {
-	compiler, err := documents.NewCompiler(root, imported...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, given := range manual {
-		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(root + "/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			snippets := documents.Snippets(documents.WithoutQuotes(string(text)))
-			if len(snippets)+len(documents.Quotes(string(text))) == 0 {
-				t.Fatalf("found no code in %s", name)
-			}
-			for _, snippet := range snippets {
-				check := compiler.CheckProgram(snippet.Text)
-				if !strings.HasPrefix(snippet.Text, "package ") {
-					check = compiler.Check(snippet, given)
-				}
-				if check != nil {
-					t.Errorf("%s:%d: %v", name, snippet.Line, check)
-				}
-			}
-		})
-	}
-}
-
 // TestQuotes checks the quotes of all pages.
 func TestQuotes(t *testing.T) {
 	pages, err := filepath.Glob(root + "/docs/*.md")
