@@ -56,11 +56,11 @@ var given = map[string]string{
 		"func notify(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
 		"func drop(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
 		"func poll(context.Context, *kopf.Task[*v1.Database]) error { return nil }\n",
-	"docs/embedding.md": "var (\n\tctx context.Context\n\tconfig *rest.Config\n\tlogger logr.Logger\n)\n",
-	"docs/events.md":    "var cloud interface{ Create(context.Context, string) (string, error) }\n",
 	"docs/fields.md":    "func move(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n",
 	"docs/timers.md":    "func sendReport(context.Context, string) error { return nil }\n",
 	"docs/tutorial.md":  "var claimFor func(*kopf.Unstructured) (*corev1.PersistentVolumeClaim, error)\n",
+	"docs/embedding.md": "var (\n\tctx context.Context\n\tconfig *rest.Config\n\tlogger logr.Logger\n)\n",
+	"docs/events.md":    "var cloud interface{ Create(context.Context, string) (string, error) }\n",
 	"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +
 		"var myIndex *kopf.Index[string, string]\n",
 	"docs/indices.md": "var (\n\tdatabases kopf.Selection[*v1.Database]\n" +
