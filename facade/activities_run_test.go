@@ -157,7 +157,7 @@ func TestStartupFailsAManager(t *testing.T) {
 			[]string{`startup: handler "a" failed: gave up after 1 attempt: panic: boo`},
 		},
 		"wrong setting": {
-			"it is told as those of kopf.New are", func(_ context.Context, s *kopf.Activity) error {
+			"it is reported like a wrong setting of kopf.New", func(_ context.Context, s *kopf.Activity) error {
 				s.Settings.Queueing.WorkerLimit = -1
 				return nil
 			}, []string{"kopf.New, changed by OnStartup: Queueing.WorkerLimit: -1"},

@@ -175,7 +175,7 @@ func TestRun(t *testing.T) {
 		}
 		l.object = nil
 		if r.Latest().Spec.Owner != "old" {
-			t.Errorf("of what is gone, it sees what it began with: %q", r.Latest().Spec.Owner)
+			t.Errorf("a task of a deleted object must see the last state: %q", r.Latest().Spec.Owner)
 		}
 		r.Patch(func(w *Widget) { w.Status.Host = "here" })
 		r.SetResult(7)

@@ -2,9 +2,9 @@ package kopf
 
 import "errors"
 
-// errByHand is for values of this package's structs that no operator has made: nothing stands behind them.
-var errByHand = errors.New("kopf: a Change, Run, Event or Admission that was made by hand does nothing: only an " +
-	"operator makes them; in a test, take facadetest.NewChange, NewRun, NewEvent or NewAdmission " +
+// errByHand is returned by methods of a Change, Task, WatchEvent or Admission that does not come from an operator.
+var errByHand = errors.New("kopf: only an operator creates a Change, Task, WatchEvent or Admission; in a test, use " +
+	"NewChange, NewTask, NewWatchEvent or NewAdmission of package facadetest " +
 	"(github.com/kopf-runtime/kopf-runtime/facade/facadetest)")
 
 // byHand tells whether no operator has made it.

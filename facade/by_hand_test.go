@@ -61,7 +61,7 @@ func TestMadeByHand(t *testing.T) {
 		"AdmissionDiff":     func() error { (&admission{}).Diff(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := failure(call); err == nil || !strings.Contains(err.Error(), "facadetest.NewChange") {
+			if err := failure(call); err == nil || !strings.Contains(err.Error(), "package facadetest") {
 				t.Errorf("the message must name the test kit: %v", err)
 			}
 		})

@@ -47,8 +47,9 @@ type Change[T client.Object] struct {
 	// Started is when the handler was first due for this change; time.Since(c.Started) is Kopf's runtime. Kopf:
 	// started.
 	Started time.Time
-	// Client reads and writes other objects, with the operator's name as the field manager. Under [Main], it bypasses
-	// caches, except for [Settings].CachedReads.
+	// Client reads and writes other objects, with the operator's name as the field manager. In your own manager, it is
+	// the client of the manager, which reads from caches. Under [Main], it bypasses caches, except for
+	// [Settings].CachedReads.
 	Client client.Client
 	// APIReader reads from the API server, without caches.
 	APIReader client.Reader

@@ -91,6 +91,7 @@ func (c commandOperator) Around(ctx context.Context, given commandline.Given, se
 		c.op.given.Namespaces, c.op.given.NamespacePatterns, c.op.given.NamespaceLabels = given.Namespaces, nil, ""
 	}
 	c.op.given.Peering.take(given.Peering)
+	c.op.listening = addresses{given.Metrics, given.Health}
 	c.op.mu.Unlock()
 	c.op.inspectAt(given.Inspection)
 	own, err := c.Settings()

@@ -87,7 +87,7 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 			s.Conditions()
 			s.OnEvent("see", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { return nil })
 		}},
-		"only a timer": {"what it does is not told", func(s kopf.Selection[*kopf.Unstructured]) {
+		"only a timer": {"a timer does not count as a change", func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.Timer("tick", time.Hour, func(context.Context, *kopf.Task[*kopf.Unstructured]) error {
 				return errors.New("no")

@@ -1,35 +1,37 @@
-// Package kopf is Kopf, the Python operator framework, for Go. An operator is a name, selections of objects, and
-// handlers: functions that react to changes. The package runs on controller-runtime.
+// Package kopf is a framework for Kubernetes operators on top of controller-runtime, with the handlers of Kopf, the
+// Python framework. [For] selects objects of one kind; handlers are functions that run when these objects change.
 //
 //	import kopf "github.com/kopf-runtime/kopf-runtime/facade"
 //
 //	func main() {
-//		op := kopf.New("databases.example.org")
+//		schemes := runtime.SchemeBuilder{v1.AddToScheme}
+//		op := kopf.New("databases.example.org", kopf.Settings{AddToScheme: schemes}) // the name prefixes annotations
 //		dbs := kopf.For(op, &v1.Database{})
-//		dbs.OnCreate("provision", provision, kopf.Retries(5), kopf.Timeout(time.Hour))
-//		dbs.Timer("check", time.Minute, check) // check(ctx, *kopf.Task[*v1.Database]) error
+//		dbs.OnCreate("provision", provision, kopf.Retries(5), kopf.Timeout(time.Hour)) // at most 5 calls, and an hour
+//		dbs.Timer("check", time.Minute, check) // func check(ctx context.Context, t *kopf.Task[*v1.Database]) error
 //		kopf.Main(op)
 //	}
 //
 //	func provision(ctx context.Context, c *kopf.Change[*v1.Database]) error {
-//		host, err := cloud.Create(ctx, c.Object.Name, c.Object.Spec.Size)
+//		host, err := cloud.Ensure(ctx, c.Object.UID, c.Object.Spec.Size)
 //		if err != nil {
-//			return kopf.Temporary(err, 30*time.Second) // try again in 30 seconds
+//			return kopf.Temporary(err, 30*time.Second) // call provision again in 30 seconds
 //		}
-//		c.Patch(func(db *v1.Database) { db.Status.Host = host })
+//		c.Patch(func(db *v1.Database) { db.Status.Host = host }) // written when provision returns
 //		return nil
 //	}
 //
-// A test calls the handler as a function, without a cluster:
+// Package [github.com/kopf-runtime/kopf-runtime/facade/facadetest] calls a handler without a cluster:
 //
-//	got := facadetest.NewChange(db).Call(t.Context(), provision)
+//	got := facadetest.NewChange(&v1.Database{}).Call(t.Context(), provision) // NewTask for check
 //	if got.Err != nil || got.Object.Status.Host == "" {
 //		t.Errorf("got %+v", got)
 //	}
 //
-// Handlers are retried until they succeed, also across restarts, so they must be idempotent. Progress is stored on the
-// object. Handlers get copies of the object: change it with Patch. Registration never panics: the setup reports all
-// errors at once.
+// A handler that returns an error is called again after 60 seconds; [Temporary] sets the delay, [Permanent] gives up.
+// Progress is stored in annotations of the object, so retries continue after a restart. Handlers must be idempotent.
+// c.Object is a copy: assignments to it are discarded, and Patch keeps them. [Main] reports all mistakes of the
+// registration at once.
 //
 // # Names by task
 //
@@ -46,7 +48,8 @@
 //     [Selection.Conditions].
 //   - Run in the background: [Selection.Daemon] and [Selection.Timer] with a [Task]; [Task.Stopping], [Task.Sleep];
 //     options [InitialDelay], [Idle], [Sharp], [Jitter], [CancelBackoff], [CancelTimeout], [CancelPolling].
-//   - Divide the work: [Change.Sub], [Change.RunSubs], [Change.Outcome], [After], [AfterFinished], [LifecycleFunc].
+//   - Divide the work: [Change.Sub], [Change.RunSubs], [Change.Outcome], [After], [AfterFinished], [LifecycleFunc];
+//     [FormerIDs] after a rename.
 //   - Manage children: [Change.Ensure], [Change.Adopt], [Once], [UntilDone], [Retain], [Selection.Owns],
 //     [OnlyEnsured], [OnChild], [WhenChild], [WaitFor], [Selection.Watches].
 //   - Admit requests: [Selection.Validate], [Selection.Mutate], [Deny], [Admission.Warning], [ForSubresource];
@@ -63,5 +66,6 @@
 //   - Test: package [github.com/kopf-runtime/kopf-runtime/facade/facadetest] calls single handlers and runs whole
 //     operators.
 //
-// The folder docs has a page for each topic, and the folder examples has complete programs.
+// The folder docs has a page for each topic, and docs/options.md lists the options of each verb. The folder examples
+// has complete programs.
 package kopf

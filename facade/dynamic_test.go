@@ -149,7 +149,7 @@ func TestAtGivesCopies(t *testing.T) {
 	}
 }
 
-func TestSetAt(t *testing.T) {
+func TestSetField(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(o *kopf.Unstructured) error
@@ -189,7 +189,7 @@ func TestSetAt(t *testing.T) {
 	}
 }
 
-func TestSetAtFails(t *testing.T) {
+func TestSetFieldFails(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(o *kopf.Unstructured) error

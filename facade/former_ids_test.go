@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func (r *renaming) succeeds(_ context.Context, c *houseChange) error {
 	return nil
 }
 
-// runs runs an operator for long enough that its handlers are called once more.
+// runs runs an operator for long enough that its handlers are called again.
 func (r *renaming) runs(h household, given kopf.Settings, register func(s houseSelection)) {
 	h.t.Helper()
 	_, stop := h.runWith(given, register)
@@ -296,7 +297,10 @@ func TestFormerIDsInTheStatus(t *testing.T) {
 		h.begin()
 		h.api.Edit(houses, "default", "home", func(house map[string]any) {
 			record := map[string]any{"purpose": "create", "retries": int64(2)}
-			records := map[string]any{"old": record, "old/part": map[string]any{"purpose": "create", "retries": int64(4)}}
+			records := map[string]any{
+				"old":      record,
+				"old/part": map[string]any{"purpose": "create", "retries": int64(4)},
+			}
 			house["status"] = map[string]any{"kopf": map[string]any{"progress": records}}
 			record["subrefs"] = []any{"old/part"}
 		})
@@ -319,20 +323,22 @@ func TestFormerIDsOfResults(t *testing.T) {
 		var r renaming
 		h.begin()
 		r.runs(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("old", r.succeeds) })
+		var mu sync.Mutex
 		read := map[string]string{}
+		readBy := func(family string, c kopf.Results) (err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			read[family], err = kopf.Result[string](c, "new")
+			return err
+		}
 		r.runs(h, kopf.Settings{}, func(s houseSelection) {
 			s.OnCreate("new", r.succeeds, kopf.FormerIDs("old"))
-			s.OnResume("resume", func(_ context.Context, c *houseChange) (err error) {
-				read["resume"], err = kopf.Result[string](c, "new")
-				return err
+			s.OnResume("resume", func(_ context.Context, c *houseChange) error { return readBy("resume", c) })
+			s.Daemon("daemon", func(_ context.Context, task *kopf.Task[*kopf.Unstructured]) error {
+				return readBy("daemon", task)
 			})
-			s.Daemon("daemon", func(_ context.Context, task *kopf.Task[*kopf.Unstructured]) (err error) {
-				read["daemon"], err = kopf.Result[string](task, "new")
-				return err
-			})
-			s.OnEvent("event", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) (err error) {
-				read["event"], err = kopf.Result[string](e, "new")
-				return err
+			s.OnEvent("event", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
+				return readBy("event", e)
 			})
 		})
 		want := map[string]string{"resume": "of old", "daemon": "of old", "event": "of old"}
@@ -360,7 +366,7 @@ func TestFormerIDsOnTheWayBack(t *testing.T) {
 		records []string
 	}{
 		"the same binary": {
-			"attempts are counted anew, and the record of the unknown id stays",
+			"attempts are counted from zero, and the record of the unknown id stays",
 			func(s houseSelection, r *renaming) { s.OnCreate("old", r.succeeds) }, "old 0", []string{"new"},
 		},
 		"with the ids exchanged": {

@@ -46,7 +46,7 @@ func (c choice) resolve() (chosen []option, problems []error) {
 		o, ok := opt.(option)
 		switch {
 		case !ok:
-			problems = append(problems, fmt.Errorf("%T is no option of package kopf", opt))
+			problems = append(problems, fmt.Errorf("%T is not an option of package kopf", opt))
 		case o.set == nil:
 			parts, wrong := choice{o.parts, c.takes, c.whose}.resolve()
 			chosen, problems = append(chosen, parts...), append(problems, wrong...)

@@ -3,7 +3,6 @@ package kopf
 import (
 	"errors"
 	"fmt"
-	"path"
 	"reflect"
 	"strconv"
 	"strings"
@@ -88,11 +87,12 @@ func selectorOfType(
 	}
 	found, err := apiutil.GVKForObject(prototype, scheme)
 	if runtime.IsNotRegisteredError(err) {
-		home := reflect.TypeOf(prototype).Elem().PkgPath()
+		goType := reflect.TypeOf(prototype).Elem()
+		name, _, _ := strings.Cut(goType.String(), ".") // of the package, not of its folder
 		return discovery.Selector{}, fmt.Errorf(
 			"kopf.For(%T): the manager's scheme does not know the type: call AddToScheme of package %s on the "+
 				"scheme, or give kopf.Settings{AddToScheme: runtime.SchemeBuilder{%s.AddToScheme}} to kopf.New: %w",
-			prototype, home, path.Base(home), err)
+			prototype, goType.PkgPath(), name, err)
 	}
 	if err != nil {
 		return discovery.Selector{}, fmt.Errorf("kopf.For(%T): finding the kind of the type: %w", prototype, err)

@@ -138,6 +138,8 @@ func TestEachLineSaysItsObject(t *testing.T) {
 			"Handling a part",
 			"Index function failed; keeping the entries of the object",
 			"Not posting a Kubernetes event: there were many about the object",
+			"Operator started",
+			"Operator stopped",
 			"Request to the API server failed; repeating it",
 			"Running",
 			"Seen",
@@ -166,6 +168,9 @@ func checkReference(t *testing.T, line string) (message string) {
 	}
 	if err := json.Unmarshal([]byte(line), &got); err != nil {
 		t.Errorf("%v: %s", err, line)
+	}
+	if strings.HasPrefix(got.Message, "Operator st") { // started or stopped
+		return got.Message
 	}
 	uid, _ := got.Object["uid"].(string)
 	want := map[string]any{"apiVersion": "example.org/v1", "uid": uid}

@@ -192,6 +192,9 @@ func TestLogOfAProgram(t *testing.T) {
 		full    = "Disk is nearly full free=1 handler=create reason=create attempt=2"
 		done    = "Handler succeeded handler=create reason=create attempt=2"
 		closed  = "Handler succeeded handler=close activity=cleanup attempt=1"
+		started = `Operator started kinds="example.org/v1 Widget" handlers=2 namespaces=["*"] ` +
+			`coordination="peering \"test.example.org\" with priority 0, if it exists"`
+		stopped = "Operator stopped"
 		o       = "[ns/w1] "
 	)
 	cases := map[string]struct {
@@ -201,7 +204,9 @@ func TestLogOfAProgram(t *testing.T) {
 	}{
 		"usual": {
 			"what happens, and what goes wrong", []string{"-A"},
-			[]string{opened, o + delay, o + failed, o + created, o + full, o + done, closed},
+			[]string{
+				opened, started, o + delay, o + failed, o + created, o + full, o + done, stopped, closed,
+			},
 		},
 		"quiet": {
 			"errors and warnings, be they of handlers or of the framework", []string{"--quiet"},
@@ -239,7 +244,8 @@ func TestJSONLogOfAProgram(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &got); err != nil {
 			t.Errorf("%v: %s", err, line)
 		}
-		if got.Activity != nil || got.Login != nil || got.Peering != nil {
+		ofOperator := got.Message == "Operator started" || got.Message == "Operator stopped"
+		if got.Activity != nil || got.Login != nil || got.Peering != nil || ofOperator {
 			continue
 		}
 		about++

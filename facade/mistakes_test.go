@@ -179,7 +179,10 @@ func TestInPlaceUntyped(t *testing.T) {
 	}{
 		"changed": {"it is lost", func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.size", 2) }, 1},
 		"retyped": {"ints are ints", func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.size", 1) }, 0},
-		"no JSON": {"nobody can tell", func(o *kopf.Unstructured) { o.Object["spec"] = make(chan int) }, 0},
+		"no JSON": {
+			"an object that does not encode is not compared",
+			func(o *kopf.Unstructured) { o.Object["spec"] = make(chan int) }, 0,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -164,7 +164,7 @@ func (op *Operator) missing(field diff.Path) (missing []error) {
 	return missing
 }
 
-// checkRecordPlace tells whether a handler's record under the id would overwrite what else the operator keeps on
+// checkRecordPlace returns an error if a handler's record under the id would overwrite other state of the operator on
 // objects.
 func (op *Operator) checkRecordPlace(one resolved, id string) error {
 	places, err := persistence.RecordPlaces(op.settings.values.Persistence.ProgressStorage, id)

@@ -150,19 +150,19 @@ func TestMistakes(t *testing.T) {
 				w.OnCreate("a", succeed, nil)
 				return above()
 			},
-			[]string{"<nil> is no option of package kopf"}},
+			[]string{"<nil> is not an option of package kopf"}},
 		"foreign option": {"embedding an interface breaks its seal",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnCreate("a", succeed, kopf.JoinOptions(sealed{kopf.Retries(1)}))
 				return above()
 			},
-			[]string{"kopf_test.sealed is no option of package kopf"}},
+			[]string{"kopf_test.sealed is not an option of package kopf"}},
 		"foreign policy": {"the same in a bundle",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnCreate("a", succeed, kopf.JoinOptions(sealed{}, nil))
 				return above()
 			},
-			[]string{"kopf_test.sealed is no option of package kopf", "<nil> is no option of package kopf"}},
+			[]string{"kopf_test.sealed is not an option of package kopf", "<nil> is not an option of package kopf"}},
 		"option of another verb in a policy": {"the compiler cannot see it",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnCreate("a", succeed, kopf.JoinOptions(kopf.Retries(1), kopf.JoinOptions(kopf.Optional())))

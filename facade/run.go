@@ -135,6 +135,7 @@ func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 	}
 	given.chooseLog(op.given)
 	op.embedding, op.embedded = true, given
+	op.listening = addresses{given.MetricsBindAddress, given.HealthProbeBindAddress}
 	return given, nil
 }
 

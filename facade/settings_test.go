@@ -28,7 +28,7 @@ func engineOptions(t *testing.T, op *kopf.Operator) reconcilers.Options {
 		t.Fatal(err)
 	}
 	options := kopf.EngineOptions(op)
-	options.Metrics = nil
+	options.Metrics, options.Started = nil, nil
 	return options
 }
 

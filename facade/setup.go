@@ -205,7 +205,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		RequestTimeout: s.values.Networking.RequestTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 		PauseTimeout: atLeastNothing(s.values.Peering.PauseTimeout),
 		StuckTimeout: s.values.Queueing.StuckTimeout, Posting: op.posting(), Fence: op.fence,
-		Dependents: op.dependents(), Owned: op.owned(), Conditions: s.conditions,
+		Dependents: op.dependents(), Owned: op.owned(), Conditions: s.conditions, Started: op.startLine(plan),
 	}
 }
 

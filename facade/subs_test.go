@@ -131,7 +131,9 @@ func TestAfter(t *testing.T) {
 		"a policy": {"it may have them", []kopf.Option{kopf.JoinOptions(kopf.After("a"))}, "", [2][]string{{"a"}, nil}},
 		"none":     {"a list may be empty", []kopf.Option{kopf.After([]string{}...)}, "", [2][]string{{}, nil}},
 		"empty":    {"no id is", []kopf.Option{kopf.AfterFinished("a", "")}, `("a", "")`, [2][]string{}},
-		"repeated": {"nobody can tell why", []kopf.Option{kopf.After("a"), kopf.After("b")}, "twice", [2][]string{}},
+		"repeated": {
+			"a repeated option is ambiguous", []kopf.Option{kopf.After("a"), kopf.After("b")}, "twice", [2][]string{},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			held := &subs{}

@@ -78,7 +78,9 @@ func (o *operator) Start(ctx context.Context) error {
 	own.options.Journal.Watch(own)
 	own.running.Store(true)
 	defer own.running.Store(false)
+	own.log.Info("Operator started", own.options.Started...)
 	own.run(ctx)
+	own.log.Info("Operator stopped")
 	return own.end(ctx)
 }
 

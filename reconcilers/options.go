@@ -141,6 +141,8 @@ type Options struct {
 	// is no limit. Zero is 10 seconds for writes, as a worker waits for them, and for documents of discovery, and 5
 	// minutes for lists. Kopf: networking.request_timeout.
 	RequestTimeout time.Duration
+	// Started are the keys and values of the log line at the start.
+	Started []any
 	// Beside begins what runs beside the operator, from Begin on and before the operator is ready, and gives the rest
 	// of it. Its context ends when the last handler has returned, and then the rest is waited for. Nil does nothing.
 	Beside func(ctx context.Context) (rest func())

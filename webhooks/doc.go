@@ -1,9 +1,8 @@
 // Not part of the public API.
 //
-// Package webhooks is the place for admission, and has no code of its own: webhooks/review takes one review from its
-// request to its response, webhooks/internal/server brings it over HTTP, webhooks/configurations tells the cluster what
-// to send, webhooks/tunnels where the server is, webhooks/certificates has what both need to trust each other, and
-// webhooks/admission makes one thing of these.
+// Package webhooks is the folder of admission, without code of its own. Package review turns a request into a response,
+// internal/server serves it over HTTP, configurations registers the webhooks in the cluster, tunnels makes the server
+// reachable, certificates creates the certificates for both, and admission sets all of it up.
 //
 // Neighbours: reconcilers/handlers describes the handlers, reconcilers/adapters makes their calls, and facade has the
 // verbs.

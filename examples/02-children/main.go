@@ -55,7 +55,7 @@ func items(ctx context.Context, c *Change) error {
 func worker(ctx context.Context, c *Change) error {
 	duration, err := time.ParseDuration(kopf.GetFieldOr(c.Object, "spec.duration", "1m"))
 	if err != nil {
-		return kopf.Permanent(fmt.Errorf("spec.duration is no duration: %w", err))
+		return kopf.Permanent(fmt.Errorf("spec.duration is invalid: %w", err))
 	}
 	pod := sleeper(duration)
 	if err := hierarchies.Adopt(c.Object, pod, hierarchies.Strict()); err != nil {

@@ -42,7 +42,7 @@ func eventualSuccess(_ context.Context, c *Change) error {
 
 // eventualFailure gives up: whatever its limits are, it is not called again for this creation.
 func eventualFailure(context.Context, *Change) error {
-	return kopf.Permanent(fmt.Errorf("nobody can do that"))
+	return kopf.Permanent(fmt.Errorf("the task is impossible"))
 }
 
 // alwaysFailing returns an ordinary error: it is tried again after the backoff, unless the options say otherwise.

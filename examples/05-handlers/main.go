@@ -1,5 +1,4 @@
-// Command 05-handlers has a handler for everything that can happen to an object, on a kind with a Go type of its own
-// and a status subresource.
+// Command 05-handlers has a handler for each cause. The kind has a Go type and a status subresource.
 package main
 
 import (
@@ -28,14 +27,14 @@ func register(op *kopf.Operator) {
 	dbs.OnResume("reconnect", reconnect)
 	dbs.OnDelete("destroy", destroy)
 
-	// One function for several reasons has one id, and so one record on the object.
+	// One function for several reasons has one id, and one record on the object.
 	dbs.On("announce", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonDelete}, announce)
 
-	// Selections are derived from one another: this handler is for some of the databases only.
+	// A filter returns another selection: this handler is for production databases.
 	dbs.MatchingLabels("tier=production").OnCreate("alert", alert)
 }
 
-// provision writes what it has made to the status, through the Go type.
+// provision writes the status through the Go type.
 func provision(ctx context.Context, c *Change) error {
 	if c.Object.Spec.Size > 100 {
 		return kopf.Permanent(fmt.Errorf("a database of %d GiB is too large", c.Object.Spec.Size))
@@ -49,7 +48,7 @@ func provision(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// resize compares with what was handled last: Old is never nil.
+// resize compares with the last-handled configuration. Old is never nil.
 func resize(ctx context.Context, c *Change) error {
 	before, now := c.Old.Spec.Size, c.Object.Spec.Size
 	if before == now {
@@ -64,7 +63,7 @@ func resize(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// reconnect is called once for each database that was there when the operator started.
+// reconnect is called once for each database that the operator handled before it started.
 func reconnect(ctx context.Context, c *Change) error {
 	log.FromContext(ctx).Info("Reconnected", "host", c.Object.Status.Host)
 	return nil
@@ -75,7 +74,7 @@ func destroy(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// announce finds out by the reason what it is called for.
+// announce is called for several reasons. c.Reason is the present one.
 func announce(ctx context.Context, c *Change) error {
 	log.FromContext(ctx).Info("Announced", "owner", c.Object.Spec.Owner, "changes", len(c.Diff))
 	return nil

@@ -1,4 +1,4 @@
-// Command 11-filtering-handlers has handlers that are for some objects, and some changes, only.
+// Command 11-filtering-handlers restricts handlers to some objects and some changes.
 package main
 
 import (
@@ -21,19 +21,19 @@ func main() {
 func register(op *kopf.Operator) {
 	examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
 
-	// By labels and annotations: a value, a marker, a function, or a whole selector.
+	// By labels and annotations: a value, its presence, a function, or a selector of kubectl.
 	examples.WithLabel("somelabel", "somevalue").OnCreate("with-label", say("the label has the value"))
 	examples.WithLabel("somelabel", kopf.Present).WithAnnotation("someannotation", kopf.Absent).
 		OnCreate("with-one-without-other", say("the label is there, the annotation is not"))
 	examples.WithLabel("somelabel", startsWith("some")).OnCreate("with-prefix", say("the label begins as it should"))
 	examples.MatchingLabels("somelabel=othervalue").OnCreate("with-selector", say("never said"))
 
-	// By the object as a whole, and by combinations of conditions.
+	// By the whole object, and by combinations of conditions.
 	examples.When(kopf.All(isDurable, kopf.Not(isHuge))).OnCreate(
 		"when", say("the object is durable, and not huge"),
 	)
 
-	// By a field: that it is there, that it has changed, from what and to what.
+	// By a field: its value, a change of it, its former and its new value.
 	examples.OnCreate("with-field", say("the field has the value"), kopf.InField("spec.field"), kopf.Value("value"))
 	examples.OnField("changed", "spec.field", changed)
 	examples.OnField(
@@ -41,7 +41,7 @@ func register(op *kopf.Operator) {
 	)
 	examples.OnField("dropped", "spec.field", say("the field is gone"), kopf.NewValue(kopf.Absent))
 
-	// By the change as a whole.
+	// By the whole change.
 	examples.OnUpdate("large", say("more than one thing has changed"), kopf.WhenChange(
 		func(_ context.Context, c *Change) bool { return len(c.Diff) > 1 },
 	))

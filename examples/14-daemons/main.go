@@ -10,7 +10,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Run = kopf.Task[*kopf.Unstructured]
+type Task = kopf.Task[*kopf.Unstructured]
 
 func main() {
 	op := kopf.New("daemons.kopf.dev")
@@ -24,15 +24,15 @@ func register(op *kopf.Operator) {
 	examples.WithLabel("paused", kopf.Absent).Daemon("work", work, kopf.CancelBackoff(2*time.Second))
 }
 
-// watch looks at its object all the time: what r.Current gives is always the newest state.
-func watch(ctx context.Context, r *Run) error {
+// watch compares the newest state of its object with the logged one, ten times a second.
+func watch(ctx context.Context, t *Task) error {
 	seen := ""
 	for {
-		if value := field(r.Latest()); value != seen {
+		if value := field(t.Latest()); value != seen {
 			log.FromContext(ctx).Info("The field has another value", "before", seen, "now", value)
 			seen = value
-			r.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status.watched", value) })
-			if err := r.Flush(ctx); err != nil {
+			t.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status.watched", value) })
+			if err := t.Flush(ctx); err != nil {
 				return err
 			}
 		}
@@ -47,11 +47,11 @@ func watch(ctx context.Context, r *Run) error {
 
 // work is asked to stop before its context ends, so it can put things in order. It does not run while the object is
 // paused.
-func work(ctx context.Context, r *Run) error {
+func work(ctx context.Context, t *Task) error {
 	log.FromContext(ctx).Info("The work begins")
 	select {
-	case <-r.Stopping():
-		log.FromContext(ctx).Info("The work is put away in order", "why", r.StopReason().Error())
+	case <-t.Stopping():
+		log.FromContext(ctx).Info("The work is put away in order", "why", t.StopReason().Error())
 	case <-ctx.Done():
 	}
 	return ctx.Err()

@@ -1,4 +1,4 @@
-// Command 15-timers has functions that are called again and again for every object.
+// Command 15-timers calls functions at intervals for each object.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-type Run = kopf.Task[*kopf.Unstructured]
+type Task = kopf.Task[*kopf.Unstructured]
 
 func main() {
 	op := kopf.New("timers.kopf.dev")
@@ -21,30 +21,30 @@ func main() {
 
 func register(op *kopf.Operator) {
 	examples := kopf.ForResource(op, "kopfexamples.kopf.dev")
-	// Every second, from the beginning of one call to that of the next, a little later for every object.
+	// Every second, from the start of one call to the start of the next one, and up to a tenth later.
 	examples.Timer("probe", time.Second, probe, kopf.Sharp(), kopf.Jitter(0.1))
-	// When the object was left alone for two seconds: once for each such time.
+	// Once after each change, when the object has not changed for two seconds.
 	examples.Timer("settle", 0, settle, kopf.Idle(2*time.Second))
-	// An hour after the object was seen; until that works, every second.
+	// At once, and then every hour. After an error, every second, with at most five calls.
 	examples.Timer("retry", time.Hour, retry, kopf.Retries(5))
 }
 
-func probe(ctx context.Context, r *Run) error {
-	r.SetResult(map[string]any{"at": time.Now().UTC().Format(time.TimeOnly)})
-	log.FromContext(ctx).Info("Probed", "field", field(r.Latest()))
+func probe(ctx context.Context, t *Task) error {
+	t.SetResult(map[string]any{"at": time.Now().UTC().Format(time.TimeOnly)})
+	log.FromContext(ctx).Info("Probed", "field", field(t.Latest()))
 	return nil
 }
 
-func settle(ctx context.Context, r *Run) error {
-	log.FromContext(ctx).Info("The object has settled", "field", field(r.Latest()))
+func settle(ctx context.Context, t *Task) error {
+	log.FromContext(ctx).Info("The object has settled", "field", field(t.Latest()))
 	return nil
 }
 
-func retry(ctx context.Context, r *Run) error {
-	if r.Retry < 2 {
+func retry(ctx context.Context, t *Task) error {
+	if t.Retry < 2 {
 		return kopf.Temporary(fmt.Errorf("not yet"), time.Second)
 	}
-	log.FromContext(ctx).Info("It has worked", "retry", r.Retry)
+	log.FromContext(ctx).Info("It has worked", "retry", t.Retry)
 	return nil
 }
 

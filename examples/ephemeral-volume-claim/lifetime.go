@@ -15,17 +15,17 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// sizeOf is an error for good: nothing but a change of the object can mend it, and that is handled anew.
+// sizeOf returns a permanent error for an invalid size: the user must edit the object, which is another change.
 func sizeOf(owner *kopf.Unstructured) (resource.Quantity, error) {
 	text := kopf.GetFieldOr(owner, "spec.size", "")
 	size, err := resource.ParseQuantity(text)
 	if err != nil {
-		return size, kopf.Permanent(fmt.Errorf("spec.size is %q, which is no size: %w", text, err))
+		return size, kopf.Permanent(fmt.Errorf("spec.size %q is not a quantity: %w", text, err))
 	}
 	return size, nil
 }
 
-// release holds the object until no pod uses the volume. Then Kubernetes deletes the claim, as its owner is gone.
+// release holds the object while a pod uses the volume. Then Kubernetes deletes the claim by its owner reference.
 func release(ctx context.Context, c *Change) error {
 	pods := &corev1.PodList{}
 	if err := c.APIReader.List(ctx, pods, client.InNamespace(c.Object.GetNamespace())); err != nil {
@@ -43,7 +43,7 @@ func release(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// report goes the other way: what becomes of the claim is told in the status of its owner.
+// report copies phase and capacity of the claim to the status of its owner.
 func report(ctx context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *corev1.PersistentVolumeClaim]) error {
 	phase, capacity := string(e.Child.Status.Phase), e.Child.Status.Capacity.Storage().String()
 	if e.Type == kopf.WatchEventDeleted {

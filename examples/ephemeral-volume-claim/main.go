@@ -1,5 +1,5 @@
-// Command ephemeral-volume-claim keeps a volume claim for each object of a kind of its own: of its size, with its
-// labels, and for as long as the object is there and pods use it.
+// Command ephemeral-volume-claim keeps a PersistentVolumeClaim for each EphemeralVolumeClaim. The claim has the size
+// and the labels of its owner. It is deleted with its owner, when pods do not use it any more.
 package main
 
 import (
@@ -16,16 +16,16 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// Change is one of an EphemeralVolumeClaim, which has no Go type.
+// Change is one change of an EphemeralVolumeClaim. The kind does not have a Go type.
 type Change = kopf.Change[*kopf.Unstructured]
 
 func main() {
-	op := kopf.New("evc.kopf.dev")
-	register(op)
+	op := newOperator()
 	kopf.Main(op)
 }
 
-func register(op *kopf.Operator) {
+func newOperator() *kopf.Operator {
+	op := kopf.New("evc.kopf.dev")
 	owners := kopf.ForResource(op, "ephemeralvolumeclaims.kopf.dev")
 	owners.OnCreate("claim", claim)
 	owners.OnUpdate("resize", resize, kopf.InField("spec.size"))
@@ -36,9 +36,10 @@ func register(op *kopf.Operator) {
 	kopf.OnChild(owners, "report", report)
 
 	kopf.For(op, &corev1.PersistentVolumeClaim{}).When(isPretended).On("bind", kopf.CreateUpdateResume(), bind)
+	return op
 }
 
-// claim makes the volume claim, and what it returns stays in the status for the other handlers.
+// claim creates the volume claim. Its result is stored in the status, where the other handlers find the name.
 func claim(ctx context.Context, c *Change) error {
 	size, err := sizeOf(c.Object)
 	if err != nil {
@@ -62,7 +63,7 @@ func claim(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// resize is called when the size has changed, and for nothing else.
+// resize is called when the size has changed.
 func resize(ctx context.Context, c *Change) error {
 	size, err := sizeOf(c.Object)
 	if err != nil {
@@ -79,7 +80,7 @@ func resize(ctx context.Context, c *Change) error {
 	})
 }
 
-// relabel passes on what was added, changed and removed. All other labels of the claim are those of other people.
+// relabel copies added, changed and removed labels. Other labels of the claim stay.
 func relabel(ctx context.Context, c *Change) error {
 	before, after := kopf.FieldChange[map[string]string](c)
 	return change(ctx, c, func(child *corev1.PersistentVolumeClaim) {
@@ -93,7 +94,7 @@ func relabel(ctx context.Context, c *Change) error {
 	})
 }
 
-// change writes to the claim what the function changes in it.
+// change patches the fields of the claim that the function edits.
 func change(ctx context.Context, c *Change, edit func(child *corev1.PersistentVolumeClaim)) error {
 	name, err := kopf.Result[string](c, "claim")
 	if err != nil {

@@ -10,14 +10,13 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// A cluster for demonstrations has no storage, so that nothing would become of the claims. This plays its part, for the
-// class of class.yaml only.
+// A cluster for demonstrations has no storage. This file takes its place for the class in class.yaml.
 
 func isPretended(_ context.Context, child *corev1.PersistentVolumeClaim) bool {
 	return ptr.Deref(child.Spec.StorageClassName, "") == "pretended"
 }
 
-// bind pretends that there is a volume, of the very size that is asked for.
+// bind reports a volume of the requested size.
 func bind(ctx context.Context, c *kopf.Change[*corev1.PersistentVolumeClaim]) error {
 	requested := c.Object.Spec.Resources.Requests
 	log.FromContext(ctx).Info("A volume is pretended", "size", requested.Storage().String())

@@ -23,7 +23,7 @@ type Change[T client.Object] struct {
 	skipped time.Duration // from one call to the next one, but for waits
 }
 
-// NewChange makes a change of the object, with the options [Client], [Owns], [ID], [Old], [FieldChange], [Reason],
+// NewChange makes a change of the object, with the options [Client], [Owns], [ID], [Old], [Field], [Reason],
 // [Retry] and [Started]. Without any, the object was created. What the object lacks of a name, a uid and a
 // creationTimestamp is made up; if it has no kind, it is that of the scheme of the client, or of client-go.
 //

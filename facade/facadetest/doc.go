@@ -9,8 +9,9 @@
 //		}
 //	}
 //
-// Begin with [NewChange], [NewTask], [NewWatchEvent] and [NewAdmission] for a handler, with [Start] and [StartProgram]
-// for an operator. [Golden] compares what came of either with a file.
+// Begin with [NewChange], [NewTask], [NewWatchEvent], [NewChildEvent] and [NewAdmission] for a handler, with [Start]
+// and [StartProgram] for an operator; Ginkgo suites pass GinkgoTB(). [Golden] compares the result of either with a
+// file.
 //
 // It is apart because nothing of it may be linked into operators. It never imitates the engine: handlers are registered
 // with a real operator and called by the engine's own passes, over an object on an API server in memory. It needs no

@@ -24,7 +24,7 @@ type WatchEvent[T client.Object] struct {
 	kind  kopf.WatchEventType
 }
 
-// NewWatchEvent makes a raw event of the object, with the options [Client] and [ID]. For what is made up, see
+// NewWatchEvent makes a raw event of the object, with the options [Client] and [ID]. For the defaults, see
 // [NewChange]. Nothing is written to an object that is deleted, as it is gone.
 func NewWatchEvent[T client.Object](eventType kopf.WatchEventType, object T, options ...Option) *WatchEvent[T] {
 	return &WatchEvent[T]{trial: newTrial("NewWatchEvent", object, options), kind: eventType}

@@ -108,7 +108,7 @@ func Field(path string, before, after any) Option {
 }
 
 // Reason is why the object is handled. Default: a deletion if the object has a deletionTimestamp, an update with [Old]
-// or [FieldChange], else a creation. By kopf.ReasonDelete, the object gets a deletionTimestamp; by that and
+// or [Field], else a creation. By kopf.ReasonDelete, the object gets a deletionTimestamp; by that and
 // kopf.ReasonResume, Old is like the object by default.
 func Reason(reason kopf.Reason) Option {
 	return option(optReason, func(w *wishes) { w.reason = reason })

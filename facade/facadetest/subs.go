@@ -42,7 +42,7 @@ func (s *subs) Declare(h *handlers.Handler) error {
 	return nil
 }
 
-// Task notes what has become of them.
+// Run records their outcomes.
 func (s *subs) Run(ctx context.Context, lifecycle *handlers.Lifecycle) error {
 	err := s.inner.Run(ctx, lifecycle)
 	for _, id := range s.ids {

@@ -43,7 +43,8 @@ func (r *Task[T]) Stop(reason error) {
 	r.life.stop(reason)
 }
 
-// Edit changes the object in the cluster, as somebody else would while the function is running: r.Latest shows it.
+// Edit changes the object in the cluster, like another client, while the function is running: t.Latest returns the new
+// state.
 // Before the first call, change the object itself.
 func (r *Task[T]) Edit(change func(object T)) {
 	r.trial.edit(r.trial.subject.codec.Transform(change, codec.Lists{}))

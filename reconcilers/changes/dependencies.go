@@ -69,8 +69,10 @@ func (s *subHandlers) restoreOthers(ctx context.Context, d *dependencies, h *ada
 			continue
 		}
 		if present := s.presentID(id); present != "" {
-			return &declarationError{fmt.Sprintf("sub-handler %q of handler %q comes after %q, which is a former id: give "+
-				"the present one, of %q", s.own(h), s.handler.Description.ID, id, present)}
+			return &declarationError{
+				fmt.Sprintf("sub-handler %q of handler %q comes after %q, which is a former id: give "+
+					"the present one, of %q", s.own(h), s.handler.Description.ID, id, present),
+			}
 		}
 		state, err := s.known(ctx, s.id(id))
 		if err != nil {

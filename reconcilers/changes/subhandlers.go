@@ -98,8 +98,10 @@ func (s *subHandlers) claim(id string, former []string) error {
 }
 
 func (s *subHandlers) formerIDTaken(id, former string) error {
-	return &declarationError{fmt.Sprintf("sub-handler %q: the former id %q belongs to another sub-handler as well; only "+
-		"one can have it", id, former)}
+	return &declarationError{
+		fmt.Sprintf("sub-handler %q: the former id %q belongs to another sub-handler as well; only "+
+			"one can have it", id, former),
+	}
 }
 
 // presentID returns the id of the sub-handler that has had this one, or nothing.

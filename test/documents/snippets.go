@@ -26,6 +26,11 @@ type Snippet struct {
 
 var fence = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
+var packageClause = regexp.MustCompile(`(?m)^package \w+$`)
+
+// IsProgram reports whether the block is a whole file, with a package clause and imports.
+func (s Snippet) IsProgram() bool { return packageClause.MatchString(s.Text) }
+
 // Snippets are the blocks of Go of a document.
 func Snippets(document string) (all []Snippet) {
 	for _, at := range fence.FindAllStringSubmatchIndex(document, -1) {

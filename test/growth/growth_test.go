@@ -54,7 +54,8 @@ func TestNotLinear(t *testing.T) {
 	for _, name := range []string{"searching", "copying"} {
 		command := exec.Command(os.Args[0], "-test.run=^TestNotLinear$")
 		command.Env = append(os.Environ(), asked+"="+name)
-		if out, err := command.CombinedOutput(); err == nil || !strings.Contains(string(out), "16 times the size of 600") {
+		if out, err := command.CombinedOutput(); err == nil ||
+			!strings.Contains(string(out), "16 times the size of 600") {
 			t.Errorf("%s grows with the square, and passes: %v, %s", name, err, out)
 		}
 	}

@@ -58,7 +58,7 @@ func importsOfTests(tree *Tree, f File) (found []Breach) {
 }
 
 // Replacements reports promised modules whose go.mod has a replace: it does not apply to their users, who would get
-// something else than what is tested here. A go.work beside it serves the sources of the root.
+// other sources than the tested ones. A go.work beside it serves the sources of the root.
 func Replacements(sources fs.FS, promised []string) (found []Breach, err error) {
 	for _, dir := range promised {
 		name := path.Join(dir, "go.mod")

@@ -156,7 +156,7 @@ func (s *surface) walk(d declaration) {
 	ast.Inspect(d.node, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.Field:
-			// Embedded fields and elements of interfaces do not have names, and promote what is exported.
+			// Embedded fields and elements of interfaces do not have names, and promote exported names.
 			return len(node.Names) == 0 || slices.ContainsFunc(node.Names, (*ast.Ident).IsExported) ||
 				s.isParameter(node, d.node)
 		case *ast.Ident:
@@ -171,7 +171,8 @@ func (s *surface) walk(d declaration) {
 	})
 }
 
-// isParameter tells parameters, results and type parameters from fields: their names are never exported.
+// isParameter is true for parameters, results and type parameters, whose names are never exported, and false for
+// fields.
 func (s *surface) isParameter(field *ast.Field, within ast.Node) (parameter bool) {
 	ast.Inspect(within, func(node ast.Node) bool {
 		var lists []*ast.FieldList

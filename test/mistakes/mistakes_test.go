@@ -15,11 +15,11 @@ import (
 
 const golden = "../../docs/mistakes.md"
 
-const head = `# What typical mistakes say
+const head = `# Typical mistakes and their messages
 
-Every line is a mistake that people make when they write an operator, and what they are told. A test makes each of
-them, and writes this table: go test ./test/mistakes -update. Before each line of the first two groups stands that
-the operator is being set up, with the file and line of the call. In the code, deployments are
+This page answers what a message of a mistake means. Each line has a mistake in an operator, and its message. A test
+makes each of them and writes this table: go test ./test/mistakes -update. Lines of the first two groups begin with
+the setup of the operator, and the file and line of the call. In the code, deployments are
 kopf.For(op, &appsv1.Deployment{}), roll is a handler of changes, poll one in the background.
 `
 

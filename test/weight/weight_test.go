@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// What may be added to controller-runtime alone. More of it needs a reason, here and in the README. Of the bytes, a
-// third is what debuggers read; nearly all of the rest is our own code, and a seventh the command line's.
+// The limits of a program beyond controller-runtime alone. A higher limit needs a reason, here and in
+// docs/dependencies.md. A third of the bytes is for debuggers; nearly all of the rest is our own code, a seventh of it
+// the command line.
 const (
 	mostLines   = 8
 	mostModules = 6

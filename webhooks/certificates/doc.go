@@ -8,6 +8,6 @@
 // told to all clients before they are used. It never serves anything, and never writes a webhook configuration: it
 // says what has changed.
 //
-// Neighbours: webhooks/internal/server is what is served with the certificates; webhooks/configurations tells the
-// cluster the bundle.
+// Neighbours: webhooks/internal/server serves with the certificates; webhooks/configurations writes the bundle to
+// the cluster.
 package certificates

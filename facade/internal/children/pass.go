@@ -19,10 +19,10 @@ type pass struct {
 	handler Handler
 	name    string   // of the annotation
 	former  []string // the annotations under former ids
-	stored  set      // what the annotation has by now
+	stored  set      // the record in the annotation
 	known   set      // the same and what this process has applied: the uids are those that it has proven
-	present set      // what was applied
-	shared  bool     // somebody else is to delete what we have dropped, and must know that
+	present set      // the applied children
+	shared  bool     // another handler must delete the children that this one dropped
 
 	proofs    map[string]set        // what this process has applied before, for all handlers
 	declarers map[identity][]string // the records of the other handlers by their children, when needed
@@ -60,7 +60,7 @@ func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err 
 	return errors.Join(failed, p.conclude(ctx, after, pruned))
 }
 
-// recorded reads the record, with what the handler has declared under former ids.
+// recorded reads the record, with the children under former ids.
 func (p *pass) recorded(body map[string]any) (set, error) {
 	all, err := recorded(body, p.name)
 	for _, name := range p.former {

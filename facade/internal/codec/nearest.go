@@ -5,11 +5,16 @@ import "strings"
 // nearest gives the name that is one letter off, or has other capitals; empty if there is none.
 func nearest(key string, names []string) string {
 	for _, name := range names {
-		if strings.EqualFold(key, name) || len(key) > 2 && oneOff(key, name) {
+		if strings.EqualFold(key, name) || len(key) > 2 && (oneOff(key, name) || isInflected(key, name)) {
 			return name
 		}
 	}
 	return ""
+}
+
+// isInflected is true for texts of which one is the other with another ending, such as suspend and suspended.
+func isInflected(a, b string) bool {
+	return (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) && max(len(a), len(b))-min(len(a), len(b)) <= 3
 }
 
 // oneOff is true for texts that differ by one letter: another, missing or further one, or two that change places.

@@ -20,6 +20,8 @@ func TestCheckField(t *testing.T) {
 		"Unknown":    {reason: "a slip", path: "spec.nodeNumber", want: `v1.Pod has no "spec.nodeNumber"`},
 		"Missing":    {reason: "a letter is missing", path: "spec.nodName", want: "did you mean spec.nodeName?"},
 		"Swapped":    {reason: "two changed places", path: "spec.ndoeName", want: "did you mean spec.nodeName?"},
+		"Ending":     {reason: "this is no guess", path: "spec.hostnaming", want: `has no "spec.hostnaming"`},
+		"Participle": {reason: "another ending", path: "spec.hostnameing", want: "did you mean spec.hostname?"},
 		"Capitals":   {reason: "JSON's names are not Go's", path: "spec.HostIPC", want: "did you mean spec.hostIPC?"},
 		"Above":      {reason: "the rest of the path stays", path: "sepc.nodeName", want: "mean spec.nodeName?"},
 		"List":       {reason: "no key leads into a list", path: "spec.containers.0", want: "compared as a whole"},

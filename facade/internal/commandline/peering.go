@@ -19,6 +19,8 @@ type Given struct {
 	Peering    Peering
 	// Inspection is the debug server.
 	Inspection Inspection
+	// Metrics and Health are the addresses of these servers. Empty and "0" are off.
+	Metrics, Health string
 	// Cluster is where the cluster is described.
 	Cluster serving.Cluster
 }

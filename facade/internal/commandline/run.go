@@ -23,7 +23,7 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 	namespaces, said := r.base.scope.choose(settings.Namespaces)
 	given := Given{
 		Namespaces: namespaces, Scoped: r.base.scope.given(), Peering: r.peering.given(cmd),
-		Inspection: r.inspection, Cluster: r.base.cluster,
+		Inspection: r.inspection, Metrics: r.metrics, Health: r.health, Cluster: r.base.cluster,
 	}
 	return operator.Around(cmd.Context(), given, func() error {
 		// The startup may have changed anything.

@@ -64,7 +64,7 @@ func TestAttempts(t *testing.T) {
 		want   fields
 	}{
 		"Creation": {
-			"all that is told of a change", func(*handlers.Invocation) {}, "Widget fn",
+			"a span of a change has its kind, handler and reason", func(*handlers.Invocation) {}, "Widget fn",
 			with(widget, fields{"kopf.reason": "create"}),
 		},
 		"Retry": {

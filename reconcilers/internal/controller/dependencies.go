@@ -74,6 +74,8 @@ type Dependencies struct {
 	acceptances sync.Map // how kinds take conditions, by their names
 	clients     sync.Map // of the writer, by their resources
 
+	outage outage
+
 	dropped sync.Map // fields that the API server does not keep, and that were told
 }
 

@@ -22,7 +22,7 @@ const syncTimeout = 365 * 24 * time.Hour
 
 // inform makes the informer of this kind alone, and takes what is read from it.
 func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
-	way := c.reach.client(consistent(c.health.Client(c.deps.HTTPClient)))
+	way := c.reaching(consistent(c.health.Client(c.deps.HTTPClient)))
 	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.interest())
 	if err != nil {
 		return nil, err

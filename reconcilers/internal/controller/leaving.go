@@ -154,11 +154,10 @@ func (d *departures) ask(ctx context.Context, name types.NamespacedName) (again 
 	switch {
 	case err == nil, apierrors.IsNotFound(err): // or the kind is
 	case apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsInvalid(err):
-		log.Error(err, "Cannot ask whether an object is gone, or only does not match; its handlers are told that it "+
-			"is gone")
+		log.Error(err, "Cannot determine whether an object was deleted or no longer matches; reporting it as deleted")
 	default:
 		if !now.failed {
-			log.Error(err, "Cannot ask whether an object is gone, or only does not match; retrying")
+			log.Error(err, "Cannot determine whether an object was deleted or no longer matches; retrying")
 		}
 		now.failed = true
 		d.waiting[name] = now

@@ -101,7 +101,7 @@ func (c *Controller) seenByOwners(eventType string, obj source.Object) {
 func (c *Controller) tellOwners(eventType string, obj source.Object) {
 	if err := c.owned.source.Seen(eventType, obj); err != nil {
 		log := logging.OfObject(c.log, obj.Key(), obj.GetUID())
-		log.Error(err, "Cannot read an object; its owners do not hear of it")
+		log.Error(err, "Cannot read an object; its owners are not notified")
 	}
 }
 

@@ -39,16 +39,16 @@ func (r *reach) recover() {
 	}
 }
 
-// client is the way to the API server for the informer of the scope alone.
-func (r *reach) client(way *http.Client) *http.Client {
+// reaching returns the client of the informer of the scope. Its answers end outages.
+func (c *Controller) reaching(way *http.Client) *http.Client {
 	own := *way
-	own.Transport = reaching{r, way.Transport}
+	own.Transport = reaching{c, way.Transport}
 	return &own
 }
 
 type reaching struct {
-	reach *reach
-	next  http.RoundTripper
+	controller *Controller
+	next       http.RoundTripper
 }
 
 // RoundTrip sends the request.
@@ -58,8 +58,11 @@ func (t reaching) RoundTrip(request *http.Request) (*http.Response, error) {
 		next = http.DefaultTransport
 	}
 	response, err := next.RoundTrip(request)
+	if err == nil {
+		t.controller.deps.outage.end(t.controller.deps.Log)
+	}
 	if err == nil && response.StatusCode == http.StatusOK {
-		t.reach.recover()
+		t.controller.reach.recover()
 	}
 	return response, err
 }
@@ -75,6 +78,9 @@ func (c *Controller) watchFailed() toolscache.WatchErrorHandlerWithContext {
 			return
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 			return // the informer was too slow, and lists all again: this happens to everybody
+		case isUnreachable(err):
+			c.deps.outage.begin(c.deps.Log, err)
+			return
 		case apierrors.IsNotFound(err):
 			c.deps.Resync.RequestResync()
 		}

@@ -46,7 +46,7 @@ func compareVersions(out io.Writer, before, after string) (incompatible int, err
 	if err != nil {
 		return 0, err
 	}
-	// Versions before the list existed did not promise anything beyond what is promised now.
+	// Versions before the list existed did not promise anything beyond the present promise.
 	former, err := promisedFolders(before)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, err

@@ -13,15 +13,15 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// Change is what happens to one guestbook.
+// Change is one change of one guestbook.
 type Change = kopf.Change[*webappv1.Guestbook]
 
-// guestbookHandlers are methods of what they share. The startup makes it, so it is there when any of them is called.
+// guestbookHandlers is shared by the handlers. The startup opens the archive before the first of them is called.
 type guestbookHandlers struct {
 	archive *os.File
 }
 
-// RegisterHandlers adds what is easier to say as "when this happens, do that" than as a reconciliation.
+// RegisterHandlers registers the handlers of guestbooks. They run beside the reconciler of the project.
 func RegisterHandlers(op *kopf.Operator) {
 	h := &guestbookHandlers{}
 	op.OnStartup("open", h.open, kopf.Retries(3), kopf.Timeout(time.Minute))
@@ -41,7 +41,7 @@ func RegisterHandlers(op *kopf.Operator) {
 	guestbooks.OnDelete("archive", h.keep)
 }
 
-// open is called in the process that leads, before the first handler. The reconcilers do not wait for it.
+// open is called in the process that leads, before the first handler. Reconcilers do not wait for it.
 func (h *guestbookHandlers) open(ctx context.Context, _ *kopf.Activity) (err error) {
 	name := filepath.Join(os.TempDir(), "guestbooks.archive")
 	if h.archive, err = os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
@@ -51,7 +51,7 @@ func (h *guestbookHandlers) open(ctx context.Context, _ *kopf.Activity) (err err
 	return nil
 }
 
-// keep is called once for each guestbook that is deleted, which is there until then.
+// keep is called for each guestbook that is deleted. A finalizer holds the guestbook until keep has succeeded.
 func (h *guestbookHandlers) keep(_ context.Context, c *Change) error {
 	line := fmt.Sprintf("%s/%s: %s\n", c.Object.Namespace, c.Object.Name, c.Object.Spec.Title)
 	if _, err := h.archive.WriteString(line); err != nil {
@@ -61,7 +61,7 @@ func (h *guestbookHandlers) keep(_ context.Context, c *Change) error {
 	return nil
 }
 
-// close is called when no handler uses the archive any more.
+// close is called when all handlers have ended.
 func (h *guestbookHandlers) close(ctx context.Context, _ *kopf.Activity) error {
 	if err := h.archive.Close(); err != nil {
 		return kopf.Permanent(err)

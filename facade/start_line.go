@@ -1,0 +1,59 @@
+package kopf
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
+)
+
+// addresses are those of the servers of a program, as its flags or RunSettings have them. Empty and "0" are off.
+type addresses struct{ metrics, health string }
+
+// startLine returns the keys and values that the operator logs when it starts.
+func (op *Operator) startLine(plan []reconcilers.Registration) []any {
+	kinds, ids := map[string]bool{}, map[string]bool{}
+	for _, r := range plan {
+		kind := r.Selector.String()
+		kinds[kind], ids[kind+" "+r.Handler.ID] = true, true
+	}
+	namespaces := op.settings.values.patterns().Texts()
+	if len(namespaces) == 0 {
+		namespaces = []string{"*"}
+	}
+	line := []any{
+		"kinds", strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), "handlers", len(ids), "namespaces", namespaces,
+		"coordination", op.coordination(),
+	}
+	for _, server := range []struct{ key, address, path string }{
+		{"metrics", op.listening.metrics, "/metrics"},
+		{"health", op.listening.health, ""},
+		{"explain", op.inspection.Address, ""},
+	} {
+		if server.address != "" && server.address != "0" {
+			line = append(line, server.key, server.address+server.path)
+		}
+	}
+	if op.inspection.Console && !op.inspection.IsOff() {
+		line = append(line, "console", op.inspection.Address+console.Path)
+	}
+	return line
+}
+
+// coordination says how the operator finds out whether another process handles the same objects.
+func (op *Operator) coordination() string {
+	own := op.settings.values.Peering
+	switch {
+	case op.hasPeers() && !own.Mandatory && op.lock == nil:
+		return fmt.Sprintf("peering %q with priority %d, if it exists", own.Name, own.Priority)
+	case op.hasPeers():
+		return fmt.Sprintf("peering %q with priority %d", own.Name, own.Priority)
+	case op.program:
+		return "none: run one replica"
+	default:
+		return "leader election of the manager, if enabled"
+	}
+}
