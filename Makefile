@@ -54,7 +54,7 @@ RUN_devcluster = set -e; echo 'building the cluster and examples/$(EXAMPLE): a m
 # The folders of all modules with code of ours; the root is ".". The one with the newest versions has no code.
 MODULES = $(patsubst ./%/go.mod,%,$(patsubst ./go.mod,.,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/.*/*' -not -path './test/newest/*' | sort)))
 # The folders whose tests need a real API server: they run with KUBEBUILDER_ASSETS set, and not among the unit tests.
-SUITES = $(wildcard test/e2e facade/facadetest/memapi examples/09-testing test/interop test/chaos test/yardstick)
+SUITES = $(wildcard test/e2e test/quickstart facade/facadetest/memapi examples/09-testing test/interop test/chaos test/yardstick)
 # Those of other modules than the root's; each stands right below its module.
 NESTED_SUITES = $(wildcard facade/rules/conformance facade/facadetest/devcluster/clients)
 # The folders that are no unit tests for another reason.
