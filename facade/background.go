@@ -90,12 +90,13 @@ func newRun[T client.Object](
 		ID: call.Handler.ID, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
 		children: cluster.children, keys: cluster.keys, finalizer: cluster.finalizer,
 	}
+	c.Client = c.clientOf(cluster)
 	c.Object = c.Latest()
 	if said.looks() {
 		c.original = inplace.New(codec, c.Object)
 	}
 	return &Task[T]{
-		Object: c.Object, ID: c.ID, Retry: call.Retry, Started: call.Started, Client: c.clientOf(cluster),
+		Object: c.Object, ID: c.ID, Retry: call.Retry, Started: call.Started, Client: c.Client,
 		APIReader: cluster.live, change: c, done: ctx.Done(),
 	}
 }

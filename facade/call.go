@@ -8,6 +8,8 @@ import "sigs.k8s.io/controller-runtime/pkg/client"
 //	func relabel[T client.Object](c kopf.Call[T], labels map[string]string) {
 //		c.Patch(func(object T) { object.SetLabels(labels) })
 //	}
+//
+//nolint:interfacebloat // the methods are those that all arguments have
 type Call[T client.Object] interface {
 	GetObject() T
 	Latest() T

@@ -3,11 +3,11 @@ package kopf_test
 import (
 	"context"
 	"errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,7 +27,9 @@ type used struct {
 	Child                 string
 }
 
-// handling is what the arguments of the handlers of all verbs have in common, but those of admission.
+// handling has the methods of the arguments of all handlers except those of admission.
+//
+//nolint:interfacebloat // the methods are those that all arguments have
 type handling[T client.Object] interface {
 	kopf.Call[T]
 	kopf.Results

@@ -112,7 +112,7 @@ func (op *Operator) useLateClient(ctx context.Context, settings serving.Settings
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	op.late = client.WithFieldOwner(late, op.name)
+	op.late, op.cluster = client.WithFieldOwner(late, op.name), to
 	return nil
 }
 

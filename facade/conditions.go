@@ -40,7 +40,7 @@ func newReporter(where string, filters []handlers.Filter) *handlers.Handler {
 	}
 }
 
-// reports reports whether newReporter returned the handler.
+// reports is true for handlers of newReporter.
 func reports(h *handlers.Handler) bool { return h.Family == handlers.Reporting }
 
 // reporters returns those by the settings: an object has conditions if one of its handlers selects it.

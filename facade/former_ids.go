@@ -13,8 +13,6 @@ import (
 
 // storingOption is an option of the verbs that store something under the id of the handler: those for changes, and
 // those in the background.
-//
-//nolint:interfacebloat // a family of options is all of the families that it is for
 type storingOption interface {
 	changeOption
 	backgroundOption
@@ -48,7 +46,8 @@ func (op *Operator) checkFormerIDs(one resolved, before []resolved) error {
 		}
 	}
 	for _, other := range before {
-		if !other.handler.Stores() || !one.selector.MayMean(other.selector) || other.handler.ID == h.ID {
+		stores := h.HasResult() && other.handler.HasResult()
+		if !stores || !one.selector.MayMean(other.selector) || other.handler.ID == h.ID {
 			continue
 		}
 		if id, taken := op.shared(h.FormerIDs, other.handler.ID); taken {
@@ -85,11 +84,14 @@ func (op *Operator) shared(former []string, id string) (string, bool) {
 
 // shareFormerIDs gives the handlers of one id the former ids of all of them, and each handler those of its kind.
 func (op *Operator) shareFormerIDs(all []resolved) {
+	if !slices.ContainsFunc(all, func(one resolved) bool { return len(one.handler.FormerIDs) > 0 }) {
+		return
+	}
 	found := make([]storages.Renamed, len(all))
 	for i, one := range all {
 		for _, other := range all {
-			if ids := other.handler.FormerIDs; len(ids) > 0 && one.selector.MayMean(other.selector) {
-				found[i] = found[i].With(other.handler.ID, ids)
+			if other.handler.HasResult() && one.selector.MayMean(other.selector) {
+				found[i] = found[i].With(other.handler.ID, other.handler.FormerIDs)
 			}
 		}
 	}

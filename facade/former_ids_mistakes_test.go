@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
@@ -49,6 +51,32 @@ func TestFormerIDMistakes(t *testing.T) {
 				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
 			},
 			`the former id "old" belongs to Daemon("old") at `,
+		},
+		"id of a handler of events": {
+			"its result would be removed",
+			func(s widgets) {
+				s.OnEvent("old", func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil })
+				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
+			},
+			`the former id "old" belongs to OnEvent("old") at `,
+		},
+		"id of a handler of children": {
+			"its result would be removed",
+			func(s widgets) {
+				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
+				s.Owns(&corev1.ConfigMap{})
+				kopf.OnChild(s, "old", func(context.Context, *kopf.ChildEvent[*Widget, *corev1.ConfigMap]) error {
+					return nil
+				})
+			},
+			`the former id "old" belongs to OnChild("old") at `,
+		},
+		"id of an index": {
+			"an index does not store anything",
+			func(s widgets) {
+				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
+				kopf.NewIndex(s, "old", func(context.Context, *Widget) (map[string]string, error) { return nil, nil })
+			}, "",
 		},
 		"itself": {
 			"a record would be removed as it is written",

@@ -103,9 +103,6 @@ func (op *Operator) logIn(ctx context.Context, to serving.Cluster) (map[string]*
 		info, err := connection.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"built-in": info}, err
 	}
-	op.mu.Lock()
-	op.cluster = to
-	op.mu.Unlock()
 	login := op.activity(activities.Login)
 	results, err := login.Run(ctx)
 	if err != nil {

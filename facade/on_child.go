@@ -87,6 +87,8 @@ func addChildFilter[C client.Object](h *handlers.Handler, of *codec.Codec[C], ch
 // ownedKinds returns the watches that Owns has registered for children of the Go type: one for a type of the scheme,
 // one for each kind for unstructured objects.
 func (s Selection[T]) ownedKinds(child reflect.Type) (all []*handlers.Handler) {
+	s.kind.op.mu.Lock()
+	defer s.kind.op.mu.Unlock()
 	for _, r := range s.kind.op.registrations {
 		if r.kind == s.kind && r.verb == "Owns" && r.child == child {
 			all = append(all, r.handler.Owned)

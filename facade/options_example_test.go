@@ -140,10 +140,8 @@ func ExampleHoldOnFailure() {
 
 // Predicates are joined for filters.
 func ExampleAll() {
-	type Predicate = func(context.Context, *corev1.ConfigMap) bool
-
-	var hasData Predicate = func(_ context.Context, m *corev1.ConfigMap) bool { return len(m.Data) > 0 }
-	var isFixed Predicate = func(_ context.Context, m *corev1.ConfigMap) bool { return m.Immutable != nil }
+	hasData := func(_ context.Context, m *corev1.ConfigMap) bool { return len(m.Data) > 0 }
+	isFixed := func(_ context.Context, m *corev1.ConfigMap) bool { return m.Immutable != nil }
 	note := &corev1.ConfigMap{Data: map[string]string{"text": "apples"}}
 	fmt.Println(kopf.All(hasData, kopf.Not(isFixed))(context.Background(), note))
 	fmt.Println(kopf.All(hasData, isFixed)(context.Background(), note))

@@ -2,10 +2,11 @@ package kopf_test
 
 import (
 	"context"
-	"errors"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +26,7 @@ type cuttableTransport struct {
 
 func (c cuttableTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.cut.Load() {
-		return nil, errors.New("connection refused")
+		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	}
 	return c.next.RoundTrip(r)
 }

@@ -94,7 +94,7 @@ func (op *Operator) checkOne(one resolved, before []resolved) error {
 	case admits(one.handler):
 		return op.checkAdmission(one, before)
 	case keepsNothing(one.handler), reports(one.handler):
-		return op.checkConflict(one, before)
+		return cmp.Or(op.checkConflict(one, before), op.checkFormerIDs(one, before))
 	}
 	return cmp.Or(
 		op.checkConflict(one, before), op.checkRecordPlace(one, one.handler.ID), op.checkFormerIDs(one, before),

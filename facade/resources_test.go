@@ -2,13 +2,13 @@ package kopf_test
 
 import (
 	"context"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
 func TestManyResources(t *testing.T) {

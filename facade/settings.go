@@ -44,8 +44,8 @@ type Settings struct {
 	// UltimateExitingTimeout limits the exit of the process, which then ends with code 137. Only for [Main]. Default:
 	// 10 minutes. Accepts [Never]. Kopf: process.ultimate_exiting_timeout.
 	UltimateExitingTimeout time.Duration
-	// CleanupTimeout limits all handlers of OnCleanup. A manager has GracefulShutdownTimeout instead. Default: 30
-	// seconds. Accepts [Never].
+	// CleanupTimeout limits all handlers of OnCleanup. The GracefulShutdownTimeout of a manager applies as well.
+	// Default: 30 seconds. Accepts [Never].
 	CleanupTimeout time.Duration
 	// ScanningDisabled looks up kinds and namespaces only at the start, without watching CRDs. Namespaces must be names
 	// then. Kopf: scanning.disabled.

@@ -2,7 +2,6 @@ package kopf_test
 
 import (
 	"fmt"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"reflect"
 	"regexp"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"

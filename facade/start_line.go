@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 )
 
 // addresses are those of the servers of a program, as its flags or RunSettings have them. Empty and "0" are off.
@@ -17,6 +16,9 @@ type addresses struct{ metrics, health string }
 func (op *Operator) startLine(plan []reconcilers.Registration) []any {
 	kinds, ids := map[string]bool{}, map[string]bool{}
 	for _, r := range plan {
+		if watches(r.Handler) || reports(r.Handler) || r.Handler.Sparing {
+			continue // its functions are other handlers
+		}
 		kind := r.Selector.String()
 		kinds[kind], ids[kind+" "+r.Handler.ID] = true, true
 	}
@@ -31,14 +33,13 @@ func (op *Operator) startLine(plan []reconcilers.Registration) []any {
 	for _, server := range []struct{ key, address, path string }{
 		{"metrics", op.listening.metrics, "/metrics"},
 		{"health", op.listening.health, ""},
-		{"explain", op.inspection.Address, ""},
+		{"debug", op.inspection.Address, ""},
 	} {
-		if server.address != "" && server.address != "0" {
+		isOff := server.address == "" || server.address == "0" ||
+			server.key == "debug" && op.inspection.Optional // its address may be in use: a line follows
+		if !isOff {
 			line = append(line, server.key, server.address+server.path)
 		}
-	}
-	if op.inspection.Console && !op.inspection.IsOff() {
-		line = append(line, "console", op.inspection.Address+console.Path)
 	}
 	return line
 }

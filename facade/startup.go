@@ -19,7 +19,11 @@ func (op *Operator) OnStartup(
 	op.act("OnStartup", activities.Startup, id, opts, caller(fn == nil, func(
 		ctx context.Context, call *handlers.Invocation,
 	) (any, error) {
-		a := &Activity{ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: op.changing}
+		op.mu.Lock()
+		a := &Activity{
+			ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: op.changing, cluster: op.cluster,
+		}
+		op.mu.Unlock()
 		a.Client, a.APIReader = op.ownClients()
 		return nil, fn(ctx, a)
 	}))

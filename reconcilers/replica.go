@@ -83,7 +83,7 @@ func newIndexing(o *operator, server rest.Interface) *indexing {
 	x.controllers = &controller.Dependencies{
 		Settings: o.controllers.Settings, Cluster: o.manager, HTTPClient: o.controllers.HTTPClient,
 		Defaults: o.controllers.Defaults, Log: x.log, Events: o.controllers.Events, Memory: o.controllers.Memory,
-		Resync: x.orchestrator, Abandoned: o.controllers.Abandoned,
+		Resync: x.orchestrator, Abandoned: o.controllers.Abandoned, Outage: o.controllers.Outage,
 	}
 	return x
 }

@@ -94,7 +94,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 		Settings: o.settings(), Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
 		Metrics: measured, Journal: o.Journal,
 		Writer: patching.Writer{FieldManager: o.Name, Guarded: true, Fold: true}, Writes: writes,
-		Events: o.posterFor(own.poster), Memory: newMemory(o), Health: own.health,
+		Events: o.posterFor(own.poster), Memory: newMemory(o), Health: own.health, Outage: &controller.Outage{},
 		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.documents(lister.RESTClient()),
 	}
 	if o.Gate != nil {

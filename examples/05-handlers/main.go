@@ -48,9 +48,9 @@ func provision(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// resize compares with the last-handled configuration. Old is never nil.
+// resize compares with the status, which has the accepted size: a refused one is in c.Old the next time.
 func resize(ctx context.Context, c *Change) error {
-	before, now := c.Old.Spec.Size, c.Object.Spec.Size
+	before, now := c.Object.Status.Size, c.Object.Spec.Size
 	if before == now {
 		return nil
 	}

@@ -63,27 +63,28 @@ func claim(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// resize is called when the size has changed.
+// resize is called when the size has changed. It compares with the claim: a refused size is in c.Old the next time.
 func resize(ctx context.Context, c *Change) error {
 	size, err := sizeOf(c.Object)
 	if err != nil {
 		return err
 	}
-	before, err := sizeOf(c.Old)
-	if err == nil && size.Cmp(before) < 0 {
-		c.Warn("ShrinkingRefused", "The volume keeps its "+before.String())
-		return kopf.Permanent(fmt.Errorf("a volume of %s cannot shrink to %s", before.String(), size.String()))
-	}
-	return change(ctx, c, func(child *corev1.PersistentVolumeClaim) {
+	return change(ctx, c, func(child *corev1.PersistentVolumeClaim) error {
+		before := child.Spec.Resources.Requests[corev1.ResourceStorage]
+		if size.Cmp(before) < 0 {
+			c.Warn("ShrinkingRefused", "The volume keeps its "+before.String())
+			return kopf.Permanent(fmt.Errorf("a volume of %s cannot shrink to %s", before.String(), size.String()))
+		}
 		child.Spec.Resources.Requests[corev1.ResourceStorage] = size
 		log.FromContext(ctx).Info("Resized", "claim", child.Name, "size", size.String())
+		return nil
 	})
 }
 
 // relabel copies added, changed and removed labels. Other labels of the claim stay.
 func relabel(ctx context.Context, c *Change) error {
 	before, after := kopf.FieldChange[map[string]string](c)
-	return change(ctx, c, func(child *corev1.PersistentVolumeClaim) {
+	return change(ctx, c, func(child *corev1.PersistentVolumeClaim) error {
 		for key := range ptr.Deref(before, nil) {
 			delete(child.Labels, key)
 		}
@@ -91,11 +92,12 @@ func relabel(ctx context.Context, c *Change) error {
 			metav1.SetMetaDataLabel(&child.ObjectMeta, key, value)
 		}
 		log.FromContext(ctx).Info("Relabelled", "claim", child.Name, "labels", child.Labels)
+		return nil
 	})
 }
 
 // change patches the fields of the claim that the function edits.
-func change(ctx context.Context, c *Change, edit func(child *corev1.PersistentVolumeClaim)) error {
+func change(ctx context.Context, c *Change, edit func(child *corev1.PersistentVolumeClaim) error) error {
 	name, err := kopf.Result[string](c, "claim")
 	if err != nil {
 		return kopf.Temporary(err, time.Second)
@@ -106,6 +108,8 @@ func change(ctx context.Context, c *Change, edit func(child *corev1.PersistentVo
 		return err
 	}
 	before := child.DeepCopy()
-	edit(child)
+	if err := edit(child); err != nil {
+		return err
+	}
 	return c.Client.Patch(ctx, child, client.MergeFrom(before))
 }

@@ -52,7 +52,11 @@ func TestInvalidSize(t *testing.T) {
 
 // TestShrinking checks that a smaller size fails permanently, and that the user gets an event.
 func TestShrinking(t *testing.T) {
-	got := facadetest.NewChange(newOwner("1Gi"), facadetest.Field("spec.size", "2Gi", "1Gi")).Call(t.Context(), resize)
+	cluster := facadetest.Client(fake.NewClientBuilder().Build())
+	facadetest.NewChange(newOwner("2Gi"), cluster).Call(t.Context(), claim)
+	owner := newOwner("1Gi")
+	owner.Object["status"] = map[string]any{"claim": "my-claim"} // the result of claim
+	got := facadetest.NewChange(owner, cluster).Call(t.Context(), resize)
 	if got.Err == nil || !got.Final || len(got.Events) != 1 || got.Events[0].Reason != "ShrinkingRefused" {
 		t.Errorf("got error %v, final %v, events %v", got.Err, got.Final, got.Events)
 	}

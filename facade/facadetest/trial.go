@@ -89,7 +89,7 @@ func (t *trial[T]) run(ctx context.Context, a *execution.Attempt, r *recorder) e
 func (t *trial[T]) write(ctx context.Context, a *execution.Attempt) error {
 	remembered := a.Remembered()
 	patch := patching.Patch{Transforms: patching.Contained(remembered)}
-	if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil || patch.Empty() {
+	if err := patch.AddResult(a.Call.Handler.ID, a.Result(), a.Call.Handler.FormerIDs...); err != nil || patch.Empty() {
 		return err
 	}
 	target := patching.Target{Body: t.cluster.body(), StatusSubresource: true}

@@ -120,6 +120,7 @@ func checkAdmissions(t *testing.T, r *facadetest.Runner, cluster client.Client) 
 		t.Errorf("the creation is denied with the code and the text: %v", err)
 	}
 	for _, size := range []string{"medium", "huge"} {
+		time.Sleep(time.Minute) // until the operator has written: a write during the review would be a conflict
 		if err := cluster.Get(t.Context(), client.ObjectKeyFromObject(one), one); err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 // told by the set-up of the operator, with the file and line of the call.
 //
 // The expression gets the objects as the API server has sent them, whatever the Go type has of them. The answer has the
-// message, the reason and the code of [Verdict], as that by a [JoinOptions] has.
+// message, the reason and the code of [Verdict], as that by a [Policy] has.
 //
 // The filters of the selection hold for the handler; a policy does not know them. Objects that do not decode into the
 // type are denied as by any handler, before the rule is asked, and by a policy only if the rule says so: what CRDs are

@@ -185,6 +185,9 @@ func (h *Handler) Holds() bool {
 	return !h.Optional && (h.Family == Spawning || h.Family == Changing && h.Reason == cause.Delete)
 }
 
+// HasResult is true if the handler can have a result under its id.
+func (h *Handler) HasResult() bool { return h.Stores() || h.Family == Watching || h.Family == Tending }
+
 // Stores reports whether the handler stores anything under its id: progress, a result or a set of children.
 func (h *Handler) Stores() bool { return h.Family == Changing || h.Family == Spawning }
 

@@ -8,14 +8,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Renamed are the former ids of registered handlers by their present ids.
+// Renamed are the former ids of registered handlers by their present ids. If one handler is renamed, it has the ids of
+// all handlers.
 type Renamed map[string][]string
 
 // Of returns the former ids of a handler, or those of a sub-handler of a renamed one.
 func (r Renamed) Of(id string) (former []string) {
 	for _, renamed := range slices.Backward(slices.Sorted(maps.Keys(r))) { // the handler before the one it is a part of
+		if id == renamed {
+			return slices.Clone(r[id]) // a handler of its own, such as that of a field, is no part of another one
+		}
 		rest, isPart := strings.CutPrefix(id, renamed)
-		if !isPart || rest != "" && rest[0] != '/' {
+		if !isPart || rest[0] != '/' {
 			continue
 		}
 		for _, old := range r[renamed] {
@@ -30,11 +34,13 @@ func (r Renamed) With(id string, former []string) Renamed {
 	if r == nil {
 		r = Renamed{}
 	}
+	all := r[id]
 	for _, old := range former {
-		if !slices.Contains(r[id], old) {
-			r[id] = append(r[id], old)
+		if !slices.Contains(all, old) {
+			all = append(all, old)
 		}
 	}
+	r[id] = all
 	return r
 }
 

@@ -17,7 +17,7 @@ import (
 const (
 	mostLines   = 8
 	mostModules = 6
-	mostBytes   = 10 << 20
+	mostBytes   = 21 << 19 // 10.5 MiB
 )
 
 const (

@@ -62,6 +62,8 @@ type Dependencies struct {
 	Permission func(namespace string) context.Context
 	// Health is told how the controllers are; nil is not.
 	Health *health.Health
+	// Outage logs when the API server cannot be reached; nil does not.
+	Outage *Outage
 	// Server has the schemas of the kinds whose objects tell of their handlers; nil has none.
 	Server discovery.Getter
 	// Resync is requested when a kind is not found where it was.
@@ -73,8 +75,6 @@ type Dependencies struct {
 
 	acceptances sync.Map // how kinds take conditions, by their names
 	clients     sync.Map // of the writer, by their resources
-
-	outage outage
 
 	dropped sync.Map // fields that the API server does not keep, and that were told
 }

@@ -42,13 +42,15 @@ func newChanges(
 	}
 }
 
-// renamedIn are the former ids of the handlers.
+// renamedIn returns the former ids of the handlers, or nil if no handler has any.
 func renamedIn(all []*adapters.Handler) storages.Renamed {
+	isRenamed := func(h *adapters.Handler) bool { return len(h.Description.FormerIDs) > 0 }
+	if !slices.ContainsFunc(all, isRenamed) {
+		return nil
+	}
 	var renamed storages.Renamed
 	for _, h := range all {
-		if former := h.Description.FormerIDs; len(former) > 0 {
-			renamed = renamed.With(h.Description.ID, former)
-		}
+		renamed = renamed.With(h.Description.ID, h.Description.FormerIDs)
 	}
 	return renamed
 }

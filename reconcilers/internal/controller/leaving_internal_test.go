@@ -84,7 +84,7 @@ func TestDepartures(t *testing.T) {
 		},
 		"Unanswerable": {
 			"the word of the watch is all that there is", departed("u1", nil),
-			failing(apierrors.NewBadRequest("no such selector")), nil, nil, "left, gone, asked 1; told",
+			failing(apierrors.NewBadRequest("no such selector")), nil, nil, "left, gone, asked 1; reporting",
 		},
 	}
 	for name, tc := range tests {
@@ -99,7 +99,7 @@ func TestDepartures(t *testing.T) {
 					times++
 					return tc.answer(times)
 				}, func(source.Object) { say("left") }, funcr.New(func(_, line string) {
-					for _, word := range []string{"retrying", "told"} {
+					for _, word := range []string{"retrying", "reporting"} {
 						if strings.Contains(line, word) {
 							logged += "; " + word
 						}

@@ -2,27 +2,32 @@ package controller
 
 import (
 	"errors"
-	"net/url"
+	"net"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 )
 
-// outage is the time in which the API server does not answer the controllers of one operator. It is logged once for all
-// of them.
-type outage struct {
+// Outage is the time in which the API server cannot be reached. It is logged once for all controllers of an operator.
+// The zero value is ready to use; nil logs nothing.
+type Outage struct {
 	mu    sync.Mutex
 	since time.Time // zero while the API server answers
 }
 
-// isUnreachable is true for requests that no server has answered.
+// isUnreachable is true for requests that found no server. A server that is slow, or that is not trusted, is another
+// failure: it may be that of one kind.
 func isUnreachable(err error) bool {
-	var failed *url.Error
-	return errors.As(err, &failed)
+	var dial *net.OpError
+	var name *net.DNSError
+	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &name)
 }
 
-func (o *outage) begin(log logr.Logger, err error) {
+func (o *Outage) begin(log logr.Logger, err error) {
+	if o == nil {
+		return
+	}
 	o.mu.Lock()
 	isNew := o.since.IsZero()
 	if isNew {
@@ -34,7 +39,10 @@ func (o *outage) begin(log logr.Logger, err error) {
 	}
 }
 
-func (o *outage) end(log logr.Logger) {
+func (o *Outage) end(log logr.Logger) {
+	if o == nil {
+		return
+	}
 	o.mu.Lock()
 	since := o.since
 	o.since = time.Time{}

@@ -39,7 +39,7 @@ func (r *reach) recover() {
 	}
 }
 
-// reaching returns the client of the informer of the scope. Its answers end outages.
+// reaching returns the client of the informer of the scope. It reports outages and their ends.
 func (c *Controller) reaching(way *http.Client) *http.Client {
 	own := *way
 	own.Transport = reaching{c, way.Transport}
@@ -58,8 +58,11 @@ func (t reaching) RoundTrip(request *http.Request) (*http.Response, error) {
 		next = http.DefaultTransport
 	}
 	response, err := next.RoundTrip(request)
-	if err == nil {
-		t.controller.deps.outage.end(t.controller.deps.Log)
+	switch deps := t.controller.deps; {
+	case err == nil:
+		deps.Outage.end(deps.Log)
+	case isUnreachable(err) && request.Context().Err() == nil:
+		deps.Outage.begin(deps.Log, err) // here, as the reflector retries watches without a report
 	}
 	if err == nil && response.StatusCode == http.StatusOK {
 		t.controller.reach.recover()
@@ -79,8 +82,7 @@ func (c *Controller) watchFailed() toolscache.WatchErrorHandlerWithContext {
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 			return // the informer was too slow, and lists all again: this happens to everybody
 		case isUnreachable(err):
-			c.deps.outage.begin(c.deps.Log, err)
-			return
+			return // logged as an outage
 		case apierrors.IsNotFound(err):
 			c.deps.Resync.RequestResync()
 		}

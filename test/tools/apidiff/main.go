@@ -76,18 +76,18 @@ func comparePackage(out io.Writer, folder string, old, current *types.Package) (
 	case old == nil && current == nil:
 		return 0
 	case old == nil:
-		fmt.Fprintf(out, "%s: added\n", folder)
+		_, _ = fmt.Fprintf(out, "%s: added\n", folder)
 		return 0
 	case current == nil:
-		fmt.Fprintf(out, "%s: removed (incompatible)\n", folder)
+		_, _ = fmt.Fprintf(out, "%s: removed (incompatible)\n", folder)
 		return 1
 	}
 	for _, change := range apidiff.Changes(old, current).Changes {
 		if change.Compatible {
-			fmt.Fprintf(out, "%s: %s\n", folder, change.Message)
+			_, _ = fmt.Fprintf(out, "%s: %s\n", folder, change.Message)
 			continue
 		}
-		fmt.Fprintf(out, "%s: %s (incompatible)\n", folder, change.Message)
+		_, _ = fmt.Fprintf(out, "%s: %s (incompatible)\n", folder, change.Message)
 		incompatible++
 	}
 	return incompatible

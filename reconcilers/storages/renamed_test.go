@@ -1,0 +1,31 @@
+package storages_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
+)
+
+func TestFormerIDsOf(t *testing.T) {
+	renamed := storages.Renamed{}.With("new", []string{"old"}).With("new/spec.x", nil).With("other", nil)
+	cases := map[string]struct {
+		reason, id string
+		want       []string
+	}{
+		"Renamed":    {reason: "a renamed handler has its former id", id: "new", want: []string{"old"}},
+		"Part":       {reason: "a sub-handler is renamed with its handler", id: "new/part", want: []string{"old/part"}},
+		"PartOfPart": {reason: "so are those below it", id: "new/a/b", want: []string{"old/a/b"}},
+		"Field":      {reason: "a handler of a field is not a sub-handler", id: "new/spec.x"},
+		"Longer":     {reason: "an id with the same beginning is another id", id: "newer"},
+		"Other":      {reason: "other handlers are not renamed", id: "other"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tc.want, renamed.Of(tc.id)); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
