@@ -46,8 +46,8 @@ func (op *Operator) checkFormerIDs(one resolved, before []resolved) error {
 		}
 	}
 	for _, other := range before {
-		stores := h.HasResult() && other.handler.HasResult()
-		if !stores || !one.selector.MayMean(other.selector) || other.handler.ID == h.ID {
+		haveResults := h.HasResult() && other.handler.HasResult()
+		if !haveResults || !one.selector.MayMean(other.selector) || other.handler.ID == h.ID {
 			continue
 		}
 		if id, taken := op.shared(h.FormerIDs, other.handler.ID); taken {

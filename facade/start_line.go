@@ -17,7 +17,7 @@ func (op *Operator) startLine(plan []reconcilers.Registration) []any {
 	kinds, ids := map[string]bool{}, map[string]bool{}
 	for _, r := range plan {
 		if watches(r.Handler) || reports(r.Handler) || r.Handler.Sparing {
-			continue // its functions are other handlers
+			continue // not a handler of the user
 		}
 		kind := r.Selector.String()
 		kinds[kind], ids[kind+" "+r.Handler.ID] = true, true

@@ -44,8 +44,7 @@ func (r *Task[T]) Stop(reason error) {
 }
 
 // Edit changes the object in the cluster, like another client, while the function is running: t.Latest returns the new
-// state.
-// Before the first call, change the object itself.
+// state. Before the first call, change the object itself.
 func (r *Task[T]) Edit(change func(object T)) {
 	r.trial.edit(r.trial.subject.codec.Transform(change, codec.Lists{}))
 }

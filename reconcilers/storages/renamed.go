@@ -1,7 +1,6 @@
 package storages
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,21 +11,20 @@ import (
 // all handlers.
 type Renamed map[string][]string
 
-// Of returns the former ids of a handler, or those of a sub-handler of a renamed one.
+// Of returns the former ids of a handler, or those of a sub-handler of a renamed one. The nearest registered handler
+// decides: a handler of its own, such as that of a field, is not a part of another handler.
 func (r Renamed) Of(id string) (former []string) {
-	for _, renamed := range slices.Backward(slices.Sorted(maps.Keys(r))) { // the handler before the one it is a part of
-		if id == renamed {
-			return slices.Clone(r[id]) // a handler of its own, such as that of a field, is no part of another one
+	for owner := id; ; owner = owner[:strings.LastIndexByte(owner, '/')] {
+		if olds, isRegistered := r[owner]; isRegistered {
+			for _, old := range olds {
+				former = append(former, old+id[len(owner):])
+			}
+			return former
 		}
-		rest, isPart := strings.CutPrefix(id, renamed)
-		if !isPart || rest[0] != '/' {
-			continue
-		}
-		for _, old := range r[renamed] {
-			former = append(former, old+rest)
+		if !strings.Contains(owner, "/") {
+			return nil
 		}
 	}
-	return former
 }
 
 // With adds former ids, each once.

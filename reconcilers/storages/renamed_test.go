@@ -18,6 +18,7 @@ func TestFormerIDsOf(t *testing.T) {
 		"Part":       {reason: "a sub-handler is renamed with its handler", id: "new/part", want: []string{"old/part"}},
 		"PartOfPart": {reason: "so are those below it", id: "new/a/b", want: []string{"old/a/b"}},
 		"Field":      {reason: "a handler of a field is not a sub-handler", id: "new/spec.x"},
+		"FieldPart":  {reason: "nor is its sub-handler", id: "new/spec.x/part"},
 		"Longer":     {reason: "an id with the same beginning is another id", id: "newer"},
 		"Other":      {reason: "other handlers are not renamed", id: "other"},
 	}

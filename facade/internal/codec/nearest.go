@@ -12,7 +12,7 @@ func nearest(key string, names []string) string {
 	return ""
 }
 
-// isInflected is true for texts of which one is the other with another ending, such as suspend and suspended.
+// isInflected is true if one text is the other one with up to three letters more, such as suspend and suspended.
 func isInflected(a, b string) bool {
 	return (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) && max(len(a), len(b))-min(len(a), len(b)) <= 3
 }

@@ -20,7 +20,7 @@ type runner struct {
 	inspection Inspection
 	liveness   string
 	endpoint   *liveness.Address // nil without that URL
-	modules    []string          // Kopf's, of which there can be none
+	modules    []string          // a flag of Kopf, which is refused
 }
 
 // add adds all flags to a command.

@@ -35,7 +35,7 @@ type Inspection struct {
 	Optional bool
 }
 
-// IsOff is true if there is no address.
+// IsOff is true without an address.
 func (i Inspection) IsOff() bool { return i.Address == "" || i.Address == "0" }
 
 // Unserved returns the name of a part that is selected although the server is off.
