@@ -78,3 +78,52 @@ func TestRulesInCEL(t *testing.T) {
 		t.Errorf("a good change: %v", err)
 	}
 }
+
+// A rule that is newer than an object holds for the fields that change.
+func TestNewRulesForOldObjects(t *testing.T) {
+	cluster, _ := startCluster(t, devcluster.Options{})
+	client, err := dynamic.NewForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := client.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	})
+	volumes := client.Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "volumes"}).
+		Namespace("default")
+	former := strings.ReplaceAll(ruledDefinition, "type: integer, default: 10", "type: integer")
+	crd := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(former), &crd.Object); err != nil {
+		t.Fatal(err)
+	}
+	if crd, err = definitions.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	volume, err := volumes.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Volume", "metadata": map[string]any{"name": "a"},
+		"spec": map[string]any{"size": int64(5), "most": int64(10)},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := strings.ReplaceAll(former, "most: {type: integer}",
+		`most: {type: integer, x-kubernetes-validations: [{rule: "self < 8", message: no volume has more than 7}]}`)
+	version := crd.GetResourceVersion()
+	crd = &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(newer), &crd.Object); err != nil {
+		t.Fatal(err)
+	}
+	crd.SetResourceVersion(version)
+	if _, err := definitions.Update(t.Context(), crd, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_ = unstructured.SetNestedField(volume.Object, int64(6), "spec", "size")
+	if volume, err = volumes.Update(t.Context(), volume, metav1.UpdateOptions{}); err != nil {
+		t.Fatalf("the field that breaks the newer rule does not change: got %v", err)
+	}
+	_ = unstructured.SetNestedField(volume.Object, int64(9), "spec", "most")
+	if _, err = volumes.Update(t.Context(), volume, metav1.UpdateOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "no volume has more than 7") {
+		t.Errorf("the field that breaks the newer rule changes: got %v", err)
+	}
+}
