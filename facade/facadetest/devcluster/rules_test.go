@@ -35,7 +35,7 @@ func TestObjectsCalledProxy(t *testing.T) {
 		if _, err := client.Services(namespace).Get(t.Context(), "proxy", metav1.GetOptions{}); err != nil {
 			t.Errorf("the service proxy in the namespace %s: %v", namespace, err)
 		}
-		err := client.RESTClient().Get().AbsPath("/api/v1/namespaces/"+namespace+"/services/proxy/proxy/a/b").
+		err := client.RESTClient().Get().AbsPath("/api/v1/namespaces/" + namespace + "/services/proxy/proxy/a/b").
 			Do(t.Context()).Error()
 		if status := apierrors.APIStatus(nil); !asStatus(err, &status) || status.Status().Code != http.StatusNotImplemented {
 			t.Errorf("the proxy of a service in %s: got %v, want the code 501", namespace, err)
@@ -192,4 +192,3 @@ func TestOpenAPIIsCached(t *testing.T) {
 		t.Errorf("got the codes %d and %d, want 200 and 304", first.StatusCode, second.StatusCode)
 	}
 }
-

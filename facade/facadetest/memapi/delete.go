@@ -56,7 +56,7 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 		return shown, nil
 	}
 	held, _ := was["finalizers"].([]any)
-	finalizers := propagated(held, options)
+	finalizers := propagated(s.withCleanup(t, before, held), options)
 	if len(finalizers) == 0 {
 		s.discard(t, before)
 		return success(t, was["uid"]), nil
