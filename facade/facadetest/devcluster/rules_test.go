@@ -37,7 +37,8 @@ func TestObjectsCalledProxy(t *testing.T) {
 		}
 		err := client.RESTClient().Get().AbsPath("/api/v1/namespaces/" + namespace + "/services/proxy/proxy/a/b").
 			Do(t.Context()).Error()
-		if status := apierrors.APIStatus(nil); !asStatus(err, &status) || status.Status().Code != http.StatusNotImplemented {
+		if status := apierrors.APIStatus(nil); !asStatus(err, &status) ||
+			status.Status().Code != http.StatusNotImplemented {
 			t.Errorf("the proxy of a service in %s: got %v, want the code 501", namespace, err)
 		}
 	}
@@ -58,7 +59,13 @@ func TestBadTypesOfBuiltInKinds(t *testing.T) {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := client.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"data":{"port":8080}}`), metav1.PatchOptions{})
+	_, err := client.Patch(
+		t.Context(),
+		"a",
+		types.MergePatchType,
+		[]byte(`{"data":{"port":8080}}`),
+		metav1.PatchOptions{},
+	)
 	if !apierrors.IsBadRequest(err) {
 		t.Errorf("a number in the data of a ConfigMap: got %v, want a bad request", err)
 	}
@@ -158,7 +165,12 @@ func TestSaveAgain(t *testing.T) {
 	second, end := startCluster(t, devcluster.Options{Load: []string{dump}, Save: dump})
 	before, err := clientOf(t, second).CoreV1().Secrets("default").Get(t.Context(), "s", metav1.GetOptions{})
 	if err != nil || !strings.HasPrefix(string(before.Data["password"]), "digest:") || len(before.Annotations) > 0 {
-		t.Fatalf("got %q with the annotations %v (%v), want a digest and no annotation", before.Data, before.Annotations, err)
+		t.Fatalf(
+			"got %q with the annotations %v (%v), want a digest and no annotation",
+			before.Data,
+			before.Annotations,
+			err,
+		)
 	}
 	end()
 	third, _ := startCluster(t, devcluster.Options{Load: []string{dump}})

@@ -41,7 +41,8 @@ func (s *Server) emptyDefinitions() {
 		t := s.target(definitionsResource, "", name)
 		crd, err := definitionOf(t, object)
 		held, _ := metadataOf(object)["finalizers"].([]any)
-		if err != nil || metadataOf(object)["deletionTimestamp"] == nil || !slices.Contains(held, any(cleanupFinalizer)) {
+		if err != nil || metadataOf(object)["deletionTimestamp"] == nil ||
+			!slices.Contains(held, any(cleanupFinalizer)) {
 			continue
 		}
 		for _, one := range s.all(true) {

@@ -60,7 +60,10 @@ func TestReviewsOfGeneratedNames(t *testing.T) {
 			t.Error(err)
 		}
 		if seen = append(seen, object.Metadata.Name+" "+object.Metadata.UID); len(seen) == 1 {
-			server.Put(mapsResource, map[string]any{"metadata": map[string]any{"namespace": "default", "name": "other"}})
+			server.Put(
+				mapsResource,
+				map[string]any{"metadata": map[string]any{"namespace": "default", "name": "other"}},
+			)
 		}
 	}), always)
 	got := p.play(request{method: http.MethodPost, kind: configmaps, form: plain,
