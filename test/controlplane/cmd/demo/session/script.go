@@ -14,16 +14,20 @@ import (
 // Act is one thing that is done to the object of an example, or to others around it.
 type Act struct {
 	// Verb is "create", "update" or "delete" for the object, "apply" or "remove" for others; "refuse" is what must be
-	// refused: to apply the objects of a file, to update the object, or, with neither, to delete it.
+	// refused: to apply the objects of a file, to update the object, or, with neither, to delete it. "second" starts
+	// a second operator, and "stop second" ends it.
 	Verb string
 	// Patch is the merge patch of an update.
 	Patch string
 	// File has the objects to be applied or removed; it is in the folder of the example.
 	File string
+	// Args are further arguments of the second operator, after those of the first one.
+	Args []string
 	// Waits are what kubectl is to wait for then, one after the other, as by its option --for.
 	Waits []string
 	// Lines are regular expressions for what the operator is to say then, in any order; those that begin with
-	// "Warning: " are for what kubectl is to say, as are all of what is refused.
+	// "Warning: " are for what kubectl is to say, as are all of what is refused. The expression of a line that begins
+	// with "second: " is for the second operator.
 	Lines []string
 }
 
@@ -41,8 +45,9 @@ func (s *Session) acts() []Act {
 
 // Script reads the acts of an example from its expected.txt: a line "create", "update <patch>", "delete", "apply
 // <file>.yaml", "remove <file>.yaml", or "refuse" with a patch, a file or "delete", then "wait <for>" for what kubectl
-// is to wait for, and the expressions of what follows. What stands under "restart" and "stop" is left out: a
-// demonstration has one operator, which it ends without looking. An example without the file has no acts of its own.
+// is to wait for, and the expressions of what follows. "second <options>" starts a second operator with these further
+// options, until "stop second". What stands under "restart" and "stop" is left out: a demonstration starts the first
+// operator once and ends it without looking. An example without the file has no acts of its own.
 func Script(example string) (acts []Act, err error) {
 	file := filepath.Join(example, "expected.txt")
 	content, err := os.ReadFile(file)
@@ -59,6 +64,9 @@ func Script(example string) (acts []Act, err error) {
 		case line == "":
 		case verb == "restart", line == "stop":
 			left = true
+		case line == "stop second", verb == "second" && strings.HasPrefix(patch, "-"):
+			left = false
+			acts = append(acts, operatorAct(line))
 		case line == "create", line == "delete", verb == "update" && strings.HasPrefix(patch, "{"):
 			left = false
 			acts = append(acts, Act{Verb: verb, Patch: patch})
@@ -82,6 +90,14 @@ func Script(example string) (acts []Act, err error) {
 		}
 	}
 	return acts, nil
+}
+
+// operatorAct is an act of the second operator.
+func operatorAct(line string) Act {
+	if options, starts := strings.CutPrefix(line, "second "); starts {
+		return Act{Verb: "second", Args: strings.Fields(options)}
+	}
+	return Act{Verb: line}
 }
 
 // around tells whether a line is about objects around that of the example.
