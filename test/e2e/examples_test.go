@@ -40,7 +40,7 @@ func examples() []string {
 // step is one thing done to the object of an example, or to others around it, and what the operator must say to it.
 type step struct {
 	verb  string
-	patch string // or the file that has the others
+	patch string // or the file that has the others, or the options of the second operator
 	waits []string
 	lines []string
 }
@@ -54,6 +54,10 @@ func steps(expected string) []step {
 	for line := range strings.Lines(strings.TrimSpace(string(content))) {
 		line = strings.TrimSpace(line)
 		switch verb, patch, _ := strings.Cut(line, " "); {
+		case line == "stop second":
+			all = append(all, step{verb: line})
+		case verb == "second" && strings.HasPrefix(patch, "-"):
+			all = append(all, step{verb: verb, patch: patch})
 		case verb == "create" || verb == "delete" || verb == "restart" || verb == "stop" ||
 			verb == "update" && strings.HasPrefix(patch, "{") ||
 			(verb == "apply" || verb == "remove" || verb == "refuse") && strings.HasSuffix(patch, ".yaml"),
@@ -77,12 +81,19 @@ func play(ctx context.Context, folder string, steps []step) {
 	if exists(filepath.Join(folder, "kustomization.yaml")) {
 		env = deploy(ctx, folder)
 	}
-	session := run(program, env, "-n", ns)
+	session, second := run(program, env, "-n", ns), (*gexec.Session)(nil)
 	obj := read(filepath.Join(folder, "object.yaml"), ns)
 	for _, s := range steps {
 		By(s.verb + " " + s.patch)
-		from, before := len(session.Err.Contents()), len(told.list())
+		from, before, secondFrom := len(session.Err.Contents()), len(told.list()), 0
+		if second != nil {
+			secondFrom = len(second.Err.Contents())
+		}
 		switch s.verb {
+		case "second":
+			second = run(program, env, append([]string{"-n", ns}, strings.Fields(s.patch)...)...)
+		case "stop second":
+			Eventually(second.Terminate()).Should(gexec.Exit(0))
 		case "create":
 			create(ctx, obj)
 		case "update":
@@ -105,12 +116,17 @@ func play(ctx context.Context, folder string, steps []step) {
 			awaitCurrent(ctx, obj, what)
 		}
 		for _, line := range s.lines {
+			expression, ofSecond := strings.CutPrefix(line, "second: ")
 			Eventually(func() string {
-				if strings.HasPrefix(line, "Warning: ") {
+				switch {
+				case ofSecond:
+					return string(second.Err.Contents()[secondFrom:])
+				case strings.HasPrefix(line, "Warning: "):
 					return strings.Join(told.list()[before:], "\n")
+				default:
+					return string(session.Err.Contents()[from:])
 				}
-				return string(session.Err.Contents()[from:])
-			}).Should(MatchRegexp(line), "after: "+s.verb)
+			}).Should(MatchRegexp(expression), "after: "+s.verb)
 		}
 	}
 	Eventually(session.Terminate()).Should(gexec.Exit(0))
