@@ -68,7 +68,7 @@ func checkUpgrade(from, to string) error {
 		return err
 	}
 	if after.Major() != before.Major() || after.LessThan(before) {
-		return fmt.Errorf("version %s cannot read the data of %s: create another database and restore a backup", to, from)
+		return fmt.Errorf("version %s cannot read the data of %s: restore a backup in another database", to, from)
 	}
 	return nil
 }
@@ -107,7 +107,8 @@ func statefulSet(db *v1.Database) *appsv1.StatefulSet {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
-					Containers: []corev1.Container{container}, Volumes: []corev1.Volume{volume("data", db.Name+"-data")},
+					Containers: []corev1.Container{container},
+					Volumes:    []corev1.Volume{volume("data", db.Name+"-data")},
 				},
 			},
 		},

@@ -61,7 +61,8 @@ func service(db *v1.Database) *corev1.Service {
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"database": db.Name},
 			Ports: []corev1.ServicePort{{
-				Name: "sql", Port: engineOf(db).port, TargetPort: intstr.FromString("sql"), Protocol: corev1.ProtocolTCP,
+				Name: "sql", Port: engineOf(db).port, Protocol: corev1.ProtocolTCP,
+				TargetPort: intstr.FromString("sql"),
 			}},
 		},
 	}

@@ -76,7 +76,7 @@ func (s *Session) act(ctx context.Context, running *operators, act Act, warnings
 	return nil
 }
 
-// follow waits until the operators have said all lines, and shows what was seen of each.
+// follow waits until the operators have logged all lines, and shows each line with its expression.
 func (s *Session) follow(
 	ctx context.Context, running *operators, verb string, awaited []<-chan string, lines []string,
 ) error {

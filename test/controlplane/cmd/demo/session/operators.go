@@ -15,7 +15,7 @@ type operator struct {
 	process *process.Process
 }
 
-// operators are those of one session. The logs of both exist from the start, so that no line is too early to be watched.
+// operators are those of one session. The logs of both exist from the start, so that their first lines can be watched.
 type operators struct{ first, second operator }
 
 func (s *Session) newOperators() *operators {

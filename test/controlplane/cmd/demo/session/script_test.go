@@ -50,6 +50,14 @@ func TestScript(t *testing.T) {
 				{Verb: "update", Patch: "{}", Lines: []string{"wait for it"}},
 			},
 		},
+		"Status": {
+			reason: "the demonstration has no controllers",
+			text:   "create\nrestart\nstatus job/a {\"b\": 1}\nA\nstatus of it\n",
+			want: []session.Act{
+				{Verb: "create"},
+				{Verb: "status", Args: []string{"job/a"}, Patch: `{"b": 1}`, Lines: []string{"A", "status of it"}},
+			},
+		},
 		"Second": {
 			reason: "peers hand over to each other",
 			text:   "create\nsecond --priority=10 -v\nA\nsecond: B\nrestart\nC\nstop second\nD\nstop\nE\n",

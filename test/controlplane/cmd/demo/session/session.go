@@ -81,8 +81,8 @@ func (s *Session) Run(ctx context.Context) error {
 }
 
 // Demonstrate plays the example through: its object is applied, changed and deleted, and each time the operator has to
-// say what it is expected to. It shows each command before it is run, and then what was expected and seen. The first
-// thing that the operator does not say is the error.
+// log the expected lines. Demonstrate shows each command before it runs, and then the expected and the seen lines. The
+// first missing line is the error.
 func (s *Session) Demonstrate(ctx context.Context) error {
 	running := s.newOperators()
 	return s.play(ctx, running, func(ctx context.Context) error {

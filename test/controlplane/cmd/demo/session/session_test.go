@@ -157,7 +157,17 @@ func TestDemonstrateSecondEnds(t *testing.T) {
 	}
 }
 
-// What must be refused is shown with the answer that refused it.
+// The status of another object is written in the place of its controller.
+func TestDemonstrateStatus(t *testing.T) {
+	s, out := pretended(t, "", "")
+	s.Acts = []session.Act{{Verb: "status", Args: []string{"job/one"}, Patch: "{}"}}
+	if err := s.Demonstrate(t.Context()); err != nil {
+		t.Fatalf("Demonstrate(): %v\n%s", err, out)
+	}
+	requireShown(t, out, "$ kubectl patch job/one --subresource=status --type merge -p '{}'\n")
+}
+
+// A refused act is shown with the answer that refused it.
 func TestDemonstrateRefused(t *testing.T) {
 	s, out := pretended(t, "patch", "")
 	s.Acts = []session.Act{{Verb: "refuse", Patch: "{}", Lines: []string{"refused: p.tch"}}}

@@ -36,7 +36,7 @@ func fromHere(word string) string {
 	return relative
 }
 
-// compare prints what was expected, and what was seen of it.
+// compare prints an expected expression, and the output that matched it.
 func (s *Session) compare(expected, seen string) {
 	shown := NewTranscript(s.Out, "expected | ")
 	_, _ = shown.Write([]byte(expected + "\n"))
