@@ -94,7 +94,7 @@ run: ## Run an example against a development cluster, until Ctrl-C; with CLUSTER
 	@$(RUN_$(CLUSTER))
 
 .PHONY: demo
-demo: ## The same, then update and delete its object; fails if a handler did not fire.
+demo: ## Play an example against kube-apiserver: print each command and what was seen; fail if a handler did not fire.
 	@$(DEMO) -once
 
 ##@ Before a commit

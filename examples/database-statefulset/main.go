@@ -2,11 +2,10 @@
 package main
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
-
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/kopf-runtime/kopf-runtime/examples/database-statefulset/api/v1"
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"

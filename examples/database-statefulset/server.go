@@ -79,7 +79,7 @@ func isRolledOut(set *appsv1.StatefulSet) bool {
 }
 
 // availability reports the state of the server, also when it stops long after the last change of the database.
-func availability(ctx context.Context, e *kopf.ChildEvent[*v1.Database, *appsv1.StatefulSet]) error {
+func availability(_ context.Context, e *kopf.ChildEvent[*v1.Database, *appsv1.StatefulSet]) error {
 	if e.Type == kopf.WatchEventDeleted || e.Child.Status.ReadyReplicas == 0 {
 		e.Condition("Available", metav1.ConditionFalse, "NotReady", "the Pod of the server is not ready")
 		return nil
