@@ -42,13 +42,17 @@ NEWEST       = '-modfile=$(CURDIR)/test/newest/go.mod'
 # Built and then executed in the shell's place, so that signals reach it and it can stop what it has started.
 DEMO         = $(GO) build -C test/controlplane -o '$(CURDIR)/bin/demo' ./cmd/demo && exec bin/demo -root '$(CURDIR)' -example 'examples/$(EXAMPLE)'
 
-# The clusters of "make run". The development cluster is one process; exec hands signals over to it.
+# The clusters of "make run". The development cluster is one process; exec hands signals over to it. It loads the files
+# that expected.txt applies before the object.
 RUN_real       = $(DEMO)
 RUN_devcluster = set -e; echo 'building the cluster and examples/$(EXAMPLE): a minute or two the first time'; \
 	(module=facade/facadetest/devcluster; $(WORKSPACE); $(GO) -C "$$module" build -o '$(CURDIR)/bin/devcluster' ./cmd/devcluster); \
 	(module='examples/$(EXAMPLE)'; $(WORKSPACE); $(GO) -C "$$module" build -o '$(CURDIR)/bin/example' .); \
-	own='examples/$(EXAMPLE)/crd.yaml'; [ -f "$$own" ] || own=config/crd; \
-	exec bin/devcluster --pretend-ready --load config/crd --load "$$own" --load 'examples/$(EXAMPLE)/object.yaml' -- \
+	cd 'examples/$(EXAMPLE)'; set -- ; \
+	for file in crd.yaml $$(sed -n '/^create$$/q; s/^apply //p' expected.txt 2>/dev/null); do \
+		[ ! -f "$$file" ] || set -- "$$@" --load "$$PWD/$$file"; \
+	done; cd '$(CURDIR)'; \
+	exec bin/devcluster --pretend-ready --load config/crd "$$@" --load 'examples/$(EXAMPLE)/object.yaml' -- \
 		bin/example run --all-namespaces --console --debug-bind-address localhost:0
 
 # The folders of all modules with code of ours; the root is ".". The one with the newest versions has no code.
@@ -90,7 +94,7 @@ run: ## Run an example against a development cluster, until Ctrl-C; with CLUSTER
 	@$(RUN_$(CLUSTER))
 
 .PHONY: demo
-demo: ## The same, then update and delete its object; fails if a handler did not fire.
+demo: ## Play an example against kube-apiserver: print each command and what was seen; fail if a handler did not fire.
 	@$(DEMO) -once
 
 ##@ Before a commit
