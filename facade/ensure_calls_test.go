@@ -186,6 +186,9 @@ func TestEnsureHandsOver(t *testing.T) {
 
 // A tick of a timer declares bit by bit, too.
 func TestEnsureInATick(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	inHousehold(t, func(h household) {
 		_, stop := h.run(func(s houseSel) {
 			s.Timer("tick", time.Minute, func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {

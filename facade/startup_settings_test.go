@@ -187,6 +187,9 @@ func TestStartupChangesEverySettingOfAProgram(t *testing.T) {
 
 // In a given manager, it is the same, but for what is the project's.
 func TestStartupChangesEverySettingInAManager(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	refused := map[string]string{
 		"LogHandler": "changed LogHandler", "AddToScheme": "AddToScheme: OnStartup comes too late",
 	}

@@ -74,6 +74,9 @@ func TestAnnotationsCopiedBetweenKinds(t *testing.T) {
 // A controller that adds the annotations of one handled kind to those of another one causes no creations by a restarted
 // operator either, and no writes of it.
 func TestAnnotationsAddedToAnotherKind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		p := newPeople(t, server)

@@ -131,6 +131,9 @@ func TestListedDeletionsBesideHangingResumptions(t *testing.T) {
 
 // Nor do deletions that hang keep others from being created.
 func TestCreationsBesideHangingDeletions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for _, workers := range []int{2, 10, 0} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

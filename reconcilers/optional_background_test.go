@@ -17,6 +17,9 @@ import (
 // Optional daemons and timers add no finalizer, and nothing waits for them but the delete handlers. They end when the
 // object is deleted or has disappeared.
 func TestOptionalBackground(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	deletion := handlers.Handler{ID: "del", Reason: cause.Delete}
 	for name, tc := range map[string]struct {
 		reason string

@@ -331,6 +331,9 @@ func bare(d diff.Diff) []string {
 // TestDigestsTellAsMuchAsValues compares all that can be stored, by all that may have been redacted then and now, with
 // the essences themselves.
 func TestDigestsTellAsMuchAsValues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	source := rand.New(rand.NewPCG(1, 2))
 	for n := range 5_000 {
 		before, after := randomMapping(source, 3), randomMapping(source, 3)
@@ -362,6 +365,9 @@ func TestDigestsTellAsMuchAsValues(t *testing.T) {
 
 // TestSecretsAreNowhere looks for a secret in all that is stored and shown.
 func TestSecretsAreNowhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	source := rand.New(rand.NewPCG(3, 4))
 	const old, present = "old-secret", "new-secret"
 	redaction := cause.Redaction{Paths: []diff.Path{{"s"}}}

@@ -39,6 +39,9 @@ func sealing(size int, path func(i int) []any) []any {
 
 // TestLinear is about what tenants can write: the object, and what is taken for our memory on it.
 func TestLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	one := func(i int) []any { return []any{"spec", fmt.Sprint("field", i)} }
 	tests := map[string]struct {
 		reason string

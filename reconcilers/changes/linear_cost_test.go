@@ -159,6 +159,9 @@ func TestLinear(t *testing.T) {
 
 // Digests that anybody may write cost a pass no more than honest ones of the same number.
 func TestForgedDigestsLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	growth.Linear(t, 1000, func(size int) func() {
 		w := &world{server: newServer(), t: t, started: time.Now()}
 		w.create(object())

@@ -14,6 +14,9 @@ import (
 
 // TestTooManySubHandlers is about more sub-handlers than an object can remember (deviation D-bounds).
 func TestTooManySubHandlers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	forms := map[string]func(w *world, registered ...*handlers.Handler) *process{
 		"Compact": (*world).compact,
 		"Kopf": func(w *world, registered ...*handlers.Handler) *process {

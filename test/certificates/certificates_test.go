@@ -80,6 +80,9 @@ func TestForeignSecretBefore(t *testing.T) {
 
 // A tenant changes the Secret of an operator at work. Another replica starts before the others have noticed.
 func TestSecretChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for name, keys := range map[string][3]string{
 		"Current": {"tls.crt", "tls.key", "ca.crt"}, "Next": {"next.crt", "next.key", ""}, "CA": {"", "", "ca.crt"},
 		"Certificate": {"tls.crt", "", ""}, "Key": {"", "tls.key", ""},
@@ -175,6 +178,9 @@ func TestClockAhead(t *testing.T) {
 
 // Two replicas renew their certificate several times, and are replaced meanwhile.
 func TestRotation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	play(t, func(c *cluster) {
 		former := [2]*replica{c.start(present, "webhook"), c.start(present, "webhook")}
 		for i := range 6 {
@@ -190,6 +196,9 @@ func TestRotation(t *testing.T) {
 // The version before and this one take turns, as in an upgrade that is rolled back and tried again, at all stages of a
 // renewal.
 func TestVersionsTakeTurns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for name, pause := range map[string]time.Duration{
 		"AtOnce": 10 * time.Second, "Soon": overlap - time.Minute, "Later": changeover, "Renewing": 41 * time.Minute,
 	} {

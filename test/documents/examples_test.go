@@ -51,6 +51,9 @@ func parseTests(t *testing.T) (files []*ast.File, set *token.FileSet) {
 // TestExamples checks that each verb has an example, that go test runs every example that does not need a cluster, and
 // that each one is a complete program as go doc prints it, with its imports.
 func TestExamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	files, set := parseTests(t)
 	compiler, err := documents.NewCompiler(root, append(imported,
 		`"k8s.io/api/autoscaling/v1"`, `"k8s.io/api/admission/v1"`, `"github.com/prometheus/client_golang/prometheus"`,

@@ -43,10 +43,16 @@ var works = map[string]func(size int) func(){
 }
 
 func TestLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	growth.Linear(t, 20_000, works["linear"])
 }
 
 func TestNotLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	if name := os.Getenv(asked); name != "" {
 		growth.Linear(t, 2_400, works[name])
 		return

@@ -14,6 +14,9 @@ import (
 // TestAdmission explores an operator whose creations rely on a default of its own: people who meet a dead operator try
 // again, as its webhooks fail then.
 func TestAdmission(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	explorer.Explore(t, func() explorer.Scenario {
 		s := plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 			all.Mutate("defaults", func(_ context.Context, a *kopf.Admission[*kopf.Unstructured]) error {

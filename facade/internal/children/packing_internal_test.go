@@ -29,6 +29,9 @@ func many(n int) set {
 
 // A large record fits, and is read as it was written, but for the uids.
 func TestLargeRecordIsPacked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	body := map[string]any{"metadata": map[string]any{"uid": "u"}}
 	kept, want := many(10_000), set{}
 	kept[role] = entry{version: "v1", retained: true}
@@ -116,6 +119,9 @@ func TestRecordThatDoesNotFit(t *testing.T) {
 
 // Each child takes memory, however well its name is compressed.
 func TestNumberOfPackedChildrenIsLimited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	_, err := pack(many(mostChildren + 1))
 	var limit *limitError
 	if !errors.As(err, &limit) || !strings.Contains(err.Error(), "20001 children") {
