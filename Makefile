@@ -63,7 +63,7 @@ SUITES = $(wildcard test/e2e test/quickstart facade/facadetest/memapi examples/0
 NESTED_SUITES = $(wildcard facade/rules/conformance facade/facadetest/devcluster/clients)
 # The folders that are no unit tests for another reason.
 APART = $(wildcard test/weight test/browser test/benchmarks test/reviews test/monitoring/alerts)
-UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(SUITES) $(NESTED_SUITES) $(APART)))(/|$$)
+UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(filter-out $(IN_MEMORY),$(SUITES)) $(NESTED_SUITES) $(APART)))(/|$$)
 # The race detector needs a C compiler on most platforms; without one the tests still run.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
@@ -100,7 +100,15 @@ demo: ## Play an example against kube-apiserver: print each command and what was
 ##@ Before a commit
 
 .PHONY: test
-test: test-unit test-newest weight allocations alerts test-browser test-envtest ## Run all tests: unit tests of every module, those in a browser, the suites against a real API server.
+# Of the suites, that of the API server in memory leaves out what needs a real one.
+test: SHORT = -short
+test: IN_MEMORY = facade/facadetest/memapi
+test: test-unit ## Run the unit tests of every module and the suites in memory, but not the tests that take long.
+	@printf '\n%s\n%s\n' 'Passed. Not run: the tests that take long (go test -short skips them), those with the newest dependencies, in a browser,' \
+		'against a real API server and beside Kopf, and the limits of size and allocations. "make test-all" runs everything.'
+
+.PHONY: test-all
+test-all: test-unit test-newest weight allocations alerts test-browser test-envtest ## Run all tests, also in a browser, against a real API server, and beside genuine Kopf.
 
 .PHONY: test-unit
 test-unit: gotest ## Run the tests that need no API server, with the race detector.
@@ -111,7 +119,7 @@ test-unit: gotest ## Run the tests that need no API server, with the race detect
 		packages=$$(printf '%s\n' "$$all" | grep -vE '$(UNIT_NOT)' || true); \
 		[ -n "$$packages" ] || continue; \
 		printf '== module %s\n' "$$module"; \
-		$(TEST) -C "$$module" -- $(LIMIT) $(RACE) $$packages; \
+		$(TEST) -C "$$module" -- $(LIMIT) $(RACE) $(SHORT) $$packages; \
 	done
 
 .PHONY: test-newest

@@ -18,7 +18,7 @@ import (
 const certificateLifetime = 365 * 24 * time.Hour
 
 // newCertificates makes a certificate authority for this cluster alone, and a serving certificate for loopback
-// addresses. It returns the authority in PEM. The authority's key is discarded, so nobody can sign with it later.
+// addresses. It returns the authority in PEM. The authority's key is discarded: it cannot sign another certificate.
 func newCertificates() (serving tls.Certificate, authority []byte, err error) {
 	root := certificateTemplate("devcluster")
 	root.IsCA, root.BasicConstraintsValid = true, true
