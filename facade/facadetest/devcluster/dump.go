@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+var errNoObject = errors.New("a document is not an object: it has no apiVersion or no kind")
+
 // load stores the objects of dumps. Namespaces that they do not have are made, as a dump of one namespace does not
 // contain the namespace itself.
 func (c *Cluster) load(paths []string) error {
@@ -102,6 +104,8 @@ func parseDump(data []byte) ([]map[string]any, error) {
 		}
 		switch {
 		case object == nil:
+		case at(object, "apiVersion") == "" || at(object, "kind") == "":
+			return nil, errNoObject
 		case (&unstructured.Unstructured{Object: object}).IsList():
 			all = append(all, items(object, "items")...)
 		default:

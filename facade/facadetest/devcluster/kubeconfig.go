@@ -62,6 +62,18 @@ func ownKubeconfig(path string) error {
 	return nil
 }
 
+// checkWritable reports at the start what would fail at the end. An empty path is not written.
+func checkWritable(path string) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
 // writeAtomically writes a file with mode 0600. After a failure or a kill, the former file is still complete.
 func writeAtomically(path string, data []byte) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with mode 0600

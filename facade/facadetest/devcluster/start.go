@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -107,13 +108,18 @@ func (c *Cluster) prepare() error {
 	for _, r := range moreResources {
 		c.memory.Install(r)
 	}
-	c.memory.CompileRules(compileRules)
+	c.memory.Extend(memapi.Extensions{
+		ValidateDefinition: validateDefinition, CompileRules: compileRules, NewConverter: newConverter,
+	})
 	c.memory.AddReviewer(webhookCaller{c}.review, func() bool { return true })
 	c.memory.Admit(memapi.Admission{Mutate: applyDefaults})
 	c.memory.ManageNamespaces(garbageDelay)
 	c.memory.CollectGarbage(garbageDelay)
 	c.memory.LimitHistory(historyLimit)
 	if err := c.load(c.options.Load); err != nil {
+		return err
+	}
+	if err := checkWritable(c.options.Save); err != nil {
 		return err
 	}
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
@@ -179,6 +185,9 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 		return nil, fmt.Errorf("the address %q is not a loopback address: use 127.0.0.1, ::1 or localhost", address)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%w: choose another address, or port 0 for a free one", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listening: %w", err)
 	}

@@ -41,8 +41,8 @@ func (w webhookCaller) review(
 	if len(configurations) == 0 {
 		return nil, nil, nil
 	}
-	return reviewing.Review(
-		ctx, w.cluster.memory, reviewing.HooksOf(configurations), mutating, request, callWebhook,
+	return reviewing.Reviews{Server: w.cluster.memory, Call: callWebhook, Match: matchConditions}.Review(
+		ctx, reviewing.HooksOf(configurations), mutating, request,
 	)
 }
 

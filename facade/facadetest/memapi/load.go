@@ -89,7 +89,9 @@ func (s *Server) load(r Resource, object map[string]any) error {
 		s.version = max(s.version, version)
 	}
 	t.establish(object)
-	t.store(object)
+	if err := t.store(object); err != nil {
+		return err
+	}
 	before := s.objects[t.groupResource()][t.key()]
 	s.objects[t.groupResource()][t.key()] = object
 	s.define(t, before, object)

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -19,15 +18,7 @@ func TestEntriesSelectNamespacesByTheirOwnLabels(t *testing.T) {
 	server.Put(memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, map[string]any{
 		"metadata": map[string]any{"name": "a", "labels": map[string]any{"team": "x"}},
 	})
-	entry := Hook{
-		rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll},
-			Rule: admissionregistrationv1.Rule{
-				APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"},
-			},
-		}},
-		namespaces: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}},
-	}
+	entry := Hook{namespaces: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}}
 	for name, tc := range map[string]struct {
 		reason                string
 		operation             admissionv1.Operation
@@ -43,7 +34,7 @@ func TestEntriesSelectNamespacesByTheirOwnLabels(t *testing.T) {
 		"Node":        {"it is outside of namespaces", admissionv1.Create, "nodes", "", unlabelled, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := entry.isFor(&admissionv1.AdmissionRequest{
+			got := entry.selects(&admissionv1.AdmissionRequest{
 				Operation: tc.operation, Name: "a", SubResource: tc.subresource,
 				Resource: metav1.GroupVersionResource{Version: "v1", Resource: tc.resource},
 				Object:   runtime.RawExtension{Raw: []byte(tc.object)},
