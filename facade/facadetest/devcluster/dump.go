@@ -76,8 +76,11 @@ func readDumps(path string) ([]map[string]any, error) {
 			return nil, err
 		}
 		objects, err := parseDump(data)
+		if err != nil && file != path {
+			err = fmt.Errorf("%s: %w", file, err)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return nil, err
 		}
 		all = append(all, objects...)
 	}

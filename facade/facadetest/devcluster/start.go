@@ -112,7 +112,7 @@ func (c *Cluster) prepare() error {
 		ValidateDefinition: validateDefinition, CompileRules: compileRules, NewConverter: newConverter,
 	})
 	c.memory.AddReviewer(webhookCaller{c}.review, func() bool { return true })
-	c.memory.Admit(memapi.Admission{Mutate: applyDefaults})
+	c.memory.Admit(memapi.Admission{Mutate: applyDefaults, Validate: validateWebhooks})
 	c.memory.ManageNamespaces(garbageDelay)
 	c.memory.CollectGarbage(garbageDelay)
 	c.memory.LimitHistory(historyLimit)

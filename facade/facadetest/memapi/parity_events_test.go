@@ -8,28 +8,27 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 )
 
+const newEvent = `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"new"},"reason":"A","note":"b",` +
+	`"eventTime":"2026-01-02T03:04:05.000000Z","reportingController":"x.example.org/y","reportingInstance":"z",` +
+	`"action":"B","type":"Normal","regarding":{"kind":"Pod","namespace":"default","name":"p"}}`
+
 // playEvents has events made by one of the two APIs for them, and read by the other one.
 func playEvents(t *testing.T, genuine, own *player) {
 	t.Helper()
 	const older = "/api/v1/namespaces/default/events"
 	const newer = "/apis/events.k8s.io/v1/namespaces/default/events"
 	for i, step := range []clusterStep{
-		{"POST", older, plain, `{"apiVersion":"v1","kind":"Event","metadata":{"name":"old"},"reason":"A","message":"b",` +
-			`"involvedObject":{"kind":"Pod","namespace":"default","name":"p"},"count":2,"type":"Normal",` +
+		{"POST", older, plain, `{"apiVersion":"v1","kind":"Event","metadata":{"name":"old"},"reason":"A",` +
+			`"message":"b","involvedObject":{"kind":"Pod","namespace":"default","name":"p"},` +
+			`"count":2,"type":"Normal",` +
 			`"source":{"component":"c"},"firstTimestamp":"2026-01-02T03:04:05Z"}`},
 		{"GET", newer + "/old", "", ""},
 		{"GET", newer + "?fieldSelector=regarding.name%3Dp", "", ""},
 		{"GET", newer + "?fieldSelector=involvedObject.name%3Dp", "", ""},
 		{"PATCH", newer + "/old", merging, `{"metadata":{"labels":{"a":"b"}}}`},
 		{"GET", older + "/old", "", ""},
-		{"POST", newer, plain, `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"new"},"reason":"A",` +
-			`"note":"b","eventTime":"2026-01-02T03:04:05.000000Z","reportingController":"x.example.org/y",` +
-			`"reportingInstance":"z","action":"B","type":"Normal",` +
-			`"regarding":{"kind":"Pod","namespace":"default","name":"p"}}`},
-		{"POST", newer, plain, `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"new"},"reason":"A",` +
-			`"note":"b","eventTime":"2026-01-02T03:04:05.000000Z","reportingController":"x.example.org/y",` +
-			`"reportingInstance":"z","action":"B","type":"Normal",` +
-			`"regarding":{"kind":"Pod","namespace":"default","name":"p"}}`},
+		{"POST", newer, plain, newEvent},
+		{"POST", newer, plain, newEvent},
 		{"GET", older + "/new", "", ""},
 		{"GET", older + "?fieldSelector=involvedObject.name%3Dp,reportingComponent%3Dx.example.org/y", "", ""},
 		{"DELETE", older + "/new", "", ""},

@@ -87,9 +87,8 @@ func (r *review) pass(ctx context.Context, h Hook) (isCalled, changes bool, err 
 			}
 		}
 		if matches, err = match(ctx, h, asked); err != nil {
-			return false, false, apierrors.NewForbidden(
-				schema.GroupResource{Group: r.asked.Resource.Group, Resource: r.asked.Resource.Resource}, r.asked.Name, err,
-			)
+			of := schema.GroupResource{Group: r.asked.Resource.Group, Resource: r.asked.Resource.Resource}
+			return false, false, apierrors.NewForbidden(of, r.asked.Name, err)
 		} else if !matches {
 			return false, false, nil
 		}

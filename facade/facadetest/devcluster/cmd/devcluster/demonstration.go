@@ -33,8 +33,9 @@ type demonstration struct {
 	// object is the one to change; nil if there is none, or on a cluster with a kubectl.
 	object *unstructured.Unstructured
 	// name is how kubectl addresses the object; empty if there is none.
-	name    string
-	console string // the URL
+	name     string
+	console  string // the URL
+	patience time.Duration
 }
 
 // argumentsFor is how kubectl addresses an object.
@@ -64,7 +65,7 @@ func (d *demonstration) withConsole() ([]string, error) {
 
 // show prints the commands once the operator runs, below the lines of its start.
 func (d *demonstration) show(ctx context.Context) {
-	hasConsole := waitFor(ctx, consolePatience, d.consoleAnswers)
+	hasConsole := waitFor(ctx, d.patience, d.consoleAnswers)
 	if ctx.Err() != nil {
 		return // the program has ended
 	}

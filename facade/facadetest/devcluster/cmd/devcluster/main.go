@@ -57,6 +57,8 @@ type command struct {
 	demo bool
 	// current uses the cluster of the user's kubeconfig.
 	current bool
+	// consolePatience is how long the program may take to serve its console.
+	consolePatience time.Duration
 
 	stdin          io.Reader
 	isTerminal     bool // of stdin
@@ -66,7 +68,7 @@ type command struct {
 func main() {
 	info, err := os.Stdin.Stat()
 	c := command{
-		stdin: os.Stdin, isTerminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+		consolePatience: consolePatience, stdin: os.Stdin, isTerminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
 		stdout: os.Stdout, stderr: os.Stderr,
 	}
 	code, err := c.run(os.Args[1:])
@@ -188,6 +190,7 @@ func (c *command) start(ctx context.Context, d demonstration) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if c.demo {
+		d.patience = c.consolePatience
 		more, err := d.withConsole()
 		if err != nil {
 			return 1, err

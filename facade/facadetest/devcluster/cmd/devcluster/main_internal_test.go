@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -133,10 +134,11 @@ func fakeKubectl(t *testing.T) (calls string) {
 func TestDemonstration(t *testing.T) {
 	cases := map[string]struct {
 		reason, role string
+		patience     time.Duration
 		hasConsole   bool
 	}{
-		"Operator": {"an operator has a console", "idle", true},
-		"Other":    {"a program with flags of its own does not have one", "plain", false},
+		"Operator": {"an operator has a console", "idle", time.Hour, true},
+		"Other":    {"a program with flags of its own does not have one", "plain", 0, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +149,7 @@ func TestDemonstration(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := newTranscript("Ctrl-C ends it")
-			c := command{stdin: input, stdout: out, stderr: out}
+			c := command{stdin: input, stdout: out, stderr: out, consolePatience: tc.patience}
 			go func() {
 				<-out.seen
 				_ = stop.Close()
@@ -159,7 +161,8 @@ func TestDemonstration(t *testing.T) {
 				t.Errorf("ended with %d, %v", code, err)
 			}
 			for _, want := range []string{
-				"kubectl get configmap/a -n team -o yaml ", "kubectl label --overwrite configmap/a -n team changed-by=me ",
+				"kubectl get configmap/a -n team -o yaml ",
+				"kubectl label --overwrite configmap/a -n team changed-by=me ",
 				"kubectl delete configmap/a -n team ", "export KUBECONFIG=" + os.TempDir(),
 			} {
 				if !strings.Contains(out.String(), want) {
@@ -177,7 +180,7 @@ func TestDemonstrationWithoutKubectl(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv(operatorRole, "labelled")
 	out := newTranscript("")
-	c := command{stdin: strings.NewReader(""), stdout: out, stderr: out}
+	c := command{stdin: strings.NewReader(""), stdout: out, stderr: out, consolePatience: time.Hour}
 	code, err := c.run([]string{
 		"--demo", "--load", writeFile(t, "object.yaml", loadedObject, 0o600), "--", os.Args[0], "run",
 	})
@@ -260,9 +263,10 @@ func TestMistakes(t *testing.T) {
 		"ForeignKubeconfig": {"it belongs to another cluster", []string{"--kubeconfig", foreign},
 			"is of another cluster: choose a path that does not exist"},
 		"UnwritableKubeconfig": {"the folder does not exist", []string{"--kubeconfig", missing},
-			"writing " + missing},
-		"UnwritableSave": {"the folder does not exist", []string{"--save", missing}, "writing " + missing},
-		"Garbage":        {"the file is something else", []string{"--load", garbage}, garbage},
+			"writing " + missing + ": no such file or directory"},
+		"UnwritableSave": {"the folder does not exist", []string{"--save", missing},
+			"writing " + missing + ": no such file or directory"},
+		"Garbage": {"the file is something else", []string{"--load", garbage}, garbage},
 		"NoObject": {"the file has no objects", []string{"--load", noObject},
 			noObject + ": a document is not an object: it has no apiVersion or no kind"},
 		"MissingLoad": {"the file does not exist", []string{"--load", missing}, "no such file"},
