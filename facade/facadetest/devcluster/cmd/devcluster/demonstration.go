@@ -120,6 +120,9 @@ func (d *demonstration) change(ctx context.Context) {
 		return
 	}
 	current := d.object.DeepCopy()
+	if namespaced, err := writer.IsObjectNamespaced(current); err == nil && namespaced && current.GetNamespace() == "" {
+		current.SetNamespace("default") // as in a manifest
+	}
 	waitFor(ctx, changePatience, func(ctx context.Context) bool {
 		err := writer.Get(ctx, client.ObjectKeyFromObject(current), current)
 		return err == nil && current.GetResourceVersion() != d.object.GetResourceVersion()

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
@@ -43,9 +42,6 @@ kubeconfig file.
 
 Flags:
 `
-
-// killDelay is how long the program may take to end after a signal.
-const killDelay = 15 * time.Second
 
 var errNoProgram = errors.New("--demo and --current-context need a program: devcluster [flags] -- program [arguments]")
 
@@ -161,7 +157,10 @@ func (c *command) run(arguments []string) (code int, err error) {
 		<-ctx.Done()
 	}
 	end()
-	return code, errors.Join(err, <-failed)
+	if err = errors.Join(err, <-failed); err != nil {
+		code = max(code, 1)
+	}
+	return code, err
 }
 
 const nextSteps = `The development cluster is ready. In another terminal:
@@ -183,47 +182,4 @@ func (c *command) runProgram(ctx context.Context, cluster *devcluster.Cluster) (
 		d.name = argumentsFor(d.object)
 	}
 	return c.start(ctx, d)
-}
-
-// start runs the program until it ends; a signal is passed on to it.
-func (c *command) start(ctx context.Context, d demonstration) (int, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if c.demo {
-		d.patience = c.consolePatience
-		more, err := d.withConsole()
-		if err != nil {
-			return 1, err
-		}
-		c.program = append(c.program, more...)
-	}
-	cmd := exec.CommandContext(ctx, c.program[0], c.program[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, c.stdout, c.stderr
-	cmd.Env = os.Environ()
-	if d.kubeconfig != "" {
-		cmd.Env = append(cmd.Env, "KUBECONFIG="+d.kubeconfig)
-	}
-	// Ctrl-C reaches the program by itself, as it is in the same process group; SIGTERM does not.
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = killDelay
-	if err := cmd.Start(); err != nil {
-		return 1, fmt.Errorf("starting %s: %w", c.program[0], err)
-	}
-	if c.demo {
-		shown := make(chan struct{})
-		go func() { defer close(shown); d.show(ctx) }()
-		defer func() { cancel(); <-shown }()
-	}
-	err := cmd.Wait()
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
-		return 0, nil // it was asked to end
-	case errors.As(err, &exit):
-		return max(1, exit.ExitCode()), nil
-	case err != nil:
-		return 1, fmt.Errorf("running %s: %w", c.program[0], err)
-	default:
-		return 0, nil
-	}
 }
