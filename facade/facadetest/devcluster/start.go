@@ -71,7 +71,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	serving, authority, err := newCertificates()
+	serving, authority, err := newCertificates(listener.Addr())
 	if err == nil {
 		c.handler, err = newHandler(c.memory, listener.Addr().String(), options.Log)
 	}
@@ -89,10 +89,8 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, errors.Join(err, listener.Close())
 	}
 	c.server = &http.Server{
-		Handler: c.handler, ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(options.Log),
+		Handler: endWatches(ctx, c.handler), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(options.Log),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{serving}, MinVersion: tls.VersionTLS12},
-		// Watches end with the cluster.
-		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- c.server.ServeTLS(listener, "", "") }()
@@ -101,6 +99,19 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		c.pretendReady(ctx)
 	}
 	return c, nil
+}
+
+// endWatches ends the watches with ctx. Other requests get time to be answered: see shutdownTimeout.
+func endWatches(ctx context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("watch") {
+			watching, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			r = r.WithContext(watching)
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // prepare fills the cluster before the first request.

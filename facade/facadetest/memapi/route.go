@@ -35,6 +35,8 @@ type target struct {
 	notes *notes
 	// reviews are those of the request; nil if it has no reviewers.
 	reviews *reviews
+	// reviewedKind is the kind of the objects that are reviewed if it is not that of the resource.
+	reviewedKind schema.GroupVersionKind
 }
 
 func (t target) key() string { return t.namespace + "/" + t.name }

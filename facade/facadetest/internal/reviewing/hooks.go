@@ -118,8 +118,17 @@ func (h Hook) hasRule(r *admissionv1.AdmissionRequest) bool {
 		named := slices.Contains(rule.Resources, resource) || slices.Contains(rule.Resources, "*/*") ||
 			slices.Contains(rule.Resources, "*") && r.SubResource == "" ||
 			slices.Contains(rule.Resources, r.Resource.Resource+"/*") && r.SubResource != ""
-		return operation && named && has(rule.APIGroups, r.Resource.Group) && has(rule.APIVersions, r.Resource.Version)
+		return operation && named && inScope(rule.Scope, r) && has(rule.APIGroups, r.Resource.Group) && has(rule.APIVersions, r.Resource.Version)
 	})
+}
+
+// inScope reports whether a rule is for objects like that of the request: those of namespaces, or others.
+func inScope(scope *admissionregistrationv1.ScopeType, r *admissionv1.AdmissionRequest) bool {
+	if scope == nil || *scope == admissionregistrationv1.AllScopes {
+		return true
+	}
+	inNamespace := r.Namespace != "" && !isOfNamespace(r)
+	return inNamespace == (*scope == admissionregistrationv1.NamespacedScope)
 }
 
 // selects reports whether the labels match. A nil selector matches all; nil labels stand for an absent object.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
@@ -131,7 +132,12 @@ func (r *review) matching(h Hook) (asked *admissionv1.AdmissionRequest, matches 
 
 // ask calls the webhook and applies what it answers.
 func (r *review) ask(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (changes bool, err error) {
-	response, err := r.Call(ctx, h, asked)
+	one := *asked
+	one.UID = uuid.NewUUID()
+	response, err := r.Call(ctx, h, &one)
+	if err == nil && response.UID != one.UID {
+		err = fmt.Errorf("received invalid webhook response: expected response.uid=%q, got %q", one.UID, response.UID)
+	}
 	switch {
 	case err != nil && h.Ignores:
 		return false, nil
