@@ -36,7 +36,7 @@ func Messages(sources fs.FS, folders ...string) ([]Message, error) {
 			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && entry.Name() == "testdata":
+			case entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == "facadetest"): // not in an operator
 				return fs.SkipDir
 			case entry.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
 				return nil

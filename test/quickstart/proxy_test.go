@@ -38,7 +38,8 @@ func serveModules(t *testing.T, root string, folders ...string) string {
 			t.Fatal(err)
 		}
 		for file, content := range map[string][]byte{
-			"list": nil, version + ".mod": definition, version + ".zip": packed, "../@latest": about(), version + ".info": about(),
+			"list": nil, "../@latest": about(),
+			version + ".mod": definition, version + ".zip": packed, version + ".info": about(),
 		} {
 			if err := os.WriteFile(filepath.Join(to, file), content, 0o600); err != nil {
 				t.Fatal(err)

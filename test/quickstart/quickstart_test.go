@@ -68,7 +68,9 @@ func TestQuickStart(t *testing.T) {
 	}
 	for i, command := range commands {
 		r.run(ctx, command)
-		line := cluster.await("kopf.objects")
+		_, message, _ := strings.Cut(want[i], "] [default/greeting] ")
+		word, _, _ := strings.Cut(message, " ")
+		line := cluster.await("] [default/greeting] " + word)
 		if withoutTime(line) != withoutTime(want[i]) {
 			t.Errorf("%s must log the line of the README:\n%s\ngot:\n%s", command, want[i], line)
 		}
@@ -83,13 +85,13 @@ func TestQuickStart(t *testing.T) {
 }
 
 var (
-	moment  = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3}`)
-	address = regexp.MustCompile(`\s+`)
+	moment = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3}`)
+	spaces = regexp.MustCompile(`\s+`)
 )
 
 // withoutTime replaces times and runs of spaces.
 func withoutTime(text string) string {
-	return address.ReplaceAllString(moment.ReplaceAllString(text, "TIME"), " ")
+	return spaces.ReplaceAllString(moment.ReplaceAllString(text, "TIME"), " ")
 }
 
 func goEnv(t *testing.T, name string) string {
