@@ -19,7 +19,9 @@ import (
 func TestScalesAreReviewed(t *testing.T) {
 	server := memapi.New()
 	var seen []string
-	server.AddReviewer(func(_ context.Context, mutating bool, r *admissionv1.AdmissionRequest) ([]byte, []string, error) {
+	server.AddReviewer(func(
+		_ context.Context, mutating bool, r *admissionv1.AdmissionRequest,
+	) ([]byte, []string, error) {
 		seen = append(seen, fmt.Sprintf("%t %s %s/%s", mutating, r.Operation, r.Resource.Resource, r.SubResource))
 		var scale autoscalingv1.Scale
 		if err := json.Unmarshal(r.Object.Raw, &scale); err != nil || r.SubResource == "" {
@@ -53,7 +55,8 @@ func TestScalesAreReviewed(t *testing.T) {
 		return answer
 	}
 	const all = "/apis/apps/v1/namespaces/default/deployments"
-	send(http.MethodPost, all, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"replicas":1}}`)
+	send(http.MethodPost, all, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},`+
+		`"spec":{"replicas":1}}`)
 	scale := send(http.MethodPatch, all+"/a/scale", `{"spec":{"replicas":3}}`)
 	want := []string{
 		"true CREATE deployments/", "false CREATE deployments/", "true UPDATE deployments/scale", "Scale Scale 3",

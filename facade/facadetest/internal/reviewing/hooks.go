@@ -118,7 +118,8 @@ func (h Hook) hasRule(r *admissionv1.AdmissionRequest) bool {
 		named := slices.Contains(rule.Resources, resource) || slices.Contains(rule.Resources, "*/*") ||
 			slices.Contains(rule.Resources, "*") && r.SubResource == "" ||
 			slices.Contains(rule.Resources, r.Resource.Resource+"/*") && r.SubResource != ""
-		return operation && named && inScope(rule.Scope, r) && has(rule.APIGroups, r.Resource.Group) && has(rule.APIVersions, r.Resource.Version)
+		return operation && named && inScope(rule.Scope, r) && has(rule.APIGroups, r.Resource.Group) &&
+			has(rule.APIVersions, r.Resource.Version)
 	})
 }
 
