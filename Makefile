@@ -43,16 +43,19 @@ NEWEST       = '-modfile=$(CURDIR)/test/newest/go.mod'
 DEMO         = $(GO) build -C test/controlplane -o '$(CURDIR)/bin/demo' ./cmd/demo && exec bin/demo -root '$(CURDIR)' -example 'examples/$(EXAMPLE)'
 
 # The clusters of "make run". The command devcluster serves a cluster in memory, or asks before it uses the one of the
-# user's kubeconfig; exec hands signals over to it.
+# user's kubeconfig; exec hands signals over to it. It loads the files that expected.txt applies before the object.
 CLUSTERS       = devcluster real current
 RUN_real       = $(DEMO)
 RUN_devcluster = $(BUILD_EXAMPLE); exec bin/devcluster --demo --pretend-ready $(RUN_EXAMPLE)
 RUN_current    = $(BUILD_EXAMPLE); exec bin/devcluster --demo --current-context $(RUN_EXAMPLE)
 BUILD_EXAMPLE  = set -e; echo 'building the cluster and examples/$(EXAMPLE): a minute or two the first time'; \
 	(module=facade/facadetest/devcluster; $(WORKSPACE); $(GO) -C "$$module" build -o '$(CURDIR)/bin/devcluster' ./cmd/devcluster); \
-	(module='examples/$(EXAMPLE)'; $(WORKSPACE); $(GO) -C "$$module" build -o '$(CURDIR)/bin/example' .)
-RUN_EXAMPLE    = --load config/crd $(patsubst %,--load '%',$(wildcard examples/$(EXAMPLE)/crd.yaml)) \
-	--load 'examples/$(EXAMPLE)/object.yaml' -- bin/example run --all-namespaces
+	(module='examples/$(EXAMPLE)'; $(WORKSPACE); $(GO) -C "$$module" build -o '$(CURDIR)/bin/example' .); \
+	cd 'examples/$(EXAMPLE)'; set -- ; \
+	for file in crd.yaml $$(sed -n '/^create$$/q; s/^apply //p' expected.txt 2>/dev/null); do \
+		[ ! -f "$$file" ] || set -- "$$@" --load "$$PWD/$$file"; \
+	done; cd '$(CURDIR)'
+RUN_EXAMPLE    = --load config/crd "$$@" --load 'examples/$(EXAMPLE)/object.yaml' -- bin/example run --all-namespaces
 
 # The folders of all modules with code of ours; the root is ".". The one with the newest versions has no code.
 MODULES = $(patsubst ./%/go.mod,%,$(patsubst ./go.mod,.,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/.*/*' -not -path './test/newest/*' | sort)))
@@ -62,7 +65,7 @@ SUITES = $(wildcard test/e2e test/quickstart facade/facadetest/memapi examples/0
 NESTED_SUITES = $(wildcard facade/rules/conformance facade/facadetest/devcluster/clients)
 # The folders that are no unit tests for another reason.
 APART = $(wildcard test/weight test/browser test/benchmarks test/reviews test/monitoring/alerts)
-UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(SUITES) $(NESTED_SUITES) $(APART)))(/|$$)
+UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(filter-out $(IN_MEMORY),$(SUITES)) $(NESTED_SUITES) $(APART)))(/|$$)
 # The race detector needs a C compiler on most platforms; without one the tests still run.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
@@ -96,13 +99,21 @@ run: ## Run an example until Ctrl-C, in memory; with CLUSTER=real on kube-apiser
 		echo '  current     the cluster of your kubeconfig, after a question'; exit 2)
 
 .PHONY: demo
-demo: ## Run an example on kube-apiserver, change and delete its object, and end; fails if a handler did not fire.
+demo: ## Play an example against kube-apiserver: print each command and what was seen; fail if a handler did not fire.
 	@$(DEMO) -once
 
 ##@ Before a commit
 
 .PHONY: test
-test: test-unit test-newest weight allocations alerts test-browser test-envtest ## Run all tests: unit tests of every module, those in a browser, the suites against a real API server.
+# Of the suites, that of the API server in memory leaves out what needs a real one.
+test: SHORT = -short
+test: IN_MEMORY = facade/facadetest/memapi
+test: test-unit ## Run the unit tests of every module and the suites in memory, but not the tests that take long.
+	@printf '\n%s\n%s\n' 'Passed. Not run: the tests that take long (go test -short skips them), those with the newest dependencies, in a browser,' \
+		'against a real API server and beside Kopf, and the limits of size and allocations. "make test-all" runs everything.'
+
+.PHONY: test-all
+test-all: test-unit test-newest weight allocations alerts test-browser test-envtest ## Run all tests, also in a browser, against a real API server, and beside genuine Kopf.
 
 .PHONY: test-unit
 test-unit: gotest ## Run the tests that need no API server, with the race detector.
@@ -113,7 +124,7 @@ test-unit: gotest ## Run the tests that need no API server, with the race detect
 		packages=$$(printf '%s\n' "$$all" | grep -vE '$(UNIT_NOT)' || true); \
 		[ -n "$$packages" ] || continue; \
 		printf '== module %s\n' "$$module"; \
-		$(TEST) -C "$$module" -- $(LIMIT) $(RACE) $$packages; \
+		$(TEST) -C "$$module" -- $(LIMIT) $(RACE) $(SHORT) $$packages; \
 	done
 
 .PHONY: test-newest

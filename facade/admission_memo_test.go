@@ -73,6 +73,9 @@ func TestMemoOfUpdates(t *testing.T) {
 
 // What only handlers of admission have asked for may be of objects that nobody watches.
 func TestMemoDoesNotPileUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	op, memo, _ := counting()
 	kept := memo.Of(newWidget("watched"))
 	*kept = 100

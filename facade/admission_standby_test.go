@@ -19,6 +19,9 @@ import (
 
 // A process that never leads answers with what is in the indices now, after a startup of its own; it handles nothing.
 func TestAdmissionOnStandby(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		server, on := memapi.New(), &socketless{http.NewServeMux()}
 		server.Install(served)

@@ -12,6 +12,9 @@ import (
 // Kubernetes' own kinds have conditions of its own controllers. One line tells when the kind is found, and nothing is
 // written to the status of its objects, whatever becomes of their handlers.
 func TestConditionsOfBuiltInKinds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for name, c := range map[string]struct {
 		reason              string
 		group, kind, plural string

@@ -14,6 +14,9 @@ import (
 // TestConditionsFigures tells what conditions add to the cost of children, see TestEnsureFigures: one write of the
 // status for each parent when it is made, and nothing at a restart.
 func TestConditionsFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	parents := 10
 	if asked := os.Getenv("ENSURE_PARENTS"); asked != "" {
 		var err error

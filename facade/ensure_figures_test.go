@@ -25,6 +25,9 @@ type figures struct {
 // TestEnsureFigures tells what children cost, beside the same written on controller-runtime by hand. ENSURE_PARENTS are
 // how many parents there are.
 func TestEnsureFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	parents := 10
 	if asked := os.Getenv("ENSURE_PARENTS"); asked != "" {
 		var err error

@@ -38,6 +38,9 @@ func (h household) countRooms() (n int) {
 
 // More children than a record without compression could list are applied and pruned, also after a restart.
 func TestEnsureMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	inHousehold(t, func(h household) {
 		heard := &complaints{}
 		run := func() func() {

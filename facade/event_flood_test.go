@@ -20,6 +20,9 @@ const flooded = 3
 // TestEventFlood tells how many requests for Kubernetes events there are if a handler fails at once, is retried each
 // second, and posts each time. FLOOD_OBJECTS are for how many objects.
 func TestEventFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	objects := 10
 	if asked := os.Getenv("FLOOD_OBJECTS"); asked != "" {
 		var err error

@@ -72,6 +72,9 @@ func outspoken(op *kopf.Operator, selected kopf.Selection[*kopf.Unstructured]) {
 
 // Whatever is logged about an object says which one, all over its life, so that one key follows it.
 func TestEachLineSaysItsObject(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		server, out := memapi.New(), &lockedBuffer{}
 		connection := server.Connect()

@@ -55,6 +55,9 @@ func heldBytes() int64 {
 
 // Objects of a watched kind without a reference to an object of the operator cost next to nothing.
 func TestOwnsKeepsNoContentOfStrangers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	inHousehold(t, func(h household) {
 		h.populate()
 		var told heard

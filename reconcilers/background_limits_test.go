@@ -23,6 +23,9 @@ import (
 // A thousand daemons start, see an edit of their object, and end within their time when the objects are deleted;
 // nothing of them stays.
 func TestManyDaemons(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const many = 1000
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -125,6 +128,9 @@ func TestDaemonsAreBounded(t *testing.T) {
 
 // Ticks that take long do not keep changes from being handled: they have goroutines, and a limit, of their own.
 func TestDeletionsAmongTicks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		p := newPeople(t, server)

@@ -34,6 +34,9 @@ func definition() *unstructured.Unstructured {
 
 // A custom kind that comes and goes takes its informer and all its goroutines with it.
 func TestKindsThatComeAndGoLeaveNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const cycles = 50
 	synctest.Test(t, func(t *testing.T) {
 		connection := &watched{RoundTripper: memapi.New(), plural: "comets"}

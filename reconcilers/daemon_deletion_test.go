@@ -106,6 +106,9 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 // Deletion handlers wait for daemons and ticks to end or to be abandoned, without a cancellation timeout for a minute
 // (deviation D-delete-waits).
 func TestDeletionsWaitForAMinute(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	lasting := func(d time.Duration) handlers.Func {
 		return func(context.Context, *handlers.Invocation) error { time.Sleep(d); return nil }
 	}

@@ -228,6 +228,9 @@ func storm(t *testing.T, among bool) (w weather) {
 
 // In a storm of objects that hang and objects that fail, honest ones are deleted and ticked as if they were alone.
 func TestHonestObjectsInAStorm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	alone, among := storm(t, false), storm(t, true)
 	t.Logf(
 		"alone: the slowest deletion after %s, the slowest tick after %s, %d deletions, %d ticks", alone.deletion,

@@ -18,6 +18,9 @@ import (
 // Wherever in a history the gate closes, nothing begins after that, and nothing is lost when it opens again: each
 // change was handled once, in spite of retries, and so was each outcome that was written in the pause.
 func TestPausesAtAnyPoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const step, steps = 700 * time.Millisecond, 30
 	for n := range steps {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -32,6 +32,9 @@ func heap(server *memapi.Server) int {
 
 // Nothing is left of namespaces that were served: no goroutine, no watch, no memory, no entry of an index, no daemon.
 func TestNamespacesLeaveNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const many, rounds = 200, 2
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()

@@ -19,6 +19,9 @@ import (
 
 // An operator that waits for its turn, or has had it, costs neither goroutines nor memory for what it handles.
 func TestPausedOperatorKeepsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const objects = 300
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()

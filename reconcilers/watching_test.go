@@ -145,6 +145,9 @@ func (m *mute) Read(p []byte) (int, error) {
 func (m *mute) Close() error { return m.source.Close() }
 
 func TestRequestsThatHang(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const served = 36 * time.Hour
 	tests := map[string]struct {
 		reason string

@@ -18,6 +18,9 @@ import (
 
 // Objects that are edited again and again leave turns to retries and resumptions, and ticks need none.
 func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const hot, workers, span = 60, 10, 20 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		server, j := memapi.New(), &timesheet{}

@@ -211,6 +211,9 @@ func TestCrashesTwice(t *testing.T) {
 
 // TestCrashesInBetween kills it at moments when nothing is being written.
 func TestCrashesInBetween(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	_, length := requests(t)
 	for moment := 250 * time.Millisecond; moment < length; moment += 500 * time.Millisecond {
 		t.Run(moment.String(), func(t *testing.T) {

@@ -21,6 +21,9 @@ func (w *world) roomFor(bytes int) {
 
 // TestFewPlaces is about objects with room for the progress of a few sub-handlers only, almost 4 KiB of it stay free.
 func TestFewPlaces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
 		"AllFail": {"those that fail take the places of the last ones, which have their turn later", func(w *world) {

@@ -130,6 +130,9 @@ func TestForgedRecords(t *testing.T) {
 
 // TestForgedMemory is about all else that is remembered in annotations: whatever stands there, the deletion goes on.
 func TestForgedMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	deep := strings.Repeat(`{"a":`, 9_000) + "1" + strings.Repeat("}", 9_000)
 	texts := map[string]string{
 		"Brackets": strings.Repeat("[", 100_000), "Braces": strings.Repeat(

@@ -47,6 +47,9 @@ func mostProgress() handlers.Func {
 // beside the successes of those that wait for their first one. If it does not, these lose their room, the last of them
 // first, but not for the one that is to be called; and without that room, nobody is called.
 func TestGrowingRoom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for name, declared := range map[string]func() []*handlers.Handler{
 		"InOrder": func() []*handlers.Handler {
 			return []*handlers.Handler{sub("first", mostProgress()), sub("second", ok), sub("third", ok)}
@@ -72,6 +75,9 @@ func TestGrowingRoom(t *testing.T) {
 
 // What a sub-handler writes in its time may make room for the next one, even if it fails: that is measured.
 func TestRoomThatIsMade(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const enough = 6000
 	compact := started((*world).compact) // who was not called yet has no record, which would be a place
 	needed := func(first func() handlers.Func) int {
@@ -92,6 +98,9 @@ func TestRoomThatIsMade(t *testing.T) {
 
 // That not all have room is told before the first of them is called, as each success needs some.
 func TestTooFewPlacesAreToldAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	called := false
 	for bytes := 4000; !called && bytes < 6000; bytes += 50 {
 		synctest.Test(t, func(t *testing.T) {

@@ -61,6 +61,9 @@ func alias(i int) string {
 
 // TestLinear is about what the number of sub-handlers costs, and the memory that anybody may write to an object.
 func TestLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	many := func(int) handlers.Func { return ok }
 	tests := map[string]struct {
 		reason string

@@ -15,6 +15,9 @@ import (
 
 // TestOversize is about objects that are larger than what annotations can hold (deviation D-digests).
 func TestOversize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	later := temporaryError{delay: 10 * time.Second}
 	large := func(w *world) { w.set(strings.Repeat("x", annotationsLimit), "spec", "blob") }
 	run(t, map[string]scenario{

@@ -121,7 +121,10 @@ func (s *storm) blow(turn int, deadly bool) {
 // storms is how many there are: more of them with `make soak`.
 func storms(t *testing.T) uint64 {
 	wanted := os.Getenv("STORMS")
-	if wanted == "" {
+	switch {
+	case wanted == "" && testing.Short():
+		return 3
+	case wanted == "":
 		return 25
 	}
 	n, err := strconv.ParseUint(wanted, 10, 32)

@@ -76,6 +76,9 @@ var errLong = errors.New(strings.Repeat("a long story \n", 1000))
 
 // TestSubHandlerProgress is about the progress of many sub-handlers in our own form.
 func TestSubHandlerProgress(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	later := temporaryError{delay: 10 * time.Second}
 	// slow is a success of all but the first, which fails for now.
 	slow := func(failures int) func(i int) handlers.Func {

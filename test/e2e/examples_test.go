@@ -40,7 +40,7 @@ func examples() []string {
 // step is one thing done to the object of an example, or to others around it, and what the operator must say to it.
 type step struct {
 	verb  string
-	patch string // or the file that has the others
+	patch string // or the file that has the others, or the object with the patch, or the options of the second operator
 	waits []string
 	lines []string
 }
@@ -54,6 +54,10 @@ func steps(expected string) []step {
 	for line := range strings.Lines(strings.TrimSpace(string(content))) {
 		line = strings.TrimSpace(line)
 		switch verb, patch, _ := strings.Cut(line, " "); {
+		case line == "stop second":
+			all = append(all, step{verb: line})
+		case verb == "second" && strings.HasPrefix(patch, "-"), verb == "status" && strings.Contains(patch, "/"):
+			all = append(all, step{verb: verb, patch: patch})
 		case verb == "create" || verb == "delete" || verb == "restart" || verb == "stop" ||
 			verb == "update" && strings.HasPrefix(patch, "{") ||
 			(verb == "apply" || verb == "remove" || verb == "refuse") && strings.HasSuffix(patch, ".yaml"),
@@ -77,12 +81,19 @@ func play(ctx context.Context, folder string, steps []step) {
 	if exists(filepath.Join(folder, "kustomization.yaml")) {
 		env = deploy(ctx, folder)
 	}
-	session := run(program, env, "-n", ns)
+	session, second := run(program, env, "-n", ns), (*gexec.Session)(nil)
 	obj := read(filepath.Join(folder, "object.yaml"), ns)
 	for _, s := range steps {
 		By(s.verb + " " + s.patch)
-		from, before := len(session.Err.Contents()), len(told.list())
+		from, before, secondFrom := len(session.Err.Contents()), len(told.list()), 0
+		if second != nil {
+			secondFrom = len(second.Err.Contents())
+		}
 		switch s.verb {
+		case "second":
+			second = run(program, env, append([]string{"-n", ns}, strings.Fields(s.patch)...)...)
+		case "stop second":
+			Eventually(second.Terminate()).Should(gexec.Exit(0))
 		case "create":
 			create(ctx, obj)
 		case "update":
@@ -97,6 +108,9 @@ func play(ctx context.Context, folder string, steps []step) {
 			Eventually(now(ctx, obj)).Should(BeNil())
 		case "apply", "remove":
 			around(ctx, s.verb, filepath.Join(folder, s.patch), ns)
+		case "status":
+			object, patch, _ := strings.Cut(s.patch, " ")
+			kubectl(ctx, "patch", object, "-n", ns, "--subresource=status", "--type=merge", "-p", patch)
 		case "refuse":
 			refuse(ctx, folder, ns, obj, s)
 			continue
@@ -104,28 +118,41 @@ func play(ctx context.Context, folder string, steps []step) {
 		for _, what := range s.waits {
 			awaitCurrent(ctx, obj, what)
 		}
-		for _, line := range s.lines {
-			Eventually(func() string {
-				if strings.HasPrefix(line, "Warning: ") {
-					return strings.Join(told.list()[before:], "\n")
-				}
+		s.requireLines(func(line string) string {
+			switch {
+			case strings.HasPrefix(line, "second: "):
+				return string(second.Err.Contents()[secondFrom:])
+			case strings.HasPrefix(line, "Warning: "):
+				return strings.Join(told.list()[before:], "\n")
+			default:
 				return string(session.Err.Contents()[from:])
-			}).Should(MatchRegexp(line), "after: "+s.verb)
-		}
+			}
+		})
 	}
 	Eventually(session.Terminate()).Should(gexec.Exit(0))
+}
+
+// requireLines waits until the log of each line matches it.
+func (s step) requireLines(log func(line string) string) {
+	GinkgoHelper()
+	for _, line := range s.lines {
+		Eventually(log).WithArguments(line).Should(MatchRegexp(strings.TrimPrefix(line, "second: ")), "after: "+s.verb)
+	}
 }
 
 // deploy applies all that an example has for a cluster, and gives its operator the rights of the service account there.
 func deploy(ctx context.Context, folder string) (env []string) {
 	GinkgoHelper()
-	out, err := exec.CommandContext(
-		ctx, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "apply", "--kubeconfig", kubeconfigPath(),
-		"--server-side", "--force-conflicts", "-k", folder,
-	).CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(out))
+	kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", folder)
 	account := "system:serviceaccount:" + filepath.Base(folder) + "-system:operator"
 	return []string{"KUBECONFIG=" + userOf(ctx, account, nil)}
+}
+
+func kubectl(ctx context.Context, args ...string) {
+	GinkgoHelper()
+	program := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl")
+	out, err := exec.CommandContext(ctx, program, append(args, "--kubeconfig", kubeconfigPath())...).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
 // around applies or removes all objects of a file. Those that are in a namespace are in that of the spec, unless the

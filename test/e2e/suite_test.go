@@ -30,7 +30,7 @@ const patience = 5 * time.Minute
 
 func TestE2E(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Fatal("KUBEBUILDER_ASSETS is not set: run `make test`, or `make assets` for the folder to set it to")
+		t.Fatal("KUBEBUILDER_ASSETS is not set: run `make test-envtest`, or `make assets` for the folder to set it to")
 	}
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "Whole operators on a real API server")

@@ -136,6 +136,9 @@ func (w *world) requireUntouched(when string, foreign map[foreign]*unstructured.
 // that he lists, in his namespace and in another one; it neither overwrites, adopts nor deletes them, nor calls a
 // handler for them.
 func TestForgedChildrenRecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	plain := func(child any) any { return child }
 	for name, tc := range map[string]struct {
 		settings kopf.Settings

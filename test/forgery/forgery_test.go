@@ -40,6 +40,9 @@ func runs(t *testing.T) uint64 {
 
 // TestForgery is about one object whose memory anybody may write, and another one.
 func TestForgery(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for _, m := range memories {
 		for seed := range runs(t) {
 			for _, rights := range []string{"metadata", "status"} {

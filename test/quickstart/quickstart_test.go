@@ -56,10 +56,12 @@ func TestQuickStart(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(r.folder, "main.go"), []byte(blocks[1][2]), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	begun := time.Now()
 	cluster := r.start(ctx, blocks[2][2])
 	started := cluster.await("KUBECONFIG=")
 	_, kubeconfig, _ := strings.Cut(started, "KUBECONFIG=")
 	cluster.await("Operator started")
+	t.Logf("%.1f s until the operator has started", time.Since(begun).Seconds())
 	r.env = append(r.env, "KUBECONFIG="+strings.TrimSpace(kubeconfig))
 	want := strings.Split(strings.TrimSpace(blocks[4][2]), "\n")
 	commands := strings.Split(strings.TrimSpace(blocks[3][2]), "\n")
@@ -133,10 +135,12 @@ func (r *reader) command(ctx context.Context, lines string) *exec.Cmd {
 // run runs lines of a shell and returns their output.
 func (r *reader) run(ctx context.Context, lines string) string {
 	r.t.Helper()
+	begun := time.Now()
 	out, err := r.command(ctx, lines).CombinedOutput()
 	if err != nil {
 		r.t.Fatalf("%s: %v\n%s", lines, err, out)
 	}
+	r.t.Logf("%.1f s for %s", time.Since(begun).Seconds(), strings.TrimSpace(lines))
 	return string(out)
 }
 

@@ -5,8 +5,10 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
 )
 
 // compileRules compiles the rules in CEL of a schema for memapi.
@@ -20,8 +22,15 @@ func compileRules(structural *schema.Structural) func(object, before map[string]
 		if before != nil {
 			former = before
 		}
+		var options []cel.Option
+		if before != nil {
+			// Fields that do not change may break rules that are newer than they are.
+			options = append(options, cel.WithRatcheting(
+				common.NewCorrelatedObject(object, before, &model.Structural{Structural: structural}),
+			))
+		}
 		problems, _ := validator.Validate(
-			context.Background(), nil, structural, object, former, celconfig.RuntimeCELCostBudget,
+			context.Background(), nil, structural, object, former, celconfig.RuntimeCELCostBudget, options...,
 		)
 		return problems
 	}

@@ -18,8 +18,8 @@ import (
 const certificateLifetime = 365 * 24 * time.Hour
 
 // newCertificates makes a certificate authority for this cluster alone, and a serving certificate for loopback
-// addresses, among them that of the listener. It returns the authority in PEM. The authority's key is discarded, so
-// nobody can sign with it later.
+// addresses, among them that of the listener. It returns the authority in PEM. The authority's key is discarded: it
+// cannot sign another certificate.
 func newCertificates(at net.Addr) (serving tls.Certificate, authority []byte, err error) {
 	root := certificateTemplate("devcluster")
 	root.IsCA, root.BasicConstraintsValid = true, true

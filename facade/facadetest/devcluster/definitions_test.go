@@ -1,12 +1,17 @@
 package devcluster_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
@@ -76,5 +81,113 @@ func TestRulesInCEL(t *testing.T) {
 	_ = unstructured.SetNestedField(made.Object, int64(6), "spec", "size")
 	if _, err := volumes.Update(t.Context(), made, metav1.UpdateOptions{}); err != nil {
 		t.Errorf("a good change: %v", err)
+	}
+}
+
+// A rule that is newer than an object holds for the fields that change.
+func TestNewRulesForOldObjects(t *testing.T) {
+	cluster, _ := startCluster(t, devcluster.Options{})
+	client, err := dynamic.NewForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := client.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	})
+	volumes := client.Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "volumes"}).
+		Namespace("default")
+	former := strings.ReplaceAll(ruledDefinition, "type: integer, default: 10", "type: integer")
+	crd := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(former), &crd.Object); err != nil {
+		t.Fatal(err)
+	}
+	if crd, err = definitions.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	volume, err := volumes.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Volume", "metadata": map[string]any{"name": "a"},
+		"spec": map[string]any{"size": int64(5), "most": int64(10)},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := strings.ReplaceAll(former, "most: {type: integer}",
+		`most: {type: integer, x-kubernetes-validations: [{rule: "self < 8", message: no volume has more than 7}]}`)
+	version := crd.GetResourceVersion()
+	crd = &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(newer), &crd.Object); err != nil {
+		t.Fatal(err)
+	}
+	crd.SetResourceVersion(version)
+	if _, err := definitions.Update(t.Context(), crd, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_ = unstructured.SetNestedField(volume.Object, int64(6), "spec", "size")
+	if volume, err = volumes.Update(t.Context(), volume, metav1.UpdateOptions{}); err != nil {
+		t.Fatalf("the field that breaks the newer rule does not change: got %v", err)
+	}
+	_ = unstructured.SetNestedField(volume.Object, int64(9), "spec", "most")
+	if _, err = volumes.Update(t.Context(), volume, metav1.UpdateOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "no volume has more than 7") {
+		t.Errorf("the field that breaks the newer rule changes: got %v", err)
+	}
+}
+
+// A definition that is deleted waits until its objects are gone, with their finalizers and events.
+func TestDeletedDefinition(t *testing.T) {
+	cluster, _ := startCluster(t, devcluster.Options{})
+	client, err := dynamic.NewForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := client.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	})
+	volumes := client.Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "volumes"}).
+		Namespace("default")
+	crd := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(ruledDefinition), &crd.Object); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = definitions.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	volume, err := volumes.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Volume",
+		"metadata": map[string]any{"name": "a", "finalizers": []any{"example.org/volume"}},
+		"spec":     map[string]any{"size": int64(5)},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := volumes.Watch(t.Context(), metav1.ListOptions{ResourceVersion: volume.GetResourceVersion()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Stop()
+	if err := definitions.Delete(t.Context(), crd.GetName(), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	first := <-events.ResultChan()
+	deleted, ok := first.Object.(*unstructured.Unstructured)
+	if first.Type != watch.Modified || !ok || deleted.GetDeletionTimestamp() == nil {
+		t.Fatalf("got %s of %v, want the object to be deleted", first.Type, first.Object)
+	}
+	if _, err := definitions.Get(t.Context(), crd.GetName(), metav1.GetOptions{}); err != nil {
+		t.Errorf("the definition waits for the finalizer of its object: got %v", err)
+	}
+	deleted.SetFinalizers(nil)
+	if _, err := volumes.Update(t.Context(), deleted, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if last := <-events.ResultChan(); last.Type != watch.Deleted {
+		t.Errorf("got %s, want the object to be gone", last.Type)
+	}
+	err = wait.PollUntilContextCancel(t.Context(), 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		_, err := definitions.Get(ctx, crd.GetName(), metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	})
+	if err != nil {
+		t.Errorf("the definition is still there: %v", err)
 	}
 }

@@ -5,6 +5,6 @@
 // starts. The server stores objects, validates and prints them, runs garbage collection, namespaces and webhooks; no
 // kubelet or scheduler runs behind it, and RBAC is off.
 //
-// It is a module of its own, so that the libraries for OpenAPI, CEL and printing reach nobody else. What the API server
-// itself does with objects belongs in memapi. Do not link this package into an operator.
+// It is a module of its own, so no other program links the libraries for OpenAPI, CEL and printing. Features of the API
+// server that need no such library belong in memapi. Do not link this package into an operator.
 package devcluster

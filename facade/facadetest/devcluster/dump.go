@@ -3,6 +3,8 @@ package devcluster
 import (
 	"bufio"
 	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -11,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,8 +24,8 @@ import (
 
 var errNoObject = errors.New("a document is not an object: it has no apiVersion or no kind")
 
-// load stores the objects of dumps. Namespaces that they do not have are made, as a dump of one namespace does not
-// contain the namespace itself.
+// load stores the objects of dumps and manifests, and the namespaces that every cluster has. Namespaces of the objects
+// are made as well, as a dump of one namespace does not contain the namespace itself.
 func (c *Cluster) load(paths []string) error {
 	var objects []map[string]any
 	for _, path := range paths {
@@ -35,23 +38,32 @@ func (c *Cluster) load(paths []string) error {
 		}
 		objects = append(objects, found...)
 	}
-	if len(objects) == 0 {
-		return nil
-	}
-	if err := c.memory.Load(objects...); err != nil {
-		return fmt.Errorf("loading %s: %w", strings.Join(paths, ", "), err)
-	}
+	var early, late []map[string]any
+	names := []string{"default", "kube-system", "kube-public", "kube-node-lease"}
 	for _, object := range objects {
 		if object["kind"] != definitionsResource.Kind {
 			c.loaded = append(c.loaded, &unstructured.Unstructured{Object: object})
 		}
-		name := at(object, "metadata", "namespace")
-		if name == "" || c.memory.Object(namespaces, "", name) != nil {
-			continue
+		isEarly := at(object, "metadata", "uid") != "" || object["kind"] == definitionsResource.Kind ||
+			object["kind"] == namespaces.Kind
+		if isEarly {
+			early = append(early, object)
+		} else {
+			late = append(late, object) // is created, so its namespace must exist
 		}
-		if err := c.createNamespace(name); err != nil {
-			return fmt.Errorf("creating the namespace %s: %w", name, err)
+		names = append(names, at(object, "metadata", "namespace"))
+	}
+	err := c.memory.Load(early...)
+	for _, name := range names {
+		if err == nil && name != "" && c.memory.Object(namespaces, "", name) == nil {
+			err = c.createNamespace(name)
 		}
+	}
+	if err == nil {
+		err = c.memory.Load(late...)
+	}
+	if err != nil {
+		return fmt.Errorf("loading %s: %w", strings.Join(paths, ", "), err)
 	}
 	return nil
 }
@@ -62,15 +74,12 @@ func readDumps(path string) ([]map[string]any, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if info.IsDir() {
-		if files, err = filepath.Glob(filepath.Join(path, "*.yaml")); err != nil {
+		if files, err = manifestsIn(path); err != nil {
 			return nil, err
 		}
 	}
 	var all []map[string]any
 	for _, file := range files {
-		if filepath.Base(file) == "kustomization.yaml" {
-			continue
-		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
@@ -85,6 +94,26 @@ func readDumps(path string) ([]map[string]any, error) {
 		all = append(all, objects...)
 	}
 	return all, nil
+}
+
+// manifestsIn lists the files with objects in a folder.
+func manifestsIn(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		name := entry.Name()
+		isManifest := slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+		if isManifest && !entry.IsDir() && strings.TrimSuffix(name, filepath.Ext(name)) != "kustomization" {
+			files = append(files, filepath.Join(folder, name))
+		}
+	}
+	if len(files) == 0 {
+		return nil, errors.New("the folder has no .yaml, .yml or .json file")
+	}
+	return files, nil
 }
 
 // parseDump reads YAML documents, each an object or a list.
@@ -123,9 +152,10 @@ func (c *Cluster) save() error {
 		return nil
 	}
 	kept := []any{}
+	digest := newDigest()
 	for _, object := range c.memory.Objects() {
 		if object["kind"] == "Secret" && object["apiVersion"] == "v1" && !c.options.WithSecrets {
-			hideSecret(object)
+			hideSecret(object, digest)
 		}
 		kept = append(kept, object)
 	}
@@ -136,24 +166,41 @@ func (c *Cluster) save() error {
 	return writeAtomically(c.options.Save, data)
 }
 
-// hideSecret replaces the values of a Secret by digests, which still differ when the values do. Annotations that hold
-// former configurations are removed, as these contain the values.
-func hideSecret(object map[string]any) {
-	for _, field := range []string{"data", "stringData"} {
-		values, _ := object[field].(map[string]any)
-		for name, value := range values {
-			sum := sha256.Sum256([]byte(fmt.Sprint(value)))
-			digest := "sha256:" + hex.EncodeToString(sum[:])
-			if field == "data" {
-				digest = base64.StdEncoding.EncodeToString([]byte(digest))
-			}
-			values[name] = digest
+// newDigest returns a function for digests of values. Its key is random and is not kept, so a value cannot be found by
+// trying out likely ones.
+func newDigest() func(value string) string {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // does not fail
+	return func(value string) string {
+		sum := hmac.New(sha256.New, key)
+		_, _ = sum.Write([]byte(value))
+		return digestPrefix + hex.EncodeToString(sum.Sum(nil))
+	}
+}
+
+// digestPrefix is how a digest begins.
+const digestPrefix = "digest:"
+
+// hideSecret replaces the values of a Secret by digests, which differ in one dump when the values do. Annotations with
+// values are removed, as are those with former configurations, which may be compressed.
+func hideSecret(object map[string]any, digest func(value string) string) {
+	values, _ := object["data"].(map[string]any)
+	var secrets []string
+	for name, value := range values {
+		encoded := fmt.Sprint(value)
+		plain, _ := base64.StdEncoding.DecodeString(encoded)
+		secrets = append(secrets, encoded, string(plain))
+		if strings.HasPrefix(string(plain), digestPrefix) {
+			continue // from a former dump
 		}
+		values[name] = base64.StdEncoding.EncodeToString([]byte(digest(encoded)))
 	}
 	annotations, _, _ := unstructured.NestedMap(object, "metadata", "annotations")
 	for name := range annotations {
-		if strings.HasSuffix(name, "/last-applied-configuration") || strings.HasSuffix(name,
-			"/last-handled-configuration") {
+		contains := func(secret string) bool {
+			return secret != "" && strings.Contains(fmt.Sprint(annotations[name]), secret)
+		}
+		if strings.HasSuffix(name, "-configuration") || slices.ContainsFunc(secrets, contains) {
 			unstructured.RemoveNestedField(object, "metadata", "annotations", name)
 		}
 	}

@@ -89,7 +89,7 @@ func TestLoadFailures(t *testing.T) {
 			"Ghost of example.org/v1 is not served"},
 		"NoName": {"an object needs a name", "apiVersion: v1\nkind: Namespace\nmetadata: {}\n", "no name"},
 		"BadVersion": {"versions are numbers",
-			"apiVersion: v1\nkind: Namespace\nmetadata: {name: a, resourceVersion: x}\n", "invalid"},
+			"apiVersion: v1\nkind: Namespace\nmetadata: {name: a, uid: u, resourceVersion: x}\n", "invalid"},
 		"NotYAML": {"the file is something else", "a: b: c\n", "yaml"},
 	}
 	for name, tc := range cases {

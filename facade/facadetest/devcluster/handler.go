@@ -109,6 +109,9 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 	}
 	query := r.URL.Query()
 	form.includeObject = query.Get("includeObject")
+	if isWrite[request.Verb] && query.Get("fieldValidation") == "" {
+		query.Set("fieldValidation", metav1.FieldValidationWarn) // the default of the real server
+	}
 	for name := range query {
 		if !memapi.Supports(request.Verb, name) {
 			query.Del(name) // as the real server, which ignores it
@@ -128,6 +131,9 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 	}
 	h.translateAnswer(w, response, form, request)
 }
+
+// isWrite has the verbs of requests with an object in their body.
+var isWrite = map[string]bool{"create": true, "update": true, "patch": true}
 
 // absent is the error for what the server in memory does not know: a former state, which the real server forgets as
 // well, or a path that is not served.

@@ -33,7 +33,10 @@ func (c *Cluster) writeKubeconfig() error {
 		return fmt.Errorf("writing the kubeconfig: %w", err)
 	}
 	if c.kubeconfig = c.options.Kubeconfig; c.kubeconfig != "" {
-		if err := ownKubeconfig(c.kubeconfig); err != nil {
+		if c.kubeconfig, err = filepath.Abs(c.kubeconfig); err == nil { // programs run in other folders
+			err = ownKubeconfig(c.kubeconfig)
+		}
+		if err != nil {
 			return err
 		}
 		return writeAtomically(c.kubeconfig, data)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
@@ -70,17 +71,18 @@ func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, parts []s
 			writeError(w, err)
 			return
 		}
+		if data == nil {
+			http.NotFound(w, r)
+			return
+		}
 		h.openAPI.documents[path+" "+media] = data
-	}
-	if data == nil {
-		http.NotFound(w, r)
-		return
 	}
 	sum := sha256.Sum256(data)
 	w.Header().Set("Etag", `"`+hex.EncodeToString(sum[:])+`"`)
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Vary", "Accept")
-	_, _ = w.Write(data)
+	w.Header().Set("Cache-Control", "no-cache, private") // clients keep it, and ask whether it has changed
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
 // publishedDefinitions are the definitions that documents are about, and a text that identifies them.
@@ -171,7 +173,7 @@ func wholeDocument(definitions []*apiextensionsv1.CustomResourceDefinition) (*sp
 	return builder.MergeSpecs(builtIn, custom...)
 }
 
-// index lists the documents of OpenAPI 3. The hash has clients keep a document until something changes.
+// index lists the documents of OpenAPI 3. The hash is another one whenever a definition changes.
 func (h *handler) index(r *http.Request) (map[string]any, error) {
 	paths := map[string]any{}
 	sum := sha256.Sum256([]byte(h.openAPI.state))

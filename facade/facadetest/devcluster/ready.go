@@ -171,7 +171,7 @@ func jobReady(o map[string]any) {
 	setConditions(o, map[string]string{
 		"SuccessCriteriaMet": "CompletionsReached", "Complete": "CompletionsReached",
 	}, "SuccessCriteriaMet", "Complete")
-	delete(o["status"].(map[string]any), "observedGeneration") // Jobs have none
+	delete(o["status"].(map[string]any), "observedGeneration") // a Job does not have this field
 }
 
 func podIsReady(o map[string]any) {

@@ -69,7 +69,7 @@ func TestRequestsAreGuarded(t *testing.T) {
 		"Forged":  {"the signature is wrong", address, "Bearer " + changed, "/api/v1/namespaces", 401},
 		"Claims": {"the claims are not those signed", address,
 			"Bearer " + head + ".eyJzdWIiOiJ4IiwiZXhwIjo5OTk5OTk5OTk5fQ." + signature, "/api/v1/namespaces", 401},
-		"Garbage": {"it is no token", address, "Bearer ...", "/api/v1/namespaces", 401},
+		"Garbage": {"the text is not a token", address, "Bearer ...", "/api/v1/namespaces", 401},
 		"Basic":   {"another scheme", address, "Basic " + config.BearerToken, "/api/v1/namespaces", 401},
 		"Rebound": {"a web page's name that resolves to this machine", "evil.example.org" + port,
 			"Bearer " + config.BearerToken, "/api/v1/namespaces", 403},

@@ -37,7 +37,8 @@ type Options struct {
 	// as ready a moment after they were created or changed.
 	PretendReady bool
 	// Load are files in the form of "kubectl get -o yaml", or folders with such files. Their objects are stored with
-	// their uids, resource versions and statuses before Start returns; objects without these get them.
+	// their uids, resource versions and statuses before Start returns. Objects without a uid are created as by
+	// "kubectl create".
 	Load []string
 	// Save is a file that gets all objects at the end. It is replaced atomically.
 	Save string
@@ -127,21 +128,10 @@ func (c *Cluster) prepare() error {
 	c.memory.ManageNamespaces(garbageDelay)
 	c.memory.CollectGarbage(garbageDelay)
 	c.memory.LimitHistory(historyLimit)
-	if err := c.load(c.options.Load); err != nil {
-		return err
-	}
 	if err := checkWritable(c.options.Save); err != nil {
 		return err
 	}
-	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
-		if c.memory.Object(namespaces, "", name) != nil {
-			continue // loaded
-		}
-		if err := c.createNamespace(name); err != nil {
-			return fmt.Errorf("creating the namespace %s: %w", name, err)
-		}
-	}
-	return nil
+	return c.load(c.options.Load)
 }
 
 // run ends the cluster with its context, or when serving fails.

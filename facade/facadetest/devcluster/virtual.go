@@ -13,12 +13,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
 // defaultTokenLifetime is that of the tokens of service accounts.
 const defaultTokenLifetime = time.Hour
+
+// The limits of the real server.
+const (
+	leastTokenSeconds = 10 * 60
+	mostTokenSeconds  = 1 << 32
+)
 
 // subresourcesOfNodes need a kubelet, which does not run here.
 var subresourcesOfNodes = []string{"log", "exec", "attach", "portforward", "proxy"}
@@ -142,11 +150,18 @@ func (h *handler) createToken(request memapi.Request) (runtime.Object, error) {
 	if h.memory.Object(account, request.Namespace, request.Name) == nil {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: account.Plural}, request.Name)
 	}
-	lifetime := defaultTokenLifetime
-	if seconds := tokens.Spec.ExpirationSeconds; seconds != nil {
-		lifetime = time.Duration(*seconds) * time.Second
+	if tokens.Spec.ExpirationSeconds == nil {
+		tokens.Spec.ExpirationSeconds = ptr.To(int64(defaultTokenLifetime.Seconds()))
 	}
-	expires := time.Now().Add(lifetime)
+	seconds := *tokens.Spec.ExpirationSeconds
+	if seconds < leastTokenSeconds || seconds > mostTokenSeconds {
+		return nil, apierrors.NewInvalid(
+			authenticationv1.SchemeGroupVersion.WithKind("TokenRequest").GroupKind(), request.Name,
+			field.ErrorList{field.Invalid(field.NewPath("spec", "expirationSeconds"), seconds,
+				fmt.Sprintf("must be between %d and %d", leastTokenSeconds, int64(mostTokenSeconds)))},
+		)
+	}
+	expires := time.Now().Add(time.Duration(seconds) * time.Second)
 	user := fmt.Sprintf("system:serviceaccount:%s:%s", request.Namespace, request.Name)
 	tokens.Status = authenticationv1.TokenRequestStatus{
 		Token:               h.tokens.issue(user, tokens.Spec.Audiences, expires),
@@ -155,8 +170,13 @@ func (h *handler) createToken(request memapi.Request) (runtime.Object, error) {
 	return typed(tokens, authenticationv1.SchemeGroupVersion, "TokenRequest"), nil
 }
 
-// isProxy is true for paths behind a pod, a service or a node, which have any number of parts.
+// isProxy is true for paths behind a pod, a service or a node, which have any number of parts:
+// /api/v1/namespaces/NAMESPACE/pods/NAME/proxy/… and /api/v1/nodes/NAME/proxy/….
 func isProxy(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	return len(parts) > 2 && parts[0] == "api" && slices.Contains(parts[2:], "proxy") && len(parts) > 5
+	if len(parts) > 4 && parts[2] == "namespaces" {
+		parts = slices.Delete(parts, 2, 4)
+	}
+	return len(parts) > 4 && parts[0] == "api" && parts[4] == "proxy" &&
+		slices.Contains([]string{"pods", "services", "nodes"}, parts[2])
 }

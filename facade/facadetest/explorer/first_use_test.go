@@ -14,6 +14,9 @@ import (
 // TestFirstUsesOfKinds kills an operator while several of its goroutines discover kinds: controller-runtime holds a
 // lock of its RESTMapper during the requests for that, and a dead life that never got an answer held it for ever.
 func TestFirstUsesOfKinds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	explorer.Explore(t, func() explorer.Scenario {
 		s := plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 			all.Daemon("watch", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {

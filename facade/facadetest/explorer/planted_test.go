@@ -18,6 +18,9 @@ type found struct {
 // A search that finds nothing shows nothing: these operators are wrong, and but for the last one nobody sees it before
 // they are cut off.
 func TestPlantedBugs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	cases := map[string]struct {
 		reason  string
 		plant   func(*databases)

@@ -23,6 +23,9 @@ func sizeOf(o *kopf.Unstructured) string { return kopf.GetFieldOr(o, "spec.size"
 // TestStartsThatWrite explores operators that are right, and that write something at each start which they would not
 // write otherwise until something happens: that is no difference to the uncut run.
 func TestStartsThatWrite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	cases := map[string]struct {
 		reason   string
 		register func(op *kopf.Operator, all kopf.Selection[*kopf.Unstructured])

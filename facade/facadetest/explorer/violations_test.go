@@ -27,6 +27,9 @@ func plain(register func(op *kopf.Operator, all kopf.Selection[*kopf.Unstructure
 }
 
 func TestViolations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	cases := map[string]struct {
 		reason   string
 		scenario func() explorer.Scenario

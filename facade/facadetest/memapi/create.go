@@ -74,7 +74,7 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	if t.namespace != "" {
 		metadata["namespace"] = t.namespace
 	}
-	s.name(metadata)
+	s.name(t, metadata)
 	t.name, _ = metadata["name"].(string)
 	if t.StatusSubresource {
 		delete(object, "status")
@@ -106,17 +106,15 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 const longestPrefix = 58
 
 // name makes one of what the object is to be called after.
-func (s *Server) name(metadata map[string]any) {
+func (s *Server) name(t target, metadata map[string]any) {
 	prefix, _ := metadata["generateName"].(string)
 	if name, _ := metadata["name"].(string); name == "" && prefix != "" {
-		s.uids++
-		metadata["name"] = fmt.Sprintf("%s%05d", prefix[:min(len(prefix), longestPrefix)], s.uids)
+		metadata["name"] = fmt.Sprintf("%s%05d", prefix[:min(len(prefix), longestPrefix)], s.number(t))
 	}
 }
 
 func (s *Server) identify(t target, metadata map[string]any) {
-	s.uids++
-	metadata["uid"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", s.uids)
+	metadata["uid"] = fmt.Sprintf("%s%012d", uidPrefix, s.number(t))
 	metadata["creationTimestamp"] = timestamp()
 	delete(metadata, "generation")
 	if !t.Plain {

@@ -2,6 +2,7 @@ package memapi
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -55,7 +56,7 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 		return shown, nil
 	}
 	held, _ := was["finalizers"].([]any)
-	finalizers := propagated(held, options)
+	finalizers := propagated(s.withCleanup(t, before, held), options)
 	if len(finalizers) == 0 {
 		s.discard(t, before)
 		return success(t, was["uid"]), nil
@@ -137,15 +138,26 @@ func (s *Server) deleteAll(t target, query url.Values, options *metav1.DeleteOpt
 	if err != nil {
 		return nil, err
 	}
-	items := []any{}
+	deleted := map[string]any{}
+	if t.reviews != nil {
+		deleted = t.reviews.deleted
+	}
 	for _, object := range s.matching(t, wanted) {
 		one := t
 		one.namespace, _ = metadataOf(object)["namespace"].(string)
 		one.name, _ = metadataOf(object)["name"].(string)
-		items = append(items, t.shown(object))
+		if deleted[one.key()] != nil {
+			continue
+		}
+		shown := t.shown(object)
 		if _, err := s.delete(one, options); err != nil {
 			return nil, err
 		}
+		deleted[one.key()] = shown
+	}
+	items := []any{}
+	for _, key := range slices.Sorted(maps.Keys(deleted)) {
+		items = append(items, deleted[key])
 	}
 	return s.listOf(t, items), nil
 }

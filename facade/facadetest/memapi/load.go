@@ -1,24 +1,29 @@
 package memapi
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// Load stores objects as a dump has them, with their uids, resource versions and statuses, past admission. Definitions
-// among them are served first. An object without a uid or a resource version gets one. The history is forgotten:
-// watches from before end with the status 410. It is an error if the kind of an object is not served; nothing is stored
-// then, except for definitions.
+// Load stores objects as a dump has them, with their uids, resource versions and statuses, past admission. An object
+// without a uid is created as by a client, but without asking reviewers. Definitions are served first. The history is
+// forgotten: watches from before end with the status 410. It is an error if the kind of an object is not served;
+// nothing is stored then, except for definitions.
 func (s *Server) Load(objects ...map[string]any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, object := range objects {
+		s.reserve(object)
+	}
 	isDefinition := func(object map[string]any) bool { return object["kind"] == definitionsResource.Kind }
 	for _, object := range objects {
 		if isDefinition(object) {
-			if err := s.load(definitionsResource, encoded(object)); err != nil {
+			if err := s.load(definitionsResource, object); err != nil {
 				return err
 			}
 		}
@@ -35,7 +40,7 @@ func (s *Server) Load(objects ...map[string]any) error {
 		if isDefinition(object) {
 			continue
 		}
-		if err := s.load(found[i], encoded(object)); err != nil {
+		if err := s.load(found[i], object); err != nil {
 			return err
 		}
 	}
@@ -61,9 +66,17 @@ func (s *Server) resourceOf(object map[string]any) (Resource, bool) {
 // uidPrefix is that of the uids that this server gives.
 const uidPrefix = "00000000-0000-4000-8000-"
 
-func (s *Server) load(r Resource, object map[string]any) error {
-	delete(object, "apiVersion")
-	delete(object, "kind")
+// reserve has later objects get other uids than a loaded one.
+func (s *Server) reserve(object map[string]any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	uid, _ := metadata["uid"].(string)
+	if number, err := strconv.Atoi(strings.TrimPrefix(uid, uidPrefix)); err == nil {
+		s.uids = max(s.uids, number)
+	}
+}
+
+func (s *Server) load(r Resource, given map[string]any) error {
+	object := encoded(given)
 	metadata := metadataOf(object)
 	name, _ := metadata["name"].(string)
 	namespace, _ := metadata["namespace"].(string)
@@ -75,16 +88,32 @@ func (s *Server) load(r Resource, object map[string]any) error {
 		return fmt.Errorf("the object %q of %s has no name, or its namespace %q is wrong", name, r.Plural, namespace)
 	}
 	t := s.target(r, namespace, name)
-	// The uids that are given later must be others.
+	var err error
 	if uid, _ := metadata["uid"].(string); uid == "" {
-		s.identify(t, metadata)
-	} else if ordinal, err := strconv.Atoi(strings.TrimPrefix(uid, uidPrefix)); err == nil {
-		s.uids = max(s.uids, ordinal)
+		var body []byte
+		if body, err = json.Marshal(object); err == nil {
+			_, err = s.create(t, body)
+		}
+	} else {
+		err = s.restore(t, object)
 	}
-	if text, _ := metadata["resourceVersion"].(string); text == "" {
-		metadata["resourceVersion"] = s.next()
-	} else if version, err := parseVersion(text); err != nil {
+	if err != nil {
 		return fmt.Errorf("the object %s of %s: %w", name, r.Plural, err)
+	}
+	return nil
+}
+
+// restore stores an object as it was saved.
+func (s *Server) restore(t target, object map[string]any) error {
+	delete(object, "apiVersion")
+	delete(object, "kind")
+	if problems, err := s.understand(t, object, nil); err != nil || len(problems) > 0 {
+		return errors.Join(err, problems.ToAggregate())
+	}
+	if text, _ := metadataOf(object)["resourceVersion"].(string); text == "" {
+		metadataOf(object)["resourceVersion"] = s.next()
+	} else if version, err := parseVersion(text); err != nil {
+		return err
 	} else {
 		s.version = max(s.version, version)
 	}
@@ -95,5 +124,6 @@ func (s *Server) load(r Resource, object map[string]any) error {
 	before := s.objects[t.groupResource()][t.key()]
 	s.objects[t.groupResource()][t.key()] = object
 	s.define(t, before, object)
+	s.keepNamespaces(t, object, object)
 	return nil
 }

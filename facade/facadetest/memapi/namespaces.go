@@ -19,8 +19,9 @@ type namespaceKeeper struct {
 
 // ManageNamespaces makes namespaces behave as in a cluster: objects can be created only in a namespace that exists and
 // is not being deleted, a new namespace gets the service account "default", and a deleted namespace is emptied, waits
-// for the finalizers of its objects, and then goes. The emptying begins after the delay. By default, a namespace need
-// not exist, and leaves its objects when it is deleted.
+// for the finalizers of its objects, and then goes. So does a deleted definition with its objects. The emptying begins
+// after the delay. By default, a namespace need not exist, and leaves its objects when it is deleted; the objects of a
+// definition vanish with it, without an event.
 func (s *Server) ManageNamespaces(delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,8 +98,8 @@ func (s *Server) keepNamespaces(t target, before, after map[string]any) {
 		if account := s.target(accounts, t.name, "default"); ok {
 			_, _ = s.create(account, []byte(`{"metadata":{"name":"default"}}`)) // it may exist: then it is kept
 		}
-	case after == nil && t.namespace != "",
-		after != nil && s.managesNamespace(t) && metadataOf(after)["deletionTimestamp"] != nil:
+	case after == nil,
+		(s.managesNamespace(t) || s.managesDefinition(t)) && metadataOf(after)["deletionTimestamp"] != nil:
 		if s.namespaces.scheduled {
 			return
 		}
@@ -108,6 +109,7 @@ func (s *Server) keepNamespaces(t target, before, after map[string]any) {
 			defer s.mu.Unlock()
 			s.namespaces.scheduled = false
 			s.emptyNamespaces()
+			s.emptyDefinitions()
 		})
 	}
 }

@@ -62,7 +62,7 @@ func clusterScript() []clusterStep {
 }
 
 // playCluster sends the script to both servers, of which that in memory manages namespaces. The real one has no
-// controllers, so that what they do is not compared: the test of the devcluster does.
+// controllers, so the effects of controllers are not compared: the test of the devcluster does.
 func playCluster(t *testing.T, genuine *player) {
 	t.Helper()
 	server := inMemory(t)
@@ -78,7 +78,7 @@ func playCluster(t *testing.T, genuine *player) {
 	}
 }
 
-// step returns the code, the warnings, and what can be compared of the answer.
+// step returns the code, the warnings, and the comparable part of the answer.
 func (p *player) step(step clusterStep) outcome {
 	p.t.Helper()
 	response := p.send(step.method, p.host+step.path, step.form, step.body)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// mostReviews is how often one request is reviewed again because the object has changed meanwhile.
+// mostReviews is how often one request for an object is reviewed again because the object has changed meanwhile.
 const mostReviews = 20
 
 // Reviewer answers for the webhooks of a cluster: the mutating ones, then the validating ones. It returns the object
@@ -57,7 +57,11 @@ func (s *Server) dropReviewers(which func(one *reviewer) bool) {
 // locked while it serves, and must not be while a reviewer runs.
 type reviews struct {
 	made    map[string]verdict
+	asked   map[string]int // how often, by object
 	missing *missingReview
+	numbers []int          // those that were drawn for the name and the uid, which stay the same
+	drawn   int            // how many of them in this attempt
+	deleted map[string]any // the objects of a collection that are deleted already
 }
 
 type verdict struct {
@@ -69,6 +73,7 @@ type verdict struct {
 // missingReview ends an attempt to serve a request.
 type missingReview struct {
 	key      string
+	object   string
 	mutating bool
 	request  *admissionv1.AdmissionRequest
 }
@@ -81,9 +86,10 @@ func (s *Server) review(t target, mutating bool, object, before map[string]any) 
 	if t.reviews == nil || len(s.reviewers) == 0 {
 		return nil, nil
 	}
-	key := fmt.Sprint(mutating, " ", t.key(), " new")
+	name := fmt.Sprint(mutating, " ", t.key())
+	key := name + " new"
 	if before != nil {
-		key = fmt.Sprint(mutating, " ", t.key(), " ", metadataOf(before)["resourceVersion"])
+		key = fmt.Sprint(name, " ", metadataOf(before)["resourceVersion"])
 	}
 	known, ok := t.reviews.made[key]
 	if !ok {
@@ -91,7 +97,7 @@ func (s *Server) review(t target, mutating bool, object, before map[string]any) 
 		if err != nil {
 			return nil, err
 		}
-		t.reviews.missing = &missingReview{key: key, mutating: mutating, request: request}
+		t.reviews.missing = &missingReview{key: key, object: name, mutating: mutating, request: request}
 		return nil, errMissingReview
 	}
 	t.notes.warnings = append(t.notes.warnings, known.warnings...)
@@ -175,8 +181,8 @@ func (m *missingReview) ask(ctx context.Context, reviewers []*reviewer) (v verdi
 // serveReviewed serves a request, and has it reviewed in between. It is called with the server locked, which it is not
 // while it is reviewed.
 func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, body []byte) *http.Response {
-	known := &reviews{made: map[string]verdict{}}
-	for range mostReviews {
+	known := &reviews{made: map[string]verdict{}, asked: map[string]int{}, deleted: map[string]any{}}
+	for {
 		t, ok := s.route(parts)
 		if !ok {
 			return refuse(r, s.missing(t, parts))
@@ -184,8 +190,7 @@ func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, bo
 		if err := t.options(r); err != nil {
 			return refuse(r, err)
 		}
-		t.partial, t.reviews = partial, known
-		uids := s.uids
+		t.partial, t.reviews, known.drawn = partial, known, 0
 		response := s.serve(r, t, body)
 		missing := known.missing
 		if missing == nil {
@@ -194,12 +199,32 @@ func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, bo
 			}
 			return response
 		}
-		s.uids, known.missing = uids, nil
-		reviewers := s.reviewers
-		s.mu.Unlock()
-		made := missing.ask(r.Context(), reviewers)
-		s.mu.Lock()
-		known.made[missing.key] = made
+		known.missing = nil
+		if known.asked[missing.object]++; known.asked[missing.object] > mostReviews {
+			return refuse(r, apierrors.NewTimeoutError("the object changes faster than it is reviewed", 1))
+		}
+		known.made[missing.key] = s.askUnlocked(r.Context(), missing)
 	}
-	return refuse(r, apierrors.NewTimeoutError("the object changes faster than it is reviewed", 1))
+}
+
+// askUnlocked asks the reviewers while the server is not locked. It is locked again after a panic, too.
+func (s *Server) askUnlocked(ctx context.Context, missing *missingReview) verdict {
+	reviewers := s.reviewers
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	return missing.ask(ctx, reviewers)
+}
+
+// number returns a number that no other object has. The attempts to serve one request get the same numbers.
+func (s *Server) number(t target) int {
+	if t.reviews == nil {
+		s.uids++
+		return s.uids
+	}
+	if t.reviews.drawn == len(t.reviews.numbers) {
+		s.uids++
+		t.reviews.numbers = append(t.reviews.numbers, s.uids)
+	}
+	t.reviews.drawn++
+	return t.reviews.numbers[t.reviews.drawn-1]
 }

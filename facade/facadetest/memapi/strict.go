@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// decodable holds an object of a built-in kind against its Go type, if the request says what is to become of unknown
+// decodable holds an object of a built-in kind against its Go type, if the request has a rule for unknown
 // fields. Other requests are trusted, as decoding them would only cost time.
 func (t target) decodable(data []byte) error {
 	gvk := t.groupVersion().WithKind(t.Kind)

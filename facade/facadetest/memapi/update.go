@@ -153,6 +153,9 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	}
 	object = t.permitted(former, object)
 	metadata = metadataOf(object)
+	if s.managesNamespace(t) {
+		object["spec"] = cloned(former)["spec"] // the finalizers of the content
+	}
 	if metadata["uid"] == nil && was["uid"] != nil {
 		metadata["uid"] = was["uid"]
 	}

@@ -178,7 +178,8 @@ func (w *stream) show(kind string, object map[string]any) error {
 	return w.send(kind, shown)
 }
 
-// since is what happened to the resource after what was sent last. The version is negative if that is not known.
+// since returns the changes of the resource after the last one that was sent. The version is negative if it is not
+// known.
 func (w *stream) since() (served bool, changed <-chan struct{}, events []event, version int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

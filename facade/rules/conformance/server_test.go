@@ -44,7 +44,7 @@ func start(t *testing.T) *server {
 	t.Helper()
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
-		t.Fatal("KUBEBUILDER_ASSETS is not set: run `make test`, or `make assets` for the folder to set it to")
+		t.Fatal("KUBEBUILDER_ASSETS is not set: run `make test-envtest`, or `make assets` for the folder to set it to")
 	}
 	logf.SetLogger(logr.Discard())
 	environment := &envtest.Environment{

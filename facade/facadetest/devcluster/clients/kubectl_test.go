@@ -19,7 +19,7 @@ import (
 // commandTimeout is for a machine under load.
 const commandTimeout = 2 * time.Minute
 
-// command is one call of kubectl, and a pattern for what it prints.
+// command is one call of kubectl, and a pattern for its output.
 type command struct {
 	name, line, want string
 	// fails is set if kubectl must report an error.

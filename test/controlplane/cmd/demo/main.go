@@ -4,8 +4,8 @@
 //
 // It builds the example's operator, starts etcd and kube-apiserver, installs the kinds of config/crd, runs the
 // operator, applies the example's object.yaml, and shows what the operator says and the URL of its console until
-// Ctrl-C. With -once it changes and deletes the object as well, as the example's expected.txt says, and fails if a
-// handler did not fire. Everything it starts ends with it. An example with kinds of its own has them in crd.yaml.
+// Ctrl-C. With -once it changes and deletes the object as well, as the example's expected.txt says, prints each command
+// with the lines that were expected and seen, and fails if a handler did not fire. Everything it starts ends with it. An example with kinds of its own has them in crd.yaml.
 package main
 
 import (

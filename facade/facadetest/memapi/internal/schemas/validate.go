@@ -22,12 +22,23 @@ func (v *Version) Validate(object map[string]any) field.ErrorList {
 	return append(problems, v.ruled(problems, object, nil)...)
 }
 
-// ruled are the breaches of rules. As in the real server, an object with other problems is not held against them.
+// blocking are the types of problems that keep the real server from evaluating rules.
+var blocking = []field.ErrorType{
+	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany,
+	field.ErrorTypeTypeInvalid,
+}
+
+// ruled are the breaches of rules. As in the real server, rules are not evaluated for objects that they may not expect.
 func (v *Version) ruled(problems field.ErrorList, object, before map[string]any) field.ErrorList {
-	if v.rules == nil || len(problems) > 0 {
+	switch {
+	case v.rules == nil:
 		return nil
+	case slices.ContainsFunc(problems, func(e *field.Error) bool { return slices.Contains(blocking, e.Type) }):
+		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was "+
+			"invalid; correct the existing errors to complete validation")}
+	default:
+		return v.rules(object, before)
 	}
-	return v.rules(object, before)
 }
 
 // ValidateUpdate holds an object that was another one before against the schema, or its status alone. What is wrong may

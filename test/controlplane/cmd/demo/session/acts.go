@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/internal/process"
@@ -31,30 +32,39 @@ func (s *Session) install(ctx context.Context) error {
 		"--timeout", s.patience().String())
 }
 
-func (s *Session) start(log *Transcript) (*process.Process, error) {
-	s.say("Starting the operator of %s", s.Example)
-	cmd := exec.Command(s.Operator[0], s.Operator[1:]...) // ends by Stop: it gets time for its handlers
-	cmd.Dir = s.Example
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.Kubeconfig)
-	cmd.Stdout, cmd.Stderr = log, log
-	operator, err := process.Start(cmd)
-	if err != nil {
-		return nil, fmt.Errorf("starting the operator of %s: %w", s.Example, err)
-	}
-	return operator, nil
-}
-
-// step does one thing to the object and waits for all lines of the operator that are to follow.
-func (s *Session) step(ctx context.Context, log *Transcript, operator *process.Process, act Act) error {
+// step does one thing to the object, or starts or ends the second operator, and waits for all lines of the operators
+// that are to follow.
+func (s *Session) step(ctx context.Context, running *operators, act Act) error {
 	if act.Verb == "refuse" {
 		return s.refused(ctx, act)
 	}
 	warnings, lines := split(act.Lines)
-	awaited, end, err := watch(log, lines) // before the act, so that no line is too early
+	awaited, end, err := watch(running, lines) // before the act, so that no line is too early
 	if err != nil {
 		return err
 	}
 	defer end()
+	if err := s.act(ctx, running, act, warnings); err != nil {
+		return err
+	}
+	for _, what := range act.Waits {
+		if err := s.kubectl(ctx, s.waiting(what)...); err != nil {
+			return err
+		}
+	}
+	return s.follow(ctx, running, act.Verb, awaited, lines)
+}
+
+// act does what the verb says.
+func (s *Session) act(ctx context.Context, running *operators, act Act, warnings []string) error {
+	switch act.Verb {
+	case "second":
+		return s.start(&running.second, act.Args...)
+	case "stop second":
+		s.say("Stopping the second operator")
+		s.stop(&running.second)
+		return nil
+	}
 	output, err := s.ask(ctx, s.arguments(act)...)
 	if err != nil {
 		return err
@@ -62,41 +72,50 @@ func (s *Session) step(ctx context.Context, log *Transcript, operator *process.P
 	if missing, err := unmatched(warnings, output); missing != "" || err != nil {
 		return errors.Join(fmt.Errorf("no warning of kubectl matched %q for %q", missing, act.Verb), err)
 	}
-	for _, what := range act.Waits {
-		if err := s.kubectl(ctx, s.waiting(what)...); err != nil {
-			return err
-		}
-	}
-	return s.follow(ctx, operator, act.Verb, awaited, lines)
+	s.compareOutput(warnings, output)
+	return nil
 }
 
-// follow waits until the operator has said all lines.
+// follow waits until the operators have logged all lines, and shows each line with its expression.
 func (s *Session) follow(
-	ctx context.Context, operator *process.Process, verb string, awaited []<-chan string, lines []string,
+	ctx context.Context, running *operators, verb string, awaited []<-chan string, lines []string,
 ) error {
 	defer s.Report.Waiting("waiting for the handler of "+verb, "")()
 	timer := time.NewTimer(s.patience())
 	defer timer.Stop()
-	for i, seen := range awaited {
+	seen := make([]string, len(lines))
+	for i := range awaited {
 		select {
-		case <-seen:
+		case seen[i] = <-awaited[i]:
 		case <-timer.C:
 			return fmt.Errorf("no handler fired for %q within %s: no line of the operator matched %q",
 				verb, s.patience(), lines[i])
-		case <-operator.Done():
-			return fmt.Errorf("waiting for the handler of %q: %w: %w", verb, ErrOperatorEnded, ending(operator))
+		case <-running.first.ended():
+			return fmt.Errorf("waiting for the handler of %q: %w: %w", verb, ErrOperatorEnded,
+				ending(running.first.process))
+		case <-running.second.ended():
+			return fmt.Errorf("waiting for the handler of %q: the second one: %w: %w", verb, ErrOperatorEnded,
+				ending(running.second.process))
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the handler of %q: %w", verb, context.Cause(ctx))
 		}
+	}
+	for i, line := range lines {
+		s.compare(line, seen[i])
 	}
 	return nil
 }
 
 // watch gives a channel for each of the lines.
-func watch(log *Transcript, lines []string) (awaited []<-chan string, end func(), err error) {
+func watch(running *operators, lines []string) (awaited []<-chan string, end func(), err error) {
 	var ends []func()
 	for _, line := range lines {
-		pattern, err := regexp.Compile(line)
+		log := running.first.log
+		expression, isSecond := strings.CutPrefix(line, "second: ")
+		if isSecond {
+			log = running.second.log
+		}
+		pattern, err := regexp.Compile(expression)
 		if err != nil {
 			return nil, nil, fmt.Errorf("reading the pattern of the lines to wait for: %w", err)
 		}
@@ -110,7 +129,7 @@ func watch(log *Transcript, lines []string) (awaited []<-chan string, end func()
 	}, nil
 }
 
-// kubectl runs one command, and shows its output.
+// kubectl runs one command, and shows it with its output.
 func (s *Session) kubectl(ctx context.Context, args ...string) error {
 	_, err := s.ask(ctx, args...)
 	return err
@@ -118,6 +137,7 @@ func (s *Session) kubectl(ctx context.Context, args ...string) error {
 
 // ask is kubectl, and gives the output.
 func (s *Session) ask(ctx context.Context, args ...string) (output string, err error) {
+	s.show(append([]string{"kubectl"}, args...)...)
 	shown := NewTranscript(s.Out, "kubectl  | ")
 	defer shown.Flush()
 	var all bytes.Buffer

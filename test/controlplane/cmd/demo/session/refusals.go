@@ -16,8 +16,12 @@ func (s *Session) refused(ctx context.Context, act Act) error {
 	for {
 		output, err := s.ask(ctx, s.arguments(act)...)
 		missing, wrong := unmatched(act.Lines, output)
-		if wrong != nil || err != nil && missing == "" {
+		if wrong != nil {
 			return wrong
+		}
+		if err != nil && missing == "" {
+			s.compareOutput(act.Lines, output)
+			return nil
 		}
 		select {
 		case <-time.After(time.Second):

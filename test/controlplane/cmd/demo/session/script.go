@@ -14,16 +14,22 @@ import (
 // Act is one thing that is done to the object of an example, or to others around it.
 type Act struct {
 	// Verb is "create", "update" or "delete" for the object, "apply" or "remove" for others; "refuse" is what must be
-	// refused: to apply the objects of a file, to update the object, or, with neither, to delete it.
+	// refused: to apply the objects of a file, to update the object, or, with neither, to delete it. "status" writes
+	// the status of another object, in the place of its controller. "second" starts a second operator, and
+	// "stop second" ends it.
 	Verb string
-	// Patch is the merge patch of an update.
+	// Patch is the merge patch of an update or a status.
 	Patch string
 	// File has the objects to be applied or removed; it is in the folder of the example.
 	File string
+	// Args are further arguments of the second operator, after those of the first one. For "status", they are the
+	// object, such as "statefulset/orders".
+	Args []string
 	// Waits are what kubectl is to wait for then, one after the other, as by its option --for.
 	Waits []string
 	// Lines are regular expressions for what the operator is to say then, in any order; those that begin with
-	// "Warning: " are for what kubectl is to say, as are all of what is refused.
+	// "Warning: " are for the output of kubectl, and so are all of a refused act. The expression of a line that begins
+	// with "second: " is for the second operator.
 	Lines []string
 }
 
@@ -40,9 +46,11 @@ func (s *Session) acts() []Act {
 }
 
 // Script reads the acts of an example from its expected.txt: a line "create", "update <patch>", "delete", "apply
-// <file>.yaml", "remove <file>.yaml", or "refuse" with a patch, a file or "delete", then "wait <for>" for what kubectl
-// is to wait for, and the expressions of what follows. What stands under "restart" and "stop" is left out: a
-// demonstration has one operator, which it ends without looking. An example without the file has no acts of its own.
+// <file>.yaml", "remove <file>.yaml", or "refuse" with a patch, a file or "delete", then "wait <for>" for a wait of
+// kubectl, and the expressions of the lines that follow. "status <kind>/<name> <patch>" writes a status in the place of
+// a controller, which the cluster of a demonstration does not have. "second <options>" starts a second operator with
+// these further options, until "stop second". Lines under "restart" and "stop" are left out: a demonstration starts
+// the first operator once and ends it without looking. An example without the file has no acts of its own.
 func Script(example string) (acts []Act, err error) {
 	file := filepath.Join(example, "expected.txt")
 	content, err := os.ReadFile(file)
@@ -59,6 +67,9 @@ func Script(example string) (acts []Act, err error) {
 		case line == "":
 		case verb == "restart", line == "stop":
 			left = true
+		case line == "stop second", verb == "second" && strings.HasPrefix(patch, "-"), isStatus(verb, patch):
+			left = false
+			acts = append(acts, otherAct(verb, patch))
 		case line == "create", line == "delete", verb == "update" && strings.HasPrefix(patch, "{"):
 			left = false
 			acts = append(acts, Act{Verb: verb, Patch: patch})
@@ -82,6 +93,25 @@ func Script(example string) (acts []Act, err error) {
 		}
 	}
 	return acts, nil
+}
+
+// otherAct is an act on the status of another object or on the second operator.
+func otherAct(verb, rest string) Act {
+	switch verb {
+	case "status":
+		object, patch, _ := strings.Cut(rest, " ")
+		return Act{Verb: verb, Args: []string{object}, Patch: patch}
+	case "second":
+		return Act{Verb: verb, Args: strings.Fields(rest)}
+	default:
+		return Act{Verb: verb + " " + rest}
+	}
+}
+
+// isStatus reports whether a line writes the status of an object.
+func isStatus(verb, rest string) bool {
+	object, patch, _ := strings.Cut(rest, " ")
+	return verb == "status" && strings.Contains(object, "/") && strings.HasPrefix(patch, "{")
 }
 
 // around tells whether a line is about objects around that of the example.
@@ -114,6 +144,9 @@ func (s *Session) arguments(act Act) []string {
 		return []string{"patch", "-f", s.object(), "--type", "merge", "-p", act.Patch}
 	case "delete":
 		return []string{"delete", "-f", s.object(), "--wait", "--timeout", s.patience().String()}
+	case "status":
+		return append(append([]string{"patch"}, act.Args...),
+			"--subresource=status", "--type", "merge", "-p", act.Patch)
 	case "apply":
 		return []string{"apply", "-f", filepath.Join(s.Example, act.File)}
 	case "refuse":

@@ -50,9 +50,26 @@ func TestScript(t *testing.T) {
 				{Verb: "update", Patch: "{}", Lines: []string{"wait for it"}},
 			},
 		},
+		"Status": {
+			reason: "the demonstration has no controllers",
+			text:   "create\nrestart\nstatus job/a {\"b\": 1}\nA\nstatus of it\n",
+			want: []session.Act{
+				{Verb: "create"},
+				{Verb: "status", Args: []string{"job/a"}, Patch: `{"b": 1}`, Lines: []string{"A", "status of it"}},
+			},
+		},
+		"Second": {
+			reason: "peers hand over to each other",
+			text:   "create\nsecond --priority=10 -v\nA\nsecond: B\nrestart\nC\nstop second\nD\nstop\nE\n",
+			want: []session.Act{
+				{Verb: "create"},
+				{Verb: "second", Args: []string{"--priority=10", "-v"}, Lines: []string{"A", "second: B"}},
+				{Verb: "stop second", Lines: []string{"D"}},
+			},
+		},
 		"Words": {
-			reason: "an expression may begin with a verb", text: "create\nupdate of all\ndelete it\n",
-			want: []session.Act{{Verb: "create", Lines: []string{"update of all", "delete it"}}},
+			reason: "an expression may begin with a verb", text: "create\nupdate of all\ndelete it\nsecond one\n",
+			want: []session.Act{{Verb: "create", Lines: []string{"update of all", "delete it", "second one"}}},
 		},
 	}
 	for name, tc := range tests {

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/test/controlplane/internal/process"
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/progress"
 )
 
@@ -58,10 +57,10 @@ type Session struct {
 // console if it has one, until ctx ends, which is no error, or the operator ends by itself, which is
 // [ErrOperatorEnded].
 func (s *Session) Run(ctx context.Context) error {
-	log := NewTranscript(s.Out, "operator | ")
-	served, end := log.Watch(consoleURL.MatchString) // before the operator starts, so that no line is too early
+	running := s.newOperators()
+	served, end := running.first.log.Watch(consoleURL.MatchString) // before the operator starts: no line is too early
 	defer end()
-	return s.play(ctx, log, func(ctx context.Context, operator *process.Process) error {
+	return s.play(ctx, running, func(ctx context.Context) error {
 		for _, act := range append(s.surroundings(), Act{Verb: "create"}) {
 			if err := s.kubectl(ctx, s.arguments(act)...); err != nil {
 				return err
@@ -72,8 +71,8 @@ func (s *Session) Run(ctx context.Context) error {
 			select {
 			case line := <-served:
 				s.say("In a browser: %s", consoleURL.FindStringSubmatch(line)[1])
-			case <-operator.Done():
-				return fmt.Errorf("%w: %w", ErrOperatorEnded, ending(operator))
+			case <-running.first.ended():
+				return fmt.Errorf("%w: %w", ErrOperatorEnded, ending(running.first.process))
 			case <-ctx.Done():
 				return nil
 			}
@@ -82,12 +81,13 @@ func (s *Session) Run(ctx context.Context) error {
 }
 
 // Demonstrate plays the example through: its object is applied, changed and deleted, and each time the operator has to
-// say what it is expected to. The first thing that it does not say is the error.
+// log the expected lines. Demonstrate shows each command before it runs, and then the expected and the seen lines. The
+// first missing line is the error.
 func (s *Session) Demonstrate(ctx context.Context) error {
-	log := NewTranscript(s.Out, "operator | ")
-	return s.play(ctx, log, func(ctx context.Context, operator *process.Process) error {
+	running := s.newOperators()
+	return s.play(ctx, running, func(ctx context.Context) error {
 		for _, act := range s.acts() {
-			if err := s.step(ctx, log, operator, act); err != nil {
+			if err := s.step(ctx, running, act); err != nil {
 				return err
 			}
 		}
@@ -97,22 +97,17 @@ func (s *Session) Demonstrate(ctx context.Context) error {
 }
 
 // play does what comes before and after the acts.
-func (s *Session) play(
-	ctx context.Context, log *Transcript, acts func(context.Context, *process.Process) error,
-) error {
+func (s *Session) play(ctx context.Context, running *operators, acts func(context.Context) error) error {
 	if err := s.install(ctx); err != nil {
 		return err
 	}
-	operator, err := s.start(log)
-	if err != nil {
+	s.say("Starting the operator of %s", s.Example)
+	if err := s.start(&running.first); err != nil {
 		return err
 	}
-	err = acts(ctx, operator)
-	done := s.Report.Waiting("waiting for the operator to end", "")
-	operator.Stop(grace)
-	done()
-	log.Flush()
-	return err
+	defer s.stop(&running.first)
+	defer s.stop(&running.second)
+	return acts(ctx)
 }
 
 func (s *Session) say(format string, args ...any) {

@@ -86,6 +86,7 @@ func TestDemonstrateInterrupted(t *testing.T) {
 
 func TestDemonstrate(t *testing.T) {
 	s, out := pretended(t, "", "")
+	s.Change = `{"spec":{"it":"isn't"}}`
 	if err := s.Demonstrate(t.Context()); err != nil {
 		t.Fatalf("Demonstrate(): %v\n%s", err, out)
 	}
@@ -97,13 +98,84 @@ func TestDemonstrate(t *testing.T) {
 		"delete -f\n"; string(calls) != want {
 		t.Errorf("calls of kubectl with its configuration: want %q, got %q", want, calls)
 	}
-	for _, want := range []string{
-		"operator | Handler succeeded handler=one reason=update\n", "Every handler has fired",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("what is shown: want %q in\n%s", want, out)
+	requireShown(t, out,
+		"\n$ kubectl apply -f object.yaml\n",
+		"\n$ kubectl patch -f object.yaml --type merge -p '{\"spec\":{\"it\":\"isn'\\''t\"}}'\n",
+		"operator | Handler succeeded handler=one reason=update\n",
+		"expected | Handler succeeded.*\\breason\\W+update\\b\n"+
+			"seen     | Handler succeeded handler=one reason=update\n",
+		"\n$ kubectl delete -f object.yaml",
+		"Every handler has fired",
+	)
+}
+
+// requireShown checks that the texts are shown, in this order.
+func requireShown(t *testing.T, out *screen, texts ...string) {
+	t.Helper()
+	rest := out.String()
+	for _, text := range texts {
+		_, after, found := strings.Cut(rest, text)
+		if !found {
+			t.Fatalf("want %q in the rest of what is shown:\n%s\nall of it:\n%s", text, rest, out)
 		}
+		rest = after
 	}
+}
+
+// The second operator runs beside the first one, with its own log, until the script stops it.
+func TestDemonstrateSecond(t *testing.T) {
+	s, out := pretended(t, "", `echo "begins with $0 $1"; trap 'echo ends; exit 0' TERM INT
+		tail -n +1 -f events & wait $!`)
+	s.Operator = append(s.Operator, "run")
+	s.Acts = []session.Act{
+		{Verb: "create", Lines: []string{"reason.*create"}},
+		{Verb: "second", Args: []string{"--priority=10"}, Lines: []string{"second: begins with run --priority=10"}},
+		{Verb: "update", Patch: "{}", Lines: []string{"reason=update", "second: reason=update"}},
+		{Verb: "stop second"},
+		{Verb: "delete", Lines: []string{"reason.*delete"}},
+	}
+	if err := s.Demonstrate(t.Context()); err != nil {
+		t.Fatalf("Demonstrate(): %v\n%s", err, out)
+	}
+	requireShown(t, out,
+		"$ go -C . run . -c", // the arguments of the pretended operator
+		"operator | begins with run \n",
+		"$ go -C . run . -c", " run --priority=10\n",
+		"second   | begins with run --priority=10\n",
+		"$ kubectl patch", "expected | second: reason=update\n", "seen     | Handler succeeded",
+		"Stopping the second operator\n", "second   | ends\n", "$ kubectl delete",
+	)
+}
+
+func TestDemonstrateSecondEnds(t *testing.T) {
+	s, out := pretended(t, "", `case "$1" in "") exec tail -n +1 -f events;; esac; exit 7`)
+	s.Operator = append(s.Operator, "run")
+	s.Acts = []session.Act{{Verb: "second", Args: []string{"-p"}, Lines: []string{"second: never"}}}
+	if err := s.Demonstrate(t.Context()); !errors.Is(err, session.ErrOperatorEnded) ||
+		!strings.Contains(err.Error(), "exit status 7") {
+		t.Errorf("Demonstrate(): want the end of the second operator, got %v\n%s", err, out)
+	}
+}
+
+// The status of another object is written in the place of its controller.
+func TestDemonstrateStatus(t *testing.T) {
+	s, out := pretended(t, "", "")
+	s.Acts = []session.Act{{Verb: "status", Args: []string{"job/one"}, Patch: "{}"}}
+	if err := s.Demonstrate(t.Context()); err != nil {
+		t.Fatalf("Demonstrate(): %v\n%s", err, out)
+	}
+	requireShown(t, out, "$ kubectl patch job/one --subresource=status --type merge -p '{}'\n")
+}
+
+// A refused act is shown with the answer that refused it.
+func TestDemonstrateRefused(t *testing.T) {
+	s, out := pretended(t, "patch", "")
+	s.Acts = []session.Act{{Verb: "refuse", Patch: "{}", Lines: []string{"refused: p.tch"}}}
+	if err := s.Demonstrate(t.Context()); err != nil {
+		t.Fatalf("Demonstrate(): %v\n%s", err, out)
+	}
+	requireShown(t, out, "$ kubectl patch -f object.yaml --type merge -p '{}' --dry-run=server\n",
+		"expected | refused: p.tch\nseen     | refused: patch\n")
 }
 
 func TestRun(t *testing.T) {

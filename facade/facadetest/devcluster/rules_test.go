@@ -1,0 +1,206 @@
+package devcluster_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
+)
+
+// The path of a proxy is not served; an object or a namespace may have that name.
+func TestObjectsCalledProxy(t *testing.T) {
+	cluster, _ := startCluster(t, devcluster.Options{})
+	client := clientOf(t, cluster).CoreV1()
+	if _, err := client.Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: "proxy"},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, namespace := range []string{"default", "proxy"} {
+		if _, err := client.Services(namespace).Create(t.Context(), &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: "proxy"},
+		}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Services(namespace).Get(t.Context(), "proxy", metav1.GetOptions{}); err != nil {
+			t.Errorf("the service proxy in the namespace %s: %v", namespace, err)
+		}
+		err := client.RESTClient().Get().AbsPath("/api/v1/namespaces/" + namespace + "/services/proxy/proxy/a/b").
+			Do(t.Context()).Error()
+		if status := apierrors.APIStatus(nil); !asStatus(err, &status) ||
+			status.Status().Code != http.StatusNotImplemented {
+			t.Errorf("the proxy of a service in %s: got %v, want the code 501", namespace, err)
+		}
+	}
+}
+
+func asStatus(err error, into *apierrors.APIStatus) bool {
+	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // it is not wrapped
+	*into = status
+	return ok
+}
+
+// An object that Go clients cannot read must not be stored.
+func TestBadTypesOfBuiltInKinds(t *testing.T) {
+	cluster, _ := startCluster(t, devcluster.Options{})
+	client := clientOf(t, cluster).CoreV1().ConfigMaps("default")
+	if _, err := client.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "a"},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.Patch(
+		t.Context(),
+		"a",
+		types.MergePatchType,
+		[]byte(`{"data":{"port":8080}}`),
+		metav1.PatchOptions{},
+	)
+	if !apierrors.IsBadRequest(err) {
+		t.Errorf("a number in the data of a ConfigMap: got %v, want a bad request", err)
+	}
+}
+
+// A namespace that was replaced without its spec is still emptied before it goes.
+func TestReplacedNamespace(t *testing.T) {
+	cluster, _ := startCluster(t, devcluster.Options{})
+	client := clientOf(t, cluster).CoreV1()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "full"}}
+	if _, err := client.Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	replaced, err := client.Namespaces().Update(t.Context(), namespace, metav1.UpdateOptions{})
+	if err != nil || len(replaced.Spec.Finalizers) != 1 {
+		t.Errorf("got the finalizers %v (%v), want the former one", replaced.Spec.Finalizers, err)
+	}
+}
+
+func TestTokenLifetimes(t *testing.T) {
+	cluster, _ := startCluster(t, devcluster.Options{})
+	accounts := clientOf(t, cluster).CoreV1().ServiceAccounts("default")
+	cases := map[string]struct {
+		reason      string
+		asked       *int64
+		want        int64
+		wantInvalid bool
+	}{
+		"Default":  {"a token lasts an hour unless the client asks for something else", nil, 3600, false},
+		"Day":      {"the client may ask for more", ptr.To[int64](86400), 86400, false},
+		"TooShort": {"tokens last at least ten minutes", ptr.To[int64](-1), 0, true},
+		"TooLong":  {"tokens last at most 2^32 seconds", ptr.To[int64](1<<32 + 1), 0, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			token, err := accounts.CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{
+				Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: tc.asked},
+			}, metav1.CreateOptions{})
+			if tc.wantInvalid != apierrors.IsInvalid(err) || err == nil && *token.Spec.ExpirationSeconds != tc.want {
+				t.Errorf("%s: got %v, %v", tc.reason, token.Spec, err)
+			}
+		})
+	}
+}
+
+// Objects of manifests are created as by a client: with defaults, and refused if they are invalid.
+func TestLoadManifests(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "objects.yaml")
+	manifest := `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: s, namespace: shop}
+stringData: {password: secret}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: other}
+spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}}}
+`
+	if err := os.WriteFile(path, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cluster, _ := startCluster(t, devcluster.Options{Load: []string{path}})
+	client := clientOf(t, cluster)
+	secret, err := client.CoreV1().Secrets("shop").Get(t.Context(), "s", metav1.GetOptions{})
+	if err != nil || string(secret.Data["password"]) != "secret" {
+		t.Errorf("the data of the Secret: got %q, %v", secret.Data, err)
+	}
+	deployment, err := client.AppsV1().Deployments("other").Get(t.Context(), "web", metav1.GetOptions{})
+	if err != nil || deployment.Spec.Replicas == nil || *deployment.Spec.Replicas != 1 {
+		t.Errorf("the replicas of the Deployment: got %v, %v", deployment.Spec.Replicas, err)
+	}
+	for _, namespace := range []string{"shop", "other"} {
+		if _, err := client.CoreV1().ServiceAccounts(namespace).Get(
+			t.Context(), "default", metav1.GetOptions{},
+		); err != nil {
+			t.Errorf("the namespace %s has no service account: %v", namespace, err)
+		}
+	}
+}
+
+// Saving and loading again keeps the digests of Secrets, and no annotation has a value.
+func TestSaveAgain(t *testing.T) {
+	dump := filepath.Join(t.TempDir(), "dump.yaml")
+	first, end := startCluster(t, devcluster.Options{Save: dump})
+	if _, err := clientOf(t, first).CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: map[string]string{"note": "the password is top-secret"}},
+		StringData: map[string]string{"password": "top-secret"},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	second, end := startCluster(t, devcluster.Options{Load: []string{dump}, Save: dump})
+	before, err := clientOf(t, second).CoreV1().Secrets("default").Get(t.Context(), "s", metav1.GetOptions{})
+	if err != nil || !strings.HasPrefix(string(before.Data["password"]), "digest:") || len(before.Annotations) > 0 {
+		t.Fatalf(
+			"got %q with the annotations %v (%v), want a digest and no annotation",
+			before.Data,
+			before.Annotations,
+			err,
+		)
+	}
+	end()
+	third, _ := startCluster(t, devcluster.Options{Load: []string{dump}})
+	after, err := clientOf(t, third).CoreV1().Secrets("default").Get(t.Context(), "s", metav1.GetOptions{})
+	if err != nil || string(after.Data["password"]) != string(before.Data["password"]) {
+		t.Errorf("got %q (%v), want the digest of the first time: %q", after.Data, err, before.Data)
+	}
+}
+
+// kubectl keeps the OpenAPI documents, and asks whether they have changed.
+func TestOpenAPIIsCached(t *testing.T) {
+	cluster, _ := startCluster(t, devcluster.Options{})
+	config := cluster.Config()
+	ask := func(etag string) *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+"/openapi/v3/apis/apps/v1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+config.BearerToken)
+		r.Header.Set("If-None-Match", etag)
+		response, err := plainClient(t, config).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		return response
+	}
+	first := ask("")
+	if second := ask(first.Header.Get("Etag")); first.StatusCode != http.StatusOK ||
+		second.StatusCode != http.StatusNotModified {
+		t.Errorf("got the codes %d and %d, want 200 and 304", first.StatusCode, second.StatusCode)
+	}
+}

@@ -1,0 +1,62 @@
+package memapi
+
+import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// cleanupFinalizer is on definitions that are being deleted while they have objects.
+const cleanupFinalizer = apiextensionsv1.CustomResourceCleanupFinalizer
+
+// managesDefinition is true for definitions that wait for their objects.
+func (s *Server) managesDefinition(t target) bool {
+	return s.namespaces != nil && t.groupResource() == definitionsResource.groupResource()
+}
+
+// withCleanup are the finalizers of an object that is about to be deleted.
+func (s *Server) withCleanup(t target, object map[string]any, held []any) []any {
+	crd, err := definitionOf(t, object)
+	isNeeded := s.managesDefinition(t) && err == nil && metadataOf(object)["deletionTimestamp"] == nil &&
+		len(s.objects[defined(crd)]) > 0 && !slices.Contains(held, any(cleanupFinalizer))
+	if !isNeeded {
+		return held
+	}
+	return append(slices.Clone(held), cleanupFinalizer)
+}
+
+// defined is the resource of a definition.
+func defined(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {
+	return schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
+}
+
+// emptyDefinitions deletes the objects of definitions that are being deleted, and lets the definitions without objects
+// go.
+func (s *Server) emptyDefinitions() {
+	background := metav1.DeletePropagationBackground
+	for _, object := range s.objects[definitionsResource.groupResource()] {
+		name, _ := metadataOf(object)["name"].(string)
+		t := s.target(definitionsResource, "", name)
+		crd, err := definitionOf(t, object)
+		held, _ := metadataOf(object)["finalizers"].([]any)
+		if err != nil || metadataOf(object)["deletionTimestamp"] == nil ||
+			!slices.Contains(held, any(cleanupFinalizer)) {
+			continue
+		}
+		for _, one := range s.all(true) {
+			if one.groupResource() == defined(crd) {
+				_, _ = s.delete(one, &metav1.DeleteOptions{PropagationPolicy: &background}) // the rest is tried again
+			}
+		}
+		if len(s.objects[defined(crd)]) > 0 {
+			continue
+		}
+		s.edit(t, func(object map[string]any) {
+			metadataOf(object)["finalizers"] = slices.DeleteFunc(slices.Clone(held), func(one any) bool {
+				return one == cleanupFinalizer
+			})
+		})
+	}
+}
