@@ -28,7 +28,7 @@ func TestInvalidWebhooksAreRefused(t *testing.T) {
 		"NoSideEffects": {"the class is required", func(h *admissionregistrationv1.ValidatingWebhook) {
 			h.SideEffects = nil
 		}, "webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun"},
-		"SideEffects": {"dry runs must have none", func(h *admissionregistrationv1.ValidatingWebhook) {
+		"SideEffects": {"dry runs must not have side effects", func(h *admissionregistrationv1.ValidatingWebhook) {
 			h.SideEffects = ptr.To(admissionregistrationv1.SideEffectClassSome)
 		}, `webhooks[0].sideEffects: Unsupported value: "Some"`},
 		"NoClient": {"it must be somewhere", func(h *admissionregistrationv1.ValidatingWebhook) {

@@ -42,7 +42,7 @@ func playEvents(t *testing.T, genuine, own *player) {
 	}
 }
 
-// eventStep returns the code and what is comparable of an event, a list of events, or a refusal.
+// eventStep returns the code and the comparable parts of an event, a list of events, or a refusal.
 func (p *player) eventStep(step clusterStep) (told []any) {
 	p.t.Helper()
 	response := p.send(step.method, p.host+step.path, step.form, step.body)

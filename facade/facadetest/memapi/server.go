@@ -80,7 +80,7 @@ func (r Resource) qualified() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
 }
 
-// groupResource is what the objects are stored under.
+// groupResource is the key of the stored objects.
 func (r Resource) groupResource() schema.GroupResource {
 	if r.Group == eventsGroup && r.Plural == "events" {
 		return schema.GroupResource{Resource: r.Plural}

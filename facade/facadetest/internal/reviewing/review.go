@@ -130,7 +130,7 @@ func (r *review) matching(h Hook) (asked *admissionv1.AdmissionRequest, matches 
 	return nil, false, nil
 }
 
-// ask calls the webhook and applies what it answers.
+// ask calls the webhook and applies its answer.
 func (r *review) ask(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (changes bool, err error) {
 	one := *asked
 	one.UID = uuid.NewUUID()

@@ -24,7 +24,7 @@ var (
 type currentCluster struct {
 	command    *command
 	kubeconfig string // with the one context that the question named
-	object     string // the name of what was applied last
+	object     string // the name of the last applied object
 }
 
 // runCurrent runs the program on the cluster of the user's kubeconfig, after a question.
@@ -64,7 +64,7 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 		}
 	}
 	if cluster.object != "" {
-		defer c.say("what was applied remains; to remove the object: kubectl delete %s", cluster.object)
+		defer c.say("the applied objects remain; to remove the last one: kubectl delete %s", cluster.object)
 	}
 	return c.start(ctx, demonstration{out: c.stderr, kubeconfig: cluster.kubeconfig, name: cluster.object})
 }
