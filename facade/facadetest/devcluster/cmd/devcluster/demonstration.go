@@ -20,8 +20,9 @@ const (
 	// consolePatience is how long an operator may take to serve its console. A program with flags of its own may not
 	// have one.
 	consolePatience = 15 * time.Second
-	// changePatience is how long the demonstration waits for the operator to write to the new object.
-	changePatience = 5 * time.Second
+	// changePatience is how long the demonstration waits for the operator to handle the new object, changeDelay how long
+	// after its last write.
+	changePatience, changeDelay = 10 * time.Second, time.Second
 )
 
 // demonstration prints what to try with an operator that has just started, and where its console is. Without kubectl,
@@ -50,6 +51,21 @@ func argumentsFor(object *unstructured.Unstructured) string {
 		name += " -n " + namespace
 	}
 	return name
+}
+
+// readObject returns an object as it is stored.
+func readObject(
+	ctx context.Context, config *rest.Config, loaded *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	reader, err := client.New(config, client.Options{})
+	if err != nil {
+		return nil, err
+	}
+	stored := loaded.DeepCopy()
+	if namespaced, err := reader.IsObjectNamespaced(stored); err == nil && namespaced && stored.GetNamespace() == "" {
+		stored.SetNamespace("default") // as in a manifest
+	}
+	return stored, reader.Get(ctx, client.ObjectKeyFromObject(stored), stored)
 }
 
 // withConsole picks the address of the console, and returns the arguments that make an operator serve it there.
@@ -120,12 +136,15 @@ func (d *demonstration) change(ctx context.Context) {
 		return
 	}
 	current := d.object.DeepCopy()
-	if namespaced, err := writer.IsObjectNamespaced(current); err == nil && namespaced && current.GetNamespace() == "" {
-		current.SetNamespace("default") // as in a manifest
-	}
+	last, since := d.object.GetResourceVersion(), time.Now()
 	waitFor(ctx, changePatience, func(ctx context.Context) bool {
-		err := writer.Get(ctx, client.ObjectKeyFromObject(current), current)
-		return err == nil && current.GetResourceVersion() != d.object.GetResourceVersion()
+		if err := writer.Get(ctx, client.ObjectKeyFromObject(current), current); err != nil {
+			return false
+		}
+		if version := current.GetResourceVersion(); version != last {
+			last, since = version, time.Now()
+		}
+		return last != d.object.GetResourceVersion() && time.Since(since) > changeDelay
 	})
 	d.say(`Adding the label changed-by=devcluster to %s: if the operator has handlers for updates, it logs them next.`,
 		d.name)

@@ -177,8 +177,11 @@ Ctrl-C ends it.
 func (c *command) runProgram(ctx context.Context, cluster *devcluster.Cluster) (int, error) {
 	c.say("starting %s with KUBECONFIG=%s", c.program[0], cluster.Kubeconfig())
 	d := demonstration{out: c.stderr, kubeconfig: cluster.Kubeconfig(), config: cluster.Config()}
-	if loaded := cluster.Loaded(); len(loaded) > 0 {
-		d.object = loaded[len(loaded)-1]
+	if loaded := cluster.Loaded(); len(loaded) > 0 && c.demo {
+		var err error
+		if d.object, err = readObject(ctx, d.config, loaded[len(loaded)-1]); err != nil {
+			return 1, fmt.Errorf("reading the loaded object: %w", err)
+		}
 		d.name = argumentsFor(d.object)
 	}
 	return c.start(ctx, d)

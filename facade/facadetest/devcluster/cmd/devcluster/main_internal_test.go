@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -72,9 +73,17 @@ func operate(role string, arguments []string) error {
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	key := client.ObjectKey{Namespace: "default", Name: "a"}
+	time.Sleep(300 * time.Millisecond) // as long as a handler for the new object takes
+	if err := reader.Get(context.Background(), key, object); err != nil || object.GetLabels() != nil {
+		return fmt.Errorf("the object is changed before it is handled: %v, %w", object.GetLabels(), err)
+	}
+	object.SetAnnotations(map[string]string{"handled": "yes"})
+	if err := reader.Update(context.Background(), object); err != nil {
+		return err
+	}
 	for object.GetLabels()["changed-by"] != "devcluster" {
-		err := reader.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: "a"}, object)
-		if err != nil {
+		if err := reader.Get(context.Background(), key, object); err != nil {
 			return err
 		}
 	}
