@@ -20,8 +20,8 @@ const (
 	// consolePatience is how long an operator may take to serve its console. A program with flags of its own may not
 	// have one.
 	consolePatience = 15 * time.Second
-	// changePatience is how long the demonstration waits for the operator to handle the new object, changeDelay how long
-	// after its last write.
+	// changePatience is how long the demonstration waits for the operator to handle the new object, changeDelay is how
+	// long it waits after the last write.
 	changePatience, changeDelay = 10 * time.Second, time.Second
 )
 
