@@ -42,18 +42,20 @@ NEWEST       = '-modfile=$(CURDIR)/test/newest/go.mod'
 # Built and then executed in the shell's place, so that signals reach it and it can stop what it has started.
 DEMO         = $(GO) build -C test/controlplane -o '$(CURDIR)/bin/demo' ./cmd/demo && exec bin/demo -root '$(CURDIR)' -example 'examples/$(EXAMPLE)'
 
-# The clusters of "make run". The development cluster is one process; exec hands signals over to it. It loads the files
-# that expected.txt applies before the object.
+# The clusters of "make run". The command devcluster serves a cluster in memory, or asks before it uses the one of the
+# user's kubeconfig; exec hands signals over to it. It loads the files that expected.txt applies before the object.
+CLUSTERS       = devcluster real current
 RUN_real       = $(DEMO)
-RUN_devcluster = set -e; echo 'building the cluster and examples/$(EXAMPLE): a minute or two the first time'; \
+RUN_devcluster = $(BUILD_EXAMPLE); exec bin/devcluster --demo --pretend-ready $(RUN_EXAMPLE)
+RUN_current    = $(BUILD_EXAMPLE); exec bin/devcluster --demo --current-context $(RUN_EXAMPLE)
+BUILD_EXAMPLE  = set -e; echo 'building the cluster and examples/$(EXAMPLE): a minute or two the first time'; \
 	(module=facade/facadetest/devcluster; $(WORKSPACE); $(GO) -C "$$module" build -o '$(CURDIR)/bin/devcluster' ./cmd/devcluster); \
 	(module='examples/$(EXAMPLE)'; $(WORKSPACE); $(GO) -C "$$module" build -o '$(CURDIR)/bin/example' .); \
 	cd 'examples/$(EXAMPLE)'; set -- ; \
 	for file in crd.yaml $$(sed -n '/^create$$/q; s/^apply //p' expected.txt 2>/dev/null); do \
 		[ ! -f "$$file" ] || set -- "$$@" --load "$$PWD/$$file"; \
-	done; cd '$(CURDIR)'; \
-	exec bin/devcluster --pretend-ready --load config/crd "$$@" --load 'examples/$(EXAMPLE)/object.yaml' -- \
-		bin/example run --all-namespaces --console --debug-bind-address localhost:0
+	done; cd '$(CURDIR)'
+RUN_EXAMPLE    = --load config/crd "$$@" --load 'examples/$(EXAMPLE)/object.yaml' -- bin/example run --all-namespaces
 
 # The folders of all modules with code of ours; the root is ".". The one with the newest versions has no code.
 MODULES = $(patsubst ./%/go.mod,%,$(patsubst ./go.mod,.,$(shell find . -name go.mod -not -path '*/testdata/*' -not -path '*/.*/*' -not -path './test/newest/*' | sort)))
@@ -87,11 +89,14 @@ help: ## Show this list.
 		'$(SCENARIOS)' '$(CONTENDERS)' '$(N)' '$(SIZE)' '$(ROUNDS)'
 
 .PHONY: run
-run: ## Run an example against a development cluster, until Ctrl-C; with CLUSTER=real against kube-apiserver.
+run: ## Run an example until Ctrl-C, in memory; with CLUSTER=real on kube-apiserver, with CLUSTER=current on yours, after a question.
 	@[ -f 'examples/$(EXAMPLE)/object.yaml' ] || { \
 		echo 'There is no example "$(EXAMPLE)". These can be run with "make run EXAMPLE=...":'; \
-		for one in examples/*/object.yaml; do basename "$$(dirname "$$one")"; done; exit 2; }
-	@$(RUN_$(CLUSTER))
+		for one in examples/*/object.yaml; do echo "  $$(basename "$$(dirname "$$one")")"; done; exit 2; }
+	@$(if $(filter $(CLUSTERS),$(CLUSTER)),$(RUN_$(CLUSTER)),echo 'There is no CLUSTER=$(CLUSTER). There are:'; \
+		echo '  devcluster  an API server in memory, for this run (the default)'; \
+		echo '  real        kube-apiserver and etcd, for this run'; \
+		echo '  current     the cluster of your kubeconfig, after a question'; exit 2)
 
 .PHONY: demo
 demo: ## Play an example against kube-apiserver: print each command and what was seen; fail if a handler did not fire.

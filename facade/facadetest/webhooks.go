@@ -97,7 +97,7 @@ func (w *webhooks) review(
 	w.mu.Lock()
 	hooks := w.hooks
 	w.mu.Unlock()
-	return reviewing.Review(ctx, w.server, hooks, mutating, request, w.call)
+	return reviewing.Reviews{Server: w.server, Call: w.call}.Review(ctx, hooks, mutating, request)
 }
 
 // call asks one handler. A killed operator does not answer.

@@ -18,8 +18,9 @@ import (
 const certificateLifetime = 365 * 24 * time.Hour
 
 // newCertificates makes a certificate authority for this cluster alone, and a serving certificate for loopback
-// addresses. It returns the authority in PEM. The authority's key is discarded: it cannot sign another certificate.
-func newCertificates() (serving tls.Certificate, authority []byte, err error) {
+// addresses, among them that of the listener. It returns the authority in PEM. The authority's key is discarded: it
+// cannot sign another certificate.
+func newCertificates(at net.Addr) (serving tls.Certificate, authority []byte, err error) {
 	root := certificateTemplate("devcluster")
 	root.IsCA, root.BasicConstraintsValid = true, true
 	root.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
@@ -35,6 +36,9 @@ func newCertificates() (serving tls.Certificate, authority []byte, err error) {
 	leaf.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	leaf.DNSNames = []string{"localhost"}
 	leaf.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	if tcp, ok := at.(*net.TCPAddr); ok {
+		leaf.IPAddresses = append(leaf.IPAddresses, tcp.IP)
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return serving, nil, fmt.Errorf("generating the server's key: %w", err)

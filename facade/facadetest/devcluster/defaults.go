@@ -26,7 +26,6 @@ var moreResources = []memapi.Resource{
 	plain("networking.k8s.io", "v1", "IngressClass", "ingressclasses", false),
 	plain("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", false),
 	plain("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", false, "pc"),
-	plain("events.k8s.io", "v1", "Event", "events", true, "ev"),
 	created("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", false),
 	created("authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreviews", false),
 	created("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews", false),

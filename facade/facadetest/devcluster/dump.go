@@ -22,6 +22,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+var errNoObject = errors.New("a document is not an object: it has no apiVersion or no kind")
+
 // load stores the objects of dumps and manifests, and the namespaces that every cluster has. Namespaces of the objects
 // are made as well, as a dump of one namespace does not contain the namespace itself.
 func (c *Cluster) load(paths []string) error {
@@ -83,8 +85,11 @@ func readDumps(path string) ([]map[string]any, error) {
 			return nil, err
 		}
 		objects, err := parseDump(data)
+		if err != nil && file != path {
+			err = fmt.Errorf("%s: %w", file, err)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return nil, err
 		}
 		all = append(all, objects...)
 	}
@@ -131,6 +136,8 @@ func parseDump(data []byte) ([]map[string]any, error) {
 		}
 		switch {
 		case object == nil:
+		case at(object, "apiVersion") == "" || at(object, "kind") == "":
+			return nil, errNoObject
 		case (&unstructured.Unstructured{Object: object}).IsList():
 			all = append(all, items(object, "items")...)
 		default:

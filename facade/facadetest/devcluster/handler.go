@@ -67,7 +67,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.log.V(1).Info("A request", "method", r.Method, "url", r.URL.String(), "agent", r.UserAgent())
 	if !h.serveDocument(w, r) {
-		h.serveResource(w, r, user)
+		h.serveResource(w, withUser(r, user), user)
 	}
 }
 

@@ -65,11 +65,36 @@ func ownKubeconfig(path string) error {
 	return nil
 }
 
+// checkWritable reports at the start what would fail at the end. An empty path is not written.
+func checkWritable(path string) error {
+	if path == "" {
+		return nil
+	}
+	file, err := createBeside(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
+// createBeside creates a temporary file in the folder of a path, with mode 0600.
+func createBeside(path string) (*os.File, error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		err = failed.Err // the name of the temporary file says nothing to users
+	}
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", path, err)
+	}
+	return file, nil
+}
+
 // writeAtomically writes a file with mode 0600. After a failure or a kill, the former file is still complete.
 func writeAtomically(path string, data []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with mode 0600
+	file, err := createBeside(path)
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+		return err
 	}
 	defer func() {
 		if err != nil {

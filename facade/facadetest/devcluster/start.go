@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -71,7 +72,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	serving, authority, err := newCertificates()
+	serving, authority, err := newCertificates(listener.Addr())
 	if err == nil {
 		c.handler, err = newHandler(c.memory, listener.Addr().String(), options.Log)
 	}
@@ -89,10 +90,8 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, errors.Join(err, listener.Close())
 	}
 	c.server = &http.Server{
-		Handler: c.handler, ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(options.Log),
+		Handler: endWatches(ctx, c.handler), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(options.Log),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{serving}, MinVersion: tls.VersionTLS12},
-		// Watches end with the cluster.
-		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- c.server.ServeTLS(listener, "", "") }()
@@ -103,17 +102,35 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
+// endWatches ends the watches with ctx. Other requests get time to be answered: see shutdownTimeout.
+func endWatches(ctx context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("watch") {
+			watching, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			r = r.WithContext(watching)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // prepare fills the cluster before the first request.
 func (c *Cluster) prepare() error {
 	for _, r := range moreResources {
 		c.memory.Install(r)
 	}
-	c.memory.CompileRules(compileRules)
+	c.memory.Extend(memapi.Extensions{
+		ValidateDefinition: validateDefinition, CompileRules: compileRules, NewConverter: newConverter,
+	})
 	c.memory.AddReviewer(webhookCaller{c}.review, func() bool { return true })
-	c.memory.Admit(memapi.Admission{Mutate: applyDefaults})
+	c.memory.Admit(memapi.Admission{Mutate: applyDefaults, Validate: validateWebhooks})
 	c.memory.ManageNamespaces(garbageDelay)
 	c.memory.CollectGarbage(garbageDelay)
 	c.memory.LimitHistory(historyLimit)
+	if err := checkWritable(c.options.Save); err != nil {
+		return err
+	}
 	return c.load(c.options.Load)
 }
 
@@ -169,6 +186,9 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 		return nil, fmt.Errorf("the address %q is not a loopback address: use 127.0.0.1, ::1 or localhost", address)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%w: choose another address, or port 0 for a free one", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listening: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -30,6 +31,13 @@ const maxAnswerBytes = 8 << 20
 // webhookCaller calls the admission webhooks that are configured in the cluster, by their URLs.
 type webhookCaller struct{ cluster *Cluster }
 
+// userKey is the key of the user in the context of a request.
+type userKey struct{}
+
+func withUser(r *http.Request, user string) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), userKey{}, user))
+}
+
 // review is a memapi.Reviewer.
 func (w webhookCaller) review(
 	ctx context.Context, mutating bool, request *admissionv1.AdmissionRequest,
@@ -41,8 +49,11 @@ func (w webhookCaller) review(
 	if len(configurations) == 0 {
 		return nil, nil, nil
 	}
-	return reviewing.Review(
-		ctx, w.cluster.memory, reviewing.HooksOf(configurations), mutating, request, callWebhook,
+	if user, ok := ctx.Value(userKey{}).(string); ok {
+		request.UserInfo = authenticationv1.UserInfo{Username: user, Groups: groupsOf(user)}
+	}
+	return reviewing.Reviews{Server: w.cluster.memory, Call: callWebhook, Match: matchConditions}.Review(
+		ctx, reviewing.HooksOf(configurations), mutating, request,
 	)
 }
 

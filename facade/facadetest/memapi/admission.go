@@ -60,7 +60,7 @@ func (s *Server) validate(t target, object, before map[string]any) error {
 	if err != nil {
 		return err
 	}
-	wrong, err := s.understand(t, object)
+	wrong, err := s.understand(t, object, before)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func Refusal(code int, fields ...string) *apierrors.StatusError {
 }
 
 // internal is what the real server gives when it has nothing better to say.
-func internal(err error) error {
+func internal(err error) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
 	}}
@@ -69,7 +69,7 @@ func notServed() error {
 	)
 }
 
-func notFound(t target) error { return apierrors.NewNotFound(t.groupResource(), t.name) }
+func notFound(t target) error { return apierrors.NewNotFound(t.qualified(), t.name) }
 
 // success is the answer to a deletion that is done.
 func success(t target, uid any) map[string]any {

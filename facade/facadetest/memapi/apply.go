@@ -27,7 +27,7 @@ func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any,
 	}
 	before, exists := s.objects[t.groupResource()][t.key()]
 	if uid := metadataOf(declared)["uid"]; uid != nil && !exists {
-		return nil, apierrors.NewConflict(t.groupResource(), t.name, fmt.Errorf(
+		return nil, apierrors.NewConflict(t.qualified(), t.name, fmt.Errorf(
 			"uid mismatch: the provided object specified uid %v, and no existing object was found", uid,
 		))
 	}

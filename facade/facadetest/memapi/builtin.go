@@ -42,6 +42,7 @@ var natives = []native{
 	{"batch/v1", "Job", "jobs", "", "status counted all", ""},
 	{"coordination.k8s.io/v1", "Lease", "leases", "", "strict", ""},
 	{"discovery.k8s.io/v1", "EndpointSlice", "endpointslices", "", "counted", "labels"},
+	{"events.k8s.io/v1", "Event", "events", "ev", "", ""},
 	{"networking.k8s.io/v1", "Ingress", "ingresses", "ing", "status counted", ""},
 	{"networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", "netpol", "counted", ""},
 	{"policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", "status counted strict segment", ""},

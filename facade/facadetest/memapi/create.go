@@ -88,12 +88,15 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 		return nil, err
 	}
 	if _, exists := s.objects[t.groupResource()][t.key()]; exists {
-		return nil, apierrors.NewAlreadyExists(t.groupResource(), t.name)
+		return nil, apierrors.NewAlreadyExists(t.qualified(), t.name)
 	}
 	metadata = metadataOf(object)
 	t.prune(object)
 	t.establish(object)
-	t.store(object)
+	if err := t.store(object); err != nil {
+		return nil, err
+	}
+	metadata = metadataOf(object)
 	s.stamp(t, metadata)
 	s.keep(t, nil, object)
 	return t.shown(object), nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -22,7 +21,7 @@ var definitionsResource = Resource{
 // schemas: unknown fields are dropped, defaults filled in, invalid objects refused with the words of the real server.
 // Definitions that are there already are replaced. So are those that clients create; the difference is the error, which
 // tells of a definition that is wrong, or that wants what is not done here: rules in CEL (see [WithoutRules]) and
-// conversion webhooks.
+// conversion webhooks, without [Server.Extend].
 func (s *Server) Define(definitions ...*apiextensionsv1.CustomResourceDefinition) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,17 +53,6 @@ func (s *Server) defineOne(crd *apiextensionsv1.CustomResourceDefinition) error 
 	return err
 }
 
-// CompileRules has the rules in CEL of definitions evaluated: compile returns a function that holds a new object, or
-// one that was another one before, against the rules of a schema. Without a compiler, definitions with rules are
-// refused, as the library for them is large. It must be called before the first definition.
-func (s *Server) CompileRules(
-	compile func(structural *structuralschema.Structural) func(object, before map[string]any) field.ErrorList,
-) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.compileRules = compile
-}
-
 // definitionOf is what the object says if it is a definition.
 func definitionOf(t target, object map[string]any) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if t.groupResource() != definitionsResource.groupResource() || object == nil {
@@ -82,12 +70,26 @@ func definitionOf(t target, object map[string]any) (*apiextensionsv1.CustomResou
 }
 
 // understand refuses a definition that is wrong, or asks for too much.
-func (s *Server) understand(t target, object map[string]any) (field.ErrorList, error) {
+func (s *Server) understand(t target, object, before map[string]any) (field.ErrorList, error) {
 	crd, err := definitionOf(t, object)
 	if crd == nil || err != nil {
 		return nil, err
 	}
-	_, problems := schemas.Read(crd, s.compileRules)
+	was, err := definitionOf(t, before)
+	if err != nil {
+		return nil, err
+	}
+	if validate := s.extensions.ValidateDefinition; validate != nil {
+		if problems := validate(crd, was); len(problems) > 0 {
+			return problems, nil
+		}
+	}
+	d, problems := schemas.Read(crd, s.extensions.forSchemas())
+	if former := s.schemas[servedAs(crd)]; former != nil && len(problems) == 0 && d.Convert != nil &&
+		former.Storage != d.Storage && len(s.objects[servedAs(crd)]) > 0 {
+		problems = append(problems, field.Invalid(field.NewPath("spec", "versions"), d.Storage,
+			"the API server in memory does not move stored objects to another version by webhooks: delete them first"))
+	}
 	return problems, nil
 }
 
@@ -109,11 +111,15 @@ func (s *Server) define(t target, before, after map[string]any) {
 	if is == nil {
 		return
 	}
-	name := schema.GroupResource{Group: is.Spec.Group, Resource: is.Spec.Names.Plural}
-	s.schemas[name], _ = schemas.Read(is, s.compileRules)
+	s.schemas[servedAs(is)], _ = schemas.Read(is, s.extensions.forSchemas())
 	for _, r := range served(is) {
 		s.install(r)
 	}
+}
+
+// servedAs is the resource that a definition describes.
+func servedAs(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {
+	return schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
 }
 
 // served are the resources of a definition, one for each version.
@@ -154,6 +160,7 @@ func (s *Server) target(r Resource, namespace, name string) target {
 	t := target{Resource: r, namespace: namespace, name: name, notes: &notes{}}
 	if d := s.schemas[r.groupResource()]; d != nil {
 		t.schema, t.storage = d.Versions[r.Version], d.Versions[d.Storage]
+		t.stored, t.convert = d.Storage, d.Convert
 	}
 	return t
 }

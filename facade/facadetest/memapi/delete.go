@@ -84,7 +84,7 @@ func (t target) expected(was map[string]any, p *metav1.Preconditions) error {
 		return nil
 	}
 	refused := func(name, wanted string) error {
-		return apierrors.NewConflict(t.groupResource(), t.name,
+		return apierrors.NewConflict(t.qualified(), t.name,
 			fmt.Errorf("precondition failed: %s in precondition: %s, in object: %v", name, wanted, was[name]))
 	}
 	if p.UID != nil && string(*p.UID) != was["uid"] {

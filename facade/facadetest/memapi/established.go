@@ -2,10 +2,29 @@ package memapi
 
 import (
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+// defaultDefinition fills in the names and the conversion that a definition may leave out.
+func (t target) defaultDefinition(object map[string]any) {
+	spec, ok := object["spec"].(map[string]any)
+	if t.groupResource() != definitionsResource.groupResource() || !ok {
+		return
+	}
+	if spec["conversion"] == nil {
+		spec["conversion"] = map[string]any{"strategy": string(apiextensionsv1.NoneConverter)}
+	}
+	names, _ := spec["names"].(map[string]any)
+	kind, _ := names["kind"].(string)
+	for name, value := range map[string]string{"singular": strings.ToLower(kind), "listKind": kind + "List"} {
+		if given, _ := names[name].(string); given == "" && kind != "" {
+			names[name] = value
+		}
+	}
+}
 
 // establish writes the status of a definition that is about to be stored, which is served at once. The real server does
 // so a moment later, with two conditions and the names.

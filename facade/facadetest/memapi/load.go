@@ -107,7 +107,7 @@ func (s *Server) load(r Resource, given map[string]any) error {
 func (s *Server) restore(t target, object map[string]any) error {
 	delete(object, "apiVersion")
 	delete(object, "kind")
-	if problems, err := s.understand(t, object); err != nil || len(problems) > 0 {
+	if problems, err := s.understand(t, object, nil); err != nil || len(problems) > 0 {
 		return errors.Join(err, problems.ToAggregate())
 	}
 	if text, _ := metadataOf(object)["resourceVersion"].(string); text == "" {
@@ -118,7 +118,9 @@ func (s *Server) restore(t target, object map[string]any) error {
 		s.version = max(s.version, version)
 	}
 	t.establish(object)
-	t.store(object)
+	if err := t.store(object); err != nil {
+		return err
+	}
 	before := s.objects[t.groupResource()][t.key()]
 	s.objects[t.groupResource()][t.key()] = object
 	s.define(t, before, object)

@@ -43,7 +43,7 @@ func (s *Server) admitNamespace(t target) error {
 	case !exists:
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, t.namespace)
 	case metadataOf(namespace)["deletionTimestamp"] != nil:
-		refused := apierrors.NewForbidden(t.groupResource(), t.name, fmt.Errorf(
+		refused := apierrors.NewForbidden(t.qualified(), t.name, fmt.Errorf(
 			"unable to create new content in namespace %s because it is being terminated", t.namespace,
 		))
 		refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{

@@ -15,9 +15,14 @@ import (
 
 // samples are the least that the real server takes of a kind, and what is changed of it.
 var samples = map[string][2]string{
-	"ConfigMap":      {`"data":{"a":"b"}`, `"data":{"a":"c"}`},
-	"Endpoints":      {`"subsets":[]`, `"subsets":[{"addresses":[{"ip":"10.1.2.3"}]}]`},
-	"Event":          {`"reason":"A","involvedObject":{"namespace":"default"}`, `"reason":"B"`},
+	"ConfigMap": {`"data":{"a":"b"}`, `"data":{"a":"c"}`},
+	"Endpoints": {`"subsets":[]`, `"subsets":[{"addresses":[{"ip":"10.1.2.3"}]}]`},
+	"Event":     {`"reason":"A","involvedObject":{"namespace":"default"}`, `"reason":"B"`},
+	"events.k8s.io/Event": {
+		`"reason":"A","action":"B","eventTime":"2026-01-02T03:04:05.000000Z","reportingController":"x.example.org/y",` +
+			`"reportingInstance":"z","type":"Normal","regarding":{"namespace":"default"}`,
+		`"series":{"count":2,"lastObservedTime":"2026-01-02T03:04:06.000000Z"}`,
+	},
 	"LimitRange":     {`"spec":{"limits":[]}`, `"spec":{"limits":[{"type":"Pod","max":{"cpu":"1"}}]}`},
 	"Namespace":      {`"spec":{}`, `"metadata":{"labels":{"a":"b"}}`},
 	"Node":           {`"spec":{}`, `"spec":{"unschedulable":true}`},
@@ -72,11 +77,20 @@ const (
 	subjects = `"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"me"}]`
 )
 
+// sampleOf is the sample of a kind; events have two groups.
+func sampleOf(r memapi.Resource) ([2]string, bool) {
+	sample, ok := samples[r.Group+"/"+r.Kind]
+	if !ok {
+		sample, ok = samples[r.Kind]
+	}
+	return sample, ok
+}
+
 // playBuiltIn has the kinds of Kubernetes itself discovered, made, changed and replaced by both servers.
 func playBuiltIn(t *testing.T, genuine, own *player) {
 	t.Helper()
 	for _, r := range memapi.BuiltIn() {
-		spec, ok := samples[r.Kind]
+		spec, ok := sampleOf(r)
 		if !ok {
 			continue // definitions have tests of their own
 		}

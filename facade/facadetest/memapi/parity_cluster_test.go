@@ -43,7 +43,12 @@ func clusterScript() []clusterStep {
 		{"POST", apps + "?fieldValidation=Warn&dryRun=All", plain, misspelt},
 	}
 	const config = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"%s}}`
+	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":` +
+		`{"name":"shorts.memapi.example.org"},"spec":{"group":"memapi.example.org","scope":"Cluster",` +
+		`"names":{"kind":"Short","plural":"shorts"},"versions":[{"name":"v1","served":true,"storage":true,` +
+		`"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
 	return append(steps, []clusterStep{
+		{"POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", plain, definition},
 		{"POST", "/api/v1/namespaces/gone/configmaps", plain, fmt.Sprintf(config, "")},
 		{"POST", "/api/v1/namespaces", plain, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"gone"}}`},
 		{"POST", "/api/v1/namespaces/gone/configmaps", plain, fmt.Sprintf(config,
@@ -97,6 +102,9 @@ func (p *player) step(step clusterStep) outcome {
 	}
 	if err := json.Unmarshal(data, &answer); err != nil {
 		p.t.Fatalf("%s: %v", data, err)
+	}
+	if answer.Kind == "CustomResourceDefinition" {
+		answer.Status = nil // the real server establishes it later
 	}
 	if answer.Kind == "Deployment" || step.method == http.MethodDelete && answer.Kind == "Status" {
 		answer.Spec, answer.Status = nil, nil // the real server adds defaults; the details have a uid

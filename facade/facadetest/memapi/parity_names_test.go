@@ -26,7 +26,7 @@ var nameForms = []string{
 func playNames(t *testing.T, genuine, own *player) {
 	t.Helper()
 	for _, r := range memapi.BuiltIn() {
-		spec, ok := samples[r.Kind]
+		spec, ok := sampleOf(r)
 		if !ok {
 			continue // the name of a definition follows from its content
 		}

@@ -89,6 +89,7 @@ func TestParityWithTheRealServer(t *testing.T) {
 	}
 	t.Logf("%d requests", number)
 	t.Run("Cluster", func(t *testing.T) { playCluster(t, genuine) })
+	t.Run("Events", func(t *testing.T) { playEvents(t, genuine, own) })
 	t.Run("Parts", func(t *testing.T) { playParts(t, genuine, own) })
 	t.Run("Metadata", func(t *testing.T) { playMetadata(t, genuine, own) })
 	t.Run("Names", func(t *testing.T) { playNames(t, genuine, own) })

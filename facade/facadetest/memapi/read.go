@@ -83,6 +83,11 @@ var builtInFields = map[string][]string{
 
 // selectable is where the value of a field is that objects can be selected by; nil if they cannot.
 func (t target) selectable(name string) []string {
+	if first, rest, _ := strings.Cut(name, "."); t.isNewEvent() && eventFields[first] != "" {
+		name = strings.TrimSuffix(eventFields[first]+"."+rest, ".")
+	} else if t.isNewEvent() && name != "reason" && name != "type" {
+		return nil
+	}
 	switch {
 	case t.schema != nil && t.schema.Selects(name), t.Plain && slices.Contains(builtInFields[t.Kind], name):
 		return strings.Split(name, ".")

@@ -130,6 +130,9 @@ func (t target) reviewed(object, before map[string]any) (*admissionv1.AdmissionR
 	}
 	request.RequestKind, request.RequestResource, request.RequestSubResource = &request.Kind, &request.Resource,
 		t.subresource
+	if !t.reviewedKind.Empty() {
+		request.Kind = metav1.GroupVersionKind(t.reviewedKind)
+	}
 	switch {
 	case object == nil:
 		request.Operation = admissionv1.Delete

@@ -23,6 +23,9 @@ type target struct {
 	managed any
 	// schema is that of the version asked for, storage that of the stored one; both may be nil.
 	schema, storage *schemas.Version
+	// stored is the name of the stored version, convert the webhook that converts from and to it, if there is one.
+	stored  string
+	convert schemas.Converter
 	// patched is the whole object that a patch has led to, as it is blamed for unknown fields.
 	patched []byte
 	// validation is what becomes of unknown fields; see metav1.FieldValidationStrict.
@@ -32,6 +35,8 @@ type target struct {
 	notes *notes
 	// reviews are those of the request; nil if it has no reviewers.
 	reviews *reviews
+	// reviewedKind is the kind of the objects that are reviewed if it is not that of the resource.
+	reviewedKind schema.GroupVersionKind
 }
 
 func (t target) key() string { return t.namespace + "/" + t.name }
@@ -80,7 +85,7 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 	case r.Method == http.MethodDelete && t.subresource == "":
 		object, err = s.remover(r, t, body)
 	case t.name == "":
-		err = apierrors.NewMethodNotSupported(t.groupResource(), strings.ToLower(r.Method))
+		err = apierrors.NewMethodNotSupported(t.qualified(), strings.ToLower(r.Method))
 	case t.subresource == "scale":
 		object, err = s.scale(r, t, body)
 	case r.Method == http.MethodGet:
@@ -90,7 +95,10 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 	case r.Method == http.MethodPatch:
 		object, code, err = s.patch(r, t, body)
 	default:
-		err = apierrors.NewMethodNotSupported(t.groupResource(), strings.ToLower(r.Method))
+		err = apierrors.NewMethodNotSupported(t.qualified(), strings.ToLower(r.Method))
+	}
+	if err == nil && t.notes.failure != nil {
+		err = t.notes.failure
 	}
 	if err != nil {
 		return refuse(r, err)

@@ -64,13 +64,45 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 	if err := unstructured.SetNestedField(object, int64(wanted.Spec.Replicas), path...); err != nil {
 		return nil, internal(err)
 	}
+	if err := s.reviewScale(t, shown, object); err != nil {
+		return nil, err
+	}
 	metadataOf(object)["resourceVersion"] = wanted.ResourceVersion
-	t.subresource = "" // the replicas are not a part of the status
+	t.subresource, t.reviews = "", nil // the replicas are not a part of the status
 	changed, err := s.replace(t, before, object)
 	if err != nil {
 		return nil, err
 	}
 	return t.scaleOf(changed)
+}
+
+// reviewScale has webhooks for the subresource, which are about scales, review the new number of replicas of an object.
+// They may change it.
+func (s *Server) reviewScale(t target, before, object map[string]any) error {
+	after, err := t.scaleOf(object)
+	if err != nil {
+		return err
+	}
+	t.schema, t.StatusSubresource = nil, false
+	t.reviewedKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+	changed, err := s.review(t, true, after, before)
+	if err != nil {
+		return err
+	}
+	if changed != nil {
+		replicas, _, err := unstructured.NestedInt64(changed, "spec", "replicas")
+		if err != nil {
+			return internal(err)
+		}
+		path := pathOf(t.scalePaths().SpecReplicas)
+		if err := unstructured.SetNestedField(object, replicas, path...); err != nil {
+			return internal(err)
+		}
+		after = changed
+		after["apiVersion"], after["kind"] = autoscalingv1.SchemeGroupVersion.String(), "Scale"
+	}
+	_, err = s.review(t, false, after, before)
+	return err
 }
 
 // scaleOf is the scale of an object.

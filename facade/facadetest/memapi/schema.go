@@ -2,6 +2,7 @@ package memapi
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -12,13 +13,18 @@ import (
 )
 
 // notes are what the answer to a request says beside its body.
-type notes struct{ warnings []string }
+type notes struct {
+	warnings []string
+	// failure is that of converting a stored object; the answer is an error then.
+	failure *apierrors.StatusError
+}
 
 // header is a warning in the form of RFC 7234.
 func header(warning string) string { return "299 - " + strconv.Quote(warning) }
 
 // coerce brings an object that a client has sent into the form of its schema, if there is one.
 func (t target) coerce(object map[string]any) error {
+	t.defaultDefinition(object)
 	if t.schema == nil {
 		return nil
 	}
@@ -59,9 +65,20 @@ func (t target) tooMuch(texts []string) error {
 // read is a stored object in the version of the request, without apiVersion and kind; it belongs to the caller.
 func (t target) read(object map[string]any) map[string]any {
 	object = cloned(object)
+	if t.isNewEvent() {
+		renameEvent(object, false)
+	}
 	if t.storage != nil {
 		t.storage.Decode(object)
 		t.storage.Default(object)
+	}
+	if t.converts() {
+		converted, err := t.convertTo(object, t.stored, t.Version)
+		if err != nil {
+			t.notes.failure = internal(err)
+			return object
+		}
+		object = converted
 	}
 	if t.schema != nil && t.schema != t.storage {
 		t.schema.Decode(object)
@@ -69,11 +86,39 @@ func (t target) read(object map[string]any) map[string]any {
 	return object
 }
 
+// converts reports whether a webhook converts between the version of the request and the stored one.
+func (t target) converts() bool { return t.convert != nil && t.Version != t.stored }
+
+// convertTo has an object converted by the webhook.
+func (t target) convertTo(object map[string]any, from, to string) (map[string]any, error) {
+	named := cloned(object)
+	named["apiVersion"], named["kind"] = t.Group+"/"+from, t.Kind
+	converted, err := t.convert(named, to)
+	if err != nil {
+		return nil, err
+	}
+	delete(converted, "apiVersion")
+	delete(converted, "kind")
+	return converted, nil
+}
+
 // store brings an object into the version of the storage.
-func (t target) store(object map[string]any) {
+func (t target) store(object map[string]any) error {
+	if t.isNewEvent() {
+		renameEvent(object, true)
+	}
+	if t.converts() {
+		converted, err := t.convertTo(object, t.Version, t.stored)
+		if err != nil {
+			return internal(err)
+		}
+		clear(object)
+		maps.Copy(object, converted)
+	}
 	if t.storage != nil && t.schema != t.storage {
 		t.storage.Decode(object)
 	}
+	return nil
 }
 
 // conforms holds an object against its schema.

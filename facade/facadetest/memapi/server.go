@@ -24,8 +24,8 @@ func init() {
 // It serves what [Server.Define], [Server.Install] and clients' own definitions tell it, and collects garbage after
 // [Server.CollectGarbage]. Requests for what it does not do get the status 501 and a message with its name: query
 // parameters it does not know, subresources other than the status and the scale, tables, protobuf, impersonation, lists
-// of a former state. Definitions with conversion webhooks, and without [Server.CompileRules] those with rules in CEL,
-// are refused by Define. It differs from the real server without saying so in these points: built-in kinds are stored
+// of a former state. Without [Server.Extend], definitions with conversion webhooks and with rules in CEL are refused by
+// Define. It differs from the real server without saying so in these points: built-in kinds are stored
 // as they come, without defaults and validation, and do nothing, be they roles, quotas or configurations of webhooks;
 // objects show managedFields from their first server-side apply on, then with all that was before; a namespace need not
 // exist, and one that is deleted leaves its objects, unless [Server.ManageNamespaces] was called.
@@ -49,7 +49,7 @@ type Server struct {
 	pageCount int
 	// historyLimit is that of LimitHistory; 0 keeps everything.
 	historyLimit int
-	compileRules schemas.Compiler // nil if rules are refused
+	extensions   Extensions
 	namespaces   *namespaceKeeper // nil if namespaces need not exist
 }
 
@@ -75,8 +75,17 @@ type Resource struct {
 	Plain bool
 }
 
-func (r Resource) groupResource() schema.GroupResource {
+// qualified is the name of the resource in messages.
+func (r Resource) qualified() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
+}
+
+// groupResource is the key of the stored objects.
+func (r Resource) groupResource() schema.GroupResource {
+	if r.Group == eventsGroup && r.Plural == "events" {
+		return schema.GroupResource{Resource: r.Plural}
+	}
+	return r.qualified()
 }
 
 // GroupVersionResource is what clients call it.

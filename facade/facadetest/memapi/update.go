@@ -37,7 +37,7 @@ func (s *Server) update(t target, data []byte) (map[string]any, error) {
 		metadata["namespace"] = t.namespace
 	}
 	if uid := metadata["uid"]; uid != nil && uid != metadataOf(before)["uid"] {
-		return nil, apierrors.NewConflict(t.groupResource(), t.name, errors.New("precondition failed: UID"))
+		return nil, apierrors.NewConflict(t.qualified(), t.name, errors.New("precondition failed: UID"))
 	}
 	if version, _ := metadata["resourceVersion"].(string); version == "" && !t.unconditional() {
 		return nil, t.invalid(field.ErrorList{
@@ -144,8 +144,11 @@ func (t target) strategic(document, data []byte) ([]byte, error) {
 func (s *Server) replace(t target, before, object map[string]any) (map[string]any, error) {
 	metadata, was := metadataOf(object), metadataOf(before)
 	former := t.read(before)
+	if t.notes.failure != nil {
+		return nil, t.notes.failure
+	}
 	if version, _ := metadata["resourceVersion"].(string); version != "" && version != was["resourceVersion"] {
-		return nil, apierrors.NewConflict(t.groupResource(), t.name,
+		return nil, apierrors.NewConflict(t.qualified(), t.name,
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 	}
 	object = t.permitted(former, object)
@@ -172,7 +175,10 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	t.prune(object)
 	t.establish(object)
 	specified := !t.Plain && t.specified(former, object)
-	t.store(object)
+	if err := t.store(object); err != nil {
+		return nil, err
+	}
+	metadata = metadataOf(object)
 	if equality.Semantic.DeepEqual(withoutTimes(before), withoutTimes(object)) {
 		return t.shown(before), nil
 	}

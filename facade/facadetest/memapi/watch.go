@@ -130,7 +130,7 @@ func timeout(query url.Values) time.Duration {
 
 func (w *stream) run(ctx context.Context) error {
 	for _, object := range w.initial {
-		if err := w.send("ADDED", w.shown(object)); err != nil {
+		if err := w.show("ADDED", object); err != nil {
 			return err
 		}
 	}
@@ -148,7 +148,7 @@ func (w *stream) run(ctx context.Context) error {
 		}
 		for _, e := range events {
 			if kind, object := e.seen(w.wanted); kind != "" {
-				if err := w.send(kind, w.shown(object)); err != nil {
+				if err := w.show(kind, object); err != nil {
 					return err
 				}
 			}
@@ -167,6 +167,15 @@ func (w *stream) run(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// show sends an object in the version of the watch.
+func (w *stream) show(kind string, object map[string]any) error {
+	shown := w.shown(object)
+	if w.notes.failure != nil {
+		return errors.Join(w.sendStatus(w.notes.failure), io.EOF)
+	}
+	return w.send(kind, shown)
 }
 
 // since returns the changes of the resource after the last one that was sent. The version is negative if it is not

@@ -31,9 +31,19 @@ type Hook struct {
 	Authority []byte
 	// Timeout is how long the API server waits for an answer.
 	Timeout time.Duration
+	// Conditions are expressions in CEL for requests that the webhook is for; see [Reviews].
+	Conditions []admissionregistrationv1.MatchCondition
+	// Ignores is set if a webhook that fails is left out.
+	Ignores bool
 
-	name                string
-	mutating, ignores   bool
+	name     string
+	mutating bool
+	// exact leaves out requests for other versions of the resources in the rules.
+	exact bool
+	// dryRun is set if the webhook may be called for a request without effects.
+	dryRun bool
+	// again is set if the webhook is called a second time after later ones have changed the object.
+	again               bool
 	rules               []admissionregistrationv1.RuleWithOperations
 	objects, namespaces *metav1.LabelSelector
 }
@@ -46,14 +56,19 @@ func HooksOf(configurations []client.Object) []Hook {
 		case *admissionregistrationv1.MutatingWebhookConfiguration:
 			for _, entry := range one.Webhooks {
 				h := newHook(entry.Name, entry.ClientConfig, entry.FailurePolicy, entry.TimeoutSeconds)
-				h.mutating, h.rules = true, entry.Rules
+				h.mutating, h.rules, h.Conditions = true, entry.Rules, entry.MatchConditions
 				h.objects, h.namespaces = entry.ObjectSelector, entry.NamespaceSelector
+				h.setPolicies(entry.MatchPolicy, entry.SideEffects)
+				h.again = entry.ReinvocationPolicy != nil &&
+					*entry.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy
 				hooks = append(hooks, h)
 			}
 		case *admissionregistrationv1.ValidatingWebhookConfiguration:
 			for _, entry := range one.Webhooks {
 				h := newHook(entry.Name, entry.ClientConfig, entry.FailurePolicy, entry.TimeoutSeconds)
 				h.rules, h.objects, h.namespaces = entry.Rules, entry.ObjectSelector, entry.NamespaceSelector
+				h.Conditions = entry.MatchConditions
+				h.setPolicies(entry.MatchPolicy, entry.SideEffects)
 				hooks = append(hooks, h)
 			}
 		}
@@ -66,7 +81,7 @@ func newHook(
 	policy *admissionregistrationv1.FailurePolicyType, seconds *int32,
 ) Hook {
 	h := Hook{name: name, Timeout: reviewTimeout, Authority: at.CABundle}
-	h.ignores = policy != nil && *policy == admissionregistrationv1.Ignore
+	h.Ignores = policy != nil && *policy == admissionregistrationv1.Ignore
 	if at.URL != nil {
 		h.URL = *at.URL
 	}
@@ -76,23 +91,45 @@ func newHook(
 	return h
 }
 
-// isFor reports whether the API server sends the request to the entry.
-func (h Hook) isFor(r *admissionv1.AdmissionRequest, server *memapi.Server) bool {
+func (h *Hook) setPolicies(
+	match *admissionregistrationv1.MatchPolicyType, effects *admissionregistrationv1.SideEffectClass,
+) {
+	h.exact = match != nil && *match == admissionregistrationv1.Exact
+	h.dryRun = effects != nil && (*effects == admissionregistrationv1.SideEffectClassNone ||
+		*effects == admissionregistrationv1.SideEffectClassNoneOnDryRun)
+}
+
+// selects reports whether the selectors of the entry match the request.
+func (h Hook) selects(r *admissionv1.AdmissionRequest, server *memapi.Server) bool {
+	return (selects(h.objects, labelsOf(r.Object.Raw)) || selects(h.objects, labelsOf(r.OldObject.Raw))) &&
+		(r.Namespace == "" && !isOfNamespace(r) || selects(h.namespaces, namespaceLabels(r, server)))
+}
+
+// hasRule reports whether the entry has a rule for the request.
+func (h Hook) hasRule(r *admissionv1.AdmissionRequest) bool {
 	resource := r.Resource.Resource
 	if r.SubResource != "" {
 		resource += "/" + r.SubResource
 	}
 	has := func(all []string, one string) bool { return slices.Contains(all, one) || slices.Contains(all, "*") }
-	matches := slices.ContainsFunc(h.rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
+	return slices.ContainsFunc(h.rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
 		operation := slices.Contains(rule.Operations, admissionregistrationv1.OperationAll) ||
 			slices.Contains(rule.Operations, admissionregistrationv1.OperationType(r.Operation))
 		named := slices.Contains(rule.Resources, resource) || slices.Contains(rule.Resources, "*/*") ||
 			slices.Contains(rule.Resources, "*") && r.SubResource == "" ||
 			slices.Contains(rule.Resources, r.Resource.Resource+"/*") && r.SubResource != ""
-		return operation && named && has(rule.APIGroups, r.Resource.Group) && has(rule.APIVersions, r.Resource.Version)
+		return operation && named && inScope(rule.Scope, r) && has(rule.APIGroups, r.Resource.Group) &&
+			has(rule.APIVersions, r.Resource.Version)
 	})
-	return matches && (selects(h.objects, labelsOf(r.Object.Raw)) || selects(h.objects, labelsOf(r.OldObject.Raw))) &&
-		(r.Namespace == "" && !isOfNamespace(r) || selects(h.namespaces, namespaceLabels(r, server)))
+}
+
+// inScope reports whether a rule is for objects like that of the request: those of namespaces, or others.
+func inScope(scope *admissionregistrationv1.ScopeType, r *admissionv1.AdmissionRequest) bool {
+	if scope == nil || *scope == admissionregistrationv1.AllScopes {
+		return true
+	}
+	inNamespace := r.Namespace != "" && !isOfNamespace(r)
+	return inNamespace == (*scope == admissionregistrationv1.NamespacedScope)
 }
 
 // selects reports whether the labels match. A nil selector matches all; nil labels stand for an absent object.

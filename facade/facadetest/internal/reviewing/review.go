@@ -2,43 +2,174 @@ package reviewing
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// Call sends a request to one webhook.
-type Call func(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
+// Reviews sends the requests of an API server in memory to webhooks.
+type Reviews struct {
+	Server *memapi.Server
+	// Call sends a request to one webhook.
+	Call func(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
+	// Match evaluates the conditions of a webhook, which are in CEL. Without it, webhooks with conditions fail.
+	Match func(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (bool, error)
+}
 
-// Review sends a request to the webhooks that it is for, one after the other, as a [memapi.Reviewer] does.
-func Review(
-	ctx context.Context, server *memapi.Server, hooks []Hook, mutating bool, request *admissionv1.AdmissionRequest,
-	call Call,
+var errNoConditions = errors.New("the API server in memory does not evaluate matchConditions")
+
+// review is the course of one request through the webhooks of one kind.
+type review struct {
+	Reviews
+	asked    admissionv1.AdmissionRequest // with the version that the client has used
+	warnings []string
+	changed  bool
+}
+
+// Review sends a request to the webhooks that it is for, one after the other, as a [memapi.Reviewer] does. Mutating
+// ones are called a second time if they ask for it and later ones have changed the object.
+func (with Reviews) Review(
+	ctx context.Context, hooks []Hook, mutating bool, request *admissionv1.AdmissionRequest,
 ) (object []byte, warnings []string, err error) {
-	asked := *request
-	for _, h := range hooks {
-		if h.mutating != mutating || !h.isFor(&asked, server) {
+	r := review{Reviews: with, asked: *request}
+	called, again := map[int]bool{}, map[int]bool{}
+	for i, h := range hooks {
+		if h.mutating != mutating {
 			continue
 		}
-		response, err := call(ctx, h, &asked)
-		switch {
-		case err != nil && h.ignores:
-			continue
-		case err != nil:
-			return nil, warnings, h.failure(err)
+		isCalled, changes, err := r.pass(ctx, h)
+		if err != nil {
+			return nil, r.warnings, err
 		}
-		warnings = append(warnings, response.Warnings...)
-		if !response.Allowed {
-			return nil, warnings, h.denial(response.Result)
+		if changes {
+			maps.Copy(again, called)
 		}
-		if len(response.Patch) == 0 {
-			continue
+		if isCalled && h.again {
+			called[i] = true
 		}
-		if asked.Object.Raw, err = patched(asked.Object.Raw, response.Patch); err != nil {
-			return nil, warnings, h.failure(err)
-		}
-		object = asked.Object.Raw
 	}
-	return object, warnings, nil
+	for i, h := range hooks {
+		if again[i] {
+			if _, _, err := r.pass(ctx, h); err != nil {
+				return nil, r.warnings, err
+			}
+		}
+	}
+	if r.changed {
+		object = r.asked.Object.Raw
+	}
+	return object, r.warnings, nil
+}
+
+// pass has one webhook called, if the request is for it.
+func (r *review) pass(ctx context.Context, h Hook) (isCalled, changes bool, err error) {
+	if !h.selects(&r.asked, r.Server) {
+		return false, false, nil
+	}
+	asked, matches, err := r.matching(h)
+	if err != nil || !matches {
+		return false, false, err
+	}
+	if len(h.Conditions) > 0 {
+		match := r.Match
+		if match == nil {
+			match = func(context.Context, Hook, *admissionv1.AdmissionRequest) (bool, error) {
+				return false, errNoConditions
+			}
+		}
+		if matches, err = match(ctx, h, asked); err != nil {
+			of := schema.GroupResource{Group: r.asked.Resource.Group, Resource: r.asked.Resource.Resource}
+			return false, false, apierrors.NewForbidden(of, r.asked.Name, err)
+		} else if !matches {
+			return false, false, nil
+		}
+	}
+	if asked.DryRun != nil && *asked.DryRun && !h.dryRun {
+		return false, false, apierrors.NewBadRequest(
+			fmt.Sprintf("admission webhook %q does not support dry run", h.name),
+		)
+	}
+	changes, err = r.ask(ctx, h, asked)
+	return true, changes, err
+}
+
+// matching returns the request in the version that the entry has a rule for: that of the client, or an equivalent one.
+func (r *review) matching(h Hook) (asked *admissionv1.AdmissionRequest, matches bool, err error) {
+	if h.hasRule(&r.asked) {
+		return &r.asked, true, nil
+	}
+	if h.exact {
+		return nil, false, nil
+	}
+	from := schema.GroupVersionResource(r.asked.Resource)
+	for _, other := range r.Server.Equivalents(from) {
+		converted := r.asked
+		converted.Resource = metav1.GroupVersionResource(other.GroupVersionResource())
+		converted.Kind = metav1.GroupVersionKind{Group: other.Group, Version: other.Version, Kind: other.Kind}
+		if !h.hasRule(&converted) {
+			continue
+		}
+		if converted.Object.Raw, err = r.Server.Convert(r.asked.Object.Raw, from, other); err != nil {
+			return nil, false, apierrors.NewInternalError(err)
+		}
+		if converted.OldObject.Raw, err = r.Server.Convert(r.asked.OldObject.Raw, from, other); err != nil {
+			return nil, false, apierrors.NewInternalError(err)
+		}
+		return &converted, true, nil
+	}
+	return nil, false, nil
+}
+
+// ask calls the webhook and applies its answer.
+func (r *review) ask(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (changes bool, err error) {
+	one := *asked
+	one.UID = uuid.NewUUID()
+	response, err := r.Call(ctx, h, &one)
+	if err == nil && response.UID != one.UID {
+		err = fmt.Errorf("received invalid webhook response: expected response.uid=%q, got %q", one.UID, response.UID)
+	}
+	switch {
+	case err != nil && h.Ignores:
+		return false, nil
+	case err != nil:
+		return false, h.failure(err)
+	}
+	r.warnings = append(r.warnings, response.Warnings...)
+	if !response.Allowed {
+		return false, h.denial(response.Result)
+	}
+	if len(response.Patch) == 0 {
+		return false, nil
+	}
+	after, err := patched(asked.Object.Raw, response.Patch)
+	if err != nil {
+		return false, h.failure(err)
+	}
+	if asked.Resource != r.asked.Resource {
+		of := r.asked.Kind
+		back := memapi.Resource{
+			Group: of.Group, Version: of.Version, Kind: of.Kind, Plural: r.asked.Resource.Resource,
+		}
+		if after, err = r.Server.Convert(after, schema.GroupVersionResource(asked.Resource), back); err != nil {
+			return false, apierrors.NewInternalError(err)
+		}
+	}
+	changes = !sameJSON(r.asked.Object.Raw, after)
+	r.asked.Object.Raw, r.changed = after, true
+	return changes, nil
+}
+
+func sameJSON(a, b []byte) bool {
+	var one, other any
+	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && equality.Semantic.DeepEqual(one, other)
 }

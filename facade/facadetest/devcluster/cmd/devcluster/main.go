@@ -14,9 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -45,46 +43,78 @@ kubeconfig file.
 Flags:
 `
 
-// killDelay is how long the program may take to end after a signal.
-const killDelay = 15 * time.Second
+var errNoProgram = errors.New("--demo and --current-context need a program: devcluster [flags] -- program [arguments]")
+
+// command is one call of devcluster.
+type command struct {
+	devcluster.Options
+	program []string
+	// demo shows the program at work: see demonstration.
+	demo bool
+	// current uses the cluster of the user's kubeconfig.
+	current bool
+	// consolePatience is how long the program may take to serve its console.
+	consolePatience time.Duration
+
+	stdin          io.Reader
+	isTerminal     bool // of stdin
+	stdout, stderr io.Writer
+}
 
 func main() {
-	code, err := run(os.Args[1:], os.Stdout, os.Stderr)
+	info, err := os.Stdin.Stat()
+	c := command{
+		consolePatience: consolePatience, stdin: os.Stdin, isTerminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+		stdout: os.Stdout, stderr: os.Stderr,
+	}
+	code, err := c.run(os.Args[1:])
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "devcluster:", err)
+		c.say("%v", err)
 	}
 	os.Exit(code)
 }
 
+// say prints a message beside the output of the program.
+func (c *command) say(format string, arguments ...any) {
+	_, _ = fmt.Fprintf(c.stderr, "devcluster: "+format+"\n", arguments...)
+}
+
 // parse reads the command line.
-func parse(arguments []string, stderr io.Writer) (o devcluster.Options, program []string, err error) {
+func (c *command) parse(arguments []string) error {
 	flags := flag.NewFlagSet("devcluster", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.StringVar(&o.Address, "address", "127.0.0.1:0", "loopback `address` to listen on; port 0 picks a free one")
+	flags.SetOutput(c.stderr)
+	flags.StringVar(&c.Address, "address", "127.0.0.1:0", "loopback `address` to listen on; port 0 picks a free one")
 	flags.StringVar(
-		&o.Kubeconfig, "kubeconfig", "", "`file` to write the kubeconfig to (default: a temporary file)",
+		&c.Kubeconfig, "kubeconfig", "", "`file` to write the kubeconfig to (default: a temporary file)",
 	)
-	flags.BoolVar(&o.PretendReady, "pretend-ready", false,
+	flags.BoolVar(&c.PretendReady, "pretend-ready", false,
 		"report Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, Pods and claims as ready after a moment")
 	flags.Func("load", "`file` or folder with objects to begin with, as \"kubectl get -o yaml\" prints them; "+
 		"may be repeated", func(path string) error {
-		o.Load = append(o.Load, path)
+		c.Load = append(c.Load, path)
 		return nil
 	})
-	flags.StringVar(&o.Save, "save", "", "`file` to write all objects to at the end")
+	flags.StringVar(&c.Save, "save", "", "`file` to write all objects to at the end")
 	flags.BoolVar(
-		&o.WithSecrets, "with-secrets", false, "save the values of Secrets instead of their digests",
+		&c.WithSecrets, "with-secrets", false, "save the values of Secrets instead of their digests",
 	)
+	flags.BoolVar(&c.demo, "demo", false, "run the program, an operator, with its console, and print commands to try "+
+		"with the object loaded last; without kubectl in PATH, change this object")
+	flags.BoolVar(&c.current, "current-context", false, "after a question, use the cluster of the current context of "+
+		"your kubeconfig instead: apply what --load names to it by kubectl, and run the program")
 	verbose := flags.Bool("verbose", false, "log every request")
 	flags.Usage = func() {
 		_, _ = fmt.Fprint(flags.Output(), introduction)
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(arguments); err != nil {
-		return o, nil, err
+		return err
 	}
-	o.Log = logger(stderr, *verbose)
-	return o, flags.Args(), nil
+	c.program, c.Log = flags.Args(), logger(c.stderr, *verbose)
+	if len(c.program) == 0 && (c.demo || c.current) {
+		return errNoProgram
+	}
+	return nil
 }
 
 func logger(to io.Writer, verbose bool) logr.Logger {
@@ -95,38 +125,42 @@ func logger(to io.Writer, verbose bool) logr.Logger {
 	return funcr.New(func(_, line string) { _, _ = fmt.Fprintln(to, "devcluster:", line) }, options)
 }
 
-func run(arguments []string, stdout, stderr io.Writer) (code int, err error) {
-	options, program, err := parse(arguments, stderr)
-	switch {
+func (c *command) run(arguments []string) (code int, err error) {
+	switch err := c.parse(arguments); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0, nil
+	case errors.Is(err, errNoProgram):
+		return 2, err
 	case err != nil:
 		return 2, nil // the flags have been explained
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if c.current {
+		return c.runCurrent(ctx)
+	}
 	// The cluster outlives the program, which may remove its objects at the end.
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	begun := time.Now()
-	cluster, err := devcluster.Start(serving, options)
+	cluster, err := devcluster.Start(serving, c.Options)
 	if err != nil {
 		return 1, err
 	}
-	_, _ = fmt.Fprintf(stderr, "devcluster: serving at %s after %s\n", cluster.Config().Host,
-		time.Since(begun).Round(time.Millisecond))
+	c.say("serving at %s after %s", cluster.Config().Host, time.Since(begun).Round(time.Millisecond))
 	failed := make(chan error, 1)
 	go func() { failed <- cluster.Wait(); stop() }()
-	if len(program) > 0 {
-		suggest(stderr, cluster)
-		_, _ = fmt.Fprintf(stderr, "devcluster: starting %s with KUBECONFIG=%s\n", program[0], cluster.Kubeconfig())
-		code, err = start(ctx, program, cluster.Kubeconfig(), stdout, stderr)
+	if len(c.program) > 0 {
+		code, err = c.runProgram(ctx, cluster)
 	} else {
-		_, _ = fmt.Fprintf(stdout, nextSteps, cluster.Kubeconfig())
+		_, _ = fmt.Fprintf(c.stdout, nextSteps, cluster.Kubeconfig())
 		<-ctx.Done()
 	}
 	end()
-	return code, errors.Join(err, <-failed)
+	if err = errors.Join(err, <-failed); err != nil {
+		code = max(code, 1)
+	}
+	return code, err
 }
 
 const nextSteps = `The development cluster is ready. In another terminal:
@@ -139,52 +173,16 @@ const nextSteps = `The development cluster is ready. In another terminal:
 Ctrl-C ends it.
 `
 
-// suggest prints commands to try while the program runs, with what each shows.
-func suggest(to io.Writer, cluster *devcluster.Cluster) {
-	loaded := cluster.Loaded()
-	if len(loaded) == 0 {
-		return
+// runProgram runs the program on the development cluster.
+func (c *command) runProgram(ctx context.Context, cluster *devcluster.Cluster) (int, error) {
+	c.say("starting %s with KUBECONFIG=%s", c.program[0], cluster.Kubeconfig())
+	d := demonstration{out: c.stderr, kubeconfig: cluster.Kubeconfig(), config: cluster.Config()}
+	if loaded := cluster.Loaded(); len(loaded) > 0 && c.demo {
+		var err error
+		if d.object, err = readObject(ctx, d.config, loaded[len(loaded)-1]); err != nil {
+			return 1, fmt.Errorf("reading the loaded object: %w", err)
+		}
+		d.name = argumentsFor(d.object)
 	}
-	last := loaded[len(loaded)-1]
-	kind := last.GroupVersionKind()
-	name := strings.ToLower(kind.Kind)
-	if kind.Group != "" {
-		name += "." + kind.Group
-	}
-	name += "/" + last.GetName()
-	if namespace := last.GetNamespace(); namespace != "" && namespace != "default" {
-		name += " -n " + namespace
-	}
-	_, _ = fmt.Fprintf(to, suggestions, cluster.Kubeconfig(), name, name, name)
-}
-
-const suggestions = `devcluster: to try, in another terminal:
-  export KUBECONFIG=%s
-  kubectl get %s -o yaml          # the object, with what the operator has written
-  kubectl label %s changed-by=me  # a change, for the operator to handle
-  kubectl delete %s               # the end of the object
-`
-
-// start runs the program until it ends; a signal is passed on to it.
-func start(ctx context.Context, program []string, kubeconfig string, stdout, stderr io.Writer) (int, error) {
-	cmd := exec.CommandContext(ctx, program[0], program[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	// Ctrl-C reaches the program by itself, as it is in the same process group; SIGTERM does not.
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = killDelay
-	err := cmd.Run()
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit) && ctx.Err() != nil:
-		return 0, nil // it was asked to end
-	case errors.As(err, &exit):
-		return max(1, exit.ExitCode()), nil
-	case ctx.Err() != nil:
-		return 0, nil
-	case err != nil:
-		return 1, fmt.Errorf("starting %s: %w", program[0], err)
-	default:
-		return 0, nil
-	}
+	return c.start(ctx, d)
 }

@@ -17,26 +17,44 @@ type Definition struct {
 	Versions map[string]*Version
 	// Storage is the name of the version that objects are stored in.
 	Storage string
+	// Convert converts objects between versions; nil if only their apiVersion differs.
+	Convert Converter
 }
 
 // Compiler compiles the rules in CEL of a schema. The function that it returns holds a new object, or one that was
 // another one before, against them.
 type Compiler func(structural *schema.Structural) func(object, before map[string]any) field.ErrorList
 
+// Converter returns an object, which has its apiVersion and kind, in another version.
+type Converter func(object map[string]any, to string) (map[string]any, error)
+
+// Extensions are what definitions may ask for that is not a part of this package; nil fields are refused.
+type Extensions struct {
+	Compile      Compiler
+	NewConverter func(crd *apiextensionsv1.CustomResourceDefinition) (Converter, error)
+}
+
 // Read takes a definition apart. Its errors are those of one field each.
-func Read(crd *apiextensionsv1.CustomResourceDefinition, compile Compiler) (*Definition, field.ErrorList) {
+func Read(crd *apiextensionsv1.CustomResourceDefinition, with Extensions) (*Definition, field.ErrorList) {
 	d := &Definition{Versions: map[string]*Version{}}
 	at := field.NewPath("spec")
-	if c := crd.Spec.Conversion; c != nil && c.Strategy != "" && c.Strategy != apiextensionsv1.NoneConverter {
-		return nil, field.ErrorList{unsupported(at.Child("conversion", "strategy"), c.Strategy, "conversion webhooks")}
-	}
 	var problems field.ErrorList
+	if c := crd.Spec.Conversion; c != nil && c.Strategy != "" && c.Strategy != apiextensionsv1.NoneConverter {
+		here := at.Child("conversion", "strategy")
+		if with.NewConverter == nil {
+			return nil, field.ErrorList{unsupported(here, c.Strategy, "conversion webhooks")}
+		}
+		var err error
+		if d.Convert, err = with.NewConverter(crd); err != nil {
+			problems = append(problems, field.Invalid(here, c.Strategy, err.Error()))
+		}
+	}
 	for i, v := range crd.Spec.Versions {
 		if v.Storage {
 			d.Storage = v.Name
 		}
 		here := at.Child("versions").Index(i)
-		version, found := readVersion(crd, v, here, compile)
+		version, found := readVersion(crd, v, here, with.Compile)
 		problems = append(problems, found...)
 		d.Versions[v.Name] = version
 	}

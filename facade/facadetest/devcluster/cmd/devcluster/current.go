@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+var (
+	errDeclined  = errors.New("nothing was changed")
+	errNoContext = errors.New("your kubeconfig has no current context with a cluster: " +
+		"see kubectl config get-contexts, or set KUBECONFIG")
+)
+
+// currentCluster is the cluster of the user's kubeconfig, as kubectl sees it.
+type currentCluster struct {
+	command    *command
+	kubeconfig string // with the one context that the question named
+	object     string // the name of the last applied object
+}
+
+// runCurrent runs the program on the cluster of the user's kubeconfig, after a question.
+func (c *command) runCurrent(ctx context.Context) (code int, err error) {
+	if _, err := exec.LookPath("kubectl"); err != nil {
+		return 1, fmt.Errorf("--current-context applies objects by kubectl: %w", err)
+	}
+	config, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
+	if err != nil {
+		return 1, fmt.Errorf("reading your kubeconfig: %w", err)
+	}
+	current := config.Contexts[config.CurrentContext]
+	if current == nil || config.Clusters[current.Cluster] == nil {
+		return 1, errNoContext
+	}
+	c.say("the current context of your kubeconfig is %q, its server %s", config.CurrentContext,
+		config.Clusters[current.Cluster].Server)
+	c.say("this applies %s to it, and runs %s on it with the rights of this context", strings.Join(c.Load, ", "),
+		c.program[0])
+	if !c.confirmed() {
+		return 1, errDeclined
+	}
+	folder, err := os.MkdirTemp("", "devcluster-")
+	if err != nil {
+		return 1, fmt.Errorf("writing the kubeconfig of the context: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	cluster := currentCluster{command: c, kubeconfig: filepath.Join(folder, "kubeconfig")}
+	// The context stays that of the question, whatever becomes of the user's file.
+	err = errors.Join(clientcmdapi.MinifyConfig(config), clientcmd.WriteToFile(*config, cluster.kubeconfig))
+	if err != nil {
+		return 1, fmt.Errorf("writing the kubeconfig of the context: %w", err)
+	}
+	for _, path := range c.Load {
+		if err := cluster.apply(ctx, path); err != nil {
+			return 1, fmt.Errorf("applying %s: %w", path, err)
+		}
+	}
+	if cluster.object != "" {
+		defer c.say("the applied objects remain; to remove the last one: kubectl delete %s", cluster.object)
+	}
+	return c.start(ctx, demonstration{out: c.stderr, kubeconfig: cluster.kubeconfig, name: cluster.object})
+}
+
+// confirmed asks. Only a person at a terminal can agree.
+func (c *command) confirmed() bool {
+	if !c.isTerminal {
+		c.say("there is no terminal to ask at, which counts as no")
+		return false
+	}
+	_, _ = fmt.Fprint(c.stderr, "devcluster: continue? [y/N] ")
+	line, _ := bufio.NewReader(c.stdin).ReadString('\n')
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes"
+}
+
+// apply applies a file or a folder, and waits until kinds among its objects are served.
+func (u *currentCluster) apply(ctx context.Context, path string) error {
+	how := "-f"
+	if _, err := os.Stat(filepath.Join(path, "kustomization.yaml")); err == nil {
+		how = "-k"
+	}
+	applied, err := u.kubectl(ctx, "apply", "-o", "name", how, path)
+	if err != nil {
+		return err
+	}
+	for _, name := range strings.Fields(applied) {
+		u.command.say("applied %s", name)
+		u.object = name
+		if !strings.HasPrefix(name, "customresourcedefinition.") {
+			continue
+		}
+		if _, err := u.kubectl(ctx, "wait", name, "--for=condition=Established", "--timeout=1m"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *currentCluster) kubectl(ctx context.Context, arguments ...string) (output string, err error) {
+	cmd := exec.CommandContext(ctx, "kubectl", arguments...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+u.kubeconfig)
+	cmd.Stderr = u.command.stderr
+	data, err := cmd.Output()
+	return string(data), err
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// consolePatience is how long an operator may take to serve its console. A program with flags of its own may not
+	// have one.
+	consolePatience = 15 * time.Second
+	// changePatience is how long the demonstration waits for the operator to handle the new object, changeDelay is how
+	// long it waits after the last write.
+	changePatience, changeDelay = 10 * time.Second, time.Second
+)
+
+// demonstration prints what to try with an operator that has just started, and where its console is. Without kubectl,
+// it changes the object itself.
+type demonstration struct {
+	out        io.Writer
+	kubeconfig string // empty for that of the user
+	config     *rest.Config
+	// object is the one to change; nil if there is none, or on a cluster with a kubectl.
+	object *unstructured.Unstructured
+	// name is how kubectl addresses the object; empty if there is none.
+	name     string
+	console  string // the URL
+	patience time.Duration
+}
+
+// argumentsFor is how kubectl addresses an object.
+func argumentsFor(object *unstructured.Unstructured) string {
+	kind := object.GroupVersionKind()
+	name := strings.ToLower(kind.Kind)
+	if kind.Group != "" {
+		name += "." + kind.Group
+	}
+	name += "/" + object.GetName()
+	if namespace := object.GetNamespace(); namespace != "" && namespace != "default" {
+		name += " -n " + namespace
+	}
+	return name
+}
+
+// readObject returns an object as it is stored.
+func readObject(
+	ctx context.Context, config *rest.Config, loaded *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	reader, err := client.New(config, client.Options{})
+	if err != nil {
+		return nil, err
+	}
+	stored := loaded.DeepCopy()
+	if namespaced, err := reader.IsObjectNamespaced(stored); err == nil && namespaced && stored.GetNamespace() == "" {
+		stored.SetNamespace("default") // as in a manifest
+	}
+	return stored, reader.Get(ctx, client.ObjectKeyFromObject(stored), stored)
+}
+
+// withConsole picks the address of the console, and returns the arguments that make an operator serve it there.
+func (d *demonstration) withConsole() ([]string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("looking for a port for the console: %w", err)
+	}
+	address := listener.Addr().String()
+	d.console = "http://" + address + "/console"
+	return []string{"--console", "--debug-bind-address", address}, listener.Close()
+}
+
+// show prints the commands once the operator runs, below the lines of its start.
+func (d *demonstration) show(ctx context.Context) {
+	hasConsole := waitFor(ctx, d.patience, d.consoleAnswers)
+	if ctx.Err() != nil {
+		return // the program has ended
+	}
+	_, err := exec.LookPath("kubectl")
+	if d.name == "" || err != nil {
+		d.say("The operator runs.")
+	} else {
+		d.sayCommands()
+	}
+	if hasConsole {
+		d.say("  %s   # the console: every object, and why each handler ran or did not run", d.console)
+	}
+	d.say("Ctrl-C ends it.")
+	if err != nil && d.object != nil {
+		d.change(ctx)
+	}
+}
+
+func (d *demonstration) sayCommands() {
+	d.say("To try, in another terminal:")
+	if d.kubeconfig != "" {
+		d.say("  export KUBECONFIG=%s", d.kubeconfig)
+	}
+	d.say("  kubectl get %s -o yaml   # the object, with what the operator has written", d.name)
+	d.say("  kubectl label --overwrite %s changed-by=me   # a change: the operator logs its update handlers", d.name)
+	d.say("  kubectl delete %s   # the end of the object: the operator logs its delete handlers", d.name)
+}
+
+func (d *demonstration) say(format string, arguments ...any) {
+	_, _ = fmt.Fprintf(d.out, "devcluster: "+format+"\n", arguments...)
+}
+
+func (d *demonstration) consoleAnswers(ctx context.Context) bool {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, d.console, nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// change applies a change to the object, in the place of a user with kubectl.
+func (d *demonstration) change(ctx context.Context) {
+	d.say("There is no kubectl in PATH: devcluster has applied %s for you.", d.name)
+	writer, err := client.New(d.config, client.Options{})
+	if err != nil {
+		d.say("It cannot be changed: %v", err)
+		return
+	}
+	current := d.object.DeepCopy()
+	last, since := d.object.GetResourceVersion(), time.Now()
+	waitFor(ctx, changePatience, func(ctx context.Context) bool {
+		if err := writer.Get(ctx, client.ObjectKeyFromObject(current), current); err != nil {
+			return false
+		}
+		if version := current.GetResourceVersion(); version != last {
+			last, since = version, time.Now()
+		}
+		return last != d.object.GetResourceVersion() && time.Since(since) > changeDelay
+	})
+	d.say(`Adding the label changed-by=devcluster to %s: if the operator has handlers for updates, it logs them next.`,
+		d.name)
+	err = writer.Patch(ctx, current, client.RawPatch(
+		types.MergePatchType, []byte(`{"metadata":{"labels":{"changed-by":"devcluster"}}}`),
+	))
+	if err != nil && ctx.Err() == nil {
+		d.say("It cannot be changed: %v", err)
+	}
+}
+
+// waitFor reports whether the condition holds within a time.
+func waitFor(ctx context.Context, patience time.Duration, isMet func(context.Context) bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	ticks := time.NewTicker(100 * time.Millisecond)
+	defer ticks.Stop()
+	for !isMet(ctx) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticks.C:
+		}
+	}
+	return true
+}

@@ -1,0 +1,82 @@
+package devcluster
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/reviewing"
+)
+
+// allowAll is what expressions about the rights of a user see, as RBAC is off.
+var allowAll = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (
+	authorizer.Decision, string, error,
+) {
+	return authorizer.DecisionAllow, "", nil
+})
+
+// matchConditions evaluates the conditions of a webhook with the code of the real server.
+func matchConditions(ctx context.Context, h reviewing.Hook, asked *admissionv1.AdmissionRequest) (bool, error) {
+	attributes, err := attributesOf(asked)
+	if err != nil {
+		return false, err
+	}
+	var expressions []cel.ExpressionAccessor
+	for _, one := range h.Conditions {
+		expressions = append(expressions, &matchconditions.MatchCondition{Name: one.Name, Expression: one.Expression})
+	}
+	compiler := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	compiled := compiler.CompileCondition(
+		expressions, cel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.StoredExpressions,
+	)
+	policy := admissionregistrationv1.Fail
+	if h.Ignores {
+		policy = admissionregistrationv1.Ignore
+	}
+	result := matchconditions.NewMatcher(compiled, &policy, "webhook", "", "").Match(ctx, attributes, nil, allowAll)
+	return result.Matches, result.Error
+}
+
+// attributesOf is the request in the form that the code of the real server takes.
+func attributesOf(asked *admissionv1.AdmissionRequest) (*admission.VersionedAttributes, error) {
+	object, err := objectIn(asked.Object)
+	if err != nil {
+		return nil, err
+	}
+	before, err := objectIn(asked.OldObject)
+	if err != nil {
+		return nil, err
+	}
+	kind := schema.GroupVersionKind(asked.Kind)
+	return &admission.VersionedAttributes{
+		Attributes: admission.NewAttributesRecord(
+			object, before, kind, asked.Namespace, asked.Name, schema.GroupVersionResource(asked.Resource),
+			asked.SubResource, admission.Operation(asked.Operation), nil, asked.DryRun != nil && *asked.DryRun,
+			&user.DefaultInfo{Name: asked.UserInfo.Username, UID: asked.UserInfo.UID, Groups: asked.UserInfo.Groups},
+		),
+		VersionedObject: object, VersionedOldObject: before, VersionedKind: kind,
+	}, nil
+}
+
+// objectIn decodes an object of a request; nil if there is none.
+func objectIn(raw runtime.RawExtension) (runtime.Object, error) {
+	if len(raw.Raw) == 0 {
+		return nil, nil
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(raw.Raw); err != nil {
+		return nil, fmt.Errorf("reading the object of the request: %w", err)
+	}
+	return object, nil
+}

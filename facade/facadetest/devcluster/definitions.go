@@ -1,0 +1,101 @@
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/util/webhook"
+)
+
+// definitionScheme converts definitions to the form that the code of the real server takes.
+var definitionScheme = sync.OnceValue(func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	return scheme
+})
+
+// validateDefinition checks a definition with the code of the real server: schemas, names, and rules in CEL with their
+// cost.
+func validateDefinition(is, was *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
+	now, err := internalDefinition(is)
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	if was == nil {
+		return validation.ValidateCustomResourceDefinition(context.Background(), now)
+	}
+	then, err := internalDefinition(was)
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	return validation.ValidateCustomResourceDefinitionUpdate(context.Background(), now, then)
+}
+
+func internalDefinition(
+	crd *apiextensionsv1.CustomResourceDefinition,
+) (*apiextensions.CustomResourceDefinition, error) {
+	full := crd.DeepCopy()
+	definitionScheme().Default(full)
+	internal := &apiextensions.CustomResourceDefinition{}
+	if err := definitionScheme().Convert(full, internal, nil); err != nil {
+		return nil, fmt.Errorf("converting the definition %s: %w", crd.Name, err)
+	}
+	return internal, nil
+}
+
+// noServices refuses webhooks behind services, which have no pods here.
+type noServices struct{}
+
+// ResolveEndpoint fails.
+func (noServices) ResolveEndpoint(string, string, int32) (*url.URL, error) {
+	return nil, errConversionService
+}
+
+var errConversionService = errors.New("the development cluster has no pods behind services: " +
+	"set spec.conversion.webhook.clientConfig.url of the definition instead of clientConfig.service")
+
+// converters makes the conversions of definitions, with the code of the real server.
+var converters = sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
+	identity := func(resolver webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver { return resolver }
+	return conversion.NewCRConverterFactory(noServices{}, identity)
+})
+
+// newConverter prepares the conversion webhook of a definition.
+func newConverter(crd *apiextensionsv1.CustomResourceDefinition) (
+	func(object map[string]any, to string) (map[string]any, error), error,
+) {
+	factory, err := converters()
+	if err != nil {
+		return nil, err
+	}
+	full := crd.DeepCopy()
+	definitionScheme().Default(full)
+	converter, _, err := factory.NewConverter(full)
+	if err != nil {
+		return nil, err
+	}
+	return func(object map[string]any, to string) (map[string]any, error) {
+		gv := schema.GroupVersion{Group: crd.Spec.Group, Version: to}
+		converted, err := converter.ConvertToVersion(&unstructured.Unstructured{Object: object}, gv)
+		if err != nil {
+			return nil, err
+		}
+		result, ok := converted.(*unstructured.Unstructured)
+		if !ok {
+			return nil, fmt.Errorf("the conversion of %s returned a %T", crd.Name, converted)
+		}
+		return result.Object, nil
+	}, nil
+}

@@ -1,0 +1,84 @@
+package memapi
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
+)
+
+// Extensions do what definitions of custom resources may ask for, and what this package leaves out as it takes large
+// libraries or other processes. What a nil field would do is refused, except for validation.
+type Extensions struct {
+	// ValidateDefinition checks a definition as the real server does; was is nil for a new one. Without it, only what
+	// the server needs itself is checked.
+	ValidateDefinition func(is, was *apiextensionsv1.CustomResourceDefinition) field.ErrorList
+	// CompileRules compiles the rules in CEL of a schema. The returned function checks a new object, or one that
+	// replaces another one.
+	CompileRules func(structural *structuralschema.Structural) func(object, before map[string]any) field.ErrorList
+	// NewConverter prepares the conversion webhook of a definition. The returned function converts one object, which
+	// has its apiVersion and kind, to a version. The server waits for it.
+	NewConverter func(crd *apiextensionsv1.CustomResourceDefinition) (
+		func(object map[string]any, to string) (map[string]any, error), error,
+	)
+}
+
+// Extend adds extensions. It must be called before the first definition.
+func (s *Server) Extend(with Extensions) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.extensions = with
+}
+
+func (e Extensions) forSchemas() schemas.Extensions {
+	with := schemas.Extensions{Compile: e.CompileRules}
+	if e.NewConverter != nil {
+		with.NewConverter = func(crd *apiextensionsv1.CustomResourceDefinition) (schemas.Converter, error) {
+			return e.NewConverter(crd)
+		}
+	}
+	return with
+}
+
+// Equivalents returns the other versions in which the objects of a resource are served, as webhooks may be for them.
+func (s *Server) Equivalents(of schema.GroupVersionResource) (all []Resource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	same := Resource{Group: of.Group, Plural: of.Resource}.groupResource()
+	for _, r := range s.resources {
+		if r.groupResource() == same && r.GroupVersionResource() != of {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// Convert returns an object of a resource in another version, as JSON.
+func (s *Server) Convert(text []byte, from schema.GroupVersionResource, to Resource) ([]byte, error) {
+	if len(text) == 0 {
+		return text, nil
+	}
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	t := s.target(to, "", "")
+	s.mu.Unlock()
+	source := target{Resource: Resource{Group: from.Group, Plural: from.Resource}}
+	if source.isNewEvent() != t.isNewEvent() {
+		renameEvent(object, source.isNewEvent())
+	}
+	if t.convert != nil && from.Version != to.Version {
+		var err error
+		if object, err = t.convertTo(object, from.Version, to.Version); err != nil {
+			return nil, err
+		}
+	}
+	delete(object, "apiVersion")
+	delete(object, "kind")
+	return json.Marshal(t.named(object))
+}
