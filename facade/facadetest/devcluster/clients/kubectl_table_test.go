@@ -59,7 +59,7 @@ func commands() []command {
 		{name: "ServiceAccount", line: "create serviceaccount robot", want: "created"},
 		{name: "Token", line: "create token robot", want: `^[\w-]+\.[\w-]+\.[\w-]+\n?$`},
 		{name: "Expose", line: "expose deployment web --port=80", want: "exposed"},
-		{name: "Services", line: "get services web", want: `web +ClusterIP`},
+		{name: "Services", line: "get services web", want: `web +ClusterIP +10\.0\.`},
 		{name: "Job", line: "create job once --image=x", want: "created"},
 		{name: "Jobs", line: "get jobs", want: `once +Running +0/1`, apart: noControllers},
 		{name: "CronJob", line: "create cronjob daily --image=x --schedule=@daily", want: "created"},
