@@ -83,7 +83,7 @@ func TestAddressOfService(t *testing.T) {
 		has    bool
 	}{
 		"plain":    {"clients wait for the address", corev1.ServiceSpec{Ports: port}, true},
-		"headless": {"it has chosen to have none", corev1.ServiceSpec{Ports: port, ClusterIP: "None"}, false},
+		"headless": {"it is without an address by choice", corev1.ServiceSpec{Ports: port, ClusterIP: "None"}, false},
 		"external": {"it is only a name", corev1.ServiceSpec{Type: "ExternalName", ExternalName: "x.org"}, false},
 	} {
 		made, err := services.Create(t.Context(), &corev1.Service{

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
@@ -66,6 +68,7 @@ var startServer = sync.OnceValues(func() (cluster, error) {
 })
 
 func TestMain(m *testing.M) {
+	logf.SetLogger(logr.Discard())
 	code := m.Run()
 	if server.Config != nil {
 		started, err := startServer()

@@ -179,7 +179,7 @@ func TestControllerRuntime(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkReconciled(t, api, database, "postgres")
-		// The manager repairs what it owns.
+		// The manager restores a deleted child.
 		settings := &corev1.ConfigMap{}
 		settings.Namespace, settings.Name = namespace, "main"
 		if err := api.Delete(t.Context(), settings); err != nil {

@@ -15,7 +15,7 @@ import (
 // commandTimeout is for a machine under load.
 const commandTimeout = 2 * time.Minute
 
-// command is one call of a program, and a pattern for what it prints.
+// command is one call of a program, and a pattern of its output.
 type command struct {
 	name, line, want string
 	// fails is set if the program must report an error.
