@@ -12,6 +12,8 @@ func helmCommands() []command {
 	return []command{
 		{name: "Version", line: "version --short", want: `^v3\.`},
 		{name: "Lint", line: "lint testdata/chart", want: "1 chart.s. linted, 0 chart.s. failed"},
+		{name: "DryRun", line: "install plain testdata/chart -n charts --create-namespace --dry-run=server",
+			want: "ensure CRDs are installed first", fails: true},
 		{name: "Install", line: "install plain testdata/chart -n charts --create-namespace --no-hooks",
 			want: "STATUS: deployed\nREVISION: 1"},
 		{name: "InstallAgain", line: "install plain testdata/chart -n charts", want: "cannot re-use a name",
