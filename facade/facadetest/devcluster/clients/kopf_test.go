@@ -101,7 +101,8 @@ func writeCertificate(t *testing.T) (folder string) {
 	}
 	folder = t.TempDir()
 	for name, block := range map[string]*pem.Block{
-		"cert.pem": {Type: "CERTIFICATE", Bytes: server.Certificate().Raw}, "key.pem": {Type: "PRIVATE KEY", Bytes: key},
+		"cert.pem": {Type: "CERTIFICATE", Bytes: server.Certificate().Raw},
+		"key.pem":  {Type: "PRIVATE KEY", Bytes: key},
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)

@@ -35,7 +35,9 @@ func versionFlags(t *testing.T, module, modfile string) string {
 	version = "v1" + strings.TrimPrefix(version, "v0")
 	parts := strings.Split(version, ".")
 	const variables = "k8s.io/component-base/version."
-	return fmt.Sprintf("-X %[1]sgitVersion=%[2]s -X %[1]sgitMajor=1 -X %[1]sgitMinor=%[3]s", variables, version, parts[1])
+	return fmt.Sprintf(
+		"-X %[1]sgitVersion=%[2]s -X %[1]sgitMajor=1 -X %[1]sgitMinor=%[3]s", variables, version, parts[1],
+	)
 }
 
 func TestKubectlOnTheDevelopmentCluster(t *testing.T) {
