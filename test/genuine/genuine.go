@@ -8,18 +8,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 //go:embed requirements.txt
 var requirements string
 
-// Folder gives that of a Python environment with Kopf, made on the first use, and kept under the user's cache: bin/kopf
-// in it is the command.
+// Folder returns the folder of a Python environment with Kopf, in which bin/kopf is the command. More requirements may
+// follow, as lines of a requirements.txt. The environment is made on the first use, and kept in the user's cache.
 //
 // # Errors
 //
 // There is no Python with venv, or no package index.
-func Folder() (string, error) {
+func Folder(more ...string) (string, error) {
+	requirements := requirements + strings.Join(more, "\n")
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("finding a place for the Python environment: %w", err)

@@ -1,6 +1,7 @@
 package devcluster
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 
@@ -108,6 +109,21 @@ func applyDefaults(of memapi.Resource, object map[string]any) {
 		}
 		_ = unstructured.SetNestedField(object, one.value, one.path...) // fails for an object that is invalid anyway
 	}
+	if of.Kind == "Service" && of.Group == "" {
+		giveAddress(object)
+	}
+}
+
+// giveAddress sets the address of a Service, for clients that wait for it. The address follows from the name, so that a
+// Service that is replaced keeps it.
+func giveAddress(service map[string]any) {
+	spec, ok := service["spec"].(map[string]any)
+	if !ok || at(spec, "clusterIP") != "" || spec["type"] == "ExternalName" {
+		return
+	}
+	sum := sha256.Sum256([]byte(at(service, "metadata", "namespace") + "/" + at(service, "metadata", "name")))
+	address := fmt.Sprintf("10.0.%d.%d", sum[0], sum[1])
+	spec["clusterIP"], spec["clusterIPs"] = address, []any{address}
 }
 
 // rolls is false for a Deployment with another strategy, which must not have parameters of a rolling update.

@@ -2,6 +2,7 @@ package devcluster
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,8 +15,18 @@ var namespaces = memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "name
 
 // createNamespace creates a namespace past HTTP.
 func (c *Cluster) createNamespace(name string) error {
-	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
-	r, err := http.NewRequest(http.MethodPost, "http://memory/api/v1/namespaces", bytes.NewReader([]byte(body)))
+	return c.create("/api/v1/namespaces", map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
+	})
+}
+
+// create creates an object past HTTP.
+func (c *Cluster) create(path string, object map[string]any) error {
+	body, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequest(http.MethodPost, "http://memory"+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -31,8 +31,8 @@ import (
 var builtInDocument []byte
 
 const (
-	openAPI2Protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-	openAPI3Protobuf = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
+	openAPI2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+	openAPI3Protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 )
 
 // publisher builds the OpenAPI documents when they are asked for. Reading the document of the built-in kinds takes

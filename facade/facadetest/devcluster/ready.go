@@ -76,6 +76,13 @@ func (c *Cluster) followReady(ctx context.Context, r memapi.Resource, write func
 					write(object)
 				}
 			})
+			if r.Kind != deployments.Kind {
+				return
+			}
+			if err := c.pretendReplicaSets(of.Namespace, of.Name); err != nil {
+				c.options.Log.Error(err, "Failed to pretend the ReplicaSets of a Deployment", "namespace", of.Namespace,
+					"name", of.Name)
+			}
 		})
 	}
 }

@@ -1,0 +1,99 @@
+package devcluster_test
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
+)
+
+// Helm waits for the ReplicaSet of a Deployment's present template.
+func TestPretendedReplicaSets(t *testing.T) {
+	cluster, _ := startCluster(t, devcluster.Options{PretendReady: true})
+	client := clientOf(t, cluster).AppsV1()
+	labels := map[string]string{"app": "web"}
+	replicas := int32(2)
+	events, err := client.ReplicaSets("default").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Stop()
+	web, err := client.Deployments("default").Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}},
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := awaitReplicaSet(t, events, "web:1", 2)
+	if !metav1.IsControlledBy(first, web) || first.Spec.Template.Labels["pod-template-hash"] == "" {
+		t.Errorf("the ReplicaSet is %v, want one of the Deployment", first)
+	}
+	_, err = client.Deployments("default").Patch(t.Context(), "web", "application/strategic-merge-patch+json", []byte(
+		`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitReplicaSet(t, events, "web:1", 0)
+	if second := awaitReplicaSet(t, events, "web:2", 2); second.UID == first.UID {
+		t.Error("the template of a ReplicaSet has changed")
+	}
+	if err := client.Deployments("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for event := range events.ResultChan() {
+		if event.Type == watch.Deleted {
+			return
+		}
+	}
+	t.Error("the watch has ended before a ReplicaSet is deleted")
+}
+
+// awaitReplicaSet waits until the ReplicaSet with an image has a number of ready replicas.
+func awaitReplicaSet(t *testing.T, events watch.Interface, image string, ready int32) *appsv1.ReplicaSet {
+	t.Helper()
+	for event := range events.ResultChan() {
+		set, ok := event.Object.(*appsv1.ReplicaSet)
+		if ok && set.Spec.Template.Spec.Containers[0].Image == image && *set.Spec.Replicas == ready &&
+			set.Status.ReadyReplicas == ready && set.Status.ObservedGeneration == set.Generation {
+			return set
+		}
+	}
+	t.Fatalf("the watch has ended before the ReplicaSet of %s has %d ready replicas", image, ready)
+	return nil
+}
+
+func TestAddressOfService(t *testing.T) {
+	cluster, _ := startCluster(t, devcluster.Options{})
+	services := clientOf(t, cluster).CoreV1().Services("default")
+	port := []corev1.ServicePort{{Port: 80}}
+	for name, tc := range map[string]struct {
+		reason string
+		spec   corev1.ServiceSpec
+		has    bool
+	}{
+		"plain":    {"clients wait for the address", corev1.ServiceSpec{Ports: port}, true},
+		"headless": {"it is without an address by choice", corev1.ServiceSpec{Ports: port, ClusterIP: "None"}, false},
+		"external": {"it is only a name", corev1.ServiceSpec{Type: "ExternalName", ExternalName: "x.org"}, false},
+	} {
+		made, err := services.Create(t.Context(), &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: tc.spec,
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if has := len(made.Spec.ClusterIPs) == 1; has != tc.has {
+			t.Errorf("%s (%s): the addresses are %v", name, tc.reason, made.Spec.ClusterIPs)
+		}
+	}
+}
