@@ -156,7 +156,8 @@ func count(name string, fields ...string) column {
 	return column{name, 0, func(o map[string]any, _ string) any {
 		total := int64(0)
 		for _, field := range fields {
-			total += length(field)(o, "").(int64)
+			one, _ := length(field)(o, "").(int64)
+			total += one
 		}
 		return total
 	}}

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,7 +34,6 @@ type handler struct {
 	port   string
 	tokens *tokens
 	log    logr.Logger
-	panics atomic.Int64
 
 	openAPI publisher
 }
@@ -50,7 +48,7 @@ func newHandler(memory *memapi.Server, address string, log logr.Logger) (*handle
 
 // ServeHTTP answers one request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer h.recoverPanic(w, r)
+	defer func() { h.reportPanic(recover(), w, r) }()
 	user, err := h.guarded(r)
 	if err != nil {
 		writeError(w, err)
@@ -71,13 +69,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// recoverPanic keeps the other requests going. The panic is a bug of this package or of memapi.
-func (h *handler) recoverPanic(w http.ResponseWriter, r *http.Request) {
-	problem := recover()
-	if problem == nil || problem == http.ErrAbortHandler {
+// reportPanic keeps the other requests going. The panic is a bug of this package or of memapi.
+func (h *handler) reportPanic(problem any, w http.ResponseWriter, r *http.Request) {
+	if err, ok := problem.(error); problem == nil || ok && errors.Is(err, http.ErrAbortHandler) {
 		return
 	}
-	h.panics.Add(1)
 	h.log.Error(fmt.Errorf("panic: %v", problem), "Failed to serve a request", "method", r.Method, "path", r.URL.Path,
 		"stack", string(debug.Stack()))
 	writeError(w, apierrors.NewInternalError(errors.New("the development cluster failed to serve the request")))

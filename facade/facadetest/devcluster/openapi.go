@@ -106,10 +106,10 @@ func (h *handler) document(
 	r *http.Request, path, media string, definitions []*apiextensionsv1.CustomResourceDefinition,
 ) (data []byte, err error) {
 	var document any
-	switch {
-	case path == "v2":
+	switch path {
+	case "v2":
 		document, err = wholeDocument(definitions)
-	case path == "v3":
+	case "v3":
 		document, err = h.index(r)
 	default:
 		group, ok := strings.CutPrefix(path, "v3/")

@@ -97,7 +97,7 @@ func set(object map[string]any, fields map[string]any) {
 	for name, value := range fields {
 		status[name] = value
 	}
-	if generation, ok := object["metadata"].(map[string]any)["generation"]; ok {
+	if generation, ok, _ := unstructured.NestedInt64(object, "metadata", "generation"); ok {
 		status["observedGeneration"] = generation
 	}
 }
@@ -178,7 +178,7 @@ func jobReady(o map[string]any) {
 	setConditions(o, map[string]string{
 		"SuccessCriteriaMet": "CompletionsReached", "Complete": "CompletionsReached",
 	}, "SuccessCriteriaMet", "Complete")
-	delete(o["status"].(map[string]any), "observedGeneration") // a Job does not have this field
+	unstructured.RemoveNestedField(o, "status", "observedGeneration") // a Job does not have this field
 }
 
 func podIsReady(o map[string]any) {

@@ -32,7 +32,8 @@ func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 	if deployment == nil || at(deployment, "metadata", "deletionTimestamp") != "" {
 		return nil
 	}
-	template, err := json.Marshal(deployment["spec"].(map[string]any)["template"])
+	pods, _, _ := unstructured.NestedFieldCopy(deployment, "spec", "template")
+	template, err := json.Marshal(pods)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 			replicas, exists = wanted(deployment), true
 		}
 		c.memory.Edit(replicaSets, namespace, at(one, "metadata", "name"), func(set map[string]any) {
-			set["spec"].(map[string]any)["replicas"] = replicas
+			_ = unstructured.SetNestedField(set, replicas, "spec", "replicas") // fails for a spec that is not a mapping
 		})
 	}
 	if exists {

@@ -90,7 +90,6 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	if _, exists := s.objects[t.groupResource()][t.key()]; exists {
 		return nil, apierrors.NewAlreadyExists(t.qualified(), t.name)
 	}
-	metadata = metadataOf(object)
 	t.prune(object)
 	t.establish(object)
 	if err := t.store(object); err != nil {

@@ -171,7 +171,6 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	if err := s.admit(t, object, former); err != nil {
 		return nil, err
 	}
-	metadata = metadataOf(object)
 	t.prune(object)
 	t.establish(object)
 	specified := !t.Plain && t.specified(former, object)

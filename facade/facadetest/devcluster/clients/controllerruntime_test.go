@@ -19,7 +19,7 @@ import (
 	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -146,7 +146,7 @@ func startManager(t *testing.T, to *rest.Config, scheme *runtime.Scheme, namespa
 func TestControllerRuntime(t *testing.T) {
 	onBoth(t, devcluster.Options{}, func(t *testing.T, c cluster) {
 		scheme := runtime.NewScheme()
-		if err := errors.Join(clientscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
+		if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
 			t.Fatal(err)
 		}
 		api, err := client.New(c.config, client.Options{Scheme: scheme})

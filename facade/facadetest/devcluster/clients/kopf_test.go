@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
@@ -115,7 +115,7 @@ func TestGenuineKopf(t *testing.T) {
 	folder := python(t, "client.txt")
 	onBoth(t, devcluster.Options{}, func(t *testing.T, c cluster) {
 		scheme := runtime.NewScheme()
-		if err := errors.Join(clientscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
+		if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
 			t.Fatal(err)
 		}
 		api, err := client.New(c.config, client.Options{Scheme: scheme})
