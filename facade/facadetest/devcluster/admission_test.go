@@ -111,6 +111,9 @@ func requireError(t *testing.T, reason string, err error, want string) {
 }
 
 func TestPoliciesOfWebhooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	webhooks := serveWebhooks(t, nil)
 	service := admissionregistrationv1.WebhookClientConfig{
 		Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "x"},

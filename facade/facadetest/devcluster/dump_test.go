@@ -113,6 +113,9 @@ const savingProcess = "DEVCLUSTER_SAVING_PROCESS"
 
 // A save that is killed halfway leaves the former file.
 func TestKilledSave(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	if dump := os.Getenv(savingProcess); dump != "" {
 		saveForever(t, dump)
 	}

@@ -32,6 +32,9 @@ spec:
 `
 
 func TestInvalidDefinitionsAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	rule := func(text string) string {
 		return `{type: object, x-kubernetes-validations: [{rule: "` + text + `"}], properties: {size: {type: integer}}}`
 	}

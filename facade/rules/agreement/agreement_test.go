@@ -25,11 +25,17 @@ import (
 
 // The marks are D-match-conditions and D-own-writes.
 func TestAgreement(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) { agree(t, kopf.Settings{}, filters(), requests()) })
 }
 
 // An API server refuses requests whose conditions cost too much: nothing that a tenant writes may come to that.
 func TestAgreementOnWideObjects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		agree(t, kopf.Settings{}, []filter{{name: "wide", narrow: whole, more: true}}, wideWrites())
 	})
