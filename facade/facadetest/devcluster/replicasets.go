@@ -16,10 +16,12 @@ const hashLabel = "pod-template-hash"
 
 var (
 	deployments = memapi.Resource{
-		Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true, StatusSubresource: true,
+		Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true,
+		StatusSubresource: true,
 	}
 	replicaSets = memapi.Resource{
-		Group: "apps", Version: "v1", Kind: "ReplicaSet", Plural: "replicasets", Namespaced: true, StatusSubresource: true,
+		Group: "apps", Version: "v1", Kind: "ReplicaSet", Plural: "replicasets", Namespaced: true,
+		StatusSubresource: true,
 	}
 )
 
