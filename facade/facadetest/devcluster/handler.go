@@ -23,7 +23,7 @@ import (
 const maxBodyBytes = 3 << 20
 
 // historyLimit is how many changes the server keeps for watches that resume.
-const historyLimit = 10000
+const historyLimit = 1000
 
 var errForeignHost = errors.New("the development cluster answers requests to loopback host names only")
 

@@ -214,8 +214,8 @@ func checkEvent(t *testing.T, api client.Client, database *unstructured.Unstruct
 			return err
 		}
 		for _, one := range all.Items {
-			if one.Regarding.UID == database.GetUID() && one.Reason == "Configured" &&
-				one.Note == "the engine is mysql" {
+			ours := one.Regarding.UID == database.GetUID()
+			if ours && one.Reason == "Configured" && one.Note == "the engine is mysql" {
 				return nil
 			}
 		}
