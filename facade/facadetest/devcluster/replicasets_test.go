@@ -22,6 +22,7 @@ func TestPretendedReplicaSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer events.Stop()
+	sets := replicaSets{t, events, map[string]*appsv1.ReplicaSet{}}
 	web, err := client.Deployments("default").Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: appsv1.DeploymentSpec{
@@ -35,7 +36,7 @@ func TestPretendedReplicaSets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := awaitReplicaSet(t, events, "web:1", 2)
+	first := sets.await("web:1", 2)
 	if !metav1.IsControlledBy(first, web) || first.Spec.Template.Labels["pod-template-hash"] == "" {
 		t.Errorf("the ReplicaSet is %v, want one of the Deployment", first)
 	}
@@ -44,8 +45,8 @@ func TestPretendedReplicaSets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitReplicaSet(t, events, "web:1", 0)
-	if second := awaitReplicaSet(t, events, "web:2", 2); second.UID == first.UID {
+	sets.await("web:1", 0)
+	if second := sets.await("web:2", 2); second.UID == first.UID {
 		t.Error("the template of a ReplicaSet has changed")
 	}
 	if err := client.Deployments("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
@@ -59,18 +60,31 @@ func TestPretendedReplicaSets(t *testing.T) {
 	t.Error("the watch has ended before a ReplicaSet is deleted")
 }
 
-// awaitReplicaSet waits until the ReplicaSet with an image has a number of ready replicas.
-func awaitReplicaSet(t *testing.T, events watch.Interface, image string, ready int32) *appsv1.ReplicaSet {
-	t.Helper()
-	for event := range events.ResultChan() {
-		set, ok := event.Object.(*appsv1.ReplicaSet)
-		if ok && set.Spec.Template.Spec.Containers[0].Image == image && *set.Spec.Replicas == ready &&
-			set.Status.ReadyReplicas == ready && set.Status.ObservedGeneration == set.Generation {
-			return set
+// replicaSets are the newest states of ReplicaSets by the images of their pods.
+type replicaSets struct {
+	t      *testing.T
+	events watch.Interface
+	known  map[string]*appsv1.ReplicaSet
+}
+
+// await waits until the ReplicaSet with an image has a number of ready replicas.
+func (r replicaSets) await(image string, ready int32) *appsv1.ReplicaSet {
+	r.t.Helper()
+	isReady := func() bool {
+		set := r.known[image]
+		return set != nil && *set.Spec.Replicas == ready && set.Status.ReadyReplicas == ready &&
+			set.Status.ObservedGeneration == set.Generation
+	}
+	for !isReady() {
+		event, ok := <-r.events.ResultChan()
+		if !ok {
+			r.t.Fatalf("the watch has ended before the ReplicaSet of %s has %d ready replicas", image, ready)
+		}
+		if set, ok := event.Object.(*appsv1.ReplicaSet); ok {
+			r.known[set.Spec.Template.Spec.Containers[0].Image] = set
 		}
 	}
-	t.Fatalf("the watch has ended before the ReplicaSet of %s has %d ready replicas", image, ready)
-	return nil
+	return r.known[image]
 }
 
 func TestAddressOfService(t *testing.T) {
