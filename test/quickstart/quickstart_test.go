@@ -49,7 +49,9 @@ func TestQuickStart(t *testing.T) {
 	defer cancel()
 	r := reader{t: t, folder: t.TempDir(), env: append(os.Environ(),
 		"GOPROXY="+serveModules(t, root, "", "facade/facadetest/devcluster")+","+goEnv(t, "GOPROXY"),
-		"GONOSUMDB="+module+","+module+"/*", "GOFLAGS=-modcacherw", "GOWORK=off", "PATH="+assets+":"+os.Getenv("PATH"),
+		"GONOSUMDB="+module+","+module+"/*", "GOFLAGS=-modcacherw", "GOWORK=off",
+		"GODEBUG=goindex=0", // the index of a module is kept by its version, which is always the same here
+		"PATH="+assets+":"+os.Getenv("PATH"),
 	)}
 	forgetModules(t)
 	r.run(ctx, blocks[0][2])
