@@ -172,12 +172,14 @@ func TestDeletionsAmongTicks(t *testing.T) {
 		for n := range 2000 {
 			p.create("ConfigMap", fmt.Sprint("c", n))
 		}
-		time.Sleep(40 * time.Second)
+		time.Sleep(4 * time.Second)
+		p.create("ConfigMap", "late") // its ticks are between those of the others, which begin every 8 seconds
+		time.Sleep(36 * time.Second)
 		mu.Lock()
 		before, at := ticks, time.Now()
 		mu.Unlock()
-		time.Sleep(8 * time.Second) // they all beat together: this is in the middle of a tick
-		among := latency("c7")
+		time.Sleep(9 * time.Second) // in the middle of a tick of the others
+		among := latency("late")
 		mu.Lock()
 		defer mu.Unlock()
 		t.Logf(
