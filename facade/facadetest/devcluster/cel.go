@@ -19,11 +19,9 @@ func compileRules(structural *schema.Structural) func(object, before map[string]
 	}
 	return func(object, before map[string]any) field.ErrorList {
 		var former any
-		if before != nil {
-			former = before
-		}
 		var options []cel.Option
 		if before != nil {
+			former = before
 			// Fields that do not change may break rules that are newer than they are.
 			options = append(options, cel.WithRatcheting(
 				common.NewCorrelatedObject(object, before, &model.Structural{Structural: structural}),

@@ -106,7 +106,7 @@ func conversionWebhook(t *testing.T) string {
 	)
 }
 
-// definition creates a definition, and returns the clients of its two versions.
+// define creates a definition.
 func define(t *testing.T, client dynamic.Interface, text string) error {
 	t.Helper()
 	crd := &unstructured.Unstructured{}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,24 +43,22 @@ spec:
               properties: {size: {type: integer}, most: {type: integer, default: 10}}
 `
 
-func TestRulesInCEL(t *testing.T) {
+// serveVolumes starts a cluster with a definition of volumes, and returns the clients for definitions and volumes.
+func serveVolumes(t *testing.T, definition string) (definitions, volumes dynamic.ResourceInterface) {
+	t.Helper()
 	cluster, _ := startCluster(t, devcluster.Options{})
-	client, err := dynamic.NewForConfig(cluster.Config())
-	if err != nil {
+	client := dynamicClient(t, cluster)
+	if err := define(t, client, definition); err != nil {
 		t.Fatal(err)
 	}
-	crd := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(ruledDefinition), &crd.Object); err != nil {
-		t.Fatal(err)
-	}
-	definitions := client.Resource(schema.GroupVersionResource{
-		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-	})
-	if _, err := definitions.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	volumes := client.Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "volumes"}).
+	definitions = client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	volumes = client.Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "volumes"}).
 		Namespace("default")
+	return definitions, volumes
+}
+
+func TestRulesInCEL(t *testing.T) {
+	_, volumes := serveVolumes(t, ruledDefinition)
 	volume := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Volume", "metadata": map[string]any{"name": "a"},
 		"spec": map[string]any{"size": int64(50)},
@@ -86,24 +85,8 @@ func TestRulesInCEL(t *testing.T) {
 
 // A rule that is newer than an object holds for the fields that change.
 func TestNewRulesForOldObjects(t *testing.T) {
-	cluster, _ := startCluster(t, devcluster.Options{})
-	client, err := dynamic.NewForConfig(cluster.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	definitions := client.Resource(schema.GroupVersionResource{
-		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-	})
-	volumes := client.Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "volumes"}).
-		Namespace("default")
 	former := strings.ReplaceAll(ruledDefinition, "type: integer, default: 10", "type: integer")
-	crd := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(former), &crd.Object); err != nil {
-		t.Fatal(err)
-	}
-	if crd, err = definitions.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	definitions, volumes := serveVolumes(t, former)
 	volume, err := volumes.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Volume", "metadata": map[string]any{"name": "a"},
 		"spec": map[string]any{"size": int64(5), "most": int64(10)},
@@ -113,12 +96,15 @@ func TestNewRulesForOldObjects(t *testing.T) {
 	}
 	newer := strings.ReplaceAll(former, "most: {type: integer}",
 		`most: {type: integer, x-kubernetes-validations: [{rule: "self < 8", message: no volume has more than 7}]}`)
-	version := crd.GetResourceVersion()
-	crd = &unstructured.Unstructured{}
+	stored, err := definitions.Get(t.Context(), "volumes.example.org", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(newer), &crd.Object); err != nil {
 		t.Fatal(err)
 	}
-	crd.SetResourceVersion(version)
+	crd.SetResourceVersion(stored.GetResourceVersion())
 	if _, err := definitions.Update(t.Context(), crd, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -135,23 +121,7 @@ func TestNewRulesForOldObjects(t *testing.T) {
 
 // A definition that is deleted waits until its objects are gone, with their finalizers and events.
 func TestDeletedDefinition(t *testing.T) {
-	cluster, _ := startCluster(t, devcluster.Options{})
-	client, err := dynamic.NewForConfig(cluster.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	definitions := client.Resource(schema.GroupVersionResource{
-		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
-	})
-	volumes := client.Resource(schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "volumes"}).
-		Namespace("default")
-	crd := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(ruledDefinition), &crd.Object); err != nil {
-		t.Fatal(err)
-	}
-	if _, err = definitions.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	definitions, volumes := serveVolumes(t, ruledDefinition)
 	volume, err := volumes.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Volume",
 		"metadata": map[string]any{"name": "a", "finalizers": []any{"example.org/volume"}},
@@ -165,7 +135,7 @@ func TestDeletedDefinition(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer events.Stop()
-	if err := definitions.Delete(t.Context(), crd.GetName(), metav1.DeleteOptions{}); err != nil {
+	if err := definitions.Delete(t.Context(), "volumes.example.org", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	first := <-events.ResultChan()
@@ -173,7 +143,7 @@ func TestDeletedDefinition(t *testing.T) {
 	if first.Type != watch.Modified || !ok || deleted.GetDeletionTimestamp() == nil {
 		t.Fatalf("got %s of %v, want the object to be deleted", first.Type, first.Object)
 	}
-	if _, err := definitions.Get(t.Context(), crd.GetName(), metav1.GetOptions{}); err != nil {
+	if _, err := definitions.Get(t.Context(), "volumes.example.org", metav1.GetOptions{}); err != nil {
 		t.Errorf("the definition waits for the finalizer of its object: got %v", err)
 	}
 	deleted.SetFinalizers(nil)
@@ -184,7 +154,7 @@ func TestDeletedDefinition(t *testing.T) {
 		t.Errorf("got %s, want the object to be gone", last.Type)
 	}
 	err = wait.PollUntilContextCancel(t.Context(), 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		_, err := definitions.Get(ctx, crd.GetName(), metav1.GetOptions{})
+		_, err := definitions.Get(ctx, "volumes.example.org", metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // cleanupFinalizer is on definitions that are being deleted while they have objects.
@@ -20,16 +19,11 @@ func (s *Server) managesDefinition(t target) bool {
 func (s *Server) withCleanup(t target, object map[string]any, held []any) []any {
 	crd, err := definitionOf(t, object)
 	isNeeded := s.managesDefinition(t) && err == nil && metadataOf(object)["deletionTimestamp"] == nil &&
-		len(s.objects[defined(crd)]) > 0 && !slices.Contains(held, any(cleanupFinalizer))
+		len(s.objects[servedAs(crd)]) > 0 && !slices.Contains(held, any(cleanupFinalizer))
 	if !isNeeded {
 		return held
 	}
 	return append(slices.Clone(held), cleanupFinalizer)
-}
-
-// defined is the resource of a definition.
-func defined(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {
-	return schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
 }
 
 // emptyDefinitions deletes the objects of definitions that are being deleted, and lets the definitions without objects
@@ -46,11 +40,11 @@ func (s *Server) emptyDefinitions() {
 			continue
 		}
 		for _, one := range s.all(true) {
-			if one.groupResource() == defined(crd) {
+			if one.groupResource() == servedAs(crd) {
 				_, _ = s.delete(one, &metav1.DeleteOptions{PropagationPolicy: &background}) // the rest is tried again
 			}
 		}
-		if len(s.objects[defined(crd)]) > 0 {
+		if len(s.objects[servedAs(crd)]) > 0 {
 			continue
 		}
 		s.edit(t, func(object map[string]any) {
