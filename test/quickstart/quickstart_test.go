@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,9 +48,11 @@ func TestQuickStart(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
+	debug := freeAddress(t)
 	r := reader{t: t, folder: t.TempDir(), env: append(os.Environ(),
 		"GOPROXY="+serveModules(t, root, "", "facade/facadetest/devcluster")+","+goEnv(t, "GOPROXY"),
 		"GONOSUMDB="+module+","+module+"/*", "GOFLAGS=-modcacherw", "GOWORK=off",
+		"KOPF_RUN_DEBUG_BIND_ADDRESS="+debug, "KOPF_EXPLAIN_ADDRESS="+debug, // other operators run on this machine, too
 		"GODEBUG=goindex=0", // the index of a module is kept by its version, which is always the same here
 		"PATH="+assets+":"+os.Getenv("PATH"),
 	)}
@@ -96,6 +99,17 @@ var (
 // withoutTime replaces times and runs of spaces.
 func withoutTime(text string) string {
 	return spaces.ReplaceAllString(moment.ReplaceAllString(text, "TIME"), " ")
+}
+
+// freeAddress returns an address of this machine at which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
 }
 
 func goEnv(t *testing.T, name string) string {

@@ -117,7 +117,16 @@ func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
 		return nil, fmt.Errorf("at %s is no operator that can explain anything: it answers %s; see --address",
 			e.address, response.Status)
 	}
+	if problem.Operator != "" && problem.Operator != e.program.Name {
+		return nil, e.otherOperator(problem.Operator)
+	}
 	return nil, errors.New(problem.Error)
+}
+
+// otherOperator is the error for an address at which another operator answers.
+func (e *explainer) otherOperator(name string) error {
+	return fmt.Errorf("at %s answers operator %q, not %q: see --address, and --debug-bind-address of run",
+		e.address, name, e.program.Name)
 }
 
 // print prints the answer of this operator.
@@ -127,8 +136,7 @@ func (e *explainer) print(to io.Writer, answer []byte) error {
 		return fmt.Errorf("at %s is no operator that can explain anything: %w; see --address", e.address, err)
 	}
 	if found.Operator != e.program.Name {
-		return fmt.Errorf("at %s answers operator %q, not %q: see --address, and --debug-bind-address of run",
-			e.address, found.Operator, e.program.Name)
+		return e.otherOperator(found.Operator)
 	}
 	if e.output == "json" {
 		_, err := to.Write(answer)

@@ -31,7 +31,9 @@ type Journal interface {
 
 // Problem is the answer to a request that cannot be answered otherwise.
 type Problem struct {
-	Error string `json:"error"`
+	// Operator is the name of the operator that was asked; it is empty if the request was refused before.
+	Operator string `json:"operator,omitempty"`
+	Error    string `json:"error"`
 }
 
 // Parts are served besides explanations.
@@ -80,9 +82,10 @@ func profiles() http.Handler {
 
 func explain(w http.ResponseWriter, r *http.Request, from Journal) {
 	query := r.URL.Query()
+	refuse := func(status int, why string) { refuse(w, status, Problem{from.Standing().Operator, why}) }
 	kind, name := query.Get("kind"), query.Get("name")
 	if kind == "" || name == "" {
-		refuse(w, http.StatusBadRequest, "give the kind and the name of an object: "+
+		refuse(http.StatusBadRequest, "give the kind and the name of an object: "+
 			ExplainPath+"?kind=KIND&namespace=NAMESPACE&name=NAME")
 		return
 	}
@@ -90,9 +93,9 @@ func explain(w http.ResponseWriter, r *http.Request, from Journal) {
 	var unknown *journal.QuestionError
 	switch {
 	case errors.As(err, &unknown):
-		refuse(w, http.StatusNotFound, err.Error())
+		refuse(http.StatusNotFound, err.Error())
 	case err != nil:
-		refuse(w, http.StatusInternalServerError, err.Error())
+		refuse(http.StatusInternalServerError, err.Error())
 	case query.Get("output") == "text":
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_ = found.WriteText(w) // an error is one of the client
@@ -102,10 +105,10 @@ func explain(w http.ResponseWriter, r *http.Request, from Journal) {
 }
 
 // refuse says what is wrong.
-func refuse(w http.ResponseWriter, status int, why string) {
+func refuse(w http.ResponseWriter, status int, why Problem) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(Problem{why})
+	_ = json.NewEncoder(w).Encode(why)
 }
 
 func answer(w http.ResponseWriter, what any) {

@@ -57,7 +57,8 @@ func onlyHere(handler http.Handler) http.Handler {
 			host = strings.Trim(r.Host, "[]") // there is no port, though an address of IPv6 has brackets
 		}
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			refuse(w, http.StatusForbidden, "this address is for its own machine: call it localhost, not "+host)
+			refuse(w, http.StatusForbidden,
+				Problem{Error: "this address is for its own machine: call it localhost, not " + host})
 			return
 		}
 		handler.ServeHTTP(w, r)
