@@ -73,7 +73,7 @@ func (op *Operator) reserveConditions(all []resolved) {
 }
 
 // resolveConditions makes the types of the domain.
-func (s *settings) resolveConditions() (problems []error) {
+func (s *resolvedSettings) resolveConditions() (problems []error) {
 	types, err := conditions.Named(s.values.ConditionsDomain)
 	if err != nil {
 		problems = append(problems, fmt.Errorf("ConditionsDomain: %w", err))

@@ -37,7 +37,7 @@ type Operator struct {
 	journal    *journal.Journal // nil if explanations are not served
 	inspection commandline.Inspection
 	listening  addresses
-	settings   settings // as of the last plan
+	settings   resolvedSettings // as of the last plan
 
 	changing *Settings // what handlers of the startup change
 	probing  *activities.Probing

@@ -28,7 +28,7 @@ var (
 )
 
 // resolvePersistence makes the storages, the names of what is beside them, and the digests.
-func (s *settings) resolvePersistence(operator string) (problems []error) {
+func (s *resolvedSettings) resolvePersistence(operator string) (problems []error) {
 	p := &s.values.Persistence
 	problems = p.resolveNames(operator)
 	if !p.TrustCopies {
@@ -63,7 +63,7 @@ func (p *PersistenceSettings) resolveNames(operator string) (problems []error) {
 }
 
 // resolveDiffbase takes the given storage, if it is one, or makes that of the prefix.
-func (s *settings) resolveDiffbase(bound string) error {
+func (s *resolvedSettings) resolveDiffbase(bound string) error {
 	p := &s.values.Persistence
 	standard := diffbase.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: !p.KopfFormats, Bound: bound}
 	for _, text := range p.IgnoredFields {
@@ -90,7 +90,7 @@ func (s *settings) resolveDiffbase(bound string) error {
 }
 
 // resolveProgress takes the given storage, if it is one, or makes that of the prefix.
-func (s *settings) resolveProgress(bound string) error {
+func (s *resolvedSettings) resolveProgress(bound string) error {
 	p := &s.values.Persistence
 	given := p.ProgressStorage
 	s.compact = given == nil && !p.KopfFormats
@@ -110,7 +110,7 @@ func (s *settings) resolveProgress(bound string) error {
 }
 
 // resolveDigests says of what only digests are remembered; Kopf cannot read them.
-func (s *settings) resolveDigests() error {
+func (s *resolvedSettings) resolveDigests() error {
 	p := s.values.Persistence
 	if !p.KopfFormats {
 		s.digests = reconcilers.Digests{Limit: digestLimit, Secrets: true}

@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// settings are those of an operator with all defaults filled in, and with what follows from them.
-type settings struct {
+// resolvedSettings are those of an operator with all defaults filled in, and with what follows from them.
+type resolvedSettings struct {
 	values  Settings
 	boundTo string // the annotation that binds memory to its object; empty trusts all memory
 	compact bool
@@ -45,7 +45,7 @@ func (s Settings) clone() Settings {
 }
 
 // resolveSettings fills in the defaults, and tells all that is wrong. What is wrong has its default in the result.
-func resolveSettings(operator string, given Settings) (s settings, problems []error) {
+func resolveSettings(operator string, given Settings) (s resolvedSettings, problems []error) {
 	s.values = given.clone()
 	problems = slices.Concat(
 		s.values.Posting.check(), s.values.checkScope(), s.values.resolveNumbers(), s.values.resolveDurations(),
@@ -131,7 +131,7 @@ func (s *Settings) checkNamespaceLabels() error {
 }
 
 // backoff is the delay as the engine has it, where a negative one is none.
-func (s *settings) backoff() time.Duration {
+func (s *resolvedSettings) backoff() time.Duration {
 	if s.values.Execution.DefaultBackoff == Immediately {
 		return -1
 	}
@@ -139,7 +139,7 @@ func (s *settings) backoff() time.Duration {
 }
 
 // connection is that of a program.
-func (s *settings) connection() connection.Settings {
+func (s *resolvedSettings) connection() connection.Settings {
 	own := s.values
 	return connection.Settings{
 		ConnectTimeout: own.Networking.ConnectTimeout, WatchConnectTimeout: own.Watching.ConnectTimeout,
@@ -148,7 +148,7 @@ func (s *settings) connection() connection.Settings {
 }
 
 // watching is that of the engine.
-func (s *settings) watching() reconcilers.Watching {
+func (s *resolvedSettings) watching() reconcilers.Watching {
 	own := s.values.Watching
 	return reconcilers.Watching{
 		ServerTimeout: own.ServerTimeout, ClientTimeout: own.ClientTimeout,
@@ -157,7 +157,7 @@ func (s *settings) watching() reconcilers.Watching {
 }
 
 // polling is the interval as the engine has it.
-func (s *settings) polling() time.Duration {
+func (s *resolvedSettings) polling() time.Duration {
 	if s.values.Background.CancellationPolling == Never {
 		return math.MaxInt64
 	}

@@ -12,11 +12,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // durationSetting is one that is a duration: where it is, its default, and the named duration that it takes, if any.
@@ -32,18 +30,18 @@ func (s *Settings) durations() []durationSetting {
 		{"UltimateExitingTimeout", &s.UltimateExitingTimeout, exitlimit.Default, Never},
 		{"CleanupTimeout", &s.CleanupTimeout, defaultCleanup, Never},
 		{"Execution.DefaultBackoff", &s.Execution.DefaultBackoff, execution.DefaultBackoff, Immediately},
-		{"Execution.Checkpoint", &s.Execution.Checkpoint, changes.DefaultCheckpoint, 0},
-		{"Background.CancellationPolling", &s.Background.CancellationPolling, background.DefaultPolling, Never},
-		{"Background.InstantExitTimeout", &s.Background.InstantExitTimeout, background.DefaultInstantExit, 0},
+		{"Execution.Checkpoint", &s.Execution.Checkpoint, settings.DefaultCheckpoint, 0},
+		{"Background.CancellationPolling", &s.Background.CancellationPolling, settings.DefaultPolling, Never},
+		{"Background.InstantExitTimeout", &s.Background.InstantExitTimeout, settings.DefaultInstantExit, 0},
 		{"Peering.Lifetime", &s.Peering.Lifetime, peering.DefaultLifetime, 0},
 		{"Peering.ClockSkew", &s.Peering.ClockSkew, peering.DefaultSkew, Immediately},
 		{"Peering.TakeOverWait", &s.Peering.TakeOverWait, defaultTakeOverWait, Immediately},
-		{"Peering.PauseTimeout", &s.Peering.PauseTimeout, reconcilers.DefaultPauseTimeout, Immediately},
+		{"Peering.PauseTimeout", &s.Peering.PauseTimeout, settings.DefaultPauseTimeout, Immediately},
 		{"Watching.ServerTimeout", &s.Watching.ServerTimeout, 0, Never},
 		{"Watching.ClientTimeout", &s.Watching.ClientTimeout, 0, Never},
 		{"Watching.ReconnectBackoff", &s.Watching.ReconnectBackoff, reconcilers.DefaultReconnectBackoff, Immediately},
 		{"Watching.InactivityTimeout", &s.Watching.InactivityTimeout, reconcilers.DefaultInactivityTimeout, Never},
-		{"Queueing.ExitTimeout", &s.Queueing.ExitTimeout, reconcilers.DefaultExitTimeout, Immediately},
+		{"Queueing.ExitTimeout", &s.Queueing.ExitTimeout, settings.DefaultExitTimeout, Immediately},
 		{"Queueing.StuckTimeout", &s.Queueing.StuckTimeout, reconcilers.DefaultStuckTimeout, Never},
 		{"Networking.RequestTimeout", &s.Networking.RequestTimeout, 0, Never},
 		{"Networking.ConnectTimeout", &s.Networking.ConnectTimeout, connection.DefaultConnect, Never},
@@ -98,7 +96,7 @@ func durationName(d time.Duration) string {
 // resolveDelays checks lists of delays, and fills in the default of the one that has one.
 func (s *Settings) resolveDelays() (problems []error) {
 	if s.Queueing.ErrorDelays == nil {
-		s.Queueing.ErrorDelays = slices.Clone(memory.DefaultErrorDelays)
+		s.Queueing.ErrorDelays = slices.Clone(settings.DefaultErrorDelays)
 	}
 	lists := map[string][]time.Duration{
 		"Queueing.ErrorDelays": s.Queueing.ErrorDelays, "Networking.ErrorBackoffs": s.Networking.ErrorBackoffs,
@@ -126,10 +124,10 @@ func (s *Settings) resolveNumbers() (problems []error) {
 		value    *int
 		fallback int // 0 is no limit
 	}{
-		{"Queueing.WorkerLimit", &s.Queueing.WorkerLimit, reconcilers.DefaultWorkers},
+		{"Queueing.WorkerLimit", &s.Queueing.WorkerLimit, settings.DefaultWorkers},
 		{"Background.MaxConcurrentDaemons", &s.Background.MaxConcurrentDaemons, 0},
 		{"Posting.PerSecond", &s.Posting.PerSecond, reconcilers.DefaultEventsPerSecond},
-		{"Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks, background.DefaultTicks},
+		{"Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks, settings.DefaultTicks},
 		{"JournalObjects", &s.JournalObjects, journal.DefaultObjects},
 		{"JournalEntries", &s.JournalEntries, journal.DefaultEntries},
 	} {

@@ -49,15 +49,19 @@ func withDefaults(o reconcilers.Options) reconcilers.Options {
 
 func TestSettings(t *testing.T) {
 	own := withDefaults(reconcilers.Options{
-		Prefix: "test.example.org", Finalizer: "test.example.org/finalizer", BoundTo: "test.example.org/handled-uid",
-		Diffbase: diffbase.Annotations{
-			Prefix: "test.example.org", WithoutV1: true, Bound: "test.example.org/handled-uid",
+		Settings: reconcilers.Settings{
+			Prefix:    "test.example.org",
+			Finalizer: "test.example.org/finalizer",
+			BoundTo:   "test.example.org/handled-uid",
+			Diffbase: diffbase.Annotations{
+				Prefix: "test.example.org", WithoutV1: true, Bound: "test.example.org/handled-uid",
+			},
+			Progress: progress.Annotations{
+				Prefix: "test.example.org", WithoutV1: true, Bound: "test.example.org/handled-uid",
+			},
+			CompactSubs: true,
+			Digests:     reconcilers.Digests{Limit: 100 * 1024, Secrets: true},
 		},
-		Progress: progress.Annotations{
-			Prefix: "test.example.org", WithoutV1: true, Bound: "test.example.org/handled-uid",
-		},
-		CompactSubs: true,
-		Digests:     reconcilers.Digests{Limit: 100 * 1024, Secrets: true},
 	})
 	with := func(change func(*reconcilers.Options)) reconcilers.Options {
 		o := own
@@ -72,9 +76,14 @@ func TestSettings(t *testing.T) {
 		"defaults": {"all memory is under the name", kopf.Settings{}, own},
 		"as Kopf": {"all of it is where Kopf's operators have it, and nothing else is written", kopf.AsKopf(),
 			withDefaults(reconcilers.Options{
-				Prefix: "kopf.zalando.org", Finalizer: "kopf.zalando.org/KopfFinalizerMarker",
-				Diffbase: diffbase.Annotations{Prefix: "kopf.zalando.org"},
-				Progress: progress.Smart{Prefix: "kopf.zalando.org"}, KopfTexts: true, KopfDeletions: true,
+				Settings: reconcilers.Settings{
+					Prefix:        "kopf.zalando.org",
+					Finalizer:     "kopf.zalando.org/KopfFinalizerMarker",
+					Diffbase:      diffbase.Annotations{Prefix: "kopf.zalando.org"},
+					Progress:      progress.Smart{Prefix: "kopf.zalando.org"},
+					KopfTexts:     true,
+					KopfDeletions: true,
+				},
 				Posting: reconcilers.Posting{Component: "kopf", Plain: true},
 			})},
 		"namespaces": {"one given twice would be handled twice", kopf.Settings{Namespaces: []string{"b", "a", "b"}},

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.New")
@@ -189,23 +190,23 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		matching = op.matching
 	}
 	return reconcilers.Options{
-		Matching: matching,
-		Name:     op.name, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: op.registry(),
-		Journal: op.journal,
-		Prefix:  kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.boundTo,
-		Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.compact, Digests: s.digests,
-		KopfTexts: kept.KopfFormats, KopfDeletions: kept.KopfFormats,
-		Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays,
-		Backoff: s.backoff(), Lifecycle: s.values.Execution.Lifecycle.own, Checkpoint: s.values.Execution.Checkpoint,
-		Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.polling(),
-		InstantExit: limits.InstantExitTimeout, APIBackoffs: s.values.Networking.ErrorBackoffs,
+		Settings: settings.Settings{
+			Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.boundTo,
+			Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.compact, Digests: s.digests,
+			KopfTexts: kept.KopfFormats, KopfDeletions: kept.KopfFormats, Conditions: s.conditions,
+			Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays, Backoff: s.backoff(),
+			Lifecycle: s.values.Execution.Lifecycle.own, Checkpoint: s.values.Execution.Checkpoint,
+			Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.polling(),
+			InstantExit: limits.InstantExitTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
+			PauseTimeout: s.values.Peering.PauseTimeout,
+		},
+		Matching: matching, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: op.registry(),
+		Journal: op.journal, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
 		Forget: op.forgetMemos(), Filled: op.openerOfAdmission(plan), EveryReplica: len(watching(plan)) < len(plan),
-		Watching: s.watching(), ScanOnce: s.values.ScanningDisabled,
-		RequestTimeout: s.values.Networking.RequestTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
-		PauseTimeout: atLeastNothing(s.values.Peering.PauseTimeout),
+		Watching: s.watching(), ScanOnce: s.values.ScanningDisabled, RequestTimeout: s.values.Networking.RequestTimeout,
 		StuckTimeout: s.values.Queueing.StuckTimeout, Posting: op.posting(), Fence: op.fence,
-		Dependents: op.dependents(), Owned: op.owned(), Conditions: s.conditions, Started: op.startLine(plan),
+		Dependents: op.dependents(), Owned: op.owned(), Started: op.startLine(plan),
 	}
 }
 

@@ -131,41 +131,82 @@ func TestRightStorages(t *testing.T) {
 	}{
 		"prefix": {"all annotations follow", kopf.PersistenceSettings{AnnotationPrefix: mine},
 			reconcilers.Options{
-				Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
-				Diffbase:    diffbase.Annotations{Prefix: mine, WithoutV1: true, Bound: mine + "/handled-uid"},
-				Progress:    progress.Annotations{Prefix: mine, WithoutV1: true, Bound: mine + "/handled-uid"},
-				CompactSubs: true}},
+				Settings: reconcilers.Settings{
+					Prefix:      mine,
+					BoundTo:     mine + "/handled-uid",
+					Finalizer:   name + "/finalizer",
+					Digests:     ours,
+					Diffbase:    diffbase.Annotations{Prefix: mine, WithoutV1: true, Bound: mine + "/handled-uid"},
+					Progress:    progress.Annotations{Prefix: mine, WithoutV1: true, Bound: mine + "/handled-uid"},
+					CompactSubs: true,
+				},
+			}},
 		"long prefix": {"without Kopf's former keys, there is room",
 			kopf.PersistenceSettings{AnnotationPrefix: long}, reconcilers.Options{
-				Prefix: long, BoundTo: long + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
-				Diffbase:    diffbase.Annotations{Prefix: long, WithoutV1: true, Bound: long + "/handled-uid"},
-				Progress:    progress.Annotations{Prefix: long, WithoutV1: true, Bound: long + "/handled-uid"},
-				CompactSubs: true}},
+				Settings: reconcilers.Settings{
+					Prefix:      long,
+					BoundTo:     long + "/handled-uid",
+					Finalizer:   name + "/finalizer",
+					Digests:     ours,
+					Diffbase:    diffbase.Annotations{Prefix: long, WithoutV1: true, Bound: long + "/handled-uid"},
+					Progress:    progress.Annotations{Prefix: long, WithoutV1: true, Bound: long + "/handled-uid"},
+					CompactSubs: true,
+				},
+			}},
 		"Kopf's formats": {"under names of one's own, without taking copies for handled", kopf.PersistenceSettings{
 			AnnotationPrefix: mine, Finalizer: mine + "/fin", KopfFormats: true,
 		}, reconcilers.Options{
-			Prefix: mine, BoundTo: mine + "/handled-uid", Finalizer: mine + "/fin",
-			Diffbase: diffbase.Annotations{Prefix: mine}, Progress: progress.Smart{Prefix: mine}, KopfTexts: true,
-			KopfDeletions: true}},
+			Settings: reconcilers.Settings{
+				Prefix:        mine,
+				BoundTo:       mine + "/handled-uid",
+				Finalizer:     mine + "/fin",
+				Diffbase:      diffbase.Annotations{Prefix: mine},
+				Progress:      progress.Smart{Prefix: mine},
+				KopfTexts:     true,
+				KopfDeletions: true,
+			},
+		}},
 		"ignored": {"the default storage ignores them", kopf.PersistenceSettings{
 			IgnoredFields: []string{"spec.size", `metadata.labels."a.b/c"`}, TrustCopies: true,
 		}, reconcilers.Options{
-			Prefix: name, Finalizer: name + "/finalizer", Digests: ours,
-			Diffbase: diffbase.Annotations{Prefix: name, IgnoredFields: ignored, WithoutV1: true},
-			Progress: progress.Annotations{Prefix: name, WithoutV1: true}, CompactSubs: true}},
+			Settings: reconcilers.Settings{
+				Prefix:      name,
+				Finalizer:   name + "/finalizer",
+				Digests:     ours,
+				Diffbase:    diffbase.Annotations{Prefix: name, IgnoredFields: ignored, WithoutV1: true},
+				Progress:    progress.Annotations{Prefix: name, WithoutV1: true},
+				CompactSubs: true,
+			},
+		}},
 		"own": {"they are taken as they are", kopf.PersistenceSettings{
 			DiffbaseStorage: multi, ProgressStorage: progress.Status{Name: "x"},
 			DigestKey: []byte("k"), FormerDigestKeys: [][]byte{[]byte("f")},
 		}, reconcilers.Options{
-			Prefix: name, BoundTo: name + "/handled-uid", Finalizer: name + "/finalizer",
-			Digests:  reconcilers.Digests{Limit: 100 * 1024, Secrets: true, Keys: [][]byte{[]byte("k"), []byte("f")}},
-			Diffbase: multi, Progress: progress.Status{Name: "x"}}},
+			Settings: reconcilers.Settings{
+				Prefix:    name,
+				BoundTo:   name + "/handled-uid",
+				Finalizer: name + "/finalizer",
+				Digests: reconcilers.Digests{
+					Limit:   100 * 1024,
+					Secrets: true,
+					Keys:    [][]byte{[]byte("k"), []byte("f")},
+				},
+				Diffbase: multi,
+				Progress: progress.Status{Name: "x"},
+			},
+		}},
 		"own of the same kind": {"it keeps what Kopf can read", kopf.PersistenceSettings{
 			ProgressStorage: progress.Annotations{Prefix: name, WithoutV1: true},
 		}, reconcilers.Options{
-			Prefix: name, BoundTo: name + "/handled-uid", Finalizer: name + "/finalizer", Digests: ours,
-			Diffbase: diffbase.Annotations{Prefix: name, WithoutV1: true},
-			Progress: progress.Annotations{Prefix: name, WithoutV1: true}}},
+			Settings: reconcilers.Settings{
+				Prefix:    name,
+				BoundTo:   name + "/handled-uid",
+				Finalizer: name + "/finalizer",
+				Digests:   ours,
+				Diffbase:  diffbase.Annotations{Prefix: name, WithoutV1: true},
+				Progress:  progress.Annotations{Prefix: name, WithoutV1: true},
+			},
+		}},
 	}
 	for label, c := range cases {
 		t.Run(label, func(t *testing.T) {

@@ -97,14 +97,19 @@ func TestDaemonsAreBounded(t *testing.T) {
 		p := newPeople(t, server)
 		var mu sync.Mutex
 		var began []string
-		stop := operateAll(t, server, reconcilers.Options{Daemons: 2}, to(t, "configmaps", daemon("d",
-			handlers.Background{}, func(ctx context.Context, call *handlers.Invocation) error {
-				mu.Lock()
-				began = append(began, (&unstructured.Unstructured{Object: liveBody(call)}).GetName())
-				mu.Unlock()
-				<-ctx.Done()
-				return nil
-			})))
+		stop := operateAll(
+			t,
+			server,
+			reconcilers.Options{Settings: reconcilers.Settings{Daemons: 2}},
+			to(t, "configmaps", daemon("d",
+				handlers.Background{}, func(ctx context.Context, call *handlers.Invocation) error {
+					mu.Lock()
+					began = append(began, (&unstructured.Unstructured{Object: liveBody(call)}).GetName())
+					mu.Unlock()
+					<-ctx.Done()
+					return nil
+				})),
+		)
 		defer stop()
 		for _, name := range []string{"a", "b", "c", "d"} {
 			time.Sleep(time.Second)
@@ -137,7 +142,7 @@ func TestDeletionsAmongTicks(t *testing.T) {
 		var mu sync.Mutex
 		var running, most, ticks int
 		var deleted time.Time
-		stop := operateAll(t, server, reconcilers.Options{Workers: 1, Ticks: 5000},
+		stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Workers: 1, Ticks: 5000}},
 			to(t, "configmaps", timer("t", 5*time.Second, func(ctx context.Context, _ *handlers.Invocation) error {
 				mu.Lock()
 				running, ticks = running+1, ticks+1

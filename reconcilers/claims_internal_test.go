@@ -32,7 +32,7 @@ func TestAcquire(t *testing.T) {
 		if c := known[name]; c != nil && m == here {
 			return c
 		}
-		o := Options{Name: name, Prefix: prefix}
+		o := Options{Settings: Settings{Name: name, Prefix: prefix}}
 		for _, text := range in {
 			o.Namespaces = append(o.Namespaces, namespaces.Parse(text))
 		}
@@ -118,7 +118,13 @@ func TestAcquire(t *testing.T) {
 func TestReleaseBesideOthers(t *testing.T) {
 	m, widgets := candidate{channel: make(chan struct{})}, discovery.Resource{Plural: "widgets", Namespaced: true}
 	own := func(name string) *claim {
-		c, err := newClaim(m, Options{Name: name, Prefix: "p", Namespaces: namespaces.Patterns{namespaces.Parse(name)}})
+		c, err := newClaim(
+			m,
+			Options{
+				Settings:   Settings{Name: name, Prefix: "p"},
+				Namespaces: namespaces.Patterns{namespaces.Parse(name)},
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,11 +152,11 @@ func TestReleaseBesideOthers(t *testing.T) {
 // An operator that is over leaves nothing.
 func TestClaimsEndWithTheirOperators(t *testing.T) {
 	m := candidate{channel: make(chan struct{})}
-	first, err := newClaim(m, Options{Name: "one", Prefix: "p"})
+	first, err := newClaim(m, Options{Settings: Settings{Name: "one", Prefix: "p"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := newClaim(m, Options{Name: "two", Prefix: "q"})
+	second, err := newClaim(m, Options{Settings: Settings{Name: "two", Prefix: "q"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,9 +178,12 @@ func TestClaimsEndWithoutAStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		kind := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
-		if err := SetupWithManager(m, Options{Name: "one", Prefix: "p", Registrations: []Registration{
-			{Selector: discovery.OfKind(kind), Handler: &handlers.Handler{ID: "h"}},
-		}}); err != nil {
+		if err := SetupWithManager(m, Options{
+			Settings: Settings{Name: "one", Prefix: "p"},
+			Registrations: []Registration{
+				{Selector: discovery.OfKind(kind), Handler: &handlers.Handler{ID: "h"}},
+			},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		return m.Elected()

@@ -37,7 +37,7 @@ func newManager(t *testing.T) ctrl.Manager {
 
 // operator is one by its name and prefix, for kinds such as "Gadget" and names such as "gadgets".
 func operator(name, prefix string, kinds ...string) reconcilers.Options {
-	o := reconcilers.Options{Name: name, Prefix: prefix}
+	o := reconcilers.Options{Settings: reconcilers.Settings{Name: name, Prefix: prefix}}
 	for _, kind := range kinds {
 		selector := discovery.OfKind(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: kind})
 		if strings.ToLower(kind) == kind {

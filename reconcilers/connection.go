@@ -5,19 +5,16 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/repeating"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// The defaults of [Watching], and of the exit and of pauses, which are enough for bookmarks, and for a handler that is
-// about to return.
+// The defaults of [Watching], which are enough for bookmarks, and of [Options.StuckTimeout].
 const (
 	DefaultReconnectBackoff  = timing.DefaultPause
 	DefaultInactivityTimeout = timing.DefaultInactivity
-	DefaultExitTimeout       = 2 * time.Second
-	DefaultPauseTimeout      = 30 * time.Second
 	DefaultStuckTimeout      = health.DefaultStuck
 )
 
@@ -49,7 +46,7 @@ func (o Options) requestTimeout(otherwise time.Duration) time.Duration {
 
 // writeTimeout has time for all attempts.
 func (o Options) writeTimeout() time.Duration {
-	timeout := o.requestTimeout(changes.DefaultWriteTimeout)
+	timeout := o.requestTimeout(settings.DefaultWriteTimeout)
 	for _, delay := range o.APIBackoffs {
 		timeout += delay + max(0, o.RequestTimeout)
 	}

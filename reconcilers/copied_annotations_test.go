@@ -42,7 +42,8 @@ func TestAnnotationsCopiedBetweenKinds(t *testing.T) {
 		var sources, copies atomic.Int64
 		writes := server.Connect()
 		stop := operateAll(t, writes, reconcilers.Options{
-			Metrics: registry, BoundTo: "coming.example.org/handled-uid",
+			Settings: reconcilers.Settings{BoundTo: "coming.example.org/handled-uid"},
+			Metrics:  registry,
 		},
 			to(t, "configmaps", counting("c", cause.Create, &sources)),
 			to(t, "secrets", counting("s", cause.Create, &copies)))
@@ -84,10 +85,14 @@ func TestAnnotationsAddedToAnotherKind(t *testing.T) {
 		p.create("Secret", "s")
 		var sources, copies, updates atomic.Int64
 		operate := func(connection *memapi.Connection) (stop func()) {
-			return operateAll(t, connection, reconcilers.Options{BoundTo: "coming.example.org/handled-uid"},
+			return operateAll(
+				t,
+				connection,
+				reconcilers.Options{Settings: reconcilers.Settings{BoundTo: "coming.example.org/handled-uid"}},
 				to(t, "configmaps", counting("c", cause.Create, &sources)),
 				to(t, "secrets", counting("s", cause.Create, &copies)),
-				to(t, "secrets", counting("u", cause.Update, &updates)))
+				to(t, "secrets", counting("u", cause.Update, &updates)),
+			)
 		}
 		add := func(all, copied map[string]string) map[string]string {
 			maps.Copy(all, copied)

@@ -13,14 +13,13 @@ import (
 // Creations tell what an operator will do first of all with objects that are about to be created.
 type Creations struct {
 	options  Options
-	settings controller.Settings
 	handlers map[discovery.Selector][]*adapters.Handler
 }
 
 // Creations are those of an operator with these options, wherever it runs, and whether or not it does at present.
 func (o Options) Creations() *Creations {
 	own := &Creations{
-		options: o, settings: o.settings(), handlers: map[discovery.Selector][]*adapters.Handler{},
+		options: o.resolved(), handlers: map[discovery.Selector][]*adapters.Handler{},
 	}
 	for _, r := range o.Registrations {
 		own.handlers[r.Selector] = append(own.handlers[r.Selector], adapters.New(r.Handler, nil))
@@ -37,7 +36,7 @@ func (c *Creations) Hold(
 	if r.Namespaced && !c.options.serves(namespace) {
 		return nil, nil
 	}
-	holds, err := c.settings.HoldsNew(ctx, r, c.handlers[s], body)
+	holds, err := controller.HoldsNew(ctx, c.options.Settings, r, c.handlers[s], body)
 	if err != nil || !holds {
 		return nil, err
 	}

@@ -61,13 +61,17 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 					p.create("ConfigMap", "c")
 					j.began = time.Now()
 					start := func() (stop func()) {
-						return operateAll(t, server, reconcilers.Options{KopfDeletions: kopf},
+						return operateAll(
+							t,
+							server,
+							reconcilers.Options{Settings: reconcilers.Settings{KopfDeletions: kopf}},
 							to(t, "configmaps", daemon("d", tc.background, stubborn)),
 							to(t, "configmaps", &handlers.Handler{ID: "del", Reason: cause.Delete,
 								Call: func(context.Context, *handlers.Invocation) error {
 									j.add("delete")
 									return nil
-								}}))
+								}}),
+						)
 					}
 					stop := start()
 					time.Sleep(10 * time.Second)
@@ -242,7 +246,7 @@ func TestDaemonOfGoneObject(t *testing.T) {
 		server := memapi.New()
 		p := newPeople(t, server)
 		var began atomic.Int64
-		stop := operateAll(t, server, reconcilers.Options{Daemons: 1},
+		stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Daemons: 1}},
 			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
 				context.Context, *handlers.Invocation,
 			) error {
@@ -284,7 +288,7 @@ func TestReleasedWhileDaemonRuns(t *testing.T) {
 				return 500
 			}
 			return 0
-		}), reconcilers.Options{KopfDeletions: true},
+		}), reconcilers.Options{Settings: reconcilers.Settings{KopfDeletions: true}},
 			to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: 10 * time.Minute},
 				func(ctx context.Context, call *handlers.Invocation) error {
 					<-call.Live.Stopping()

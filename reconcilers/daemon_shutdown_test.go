@@ -134,15 +134,20 @@ func TestExitWithWaitingQueue(t *testing.T) {
 		for n := range 20 {
 			p.create("ConfigMap", fmt.Sprint("c", n))
 		}
-		stop := operateAll(t, server, reconcilers.Options{Ticks: 2}, to(t, "configmaps", timer("t", time.Second,
-			func(ctx context.Context, call *handlers.Invocation) error {
-				ticks.Add(1)
-				select {
-				case <-ctx.Done():
-				case <-time.After(time.Minute):
-				}
-				return nil
-			})))
+		stop := operateAll(
+			t,
+			server,
+			reconcilers.Options{Settings: reconcilers.Settings{Ticks: 2}},
+			to(t, "configmaps", timer("t", time.Second,
+				func(ctx context.Context, call *handlers.Invocation) error {
+					ticks.Add(1)
+					select {
+					case <-ctx.Done():
+					case <-time.After(time.Minute):
+					}
+					return nil
+				})),
+		)
 		time.Sleep(5 * time.Second)
 		began := time.Now()
 		stop()

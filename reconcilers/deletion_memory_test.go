@@ -104,7 +104,7 @@ func (u unfinished) die(t *testing.T, holder handlers.Handler) string {
 		return operateAll(
 			t,
 			server,
-			reconcilers.Options{BoundTo: ours + "handled-uid"},
+			reconcilers.Options{Settings: reconcilers.Settings{BoundTo: ours + "handled-uid"}},
 			u.registrations(t, holder)...)
 	}
 	stop := start()

@@ -131,7 +131,8 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 				time.Sleep(time.Minute)
 				d.remove("ConfigMap", "c")
 			}, 1, "1m0s delete o; 2m0s delete o"},
-		"Kopf": {"Kopf does not call it", reconcilers.Options{KopfDeletions: true}, nil, nil,
+		"Kopf": {
+			"Kopf does not call it", reconcilers.Options{Settings: reconcilers.Settings{KopfDeletions: true}}, nil, nil,
 			func(d *disappearing) { d.remove("ConfigMap", "c") }, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -66,8 +66,14 @@ func (e *embedder) add(m ctrl.Manager, name string) {
 	}
 	watching := &handlers.Handler{ID: "e", Family: handlers.Watching, Call: count(&e.events)}
 	err := reconcilers.SetupWithManager(m, reconcilers.Options{
-		Name: name, Prefix: name, Finalizer: name + "/finalizer", Namespaces: named("a", "b"),
-		Diffbase: diffbase.Annotations{Prefix: name}, Progress: progress.Annotations{Prefix: name},
+		Settings: reconcilers.Settings{
+			Name:      name,
+			Prefix:    name,
+			Finalizer: name + "/finalizer",
+			Diffbase:  diffbase.Annotations{Prefix: name},
+			Progress:  progress.Annotations{Prefix: name},
+		},
+		Namespaces: named("a", "b"),
 		Registrations: []reconcilers.Registration{
 			to(e.t, "secrets", filling), to(e.t, "configmaps", watching),
 			to(e.t, "configmaps", counting("c", cause.Create, &e.changes)),

@@ -49,8 +49,13 @@ func TestHandlersDuringTheExit(t *testing.T) {
 					}}
 				next := &handlers.Handler{ID: "next", Reason: cause.Create,
 					Call: func(context.Context, *handlers.Invocation) error { j.add("next"); return nil }}
-				stop := operateAll(t, server, reconcilers.Options{ExitTimeout: tc.timeout},
-					to(t, "configmaps", slow), to(t, "configmaps", next))
+				stop := operateAll(
+					t,
+					server,
+					reconcilers.Options{Settings: reconcilers.Settings{ExitTimeout: tc.timeout}},
+					to(t, "configmaps", slow),
+					to(t, "configmaps", next),
+				)
 				time.Sleep(time.Second)
 				j.began = time.Now()
 				newPeople(t, server).create("ConfigMap", "one")
@@ -72,13 +77,17 @@ func TestHandlersDuringTheExit(t *testing.T) {
 func TestHandlersDuringAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, j, gate := memapi.New(), &journal{}, &reconcilers.Gate{}
-		stop := operateAll(t, server, reconcilers.Options{Gate: gate, ExitTimeout: time.Hour, PauseTimeout: -1},
+		stop := operateAll(
+			t,
+			server,
+			reconcilers.Options{Settings: reconcilers.Settings{ExitTimeout: time.Hour, PauseTimeout: -1}, Gate: gate},
 			to(t, "configmaps", &handlers.Handler{ID: "slow", Reason: cause.Create,
 				Call: func(ctx context.Context, _ *handlers.Invocation) error {
 					<-ctx.Done()
 					j.add("told")
 					return ctx.Err()
-				}}))
+				}}),
+		)
 		defer stop()
 		time.Sleep(time.Second)
 		j.began = time.Now()
@@ -126,8 +135,12 @@ func TestExitInTheGraceOfAPause(t *testing.T) {
 					ended.Store(call(ctx, c))
 					return nil
 				}
-				stop := operateAll(t, server, reconcilers.Options{Gate: gate, PauseTimeout: 10 * time.Minute},
-					to(t, "configmaps", tc.handler))
+				stop := operateAll(
+					t,
+					server,
+					reconcilers.Options{Settings: reconcilers.Settings{PauseTimeout: 10 * time.Minute}, Gate: gate},
+					to(t, "configmaps", tc.handler),
+				)
 				time.Sleep(10 * time.Second)
 				gate.Set(true)
 				time.Sleep(10 * time.Second)

@@ -82,7 +82,7 @@ func TestDeletionsBesideHangingCreations(t *testing.T) {
 				server, j := memapi.New(), &timesheet{}
 				p := newPeople(t, server)
 				p.create("ConfigMap", "honest")
-				stop := operateAll(t, server, reconcilers.Options{Workers: workers},
+				stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Workers: workers}},
 					to(t, "configmaps", j.handler("c", cause.Create, nil)),
 					to(t, "configmaps", j.handler("d", cause.Delete, func(_ string, call int) error {
 						if call < 3 {
@@ -122,7 +122,13 @@ func TestListedDeletionsBesideHangingResumptions(t *testing.T) {
 		resume := j.handler("r", "", nil)
 		resume.Initial = true
 		began := time.Now()
-		stop = operateAll(t, server, reconcilers.Options{Workers: 2}, hold, to(t, "configmaps", resume))
+		stop = operateAll(
+			t,
+			server,
+			reconcilers.Options{Settings: reconcilers.Settings{Workers: 2}},
+			hold,
+			to(t, "configmaps", resume),
+		)
 		defer stop()
 		time.Sleep(5 * time.Second)
 		j.within(t, "d", "zoe", 1, began, 2*time.Second)
@@ -140,7 +146,7 @@ func TestCreationsBesideHangingDeletions(t *testing.T) {
 				server, j := memapi.New(), &timesheet{}
 				p := newPeople(t, server)
 				p.createMany("ConfigMap", "hanging-d", 130)
-				stop := operateAll(t, server, reconcilers.Options{Workers: workers},
+				stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Workers: workers}},
 					to(t, "configmaps", j.handler("c", cause.Create, nil)),
 					to(t, "configmaps", j.handler("d", cause.Delete, nil)))
 				defer stop()

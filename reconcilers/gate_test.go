@@ -130,8 +130,12 @@ func TestPauseTimeout(t *testing.T) {
 			ended, after = append(ended, context.Cause(ctx)), append(after, time.Since(began).Round(time.Second))
 			return ctx.Err()
 		}
-		stop := operateAll(t, server, reconcilers.Options{Gate: gate, PauseTimeout: time.Minute},
-			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: run}))
+		stop := operateAll(
+			t,
+			server,
+			reconcilers.Options{Settings: reconcilers.Settings{PauseTimeout: time.Minute}, Gate: gate},
+			to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: run}),
+		)
 		time.Sleep(5 * time.Second)
 		gate.Set(true)
 		<-gate.Idle()

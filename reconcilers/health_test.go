@@ -217,7 +217,9 @@ func TestReadyWithoutWork(t *testing.T) {
 func TestTwoOperatorsAreReadyByTheirNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := examine(t, unavailable(memapi.New(), "secrets", http.StatusForbidden))
-		second := reconcilers.Options{Name: "second.example.org", Prefix: "second.example.org"}
+		second := reconcilers.Options{
+			Settings: reconcilers.Settings{Name: "second.example.org", Prefix: "second.example.org"},
+		}
 		second.Registrations = append(second.Registrations, to(t, "secrets",
 			&handlers.Handler{ID: "s", Reason: cause.Create, Call: succeed}))
 		if err := reconcilers.SetupWithManager(m, second); err != nil {
@@ -262,12 +264,23 @@ func TestAliveUnlessStuck(t *testing.T) {
 			70*time.Minute + time.Second,
 			[]string{`workers: ConfigMap: handler "c" goes on, 10m1s after its timeout`}},
 		"Never": {"it is wanted so", 1, ptr.To(time.Hour), reconcilers.Options{StuckTimeout: -1}, 5 * time.Hour, nil},
-		"Full": {"all workers are busy, and nobody waits", 2, nil, reconcilers.Options{Workers: 3}, 5 * time.Hour,
-			nil},
-		"Waiting": {"others wait", 5, nil, reconcilers.Options{Workers: 2, StuckTimeout: time.Hour},
+		"Full": {
+			"all workers are busy, and no object waits",
+			2,
+			nil,
+			reconcilers.Options{Settings: reconcilers.Settings{Workers: 3}},
+			5 * time.Hour,
+			nil,
+		},
+		"Waiting": {
+			"others wait",
+			5,
+			nil,
+			reconcilers.Options{Settings: reconcilers.Settings{Workers: 2}, StuckTimeout: time.Hour},
 			time.Hour + time.Second,
 			[]string{"workers: ConfigMap: 4 objects wait for workers, none of which got free for 1h0m1s: " +
-				`occupied by ["c"]`}},
+				`occupied by ["c"]`},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

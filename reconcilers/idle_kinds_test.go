@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
@@ -66,7 +67,7 @@ func TestIdleKindsCostFewGoroutines(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		rested, _ := goroutines()
 		t.Logf("goroutines: %d without kinds, %d idle, %d busy, %d at rest again", without, idle, busy, rested)
-		if busy < idle+reconcilers.DefaultWorkers/2 || rested > idle+5 {
+		if busy < idle+settings.DefaultWorkers/2 || rested > idle+5 {
 			t.Errorf(
 				"workers are there while there is work: %d goroutines before, %d meanwhile, %d after", idle, busy,
 				rested,

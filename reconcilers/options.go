@@ -11,29 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
-
-// DefaultWorkers is how many objects of one kind are handled at once. Handlers may sleep, so there are plenty.
-const DefaultWorkers = 100
 
 // DefaultEventsPerSecond is how many Kubernetes events are posted in the long run.
 const DefaultEventsPerSecond = posting.DefaultPerSecond
@@ -44,8 +37,11 @@ type Registration struct {
 	Handler  *handlers.Handler
 }
 
-// Digests says of what only digests are kept on the objects. The zero value keeps all as it is.
-type Digests = controller.Digests
+// Settings are those that the engines use.
+type Settings = settings.Settings
+
+// Digests says which values are kept on the objects as digests only.
+type Digests = settings.Digests
 
 // Posting says how Kubernetes events are posted.
 type Posting = posting.Options
@@ -58,25 +54,7 @@ func NewFence(m manager.Manager) *Fence { return fence.New(m) }
 
 // Options describe one operator.
 type Options struct {
-	// Name is the operator's: of its controllers, its field manager, its metrics.
-	Name string
-	// Prefix is the domain of its annotations.
-	Prefix string
-	// Finalizer is the full name of its finalizer.
-	Finalizer string
-	// BoundTo is the annotation that binds the memory to its object; empty trusts all memory.
-	BoundTo string
-	// Diffbase and Progress store the memory.
-	Diffbase diffbase.Storage
-	Progress progress.Storage
-	// CompactSubs leaves out the records of sub-handlers that succeeded: that of their handler names them, which nobody
-	// but this framework can read.
-	CompactSubs bool
-	// KopfTexts words the errors of limits and sub-handlers in the records as Kopf does, and stores as handled last
-	// what the handlers saw, without their own patches.
-	KopfTexts bool
-	// Digests says what is remembered without its values, in addition to what the handlers say.
-	Digests Digests
+	Settings
 	// Registrations are the handlers, in the order of registration.
 	Registrations []Registration
 	// Namespaces restrict the operator; none is the whole cluster. What is outside of any namespace is served anyway.
@@ -85,49 +63,10 @@ type Options struct {
 	// SetupWithManager make one. Those that match patterns are served as soon as they are among the Admitted ones; nil
 	// admits all.
 	Matching, Admitted *namespaces.Live
-	// Workers is how many objects of one kind are handled at once, in all its namespaces; zero is DefaultWorkers. Of
-	// two and more, some are kept for deletions, and as many for the rest.
-	Workers int
-	// Backoff is the default delay after ordinary errors of handlers; zero is 60 seconds.
-	Backoff time.Duration
-	// Lifecycle picks from the handlers that are due.
-	Lifecycle handlers.Lifecycle
-	// Checkpoint is how long the outcome of a handler may wait for its write while the next one is running; zero is
-	// changes.DefaultCheckpoint.
-	Checkpoint time.Duration
-	// ErrorDelays are those of the framework's errors; nil is memory.DefaultErrorDelays. With an empty list, an object
-	// that failed waits for its next event.
-	ErrorDelays []time.Duration
-	// Ticks is how many ticks of timers run at once, in all kinds; zero is background.DefaultTicks.
-	Ticks int
-	// Daemons is how many daemons run at once; zero is any number.
-	Daemons int
-	// CancelPolling is how often background handlers are mentioned that do not end; zero is background.DefaultPolling.
-	CancelPolling time.Duration
-	// Conditions are the types that objects tell of their handlers with, if there are handlers which only report.
-	Conditions conditions.Types
 	// Dependents are what must be released before the finalizer of an object is removed; nil if there are none.
 	Dependents changes.Dependents
 	// Owned are the children of the objects, as far as their kinds are watched; nil if no handler asks for any.
 	Owned *owned.Children
-	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by
-	// itself, until the next event of the object: Kopf does so, and so do its recorded runs. By default, it is removed
-	// at once.
-	LeaveFinalizers bool
-	// KopfDeletions calls deletion handlers while background handlers of the object still end, and never for objects
-	// that disappear without our finalizer, as in Kopf.
-	KopfDeletions bool
-	// InstantExit is how long background handlers may take to end at the first word, before anything else is done about
-	// it; zero is background.DefaultInstantExit.
-	InstantExit time.Duration
-	// ExitTimeout is how long handlers of changes and events may go on when the operator exits, before their contexts
-	// end; zero is DefaultExitTimeout, negative is no time at all. What is queued waits for the next process. Kopf:
-	// queueing.exit_timeout.
-	ExitTimeout time.Duration
-	// PauseTimeout is how long handlers that run when the operator is paused may go on, before their contexts end; no
-	// further handlers are called meanwhile. Zero is DefaultPauseTimeout, negative is no time at all. Daemons are told
-	// to stop at once, and have the time that their own options say.
-	PauseTimeout time.Duration
 	// StuckTimeout is how long a worker may be stuck before the process is unhealthy: a handler that goes on after its
 	// timeout, or all workers of a kind while objects wait. Zero is DefaultStuckTimeout, negative is for ever.
 	StuckTimeout time.Duration
@@ -185,43 +124,6 @@ type Options struct {
 	// Journal remembers what is decided; nil is none.
 	Journal *journal.Journal
 }
-
-// settings are those of the controllers, with the defaults filled in.
-func (o Options) settings() controller.Settings {
-	delays := o.ErrorDelays
-	if delays == nil {
-		delays = memory.DefaultErrorDelays
-	}
-	workers := o.Workers
-	if workers <= 0 {
-		workers = DefaultWorkers
-	}
-	return controller.Settings{
-		Name: o.Name, Prefix: o.Prefix, Finalizer: o.Finalizer, BoundTo: o.BoundTo, Diffbase: o.Diffbase,
-		Progress: o.Progress, CompactSubs: o.CompactSubs, KopfTexts: o.KopfTexts, Digests: o.Digests,
-		Workers: workers, Backoff: o.Backoff,
-		Lifecycle: o.Lifecycle, Checkpoint: o.Checkpoint, WriteTimeout: o.writeTimeout(), ErrorDelays: delays,
-		CancelPolling: o.CancelPolling, InstantExit: o.InstantExit, LeaveFinalizers: o.LeaveFinalizers,
-		KopfDeletions: o.KopfDeletions, Dependents: o.Dependents, Owned: o.Owned, Conditions: o.Conditions,
-		Forget: o.Forget, ExitTimeout: o.exitTimeout(), PauseTimeout: o.pauseTimeout(),
-	}
-}
-
-func (o Options) exitTimeout() time.Duration {
-	if o.ExitTimeout == 0 {
-		return DefaultExitTimeout
-	}
-	return max(0, o.ExitTimeout)
-}
-
-func (o Options) pauseTimeout() time.Duration {
-	if o.PauseTimeout == 0 {
-		return DefaultPauseTimeout
-	}
-	return max(0, o.PauseTimeout)
-}
-
-func (o Options) ticks() int { return cmp.Or(o.Ticks, background.DefaultTicks) }
 
 // newPoster is what posts Kubernetes events.
 func (o Options) newPoster(client posting.Client, measured *metrics.Operator) *posting.Poster {

@@ -7,18 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
 // All that is written on an object has its place, also without a configuration that was handled last.
 func TestPlaces(t *testing.T) {
 	const at = "/metadata/annotations/op.example.org~1"
-	bound := Options{Prefix: "op.example.org", BoundTo: "op.example.org/handled-uid"}
+	bound := Options{Settings: Settings{Prefix: "op.example.org", BoundTo: "op.example.org/handled-uid"}}
 	full := bound
 	full.Diffbase = diffbase.Annotations{Prefix: "op.example.org"}
 	for want, o := range map[string]Options{
-		"handling-configuration":                                        {Prefix: "op.example.org"},
+		"handling-configuration":                                        {Settings: Settings{Prefix: "op.example.org"}},
 		"handled-uid handling-configuration":                            bound,
 		"handled-uid handling-configuration last-handled-configuration": full,
 	} {
@@ -40,14 +40,14 @@ func TestReplicasNeedNoElection(t *testing.T) {
 }
 
 func TestDefaultSettings(t *testing.T) {
-	defaults := Options{}.settings()
-	if got := defaults.Workers; got != DefaultWorkers {
+	defaults := Options{}.resolved()
+	if got := defaults.Workers; got != settings.DefaultWorkers {
 		t.Errorf("workers by default: got %d", got)
 	}
-	if d := cmp.Diff(memory.DefaultErrorDelays, defaults.ErrorDelays); d != "" {
+	if d := cmp.Diff(settings.DefaultErrorDelays, defaults.ErrorDelays); d != "" {
 		t.Errorf("error delays by default: -want, +got:\n%s", d)
 	}
-	own := Options{Workers: 1, ErrorDelays: []time.Duration{}}.settings()
+	own := Options{Settings: Settings{Workers: 1, ErrorDelays: []time.Duration{}}}.resolved()
 	if own.Workers != 1 {
 		t.Errorf("one worker: got %d", own.Workers)
 	}

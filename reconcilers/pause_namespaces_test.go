@@ -75,8 +75,12 @@ func (l *lodgers) wantReady(when string) {
 // operate runs the operator until it is stopped.
 func (l *lodgers) operate(server *memapi.Server) (stop func()) {
 	o := reconcilers.Options{
-		Gate: l.gate, Journal: l.kept, Health: l.state, Namespaces: named("a*", "b*"), PauseTimeout: time.Minute,
-		Forget: func(types.UID) { l.mu.Lock(); defer l.mu.Unlock(); l.gone++ },
+		Settings:   reconcilers.Settings{PauseTimeout: time.Minute},
+		Gate:       l.gate,
+		Journal:    l.kept,
+		Health:     l.state,
+		Namespaces: named("a*", "b*"),
+		Forget:     func(types.UID) { l.mu.Lock(); defer l.mu.Unlock(); l.gone++ },
 	}
 	return operateAll(l.t, server, o,
 		to(l.t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: l.call}),

@@ -46,10 +46,14 @@ func TestHandlersWithoutPermission(t *testing.T) {
 				newPeople(t, server).create("ConfigMap", "c")
 				e, gate := &endings{t: t, began: time.Now()}, &reconcilers.Gate{}
 				gate.AllowWritesUntil(e.began.Add(10 * time.Second))
-				stop := operateAll(t, server, reconcilers.Options{Gate: gate, PauseTimeout: time.Hour},
+				stop := operateAll(
+					t,
+					server,
+					reconcilers.Options{Settings: reconcilers.Settings{PauseTimeout: time.Hour}, Gate: gate},
 					to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: e.call}),
 					to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: time.Hour}, e.call)),
-					to(t, "configmaps", timer("t", time.Minute, e.call)))
+					to(t, "configmaps", timer("t", time.Minute, e.call)),
+				)
 				defer stop()
 				time.Sleep(8 * time.Second)
 				if gate.Busy() != 3 {

@@ -103,10 +103,13 @@ func (r *cycleRun) options() reconcilers.Options {
 			"persistence.consistency_timeout")
 	}
 	o := reconcilers.Options{
-		Name: "kopf", Prefix: keys.KopfPrefix, Finalizer: ownFinalizer, Lifecycle: r.lifecycle(), Gate: r.gate,
-		LeaveFinalizers: true, KopfDeletions: true,
-		CancelPolling: ptr.Deref(declared.Seconds(r.t, settings, "background.cancellation_polling"), 0),
-		InstantExit:   ptr.Deref(declared.Seconds(r.t, settings, "background.instant_exit_timeout"), 0),
+		Settings: reconcilers.Settings{
+			Name: "kopf", Prefix: keys.KopfPrefix, Finalizer: ownFinalizer, Lifecycle: r.lifecycle(),
+			LeaveFinalizers: true, KopfDeletions: true,
+			CancelPolling: ptr.Deref(declared.Seconds(r.t, settings, "background.cancellation_polling"), 0),
+			InstantExit:   ptr.Deref(declared.Seconds(r.t, settings, "background.instant_exit_timeout"), 0),
+		},
+		Gate: r.gate,
 	}
 	var err error
 	if o.Diffbase, err = diffbasetest.Storage(r.t, r.input["diffbase"]); err != nil {

@@ -81,7 +81,8 @@ func newIndexing(o *operator, server rest.Interface) *indexing {
 	}
 	x.orchestrator = o.options.orchestrator(server, x, nil)
 	x.controllers = &controller.Dependencies{
-		Settings: o.controllers.Settings, Cluster: o.manager, HTTPClient: o.controllers.HTTPClient,
+		Settings: o.controllers.Settings, Dependents: o.controllers.Dependents, Owned: o.controllers.Owned,
+		Forget: o.controllers.Forget, Cluster: o.manager, HTTPClient: o.controllers.HTTPClient,
 		Defaults: o.controllers.Defaults, Log: x.log, Events: o.controllers.Events, Memory: o.controllers.Memory,
 		Resync: x.orchestrator, Abandoned: o.controllers.Abandoned, Outage: o.controllers.Outage,
 	}

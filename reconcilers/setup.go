@@ -55,6 +55,7 @@ func SetupWithManager(m manager.Manager, o Options) error {
 }
 
 func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fence) (*operator, error) {
+	o = o.resolved()
 	var measured *metrics.Operator
 	if o.Metrics != nil {
 		made, err := metrics.New(o.Name, o.Metrics)
@@ -91,9 +92,10 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
 	own.orchestrator = o.orchestrator(lister.RESTClient(), own, measured)
 	own.controllers = &controller.Dependencies{
-		Settings: o.settings(), Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
+		Settings: o.Settings, Dependents: o.Dependents, Owned: o.Owned, Forget: o.Forget,
+		Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
 		Metrics: measured, Journal: o.Journal,
-		Writer: patching.Writer{FieldManager: o.Name, Guarded: true, Fold: true}, Writes: writes,
+		Writer: patching.Writer{FieldManager: o.Name}, Writes: writes,
 		Events: o.posterFor(own.poster), Memory: newMemory(o), Health: own.health, Outage: &controller.Outage{},
 		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.documents(lister.RESTClient()),
 	}
@@ -141,8 +143,17 @@ func reconcilersOf(all []Registration, measured *metrics.Operator) []orchestrati
 	return made
 }
 
+// resolved returns the options with the defaults of their settings.
+func (o Options) resolved() Options {
+	if o.WriteTimeout == 0 {
+		o.WriteTimeout = o.writeTimeout()
+	}
+	o.Settings = o.Settings.Resolved()
+	return o
+}
+
 func newMemory(o Options) *memory.Registry {
 	kept := &memory.Registry{}
-	kept.Ticks.Most, kept.Daemons.Most = o.ticks(), o.Daemons
+	kept.Ticks.Most, kept.Daemons.Most = o.Ticks, o.Daemons
 	return kept
 }

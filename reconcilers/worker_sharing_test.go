@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // Objects that are edited again and again leave turns to retries and resumptions, and ticks need none.
@@ -34,7 +35,7 @@ func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
 		tick.Filters = []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
 			return (&unstructured.Unstructured{Object: c.Body()}).GetName() == "calm", nil
 		}}
-		stop := operateAll(t, server, reconcilers.Options{Workers: workers},
+		stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Workers: workers}},
 			to(t, "configmaps", j.handler("c", cause.Create, func(name string, _ int) error {
 				if name == "calm" {
 					return errNotYet
@@ -89,7 +90,10 @@ func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 		server, j := memapi.New(), &timesheet{}
 		p := newPeople(t, server)
 		stop := operateAll(
-			t, server, reconcilers.Options{Workers: 10}, to(t, "configmaps", j.handler("c", cause.Create, nil)),
+			t,
+			server,
+			reconcilers.Options{Settings: reconcilers.Settings{Workers: 10}},
+			to(t, "configmaps", j.handler("c", cause.Create, nil)),
 		)
 		p.createMany("ConfigMap", "hanging-c", 20)
 		time.Sleep(2 * time.Second)
@@ -97,7 +101,7 @@ func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		began := time.Now()
 		stop()
-		if took := time.Since(began); took > reconcilers.DefaultExitTimeout {
+		if took := time.Since(began); took > settings.DefaultExitTimeout {
 			t.Errorf("the exit took %s", took)
 		}
 		if calls := j.of("c", "honest-0"); len(calls) != 0 {
@@ -129,7 +133,10 @@ func TestWorkersAreSharedByNamespaces(t *testing.T) {
 			return nil
 		}}
 		stop := operateAll(
-			t, server, reconcilers.Options{Workers: 1, Namespaces: named("a", "b", "c")}, to(t, "configmaps", alone),
+			t,
+			server,
+			reconcilers.Options{Settings: reconcilers.Settings{Workers: 1}, Namespaces: named("a", "b", "c")},
+			to(t, "configmaps", alone),
 		)
 		defer stop()
 		time.Sleep(time.Second)

@@ -90,7 +90,11 @@ func TestOccupiedWorkersAreTold(t *testing.T) {
 				return c.Subs.Run(ctx, nil)
 			}}
 		stop := operateLogged(
-			t, server, h.log(), reconcilers.Options{Workers: 10, Metrics: registry}, to(t, "configmaps", parent),
+			t,
+			server,
+			h.log(),
+			reconcilers.Options{Settings: reconcilers.Settings{Workers: 10}, Metrics: registry},
+			to(t, "configmaps", parent),
 		)
 		defer stop()
 		time.Sleep(time.Second)
@@ -139,16 +143,22 @@ func TestBusyWorkersAreNotTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, h := memapi.New(), &heard{}
 		p := newPeople(t, server)
-		stop := operateLogged(t, server, h.log(), reconcilers.Options{Workers: 4}, to(t, "configmaps",
-			&handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
-				ctx context.Context, _ *handlers.Invocation,
-			) error {
-				select {
-				case <-time.After(5 * time.Second):
-				case <-ctx.Done():
-				}
-				return nil
-			}}))
+		stop := operateLogged(
+			t,
+			server,
+			h.log(),
+			reconcilers.Options{Settings: reconcilers.Settings{Workers: 4}},
+			to(t, "configmaps",
+				&handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
+					ctx context.Context, _ *handlers.Invocation,
+				) error {
+					select {
+					case <-time.After(5 * time.Second):
+					case <-ctx.Done():
+					}
+					return nil
+				}}),
+		)
 		for n := range 100 {
 			p.create("ConfigMap", fmt.Sprint("o", n))
 		}

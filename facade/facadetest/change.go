@@ -91,13 +91,13 @@ func (c *Change[T]) register(s kopf.Selection[T], fn kopf.ChangeFunc[T], options
 func (c *Change[T]) handling(h *handlers.Handler, r *recorder) *changes.Handling {
 	now := time.Now().UTC().Add(c.skipped) // the clock stands still for a call, so that delays are what was asked for
 	handling := &changes.Handling{
-		Resource: c.trial.subject.discovered(), Cache: c.trial.cluster,
-		Handlers: []*adapters.Handler{adapters.New(r.watch(h), nil)}, Place: r,
+		Handlers: []*adapters.Handler{adapters.New(r.watch(h), nil)}, Kind: c.trial.kind(r),
 		Lens: lensOf(h), Progress: storages.WithFormerIDs(records, h.Renamed),
-		Interim: changes.NewInterim(operator, ""), Finalizer: finalizer,
-		Writer: c.trial.cluster.writer, StatusSubresource: true, Events: r,
-		Dependents: c.trial.keeper, Now: func() time.Time { return now },
+		Interim:    changes.NewInterim(operator, ""),
+		Dependents: c.trial.keeper,
 	}
+	handling.Finalizer = finalizer
+	handling.Clock = func() time.Time { return now }
 	if watched := c.trial.keeper.Owned; watched != nil {
 		handling.Waits = watched
 	}

@@ -45,7 +45,7 @@ func newCluster(r memapi.Resource, body map[string]any) *cluster {
 	c.server.Install(r)
 	c.server.Put(r, body)
 	reaching := rawclient.New(memapi.Config(c.server), &http.Client{Transport: c.server}, r.GroupVersionResource())
-	c.writer = &patching.Writer{Client: reaching, FieldManager: operator, Guarded: true, Fold: true}
+	c.writer = &patching.Writer{Client: reaching, FieldManager: operator}
 	c.original = bare(c.body())
 	return c
 }

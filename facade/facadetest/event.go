@@ -2,7 +2,6 @@ package facadetest
 
 import (
 	"context"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,9 +13,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
-
-// writeTimeout is that of an operator.
-const writeTimeout = 10 * time.Second
 
 // WatchEvent is one raw event of one object, for a handler to be called for. Make it with [NewWatchEvent].
 type WatchEvent[T client.Object] struct {
@@ -45,9 +41,7 @@ func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], opt
 	c.begin()
 	r := &recorder{about: string(e.trial.subject.uid)}
 	handling := events.Handling{
-		Handlers: []*adapters.Handler{adapters.New(r.watch(h), nil)}, Place: r,
-		Resource: e.trial.subject.discovered(), Cache: c, Writer: c.writer, StatusSubresource: true,
-		WriteTimeout: writeTimeout, Events: r,
+		Handlers: []*adapters.Handler{adapters.New(r.watch(h), nil)}, Kind: e.trial.kind(r),
 	}
 	ctx, body := listening(ctx, r), c.body()
 	seen, err := compact.Of(body)

@@ -16,7 +16,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/normal"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/normal"
 )
 
 // page is what a golden file has of its parts.

@@ -13,7 +13,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // trial is an object in its cluster, with all that the handlers of the test need.
@@ -57,6 +59,14 @@ func (t *trial[T]) handler(absent *noClient, register func(s kopf.Selection[T]))
 	}
 	mistake("%s: no handler was registered", t.by)
 	return nil
+}
+
+// kind is what the handlers of the object's kind share.
+func (t *trial[T]) kind(r *recorder) kind.Kind {
+	return kind.Kind{
+		Settings: settings.Settings{}.Resolved(), Resource: t.subject.discovered(), Cache: t.cluster, Place: r,
+		Writer: t.cluster.writer, StatusSubresource: true, Events: r,
+	}
 }
 
 // outcome is what the recorder has seen, and what is in the cluster now.

@@ -31,10 +31,9 @@ func (t *task) attempt(ctx context.Context) execution.Outcome {
 		delay := goneDelay
 		return execution.Outcome{Aborted: true, Err: execution.ErrDeleted, Delay: &delay}
 	}
-	a := execution.New(t.handler.Description, &cause.Cause{Object: object}, nil)
+	a := settings.NewAttempt(t.handler.Description, &cause.Cause{Object: object}, nil)
 	a.Account = execution.Account{Retries: t.retries, Started: t.started, Trace: t.trace}
-	a.Limits.Backoff, a.Call.Events, a.Call.Live = settings.Backoff, settings.Events, live{t}
-	a.Call.Resource = settings.Resource
+	a.Call.Live = live{t}
 	a.FlushNow = func(ctx context.Context) error { return t.write(ctx, a) }
 	t.handler.Run(ctx, a)
 	settings.Journal.Object(t.object.key, t.object.uid).Attempt(a)
@@ -105,12 +104,7 @@ func (t *task) write(ctx context.Context, a *execution.Attempt) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.WriteTimeout)
-	defer cancel()
-	result, err := settings.Writer.ApplyRetrying(
-		ctx, patching.Target{Body: body, StatusSubresource: settings.StatusSubresource}, patch, nil,
-	)
-	settings.Journal.Of(body).Wrote(t.id(), patch, body, result, err)
+	result, err := settings.Write(ctx, t.id(), patching.Target{Body: body}, patch, nil)
 	if err == nil {
 		a.Written(len(remembered))
 		err = result.StatusRefused

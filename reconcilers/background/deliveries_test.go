@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // How often it is tried to write what a handler has made, and for how long when it has to stop.
@@ -64,7 +65,7 @@ func TestDeliveries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStoppableWorld(t, background.Settings{PauseTimeout: 25 * second}, tick, tell("made"))
+				s := newStoppableWorld(t, with(settings.Settings{PauseTimeout: 25 * second}), tick, tell("made"))
 				s.refuse = slices.Repeat([]error{errors.New("no connection")}, tc.fails)
 				s.attend()
 				synctest.Wait()

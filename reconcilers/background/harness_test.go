@@ -17,7 +17,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
 )
@@ -25,6 +27,7 @@ import (
 // world is one object with its handlers, an API server that takes patches, and a queue made of timers.
 type world struct {
 	*background.Supervisor
+	kind.Writer
 	t     *testing.T
 	began time.Time
 
@@ -43,6 +46,11 @@ func newWorld(t *testing.T, own ...*handlers.Handler) *world {
 	return newWorldWith(t, background.Settings{}, own...)
 }
 
+// with returns settings of the background handlers of an operator with these settings.
+func with(s settings.Settings) background.Settings {
+	return background.Settings{Kind: kind.Kind{Settings: s}}
+}
+
 // newWorldWith completes the settings.
 func newWorldWith(t *testing.T, settings background.Settings, own ...*handlers.Handler) *world {
 	w := &world{
@@ -55,6 +63,10 @@ func newWorldWith(t *testing.T, settings background.Settings, own ...*handlers.H
 	}
 	settings.Handlers, settings.Writer, settings.WriteTimeout = made(own...), w, time.Second
 	settings.Backoff = 7 * time.Second
+	if settings.PauseTimeout == 0 {
+		settings.PauseTimeout = -1 // no time
+	}
+	settings.Settings = settings.Resolved()
 	settings.Log = logkeys.Unique(t, funcr.New(func(_, line string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // A handler that ends at the first word is not cancelled, however long that may take by the settings.
@@ -41,7 +42,7 @@ func TestInstantExit(t *testing.T) {
 					return nil
 				}
 				w = newWorldWith(
-					t, background.Settings{InstantExit: tc.patience},
+					t, with(settings.Settings{InstantExit: tc.patience}),
 					spawning(&w, handlers.Background{Daemon: true, CancelBackoff: tc.backoff}, linger),
 				)
 				w.attend()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // stop is a reason to stop, and when it comes.
@@ -43,14 +44,14 @@ func TestStagesOfStopping(t *testing.T) {
 		},
 		"PolledDaemon": {
 			"a daemon's own interval counts more than the operator's", polled,
-			background.Settings{Polling: 50 * second}, []stop{{minute, background.Deleted}},
+			with(settings.Settings{CancelPolling: 50 * second}), []stop{{minute, background.Deleted}},
 			[]string{
 				"1m0s asked RESOURCE_DELETED", "1m0.01s cancelled RESOURCE_DELETED,DAEMON_CANCELLED",
 				"1m20.01s reminded", "1m40.01s reminded", "2m0.01s reminded", "2m20.01s reminded",
 			},
 		},
 		"PollingOperator": {
-			"the interval is that of the settings", daemon, background.Settings{Polling: 50 * second},
+			"the interval is that of the settings", daemon, with(settings.Settings{CancelPolling: 50 * second}),
 			[]stop{{minute, background.Deleted}},
 			[]string{
 				"1m0s asked RESOURCE_DELETED", "1m0.01s cancelled RESOURCE_DELETED,DAEMON_CANCELLED",
@@ -123,7 +124,7 @@ func TestStagesOfStopping(t *testing.T) {
 		},
 		"TickExitsAtTheFirstWord": {
 			"it is not paused, so it has the time for its own insight", tick,
-			background.Settings{InstantExit: 5 * second},
+			with(settings.Settings{InstantExit: 5 * second}),
 			[]stop{{second, background.Unmatched}, {2 * second, background.Exiting}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "6s cancelled FILTERS_MISMATCH,OPERATOR_EXITING,DAEMON_CANCELLED",

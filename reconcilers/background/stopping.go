@@ -83,7 +83,7 @@ func (t *task) beginBackoff() {
 
 func (t *task) instantExit() time.Duration {
 	settings, _ := t.object.supervisor.current()
-	return cmp.Or(settings.InstantExit, DefaultInstantExit)
+	return settings.InstantExit
 }
 
 // cancelContext cancels a daemon; a tick, which ends by itself, only if the operator exits or pauses. Then it waits for
@@ -124,12 +124,7 @@ func (t *task) pauseTimeout() time.Duration {
 
 func (t *task) polling() time.Duration {
 	settings, _ := t.object.supervisor.current()
-	for _, polling := range []time.Duration{t.background().CancelPolling, settings.Polling} {
-		if polling > 0 {
-			return polling
-		}
-	}
-	return DefaultPolling
+	return cmp.Or(t.background().CancelPolling, settings.CancelPolling)
 }
 
 // remind logs that the object waits for the handler. The caller holds the lock.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // Each handler has a life of its own: neither that one goes on, nor that another has ended, starts one anew.
@@ -130,7 +131,11 @@ func TestLeaveFinalizers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStubbornWorld(t, background.Settings{LeaveFinalizers: true}, handlers.Background{Daemon: true})
+				s := newStubbornWorld(
+					t,
+					with(settings.Settings{LeaveFinalizers: true}),
+					handlers.Background{Daemon: true},
+				)
 				synctest.Wait()
 				tc.end(s)
 				s.want(minute, append([]string{"0s call 0"}, tc.want...)...)

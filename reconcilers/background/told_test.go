@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
@@ -83,7 +84,7 @@ func TestJournalOfBackground(t *testing.T) {
 				var w *world
 				h := spawning(&w, handlers.Background{Interval: time.Hour}, tc.acts...)
 				h.Filters = matching
-				w = newWorldWith(t, background.Settings{Journal: told.Kind}, h)
+				w = newWorldWith(t, background.Settings{Kind: kind.Kind{Journal: told.Kind}}, h)
 				tc.play(w)
 				synctest.Wait()
 				if d := cmp.Diff(tc.want, told.Lines("ns", "a")); d != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
@@ -36,7 +37,8 @@ func benchmarked() (*changes.Handling, *memoryWriter) {
 	essences := diffbase.Annotations{Prefix: prefix, Bound: boundTo}
 	return &changes.Handling{
 		Lens: &cause.Lens{Diffbase: essences, Progress: store}, Progress: store,
-		Interim: changes.NewInterim(prefix, boundTo), BoundTo: boundTo, Finalizer: finalizer, Writer: writer,
+		Interim:  changes.NewInterim(prefix, boundTo),
+		Kind:     kind.Kind{Settings: ofTests(), Writer: writer},
 		Handlers: []*adapters.Handler{adapters.New(onCreate("a", ok), nil)},
 	}, writer
 }

@@ -185,7 +185,7 @@ func (b *budget) expected(h *execution.HandlerState) (size, error) {
 	}
 	then := b.naming(h)
 	if !b.handling.CompactSubs {
-		record, at := h.Record(), b.handling.now()
+		record, at := h.Record(), b.handling.Now()
 		record.Stopped, record.Delayed, record.Message = &at, nil, nil
 		if then, err = b.recordSize(h, record); err != nil {
 			return size{}, err
@@ -196,7 +196,7 @@ func (b *budget) expected(h *execution.HandlerState) (size, error) {
 
 // most is what it takes if the next attempt fails with the longest error.
 func (b *budget) most(h *execution.HandlerState) (size, error) {
-	return b.recordSize(h, h.Reserved(b.handling.now()))
+	return b.recordSize(h, h.Reserved(b.handling.Now()))
 }
 
 // naming is what it takes to be called by name in the record of its handler, once it has succeeded.

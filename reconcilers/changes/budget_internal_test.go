@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -43,7 +44,7 @@ func newBudget(t *testing.T, store progress.Storage) (b *budget, done, tried, fr
 		sub.Postponed = false
 		subs = append(subs, sub)
 	}
-	handling := &Handling{Progress: store, Now: func() time.Time { return now }}
+	handling := &Handling{Progress: store, Kind: kind.Kind{Clock: func() time.Time { return now }}}
 	b = &budget{
 		handling: handling, object: &object{handling: handling, body: map[string]any{"spec": "something"}},
 		state: state, reserved: map[string]size{}, running: map[string]bool{},

@@ -64,11 +64,11 @@ func (p *pass) addConditions(ctx context.Context, handled *outcomes, patch *patc
 		return false
 	}
 	if len(patch.Transforms) == 0 {
-		if _, changed := types.Apply(p.object.body, report, p.handling.now()); !changed {
+		if _, changed := types.Apply(p.object.body, report, p.handling.Now()); !changed {
 			return false
 		}
 	}
-	patch.Transforms = append(patch.Transforms, tellTransform(types, report, p.handling.now()))
+	patch.Transforms = append(patch.Transforms, tellTransform(types, report, p.handling.Now()))
 	return true
 }
 
@@ -162,7 +162,7 @@ func (p *pass) tellAlone(ctx context.Context, handled *outcomes) error {
 }
 
 func (p *pass) sendConditions(ctx context.Context, types conditions.Types, report conditions.Report) error {
-	err := p.object.transform(ctx, tellTransform(types, report, p.handling.now()))
+	err := p.object.transform(ctx, tellTransform(types, report, p.handling.Now()))
 	switch {
 	case patching.ContentRefused(err):
 		p.handling.Conditions.Acceptance.Refused(ctx, err, false)

@@ -38,7 +38,7 @@ func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 	defer look.Note()
 	var called []*adapters.Handler
 	for _, one := range h.Handlers {
-		if !one.Description.SeesDisappearance() || one.HasTwin(called) || !h.mayBegin(ctx) {
+		if !one.Description.SeesDisappearance() || one.HasTwin(called) || !h.MayBegin(ctx) {
 			continue
 		}
 		if handler := one.ForDisappeared(ctx, c, look.Teller()); handler != nil {
@@ -88,9 +88,8 @@ func (h *Handling) callOnce(
 	if c.Object.Encoded() {
 		given = nil
 	}
-	a := execution.New(handler.Description, c, given)
-	a.Call.Given, a.Due, a.Place, a.Now = c.Object, true, h.Place, h.now
-	a.Limits.Backoff, a.Call.Events, a.Call.Resource = h.Backoff, h.Events, h.Resource
+	a := h.NewAttempt(handler.Description, c, given)
+	a.Call.Given, a.Due = c.Object, true
 	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
 	handler.Run(running, a)

@@ -6,44 +6,18 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// DefaultCheckpoint is how long an outcome may wait for its write while the next handler is running.
-const DefaultCheckpoint = time.Second
-
-// DefaultWriteTimeout is for requests that are made once.
-const DefaultWriteTimeout = 10 * time.Second
-
 // rounds limits how often a pass starts over on the answer to its own write: twice is usual for a creation.
 const rounds = 8
-
-// Writer sends patches of one object, and reads it anew.
-type Writer interface {
-	Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error)
-	ApplyRetrying(
-		ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
-	) (patching.Result, error)
-}
-
-// Cache has objects as they are by now. Any goroutine may ask.
-type Cache interface {
-	// Latest is the newest known state of an object; nil if there is none. It is shared.
-	Latest(key types.NamespacedName, uid types.UID) map[string]any
-}
 
 // Background is what runs beside the changes of objects.
 type Background interface {
@@ -67,44 +41,19 @@ type Dependents interface {
 
 // Handling is how the objects of one kind are handled by one operator. It is shared by all passes, and never changed.
 type Handling struct {
-	// Resource is what the objects are; Cache has them, for functions that run long. Nil is not known.
-	Resource *discovery.Resource
-	Cache    Cache
+	kind.Kind
 	// Handlers are the Reconcilers of the changing handlers of the kind, in the order of registration.
 	Handlers []*adapters.Handler
-	// Place is what their attempts occupy while they run; nil is nothing.
-	Place execution.Place
-	// Open tells whether attempts may begin: not while the operator is paused. Nil is always.
-	Open func() bool
 	// Lens reads the essences.
 	Lens *cause.Lens
-	// Progress stores the records.
+	// Progress stores the records: that of the settings, which knows the former ids of the handlers.
 	Progress progress.Storage
-	// CompactSubs leaves out the records of sub-handlers that succeeded: that of their handler names them. Kopf and
-	// other operators cannot read that.
-	CompactSubs bool
-	// KopfTexts words the errors of limits and sub-handlers in the records as Kopf does, and stores as handled last
-	// what the handlers saw, without their own patches.
-	KopfTexts bool
 	// Interim keeps the essence that the first successful handler of a cause saw, until the cause ends.
 	Interim Interim
-	// BoundTo is the annotation with the uid of the object that our memory belongs to; empty trusts all memory.
-	BoundTo string
-	// Finalizer is the name of our finalizer.
-	Finalizer string
-	// Writer sends the patches; StatusSubresource says whether the status has a URL of its own.
-	Writer            Writer
-	StatusSubresource bool
 	// Sight is what it depends on whether anything is to be done for an object: the widest of its handlers.
 	Sight requirements.Sight
-	// Events posts Kubernetes events for the handlers.
-	Events handlers.Poster
-	// Journal is told what is decided; nil is not.
-	Journal *journal.Kind
 	// Background runs daemons and timers; nil if there are none.
 	Background Background
-	// KopfDeletions calls deletion handlers while background handlers of the object still end, as in Kopf.
-	KopfDeletions bool
 	// Dependents are what must be released before the finalizer is removed; nil if there are none.
 	Dependents Dependents
 	// Waits are the children that handlers wait for; nil if none can.
@@ -113,17 +62,6 @@ type Handling struct {
 	Conditions *Conditions
 	// Restored are the labels of handlers whose patches had no effect, which is logged once for each; nil logs none.
 	Restored *sync.Map
-	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
-	Backoff time.Duration
-	// Lifecycle picks from the handlers that are due.
-	Lifecycle handlers.Lifecycle
-	// Checkpoint is how long an outcome may wait for its write; zero is DefaultCheckpoint.
-	Checkpoint time.Duration
-	// WriteTimeout limits a write, which does not end with the pass: what was done is written while the operator exits.
-	// Zero is DefaultWriteTimeout.
-	WriteTimeout time.Duration
-	// Now is the clock; nil is the real one.
-	Now func() time.Time
 }
 
 // errUnsettled delays the object as any error of the framework: our writes do not last, so another client undoes them.

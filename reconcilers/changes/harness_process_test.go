@@ -14,8 +14,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
@@ -44,10 +46,11 @@ func (w *world) start(registered ...*handlers.Handler) *process {
 	store := progress.Annotations{Prefix: prefix, Bound: boundTo}
 	lens := &cause.Lens{Diffbase: diffbase.Annotations{Prefix: prefix, Bound: boundTo}, Progress: store}
 	p.handling = &changes.Handling{
-		Lens: lens, Progress: store, Interim: changes.NewInterim(prefix, boundTo), BoundTo: boundTo,
-		Finalizer:         finalizer,
-		Writer:            &patching.Writer{Client: p.link, FieldManager: "t", Guarded: true, Fold: true},
-		StatusSubresource: w.statusSubresource, Sight: requirements.SeesEssence,
+		Lens: lens, Progress: store, Interim: changes.NewInterim(prefix, boundTo), Sight: requirements.SeesEssence,
+		Kind: kind.Kind{
+			Settings: ofTests(), StatusSubresource: w.statusSubresource,
+			Writer: &patching.Writer{Client: p.link, FieldManager: "t"},
+		},
 	}
 	for _, h := range registered {
 		p.handling.Handlers = append(p.handling.Handlers, adapters.New(p.supervised(h), nil))
@@ -57,6 +60,11 @@ func (w *world) start(registered ...*handlers.Handler) *process {
 		}
 	}
 	return p
+}
+
+// ofTests are the settings of the operator.
+func ofTests() settings.Settings {
+	return settings.Settings{BoundTo: boundTo, Finalizer: finalizer}.Resolved()
 }
 
 // supervised notes the calls; those of a dead process never happened.

@@ -7,6 +7,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // nothingElse runs in the background.
@@ -49,7 +51,10 @@ func TestLeavesAlone(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := &changes.Handling{Finalizer: finalizer, Interim: changes.NewInterim(prefix, "")}
+			h := &changes.Handling{
+				Kind:    kind.Kind{Settings: settings.Settings{Finalizer: finalizer}},
+				Interim: changes.NewInterim(prefix, ""),
+			}
 			if tc.with != nil {
 				tc.with(h)
 			}

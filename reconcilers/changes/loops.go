@@ -34,7 +34,7 @@ func (p *pass) detectOwnCause(c *cause.Cause) {
 		return
 	}
 	own.left = 0
-	own.guard.Expire(p.handling.now())
+	own.guard.Expire(p.handling.Now())
 	p.forgetOwnWrites()
 }
 
@@ -48,7 +48,7 @@ func (p *pass) forgetOwnWrites() {
 func (p *pass) holdLoops(selected []*adapters.Handler, state *execution.State) {
 	for _, h := range selected {
 		until := p.memory.ownWrites.guard.Until(h.Description.ID)
-		if until.After(p.handling.now()) {
+		if until.After(p.handling.Now()) {
 			state.Handler(h.Description.ID).Hold(until)
 		}
 	}
@@ -84,7 +84,7 @@ func (p *pass) countLoop(ctx context.Context) {
 	if len(p.own.called) == 0 {
 		return
 	}
-	delay, isNew := p.memory.ownWrites.guard.Note(p.own.called, p.own.wrote, p.handling.now())
+	delay, isNew := p.memory.ownWrites.guard.Note(p.own.called, p.own.wrote, p.handling.Now())
 	if delay == 0 {
 		return
 	}

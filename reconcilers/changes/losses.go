@@ -47,7 +47,7 @@ func (l *losses) areOver(now time.Time) bool { return now.Sub(l.until) > max(tim
 // undo each other's writes do not keep the API server busy. The process knows meanwhile what was handled. While a
 // change is handled, its own writes restore the memory.
 func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizerLost bool) (verdict, error) {
-	now, memory := p.handling.now(), p.memory
+	now, memory := p.handling.Now(), p.memory
 	if memory.losses == nil || memory.losses.areOver(now) {
 		memory.losses = &losses{}
 	}

@@ -53,7 +53,7 @@ func (o *object) refreshIfUncertain(ctx context.Context) error {
 	if !o.memory.uncertain {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.handling.writeTimeout())
+	ctx, cancel := o.handling.Timeout(ctx)
 	defer cancel()
 	body, err := o.get(ctx, o.body)
 	switch {
@@ -87,8 +87,6 @@ func (o *object) write(ctx context.Context, patch patching.Patch, statusDecides 
 		return err
 	}
 	o.untouch(ctx, &patch)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.handling.writeTimeout())
-	defer cancel()
 	seen := o.body
 	var fresh map[string]any
 	refetch := func(ctx context.Context) (map[string]any, error) {
@@ -98,11 +96,8 @@ func (o *object) write(ctx context.Context, patch patching.Patch, statusDecides 
 		}
 		return body, err
 	}
-	target := patching.Target{
-		Body: seen, Opened: o.opened, StatusSubresource: o.handling.StatusSubresource, StatusDecides: statusDecides,
-	}
-	result, err := o.handling.Writer.ApplyRetrying(ctx, target, patch, refetch)
-	o.handling.Journal.Of(seen).Wrote("", patch, seen, result, err)
+	target := patching.Target{Body: seen, Opened: o.opened, StatusDecides: statusDecides}
+	result, err := o.handling.Write(ctx, "", target, patch, refetch)
 	o.memory.uncertain = uncertain(err)
 	if o.gone = result.Gone || errors.Is(err, patching.ErrReplaced); o.gone {
 		return nil

@@ -45,7 +45,7 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 	}
 	seen := &observation{stored: stored}
 	o.recordsLost = o.hasLostRecords()
-	if seen.former, err = execution.Restore(o.recordReader(ctx), h.IDs(), nil, "", h.now()); err != nil {
+	if seen.former, err = execution.Restore(o.recordReader(ctx), h.IDs(), nil, "", h.Now()); err != nil {
 		return nil, &BlockedError{Err: err}
 	}
 	if len(seen.former.Handlers()) == 0 {

@@ -41,7 +41,7 @@ func TestAnswersOfOtherObjects(t *testing.T) {
 			p.handling.Writer = &patching.Writer{
 				Client: rawclient.New(
 					memapi.Config(connection), &http.Client{Transport: connection}, w.resource().GroupVersionResource(),
-				), Guarded: true, Fold: true,
+				),
 			}
 			if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), "uid-2") {
 				w.t.Errorf("want an error that names the other uid, got %v", err)

@@ -220,7 +220,7 @@ func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attem
 func (p *pass) revise(handled *outcomes, a *execution.Attempt, decided execution.Outcome) {
 	decided.Trace, decided.Subrefs = a.Call.Trace, a.Outcome.Subrefs
 	a.Outcome = decided
-	handled.state.Revise(a.Call.Handler.ID, a.Previous, decided, p.handling.now())
+	handled.state.Revise(a.Call.Handler.ID, a.Previous, decided, p.handling.Now())
 	a.Decide()
 	p.noted().Attempt(a)
 }
@@ -246,7 +246,7 @@ func (p *pass) restoreProgress(
 		return nil, filterError(err)
 	}
 	state, err := execution.Restore(
-		p.object.recordReader(ctx), p.handling.IDs(), idsOf(selected), string(seen.cause.Reason), p.handling.now(),
+		p.object.recordReader(ctx), p.handling.IDs(), idsOf(selected), string(seen.cause.Reason), p.handling.Now(),
 	)
 	if err != nil {
 		return nil, &BlockedError{Err: err}

@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -192,7 +191,7 @@ func (p *pass) next() Next {
 	if p.exiting {
 		return next
 	}
-	for _, delay := range p.outcomes.state.Delays(p.handling.now()) {
+	for _, delay := range p.outcomes.state.Delays(p.handling.Now()) {
 		if next.After == nil || delay < *next.After {
 			next.After = ptr.To(min(delay, longestSleep))
 		}
@@ -217,7 +216,7 @@ func (p *pass) tellProgress(next *Next) {
 		if next.Since.IsZero() || h.Started.Before(next.Since) {
 			next.Since = h.Started
 		}
-		if h.Finished() || h.Blocked() || h.Delayed == nil || !h.Delayed.After(p.handling.now()) {
+		if h.Finished() || h.Blocked() || h.Delayed == nil || !h.Delayed.After(p.handling.Now()) {
 			continue
 		}
 		next.Waiting = append(next.Waiting, Waiting{Handler: h.ID, Until: *h.Delayed})
@@ -247,7 +246,7 @@ func (p *pass) delayedForLong() (ids []string, until time.Time) {
 		return nil, until
 	}
 	for _, h := range p.outcomes.state.Handlers() {
-		if !h.Active || h.Finished() || h.Delayed == nil || h.Delayed.Sub(p.handling.now()) <= longestSleep {
+		if !h.Active || h.Finished() || h.Delayed == nil || h.Delayed.Sub(p.handling.Now()) <= longestSleep {
 			continue
 		}
 		ids = append(ids, h.ID)
@@ -267,27 +266,6 @@ func idsOf(all []*adapters.Handler) []string {
 		ids = append(ids, handler.Description.ID)
 	}
 	return ids
-}
-
-func (h *Handling) now() time.Time {
-	if h.Now != nil {
-		return h.Now().Truncate(time.Microsecond)
-	}
-	return time.Now().UTC().Truncate(time.Microsecond)
-}
-
-// mayBegin tells whether anything may begin: the operator neither exits nor is paused.
-func (h *Handling) mayBegin(ctx context.Context) bool {
-	return ctx.Err() == nil && (h.Open == nil || h.Open())
-}
-
-func (h *Handling) writeTimeout() time.Duration { return cmp.Or(h.WriteTimeout, DefaultWriteTimeout) }
-
-func (h *Handling) checkpoint() time.Duration {
-	if h.Checkpoint > 0 {
-		return h.Checkpoint
-	}
-	return DefaultCheckpoint
 }
 
 // filterError is the error of a filter. If the object does not even fit into the filter's type, no other try helps.

@@ -41,7 +41,7 @@ func (p *pass) awaitsBackground(c *cause.Cause) bool {
 // checkInterest asks whether any handler wants the object. While the operator exits or pauses, nothing is begun any
 // more.
 func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *interest) (verdict, error) {
-	if !p.handling.mayBegin(ctx) {
+	if !p.handling.MayBegin(ctx) {
 		p.exiting = true
 		return stop, nil
 	}
@@ -114,7 +114,7 @@ func (p *pass) restoreLost(ctx context.Context, seen *observation, wanted intere
 		return goOn, nil
 	case wanted.changing && (seen.lost || p.object.recordsLost), finalizerLost:
 		return p.writeAgainLater(ctx, seen, finalizerLost)
-	case memory.losses != nil && memory.losses.areOver(p.handling.now()):
+	case memory.losses != nil && memory.losses.areOver(p.handling.Now()):
 		memory.losses = nil
 	}
 	return goOn, nil

@@ -143,7 +143,7 @@ func TestRetries(t *testing.T) {
 					return err
 				}
 				p := w.start(onCreate("a", slow), onCreate("b", fails(1, later), retries(2)))
-				p.handling.Now = func() time.Time { return time.Now().UTC().Add(-back) }
+				p.handling.Clock = func() time.Time { return time.Now().UTC().Add(-back) }
 				p.settle()
 				w.wantCalls("all", "0s create a", "0s create b", "10s create a", "10s create b")
 				w.wantHandled("all", "one")

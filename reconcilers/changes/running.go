@@ -106,7 +106,7 @@ func (p *pass) noteLook(selected []*adapters.Handler, due, picked []*execution.H
 func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*execution.HandlerState, err error) {
 	for _, handler := range selected {
 		state := r.outcomes.state.Handler(handler.Description.ID)
-		ok, err := handler.IsDue(ctx, state.Account(), r.pass.handling.now, r.pass.look.Teller())
+		ok, err := handler.IsDue(ctx, state.Account(), r.pass.handling.Now, r.pass.look.Teller())
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*
 // interrupted tells whether the remaining handlers must wait: for the next process, or for the deletion that our own
 // write has brought to light.
 func (p *pass) interrupted(ctx context.Context) bool {
-	p.exiting = p.exiting || !p.handling.mayBegin(ctx)
+	p.exiting = p.exiting || !p.handling.MayBegin(ctx)
 	return p.exiting || !p.outcomes.cause.Deleting && patching.BeingDeleted(p.object.body)
 }
 
@@ -133,10 +133,8 @@ func (r *runner) attempt(
 	if given.Encoded() {
 		object = nil
 	}
-	a := execution.New(handler.Description, r.outcomes.cause, object)
-	a.Call.Given, a.Deferred = given, true
-	a.Account, a.Due, a.Place, a.Now = state.Account(), true, h.Place, h.now
-	a.Limits.Backoff, a.Call.Events, a.Call.Resource = h.Backoff, h.Events, h.Resource
+	a := h.NewAttempt(handler.Description, r.outcomes.cause, object)
+	a.Call.Given, a.Account, a.Due, a.Deferred = given, state.Account(), true, true
 	return a
 }
 
@@ -147,7 +145,7 @@ func (r *runner) conclude(a *execution.Attempt) error {
 		a.Decide()
 		return nil
 	}
-	if err := r.outcomes.conclude(a, r.pass.handling.now()); err != nil {
+	if err := r.outcomes.conclude(a, r.pass.handling.Now()); err != nil {
 		return err
 	}
 	if r.pass.handling.Waits != nil {
@@ -174,13 +172,13 @@ func (i *invocation) run(ctx context.Context) error {
 	pass := i.runner.pass
 	i.requests, i.over = make(chan func()), make(chan struct{})
 	defer close(i.over)
-	i.interval = pass.handling.checkpoint()
+	i.interval = pass.handling.Checkpoint
 	running, cancel := adapters.Running(ctx) // it ends apart from the loop below, which may be busy with a write
 	defer cancel(nil)
 	i.cancel, i.log = cancel, logf.FromContext(ctx)
 	i.prepare(i.handler, i.attempt, nil)
 	i.wait(ctx, i.handler.Start(running, i.attempt))
-	pass.exiting = pass.exiting || !pass.handling.mayBegin(ctx) // the function may have heard of it first
+	pass.exiting = pass.exiting || !pass.handling.MayBegin(ctx) // the function may have noticed it first
 	return i.runner.conclude(i.attempt)
 }
 
@@ -221,7 +219,7 @@ func (i *invocation) checkpointTimer() (<-chan time.Time, func() bool) {
 	if pending.IsZero() || i.runner.pass.object.gone {
 		return nil, func() bool { return true }
 	}
-	timer := time.NewTimer(max(0, i.interval-i.runner.pass.handling.now().Sub(pending)))
+	timer := time.NewTimer(max(0, i.interval-i.runner.pass.handling.Now().Sub(pending)))
 	return timer.C, timer.Stop
 }
 
@@ -234,7 +232,7 @@ func (i *invocation) writeCheckpoint(ctx context.Context) {
 	}
 	if err := pass.save(ctx, handled); err != nil {
 		logf.FromContext(ctx).Error(err, "Failed to write progress while a handler is running; retrying later")
-		handled.pending, i.interval = pass.handling.now(), min(2*i.interval, longestCheckpoint)
+		handled.pending, i.interval = pass.handling.Now(), min(2*i.interval, longestCheckpoint)
 	}
 	i.noteWritten()
 	if pass.object.gone {

@@ -158,7 +158,7 @@ func (s *subHandlers) known(ctx context.Context, id string) (*execution.HandlerS
 	former := s.ids[id]
 	s.mu.Unlock()
 	return s.runner.outcomes.state.Known(
-		pass.object.recordReader(ctx), id, former, s.handler.Description.ID, pass.handling.now(),
+		pass.object.recordReader(ctx), id, former, s.handler.Description.ID, pass.handling.Now(),
 	)
 }
 

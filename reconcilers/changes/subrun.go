@@ -33,7 +33,7 @@ func (r *subRun) restore(ctx context.Context, declared []*adapters.Handler) erro
 	return r.subs.invocation.onPass(func() error {
 		read := pass.object.recordReader(ctx)
 		for i, sub := range r.all {
-			state, err := outcomes.state.Sub(read, sub.handler.Description, r.subs.ancestors, pass.handling.now())
+			state, err := outcomes.state.Sub(read, sub.handler.Description, r.subs.ancestors, pass.handling.Now())
 			if err != nil {
 				return err
 			}
@@ -100,7 +100,7 @@ func (r *subRun) isDue(ctx context.Context, place int) (bool, error) {
 	if sub.state.Postponed {
 		return false, nil
 	}
-	return sub.handler.IsDue(ctx, r.account(place), r.subs.runner.pass.handling.now, nil)
+	return sub.handler.IsDue(ctx, r.account(place), r.subs.runner.pass.handling.Now, nil)
 }
 
 // account is that of the sub-handler, with what it comes after.
@@ -122,7 +122,7 @@ func (r *subRun) releaseDependents(ctx context.Context, place int) error {
 			if !state.Waiting || r.dependencies.awaits(dependent) {
 				continue
 			}
-			state.Release(r.subs.runner.pass.handling.now())
+			state.Release(r.subs.runner.pass.handling.Now())
 			ok, err := r.isDue(ctx, dependent)
 			if err != nil {
 				return err
@@ -152,7 +152,7 @@ func (r *subRun) pending(ctx context.Context) error {
 		if sub.state.Finished() || sub.state.Postponed || len(r.account(place).Awaits) > 0 {
 			continue
 		}
-		delay := sub.state.Delay(r.subs.runner.pass.handling.now())
+		delay := sub.state.Delay(r.subs.runner.pass.handling.Now())
 		if pending == nil {
 			pending = &execution.PendingError{Delay: delay}
 		}

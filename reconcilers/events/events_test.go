@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -178,7 +179,10 @@ func TestDeliverDropsWhatDoesNotFit(t *testing.T) {
 }
 
 // refusing is an API server that takes nothing.
-type refusing struct{ asked int }
+type refusing struct {
+	kind.Writer
+	asked int
+}
 
 func (r *refusing) ApplyRetrying(
 	context.Context, patching.Target, patching.Patch, patching.Refetch,
@@ -272,7 +276,7 @@ func TestFiltersKnowOfDeletions(t *testing.T) {
 }
 
 // taking is an API server that takes everything.
-type taking struct{}
+type taking struct{ kind.Writer }
 
 func (taking) ApplyRetrying(
 	context.Context, patching.Target, patching.Patch, patching.Refetch,

@@ -3,55 +3,23 @@ package events
 import (
 	"context"
 	"errors"
-	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// Writer sends patches of one object.
-type Writer interface {
-	ApplyRetrying(
-		ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
-	) (patching.Result, error)
-}
-
-// Cache has objects as they are by now. Any goroutine may ask.
-type Cache interface {
-	// Latest is the newest known state of an object; nil if there is none. It is shared.
-	Latest(key types.NamespacedName, uid types.UID) map[string]any
-}
-
 // Handling calls the event handlers of one resource. Workers share it, and never modify it.
 type Handling struct {
+	kind.Kind
 	// Handlers are the event handlers, in the order of registration.
 	Handlers []*adapters.Handler
-	// Place is the worker's place that a call occupies; nil is none.
-	Place execution.Place
-	// Resource is what the objects are; Cache has them. Nil is not known.
-	Resource *discovery.Resource
-	Cache    Cache
-	// Open tells whether calls may begin: not while the operator is paused. Nil is always.
-	Open func() bool
-	// Writer sends the handlers' patches; StatusSubresource says whether the status has a URL of its own.
-	Writer            Writer
-	StatusSubresource bool
-	// WriteTimeout limits a write, which goes on while the operator exits.
-	WriteTimeout time.Duration
-	// Events posts Kubernetes events for the handlers.
-	Events handlers.Poster
-	// Journal is told what is decided; nil is not.
-	Journal *journal.Kind
 	// Loops are the objects that the handlers change; nil does not look for loops.
 	Loops *Loops
 }
@@ -114,7 +82,7 @@ func (h *Handling) handle(ctx context.Context, e Event, loop *loop) (attempts []
 	defer look.Note()
 	var chosen []*adapters.Handler
 	for _, handler := range h.Handlers {
-		if ctx.Err() != nil || h.Open != nil && !h.Open() {
+		if !h.MayBegin(ctx) {
 			return attempts
 		}
 		if handler.HasTwin(chosen) {
@@ -127,7 +95,7 @@ func (h *Handling) handle(ctx context.Context, e Event, loop *loop) (attempts []
 				append(panics.Stack(err), "handler", handler.Description.ID, "type", e.Type)...)
 		case matches:
 			chosen = append(chosen, handler)
-			if loop.holds(e, handler.Description.ID, now()) {
+			if loop.holds(e, handler.Description.ID, h.Now()) {
 				continue
 			}
 			if a := h.call(ctx, handler, c); a != nil {
@@ -147,9 +115,8 @@ func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause
 		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", c.Type)
 		return nil
 	}
-	a := execution.New(handler.Description, c, object)
-	a.Call.Started, a.Call.Events, a.Now, a.Place = now(), h.Events, now, h.Place
-	a.Call.Resource, a.Call.Newest = h.Resource, h.Cache
+	a := h.NewAttempt(handler.Description, c, object)
+	a.Call.Started, a.Call.Newest = h.Now(), h.Cache
 	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
 	handler.Run(running, a)
@@ -161,12 +128,7 @@ func (h *Handling) Write(ctx context.Context, body map[string]any, patch patchin
 	if patch.Empty() {
 		return patching.Result{}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.WriteTimeout)
-	defer cancel()
-	result, err := h.Writer.ApplyRetrying(
-		ctx, patching.Target{Body: body, StatusSubresource: h.StatusSubresource}, patch, nil,
-	)
-	h.Journal.Of(body).Wrote("event handlers", patch, body, result, err)
+	result, err := h.Kind.Write(ctx, "event handlers", patching.Target{Body: body}, patch, nil)
 	if err = errors.Join(err, result.StatusRefused); err != nil {
 		logf.FromContext(ctx).Error(
 			err, "Failed to write the changes of event handlers; dropping them", "handlers", ids(h.Handlers),
@@ -181,5 +143,3 @@ func ids(all []*adapters.Handler) (list []string) {
 	}
 	return list
 }
-
-func now() time.Time { return time.Now().UTC() }

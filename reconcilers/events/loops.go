@@ -228,3 +228,5 @@ func (l *Loops) forget(key types.NamespacedName) {
 	defer l.mu.Unlock()
 	delete(l.byKey, key)
 }
+
+func now() time.Time { return time.Now().UTC() }

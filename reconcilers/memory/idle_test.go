@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 func panicked(with string) error { return panics.Contain(func() error { panic(with) }) }
@@ -28,7 +29,7 @@ func TestOnlyWhatSaysSomethingIsKept(t *testing.T) {
 		"Released": {"its end is to come", func(o *memory.Object) { o.Wrote(nil, true) }, true},
 		"Failure": {
 			"the next pass has its time",
-			func(o *memory.Object) { o.Throttle.Fail(memory.DefaultErrorDelays, 0, time.Now()) }, true,
+			func(o *memory.Object) { o.Throttle.Fail(settings.DefaultErrorDelays, 0, time.Now()) }, true,
 		},
 		"Blocked":  {"it is logged once", func(o *memory.Object) { o.Blocks("why") }, true},
 		"Panicked": {"so is its stack", func(o *memory.Object) { o.Repeats(panicked("boo")) }, true},
@@ -37,7 +38,7 @@ func TestOnlyWhatSaysSomethingIsKept(t *testing.T) {
 			"all of that is past", func(o *memory.Object) {
 				o.Blocks("why")
 				o.Repeats(panicked("boo"))
-				o.Throttle.Fail(memory.DefaultErrorDelays, 0, time.Now())
+				o.Throttle.Fail(settings.DefaultErrorDelays, 0, time.Now())
 				o.Succeed()
 			}, false,
 		},
@@ -105,7 +106,7 @@ func TestDefaultErrorDelaysAreFibonacci(t *testing.T) {
 	for len(want) < 15 {
 		want = append(want, want[len(want)-2]+want[len(want)-1])
 	}
-	if d := cmp.Diff(want, memory.DefaultErrorDelays); d != "" {
+	if d := cmp.Diff(want, settings.DefaultErrorDelays); d != "" {
 		t.Errorf("as in Kopf: -want, +got:\n%s", d)
 	}
 }

@@ -179,14 +179,6 @@ func (o *Object) Succeed() {
 	o.Throttle.Succeed()
 }
 
-// DefaultErrorDelays space the passes over an object while the framework fails for it. The last one repeats.
-// Kopf: queueing.error_delays.
-var DefaultErrorDelays = []time.Duration{
-	1 * time.Second, 1 * time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 8 * time.Second,
-	13 * time.Second, 21 * time.Second, 34 * time.Second, 55 * time.Second, 89 * time.Second, 144 * time.Second,
-	233 * time.Second, 377 * time.Second, 610 * time.Second,
-}
-
 // Throttle spaces the passes over one object while the framework fails for it. The zero value does not.
 type Throttle struct {
 	failures int // in a row

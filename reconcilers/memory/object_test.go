@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
@@ -75,7 +76,7 @@ func TestProceedWithoutTheObject(t *testing.T) {
 	cached := compacttest.Of(body("5"))
 	all := memory.NewObjects()
 	o := all.Take("u1")
-	o.Throttle.Fail(memory.DefaultErrorDelays, 0, time.Now())
+	o.Throttle.Fail(settings.DefaultErrorDelays, 0, time.Now())
 	o.Blocks("something")
 	o.Wrote(body("6"), false)
 	o.Proceed(cached, changes.Next{Gone: true}, cached)

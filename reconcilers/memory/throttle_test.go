@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
@@ -19,14 +20,20 @@ func TestErrorDelays(t *testing.T) {
 		want     time.Duration
 		asked    time.Duration
 	}{
-		"First":      {"the first failure is most likely a passing one", memory.DefaultErrorDelays, 0, time.Second, 0},
-		"Fibonacci":  {"then the delays grow, as in Kopf", memory.DefaultErrorDelays, 6, 13 * time.Second, 0},
-		"Last":       {"up to ten minutes", memory.DefaultErrorDelays, 14, 610 * time.Second, 0},
-		"Repeating":  {"which repeat", memory.DefaultErrorDelays, 1000, 610 * time.Second, 0},
+		"First": {
+			"the first failure is most likely a passing one",
+			settings.DefaultErrorDelays,
+			0,
+			time.Second,
+			0,
+		},
+		"Fibonacci":  {"then the delays grow, as in Kopf", settings.DefaultErrorDelays, 6, 13 * time.Second, 0},
+		"Last":       {"up to ten minutes", settings.DefaultErrorDelays, 14, 610 * time.Second, 0},
+		"Repeating":  {"which repeat", settings.DefaultErrorDelays, 1000, 610 * time.Second, 0},
 		"Own":        {"own delays replace all of them", []time.Duration{time.Minute}, 0, time.Minute, 0},
 		"OwnRepeats": {"and repeat as well", []time.Duration{time.Minute, time.Hour}, 7, time.Hour, 0},
 		"Asked":      {"a longer delay that the server asks for counts", nil, 0, time.Minute, time.Minute},
-		"Longer":     {"but it does not shorten ours", memory.DefaultErrorDelays, 14, 610 * time.Second, time.Minute},
+		"Longer":     {"but it does not shorten ours", settings.DefaultErrorDelays, 14, 610 * time.Second, time.Minute},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

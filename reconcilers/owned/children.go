@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -131,7 +132,7 @@ type Route struct {
 // Route begins a run of the controller of owners of this kind, which the cache has: enqueue has it make a pass over one
 // of them if something has happened that one of the handlers is for.
 func (c *Children) Route(
-	kind schema.GroupKind, tending []*handlers.Handler, cache Cache, enqueue func(key types.NamespacedName),
+	kind schema.GroupKind, tending []*handlers.Handler, cache kind.Cache, enqueue func(key types.NamespacedName),
 ) *Route {
 	r := &Route{children: c, kind: kind, latest: cache.Latest, enqueue: enqueue}
 	for _, h := range tending {

@@ -4,61 +4,25 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Writer sends patches of one object, and reads it anew.
-type Writer interface {
-	Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error)
-	ApplyRetrying(
-		ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
-	) (patching.Result, error)
-}
-
-// Cache has objects as they are by now. Any goroutine may ask.
-type Cache interface {
-	// Latest is the newest known state of an object; nil if there is none. It is shared.
-	Latest(key types.NamespacedName, uid types.UID) map[string]any
-}
-
 // Handling calls the tending handlers of one kind of owners. Workers share it, and never modify it.
 type Handling struct {
+	kind.Kind
 	// Children are what is known of those of the owners.
 	Children *Children
 	// Handlers are the tending ones, in the order of registration.
 	Handlers []*adapters.Handler
-	// Place is the worker's place that a call occupies; nil is none.
-	Place execution.Place
-	// Resource is what the owners are; Cache has them. Nil is not known.
-	Resource *discovery.Resource
-	Cache    Cache
-	// Open tells whether calls may begin: not while the operator is paused. Nil is always.
-	Open func() bool
-	// Writer sends the handlers' patches; StatusSubresource says whether the status has a URL of its own.
-	Writer            Writer
-	StatusSubresource bool
-	// WriteTimeout limits a write, which goes on while the operator exits.
-	WriteTimeout time.Duration
-	// Backoff is the default delay after ordinary errors; zero is 60 seconds.
-	Backoff time.Duration
-	// Events posts Kubernetes events for the handlers.
-	Events handlers.Poster
-	// Journal is told of the calls, and of what is written for them; nil is not.
-	Journal *journal.Kind
 }
 
 // Result is what came of a look at the children of one owner.
@@ -97,7 +61,7 @@ func (h *Handling) Tend(ctx context.Context, body map[string]any) (result Result
 func (h *Handling) tellAll(ctx context.Context, handler *adapters.Handler, result *Result) {
 	uid := types.UID(patching.UIDOf(result.Body))
 	for _, one := range h.Children.pending(result.Body, handler.Description) {
-		if wait := one.account.Until.Sub(now()); wait > 0 {
+		if wait := one.account.Until.Sub(h.Now()); wait > 0 {
 			result.postpone(wait)
 			continue
 		}
@@ -114,7 +78,7 @@ func (h *Handling) tellAll(ctx context.Context, handler *adapters.Handler, resul
 
 // goesOn tells whether anything more may begin for the owner.
 func (h *Handling) goesOn(ctx context.Context, result Result) bool {
-	return !result.Released && ctx.Err() == nil && (h.Open == nil || h.Open())
+	return !result.Released && h.MayBegin(ctx)
 }
 
 func (r *Result) postpone(delay time.Duration) {
@@ -164,10 +128,9 @@ func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news
 		return
 	}
 	c := &cause.Cause{Type: one.kind, Object: jsontext.Of(body), Deleting: patching.BeingDeleted(body)}
-	a := execution.New(handler.Description, c, body)
-	a.Account, a.Due, a.Now, a.Place, a.Limits.Backoff = one.account, true, now, h.Place, h.Backoff
-	a.Call.Events, a.Call.Resource, a.Call.Newest = h.Events, h.Resource, h.Cache
-	a.Call.Child, a.Deferred = child, true
+	a := h.NewAttempt(handler.Description, c, body)
+	a.Account, a.Due, a.Deferred = one.account, true, true
+	a.Call.Newest, a.Call.Child = h.Cache, child
 	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
 	uid := types.UID(patching.UIDOf(body))
@@ -187,7 +150,7 @@ func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news
 	a.Decide()
 	if !a.Outcome.Final && !a.Outcome.Blocked {
 		again := h.Children.retry(handler.Description, one, a.Outcome)
-		result.postpone(max(0, again.Until.Sub(now())))
+		result.postpone(max(0, again.Until.Sub(h.Now())))
 		return
 	}
 	h.Children.told(uid, handler.Description, one)
@@ -204,15 +167,7 @@ func (h *Handling) write(ctx context.Context, a *execution.Attempt, result *Resu
 
 // send writes a patch of the owner, for the handler with this id.
 func (h *Handling) send(ctx context.Context, id string, patch patching.Patch, result *Result) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.WriteTimeout)
-	defer cancel()
-	known := &unstructured.Unstructured{Object: result.Body}
-	refetch := func(ctx context.Context) (map[string]any, error) {
-		return h.Writer.Get(ctx, known.GroupVersionKind(), client.ObjectKeyFromObject(known))
-	}
-	target := patching.Target{Body: result.Body, StatusSubresource: h.StatusSubresource}
-	written, err := h.Writer.ApplyRetrying(ctx, target, patch, refetch)
-	h.Journal.Of(result.Body).Wrote(id, patch, result.Body, written, err)
+	written, err := h.Write(ctx, id, patching.Target{Body: result.Body}, patch, nil)
 	switch {
 	case err != nil:
 		return err

@@ -14,15 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact/compacttest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // label is that of children with the uid of their owner.
@@ -39,6 +40,7 @@ func owning(id string) *handlers.Handler {
 
 // world is what is known of some children, and an operator that is told of them. It journals what it is asked.
 type world struct {
+	kind.Writer
 	*owned.Children
 
 	t        *testing.T
@@ -65,8 +67,11 @@ func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world 
 		strange: map[string]bool{}}
 	w.Children = &owned.Children{Label: label, Author: author{w}, Repairer: repairer{w}}
 	w.handling = owned.Handling{
-		Children: w.Children, Writer: w, WriteTimeout: time.Second, Backoff: 10 * time.Second,
-		Open: func() bool { return !w.closed },
+		Children: w.Children,
+		Kind: kind.Kind{
+			Settings: settings.Settings{WriteTimeout: time.Second, Backoff: 10 * time.Second},
+			Writer:   w, Open: func() bool { return !w.closed },
+		},
 	}
 	for _, one := range tending {
 		w.handling.Handlers = append(w.handling.Handlers, adapters.New(one(w), nil))
@@ -239,9 +244,4 @@ func (w *world) ApplyRetrying(
 // Latest is the cache of owners.
 func (w *world) Latest(key types.NamespacedName, _ types.UID) map[string]any {
 	return owner(key.Name).Object
-}
-
-// Get is not needed where nothing conflicts.
-func (w *world) Get(context.Context, schema.GroupVersionKind, client.ObjectKey) (map[string]any, error) {
-	return nil, nil
 }

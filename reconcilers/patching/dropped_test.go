@@ -53,7 +53,7 @@ func TestDropped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := serverOf(object())
 			api.change(func(r *memapi.Resource) { r.StatusFields = tc.knows })
-			writer, seen := engineWriter(t, api), &observed{}
+			writer, seen := writerFor(api), &observed{}
 			writer.Observer = seen
 			result, err := writer.Apply(
 				t.Context(), patching.Target{Body: object(), StatusSubresource: true},
@@ -90,7 +90,7 @@ func TestNothingIsDroppedOfWhatFails(t *testing.T) {
 			api.change(func(r *memapi.Resource) { r.StatusFields = []string{"s"} })
 			api.failures = []any{tc.failure}
 			target := patching.Target{Body: object(), StatusSubresource: true}
-			result, _ := engineWriter(t, api).Apply(t.Context(), target, patching.Patch{Merge: tc.patch})
+			result, _ := writerFor(api).Apply(t.Context(), target, patching.Patch{Merge: tc.patch})
 			if d := cmp.Diff(tc.want, result.Dropped); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}

@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // The classes of refusals, for errors.Is. The API server's own error is wrapped as well, for errors.As and the checks
@@ -25,14 +24,13 @@ var (
 
 // failure wraps an error of a request with the action, the object, and the class of the error if it has one.
 func failure(err error, r request, object string) error {
-	if class := classify(err, r.kind); class != nil {
+	if class := classify(err); class != nil {
 		return fmt.Errorf("%s %s: %w: %w", r.action(), object, class, err)
 	}
 	return fmt.Errorf("%s %s: %w", r.action(), object, err)
 }
 
-func classify(err error, kind types.PatchType) error {
-	causes := causesOf(err)
+func classify(err error) error {
 	switch {
 	case apierrors.IsConflict(err):
 		return ErrConflict
@@ -40,11 +38,8 @@ func classify(err error, kind types.PatchType) error {
 		return ErrRefused
 	case !apierrors.IsInvalid(err):
 		return nil
-	case hasField(causes, "metadata.uid"):
+	case hasField(causesOf(err), "metadata.uid"):
 		return ErrReplaced
-	case kind == types.JSONPatchType && !hasField(causes, ""):
-		// If an operation does not apply, the server names no field; our first operation tests the version.
-		return ErrConflict
 	default:
 		return ErrRefused
 	}
@@ -67,10 +62,10 @@ func answerOf(err error) error {
 	return err
 }
 
-// hasField looks for a cause in this field, or in any field if it is empty.
+// hasField reports whether a cause names this field.
 func hasField(causes []metav1.StatusCause, field string) bool {
 	for _, cause := range causes {
-		if cause.Field != "" && (field == "" || cause.Field == field) {
+		if cause.Field == field {
 			return true
 		}
 	}

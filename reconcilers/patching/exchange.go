@@ -30,14 +30,14 @@ type exchange struct {
 	result    Result
 }
 
+// A request is a merge-patch of /status or of the main resource.
 type request struct {
 	status  bool
-	kind    types.PatchType
-	payload any
+	payload map[string]any
 }
 
-// folded sends one merge-patch to /status, if there is one, and one to the main resource.
-func (x *exchange) folded(ctx context.Context, p Patch) error {
+// apply sends one merge-patch to /status, if there is one, and one to the main resource.
+func (x *exchange) apply(ctx context.Context, p Patch) error {
 	base, rest := p.Merge, p.Merge
 	if x.target.StatusSubresource {
 		var status any
@@ -49,17 +49,12 @@ func (x *exchange) folded(ctx context.Context, p Patch) error {
 	if err != nil {
 		return fmt.Errorf("patching %s: %w", describe(x.target.Body), err)
 	}
-	// Transformations compute a list from its present state; so the patch is valid for that state only.
-	fromState := x.writer.Guarded || len(p.Transforms) > 0
-	byVersion := fromState && touchesList(x.target.Body, full)
-
 	status, present, main := any(nil), false, full
 	if x.target.StatusSubresource {
 		status, present, main = splitMerge(full)
 	}
 	if present {
-		// Its answer's version guards a list in the main patch only if it was guarded itself.
-		proceed, err := x.mergeStatus(ctx, status, x.writer.Guarded || byVersion, releases(x.target.Body, main))
+		proceed, err := x.mergeStatus(ctx, status, releases(x.target.Body, main))
 		if !proceed {
 			return err
 		}
@@ -68,23 +63,22 @@ func (x *exchange) folded(ctx context.Context, p Patch) error {
 	if len(main) == 0 {
 		return nil
 	}
-	_, err = x.merge(ctx, false, main, byVersion && touchesList(x.target.Body, main))
+	// A list is computed from its present state, so such a patch is valid for that state only.
+	_, err = x.merge(ctx, false, main, touchesList(x.target.Body, main))
 	return err
 }
 
 // mergeStatus sends the status. If the main resource is to lose finalizers after it, no failure of the status prevents
 // that: the status has half of the time that is left, and its failure is only reported. After a conflict, both are
 // sent again.
-func (x *exchange) mergeStatus(
-	ctx context.Context, status any, byVersion, releasing bool,
-) (proceed bool, err error) {
+func (x *exchange) mergeStatus(ctx context.Context, status any, releasing bool) (proceed bool, err error) {
 	payload := map[string]any{"status": status}
 	if !releasing {
-		return x.merge(ctx, true, payload, byVersion)
+		return x.merge(ctx, true, payload, true)
 	}
 	limited, cancel := halfOf(ctx)
 	defer cancel()
-	proceed, err = x.merge(limited, true, payload, byVersion)
+	proceed, err = x.merge(limited, true, payload, true)
 	switch {
 	case err == nil, errors.Is(err, ErrConflict), errors.Is(err, ErrReplaced):
 		return proceed, err
@@ -121,13 +115,13 @@ func fold(body, merge map[string]any, transforms []Transform) (map[string]any, e
 	return compose(body, merge, change), nil
 }
 
-// merge sends a merge-patch, guarded by the uid if the Writer is Guarded, and by the resource version if byVersion is
-// true.
+// merge sends a merge-patch, with the uid for the main resource, which /status ignores, and with the resource version
+// if byVersion is true.
 func (x *exchange) merge(
 	ctx context.Context, status bool, payload map[string]any, byVersion bool,
 ) (proceed bool, err error) {
 	guards := map[string]any{}
-	if uid := UIDOf(x.target.Body); x.writer.Guarded && !status && uid != "" {
+	if uid := UIDOf(x.target.Body); !status && uid != "" {
 		guards["uid"] = uid
 	}
 	if byVersion {
@@ -138,9 +132,7 @@ func (x *exchange) merge(
 		guards["resourceVersion"] = version
 	}
 	before := x.current
-	proceed, err = x.write(
-		ctx, request{status: status, kind: types.MergePatchType, payload: withMetadata(payload, guards)},
-	)
+	proceed, err = x.write(ctx, request{status: status, payload: withMetadata(payload, guards)})
 	if proceed && (!status || x.result.StatusRefused == nil) {
 		x.result.Restored = append(x.result.Restored, restored(payload, before, x.current)...)
 		x.result.Dropped = append(x.result.Dropped, dropped(payload, x.current)...)
@@ -156,7 +148,7 @@ func (x *exchange) version() (string, error) {
 	return version, nil
 }
 
-// write sends a request of either patch type. If proceed is false, there is an error, or the object is gone.
+// write sends a request. If proceed is false, there is an error, or the object is gone.
 func (x *exchange) write(ctx context.Context, r request) (proceed bool, err error) {
 	err = x.send(ctx, r)
 	switch {
@@ -184,8 +176,12 @@ func (x *exchange) send(ctx context.Context, r request) error {
 		return fmt.Errorf("encoding the patch of %s: %w", describe(x.target.Body), err)
 	}
 	seen := unstructured.Unstructured{Object: x.target.Body}
-	asked := rawclient.Patch{Type: r.kind, Data: data, Status: r.status, FieldManager: x.writer.FieldManager}
-	x.result.Requests++
+	asked := rawclient.Patch{
+		Type:         types.MergePatchType,
+		Data:         data,
+		Status:       r.status,
+		FieldManager: x.writer.FieldManager,
+	}
 	err = x.writer.Client.Patch(ctx, client.ObjectKeyFromObject(&seen), asked, func(text []byte) error {
 		opened, body, err := answered(text, x.opened)
 		if err == nil {

@@ -24,7 +24,6 @@ func TestApplyRetrying(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason   string
-		plain    bool
 		patch    patching.Patch
 		serve    func(api *server)
 		refetch  func(ctx context.Context) (map[string]any, error)
@@ -39,11 +38,6 @@ func TestApplyRetrying(t *testing.T) {
 		"NeverEnds": {
 			reason: "After five lost races it is better left to a later pass, with what remains.",
 			patch:  finalizer, serve: func(api *server) { api.interferences = others(9) },
-			class: patching.ErrConflict, remains: true, requests: 5, reads: 4,
-		},
-		"NeverEndsPlain": {
-			reason: "The same in Kopf's form.",
-			plain:  true, patch: finalizer, serve: func(api *server) { api.interferences = others(9) },
 			class: patching.ErrConflict, remains: true, requests: 5, reads: 4,
 		},
 		"BusyServer": {
@@ -81,19 +75,6 @@ func TestApplyRetrying(t *testing.T) {
 			refetch: func(context.Context) (map[string]any, error) { return nil, errors.New("no route") },
 			text:    "reading kopf.dev/v1 KopfExample ns1/kex1 again after a conflict: no route", requests: 1,
 		},
-		"NotTheVersion": {
-			reason: "Somebody refuses the operations without saying why; the version was right.",
-			plain:  true, patch: finalizer,
-			serve: func(api *server) {
-				api.failures = []any{int64(422), int64(422), int64(422), int64(422), int64(422)}
-			},
-			class: patching.ErrRefused, text: "nobody has changed", requests: 2, reads: 2,
-		},
-		"NoGuardOfOurs": {
-			reason: "A 409 to a request without guards is not for us to repeat; Kopf escalates it.",
-			plain:  true, patch: finalizer, serve: func(api *server) { api.failures = []any{int64(409)} },
-			class: patching.ErrConflict, remains: true, requests: 1,
-		},
 		"Refused": {
 			reason: "Only conflicts are tried again.",
 			patch:  finalizer,
@@ -107,7 +88,7 @@ func TestApplyRetrying(t *testing.T) {
 		},
 		"FourthAttempt": {
 			reason: "Every attempt starts from what was read last.",
-			plain:  true, patch: finalizer, serve: func(api *server) { api.interferences = others(3) },
+			patch:  finalizer, serve: func(api *server) { api.interferences = others(3) },
 			requests: 4, reads: 3, written: true,
 		},
 		"DoneByOthers": {
@@ -139,10 +120,8 @@ func TestApplyRetrying(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := serverOf(object())
 			tc.serve(api)
-			writer := engineWriter(t, api)
-			writer.Guarded, writer.Fold = !tc.plain, !tc.plain
 			target := patching.Target{Body: object(), StatusSubresource: true}
-			result, err := writer.ApplyRetrying(t.Context(), target, tc.patch, tc.refetch)
+			result, err := writerFor(api).ApplyRetrying(t.Context(), target, tc.patch, tc.refetch)
 			if failed := tc.class != nil || tc.text != ""; failed != (err != nil) {
 				t.Fatalf("%s\nunexpected error: %v", tc.reason, err)
 			}
@@ -151,7 +130,7 @@ func TestApplyRetrying(t *testing.T) {
 				t.Errorf("%s\nwant %q in the error: %v", tc.reason, tc.text, err)
 			}
 			got := []any{
-				result.Requests, api.reads(), result.Gone, !result.Remaining.Empty(),
+				len(api.writes()), api.reads(), result.Gone, !result.Remaining.Empty(),
 				patching.HasFinalizer(api.stored(), "own"),
 			}
 			if diff := cmp.Diff([]any{tc.requests, tc.reads, tc.gone, tc.remains, tc.written}, got); diff != "" {
@@ -164,41 +143,6 @@ func TestApplyRetrying(t *testing.T) {
 	}
 }
 
-// A 409 may be of our guard, whichever of the two forms has one.
-func TestEitherGuardIsRetried(t *testing.T) {
-	for _, tc := range []struct {
-		reason        string
-		guarded, fold bool
-		requests      int
-	}{
-		{"the uid is a guard", true, false, 2},
-		{"so is the version in what is folded", false, true, 2},
-		{"without any, it is somebody else's", false, false, 1},
-	} {
-		api := serverOf(object())
-		api.failures = []any{int64(409)}
-		writer := engineWriter(t, api)
-		writer.Guarded, writer.Fold = tc.guarded, tc.fold
-		target := patching.Target{Body: object(), StatusSubresource: true}
-		result, err := writer.ApplyRetrying(t.Context(), target, patching.Patch{Merge: annotate(nil)}, nil)
-		if result.Requests != tc.requests || (err == nil) != (tc.requests > 1) {
-			t.Errorf("%s: got %d requests, want %d; error %v", tc.reason, result.Requests, tc.requests, err)
-		}
-	}
-}
-
-func TestNothingMoreIsSentToWhatIsGone(t *testing.T) {
-	api := serverOf(object())
-	api.vanish()
-	writer := engineWriter(t, api)
-	writer.Fold = false
-	p := patching.Patch{Merge: annotate(nil), Transforms: []patching.Transform{patching.BlockDeletion("own")}}
-	result, err := writer.Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, p)
-	if err != nil || !result.Gone || result.Requests != 1 {
-		t.Errorf("want it gone after one request, got %v after %d, error %v", result.Gone, result.Requests, err)
-	}
-}
-
 func TestRemainingMerge(t *testing.T) {
 	type m = map[string]any
 	p := patching.Patch{
@@ -207,37 +151,27 @@ func TestRemainingMerge(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		fold   bool
 		others []any
-		busy   []any // answers instead
 		want   m
 	}{
 		"BeforeStatus": {
 			reason: "Nothing is written yet, so everything remains.",
-			fold:   true, others: []any{m{"spec": m{"z": "z"}}}, want: m{
+			others: []any{m{"spec": m{"z": "z"}}}, want: m{
 				"status": m{"b": int64(2)}, "spec": m{"n": int64(2)},
 			},
 		},
 		"BeforeMain": {
 			reason: "The status is done.",
-			fold:   true, others: []any{nil, m{"spec": m{"z": "z"}}}, want: m{"spec": m{"n": int64(2)}},
-		},
-		"BeforeMainPlain": {
-			reason: "The status is done, in Kopf's form, too.",
-			busy:   []any{nil, int64(409)}, want: m{"spec": m{"n": int64(2)}},
-		},
-		"BeforeOperations": {
-			reason: "In Kopf's form, the merge-patch is done before the functions are called.",
-			others: []any{nil, nil, m{"spec": m{"z": "z"}}}, want: nil,
+			others: []any{nil, m{"spec": m{"z": "z"}}}, want: m{"spec": m{"n": int64(2)}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			api := serverOf(object())
-			api.interferences, api.failures = tc.others, tc.busy
-			writer := engineWriter(t, api)
-			writer.Fold = tc.fold
-			result, err := writer.Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, p)
+			api.interferences = tc.others
+			result, err := writerFor(
+				api,
+			).Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, p)
 			checkClass(t, tc.reason, patching.ErrConflict, err)
 			if diff := cmp.Diff(tc.want, result.Remaining.Merge); diff != "" || len(result.Remaining.Transforms) != 1 {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)

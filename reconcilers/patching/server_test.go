@@ -106,6 +106,15 @@ func (s *server) disturb(r memapi.Request) error {
 	return s.failures[n].(error)
 }
 
+// interfereFully makes the changes by others that were to come before further writes.
+func (s *server) interfereFully() {
+	for n := len(s.seen); n < len(s.interferences); n++ {
+		if s.interferences[n] != nil {
+			s.edit(s.interferences[n])
+		}
+	}
+}
+
 // edit applies a merge-patch as somebody else would.
 func (s *server) edit(merge any) {
 	s.Edit(s.resource, s.namespace, s.name, func(object map[string]any) {

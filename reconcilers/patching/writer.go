@@ -32,20 +32,14 @@ var _ Client = (*rawclient.Client)(nil)
 
 // A Writer sends patches. It has no state of its own and may be used concurrently.
 //
-// Its zero options give Kopf's requests: up to four, merge-patches without guards, then JSON-patches that test the
-// resource version. The engine sets both.
+// It sends at most two merge-patches, one to /status and one to the main resource, where Kopf sends up to four
+// requests. Transformations are part of them. The patch of the main resource has the object's uid, and every patch that
+// could overwrite others' changes has the resource version: the server then refuses to write to a wrong object.
 type Writer struct {
 	// Client sends the requests, of one resource.
 	Client Client
 	// FieldManager is the name under which the server records our fields; the default is the client's own.
 	FieldManager string
-	// Guarded makes merge-patches refuse to write to the wrong object: the uid is in those of the main resource, the
-	// resource version in those of /status (which ignores uids) and in all that touch a list.
-	Guarded bool
-	// Fold makes one merge-patch of the merge-patch and the transformations, so there are at most two requests:
-	// /status and the main resource. If the transformations touch a list, the resource version is in it, Guarded or
-	// not; so with a finalizer alone. Explicit nulls that transformations leave are taken for removals.
-	Fold bool
 	// Observer gets the fields that the server did not keep; it may be nil.
 	Observer Observer
 }
@@ -82,8 +76,6 @@ type Result struct {
 	Answer *jsontext.Object
 	// Versions are those of all answers.
 	Versions []string
-	// Requests counts the PATCH requests, refused ones included; reading ones are not counted.
-	Requests int
 	// Gone tells that the object does not exist any more. There is no error then.
 	Gone bool
 	// Released tells that the object was being deleted, and the last finalizer was removed by this patch: the version
@@ -106,13 +98,13 @@ type Result struct {
 // # Flow
 //
 // /status goes first where it is a subresource, so that the write that closes a cause is the last one. A null for the
-// whole status is not sent there, as in Kopf. Transformations are applied to the server's answer to the merge-patches,
-// or, folded, to what these make of the target's body. What makes no difference is not sent.
+// whole status is not sent there, as in Kopf. Transformations are applied to the target's body after the merge-patch;
+// nulls that they leave are removals. If they make no difference, nothing is sent for them.
 //
 // # Guarantees
 //
 // No request is repeated, but by the client, as the server says when. If the server refuses the content for /status,
-// the main resource is written nevertheless, unless Target.StatusDecides. Folded, no failure of /status keeps the main
+// the main resource is written nevertheless, unless Target.StatusDecides. No failure of /status keeps the main
 // resource from losing finalizers while the object is being deleted.
 //
 // # Errors
@@ -125,12 +117,7 @@ func (w *Writer) Apply(ctx context.Context, target Target, p Patch) (Result, err
 		return Result{}, nil
 	}
 	x := &exchange{writer: w, target: target, current: target.Body, opened: target.Opened, remaining: p}
-	var err error
-	if w.Fold {
-		err = x.folded(ctx, p)
-	} else {
-		err = x.plain(ctx, p)
-	}
+	err := x.apply(ctx, p)
 	if errors.Is(err, ErrConflict) {
 		x.result.Remaining = x.remaining
 	}
@@ -174,9 +161,8 @@ func (w *Writer) reread(ctx context.Context, body map[string]any) (map[string]an
 //
 // # Errors
 //
-// ErrReplaced if the name belongs to another object now. ErrConflict, with Result.Remaining, if all attempts were in
-// vain, and for an unguarded request that got a 409: that was no guard of ours. ErrRefused if one and the same version
-// was refused twice, so that it is not the version. All others are Apply's.
+// ErrReplaced if the name belongs to another object now. ErrConflict, with Result.Remaining, if all attempts ended in
+// conflicts. All others are Apply's.
 //
 // The Result is that of all attempts together.
 func (w *Writer) ApplyRetrying(ctx context.Context, target Target, p Patch, refetch Refetch) (Result, error) {
@@ -187,10 +173,10 @@ func (w *Writer) ApplyRetrying(ctx context.Context, target Target, p Patch, refe
 	for attempt := 1; ; attempt++ {
 		result, err := w.Apply(ctx, target, p)
 		total = joined(total, result)
-		if attempt == maxAttempts || !w.retriable(err) {
+		if attempt == maxAttempts || !errors.Is(err, ErrConflict) {
 			return total, err
 		}
-		fresh, err := renewed(ctx, target.Body, refetch, attempt, err)
+		fresh, err := renewed(ctx, target.Body, refetch, err)
 		if fresh == nil {
 			total.Gone = err == nil
 			total.Remaining = Patch{}
@@ -200,14 +186,9 @@ func (w *Writer) ApplyRetrying(ctx context.Context, target Target, p Patch, refe
 	}
 }
 
-// retriable tells whether a fresh body would help: a 409 to a request without a version is not from our guard.
-func (w *Writer) retriable(err error) bool {
-	return errors.Is(err, ErrConflict) && (w.Guarded || w.Fold || !apierrors.IsConflict(err))
-}
-
 // renewed reads the object again after a conflict. A nil body without an error means that it is gone.
 func renewed(
-	ctx context.Context, seen map[string]any, refetch Refetch, attempt int, conflict error,
+	ctx context.Context, seen map[string]any, refetch Refetch, conflict error,
 ) (map[string]any, error) {
 	fresh, err := refetch(ctx)
 	switch {
@@ -218,17 +199,12 @@ func renewed(
 	case !sameObject(seen, fresh):
 		return nil, fmt.Errorf("patching %s: %w: uid %s, now %s: %w",
 			describe(seen), ErrReplaced, UIDOf(seen), UIDOf(fresh), answerOf(conflict))
-	case attempt > 1 && VersionOf(seen) == VersionOf(fresh) && apierrors.IsInvalid(conflict):
-		// After the first attempt the body is a live one; so the object had not changed, and the test succeeded.
-		return nil, fmt.Errorf("patching %s: %w, though nobody has changed the object: %w",
-			describe(seen), ErrRefused, answerOf(conflict))
 	}
 	return fresh, nil
 }
 
 // joined gives the result of two attempts, one after another.
 func joined(earlier, later Result) Result {
-	later.Requests += earlier.Requests
 	later.Versions = append(earlier.Versions, later.Versions...)
 	later.Restored = append(earlier.Restored, later.Restored...)
 	later.Dropped = append(earlier.Dropped, later.Dropped...)

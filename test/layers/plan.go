@@ -27,8 +27,8 @@ type Place struct {
 type Plan []Place
 
 const (
-	layerExamples = 14
-	layerTests    = 15
+	layerExamples = 15
+	layerTests    = 16
 )
 
 // pure is what packages that work on JSON values alone may use: nothing that
@@ -49,7 +49,7 @@ var House = Plan{
 	{Dir: "facade/internal/credentials", Layer: 1},
 	{Dir: "facade/internal/deepcopy", Layer: 1},
 	{Dir: "facade/internal/exitlimit", Layer: 1, Only: pure("github.com/go-logr/logr")},
-	{Dir: "facade/internal/normal", Layer: 1, Kit: true, Only: pure("github.com/google/go-cmp/cmp")},
+	{Dir: "facade/facadetest/internal/normal", Layer: 1, Kit: true, Only: pure("github.com/google/go-cmp/cmp")},
 	{Dir: "webhooks/certificates", Layer: 2},
 	{Dir: "test/genuine", Layer: 0, Kit: true},
 	{Dir: "test/benchmarks/objects", Layer: 0, Kit: true},
@@ -103,11 +103,12 @@ var House = Plan{
 	{Dir: "peering/attendance", Layer: 4},
 	{Dir: "reconcilers/handlers", Layer: 4, Exports: 29},
 	{Dir: "reconcilers/internal/queue", Layer: 4},
+	{Dir: "reconcilers/settings", Layer: 5},
 
 	{Dir: "facade/hierarchies", Layer: 5},
 	{Dir: "facade/internal/inplace", Layer: 5},
-	{Dir: "facade/internal/commandline", Layer: 10},
-	{Dir: "facade/internal/inspection", Layer: 9},
+	{Dir: "facade/internal/commandline", Layer: 11},
+	{Dir: "facade/internal/inspection", Layer: 10},
 	{Dir: "facade/internal/inprocess", Layer: 5},
 	{Dir: "facade/internal/observation", Layer: 5},
 	{Dir: "facade/internal/nested", Layer: 5, Only: pure()},
@@ -119,35 +120,37 @@ var House = Plan{
 	{Dir: "webhooks/configurations", Layer: 5},
 	{Dir: "webhooks/tunnels", Layer: 5},
 
-	{Dir: "facade/internal/children", Layer: 8},
-	{Dir: "facade/internal/rehearsal", Layer: 9},
+	{Dir: "facade/internal/children", Layer: 9},
+	{Dir: "facade/internal/rehearsal", Layer: 10},
 	{Dir: "reconcilers/adapters", Layer: 6, Exports: 27},
 	{Dir: "reconcilers/journal", Layer: 6},
-	{Dir: "reconcilers/journal/journaltest", Layer: 7, Kit: true},
-	{Dir: "reconcilers/journal/internal/overview", Layer: 7},
-	{Dir: "reconcilers/journal/console", Layer: 8},
+	{Dir: "reconcilers/journal/journaltest", Layer: 8, Kit: true},
+	{Dir: "reconcilers/journal/internal/overview", Layer: 8},
+	{Dir: "reconcilers/journal/console", Layer: 9},
 	{Dir: "facade/internal/tracing", Layer: 6},
 	{Dir: "test/vectors/executiontest", Layer: 6, Kit: true},
 
-	{Dir: "reconcilers/activities", Layer: 7},
-	{Dir: "reconcilers/background", Layer: 7},
-	{Dir: "reconcilers/changes", Layer: 7},
-	{Dir: "reconcilers/events", Layer: 7},
-	{Dir: "reconcilers/indexes", Layer: 7},
-	{Dir: "reconcilers/owned", Layer: 7},
-	{Dir: "webhooks/review", Layer: 7},
-	{Dir: "webhooks/internal/server", Layer: 8},
-	{Dir: "webhooks/tunnels/tunnelstest", Layer: 8, Kit: true},
-	{Dir: "webhooks/admission", Layer: 9},
+	{Dir: "reconcilers/kind", Layer: 7},
 
-	{Dir: "reconcilers/memory", Layer: 8},
-	{Dir: "reconcilers/internal/controller", Layer: 9},
-	{Dir: "reconcilers/internal/orchestration", Layer: 10},
-	{Dir: "reconcilers", Layer: 11},
-	{Dir: "facade", Layer: 12, Exports: 115},
-	{Dir: "facade/facadetest", Layer: 13, Kit: true},
-	{Dir: "facade/facadetest/devcluster/...", Layer: 14, Kit: true},
-	{Dir: "facade/facadetest/explorer", Layer: 14, Kit: true},
+	{Dir: "reconcilers/activities", Layer: 8},
+	{Dir: "reconcilers/background", Layer: 8},
+	{Dir: "reconcilers/changes", Layer: 8},
+	{Dir: "reconcilers/events", Layer: 8},
+	{Dir: "reconcilers/indexes", Layer: 8},
+	{Dir: "reconcilers/owned", Layer: 8},
+	{Dir: "webhooks/review", Layer: 8},
+	{Dir: "webhooks/internal/server", Layer: 9},
+	{Dir: "webhooks/tunnels/tunnelstest", Layer: 9, Kit: true},
+	{Dir: "webhooks/admission", Layer: 10},
+
+	{Dir: "reconcilers/memory", Layer: 9},
+	{Dir: "reconcilers/internal/controller", Layer: 10},
+	{Dir: "reconcilers/internal/orchestration", Layer: 11},
+	{Dir: "reconcilers", Layer: 12},
+	{Dir: "facade", Layer: 13, Exports: 115},
+	{Dir: "facade/facadetest", Layer: 14, Kit: true},
+	{Dir: "facade/facadetest/devcluster/...", Layer: 15, Kit: true},
+	{Dir: "facade/facadetest/explorer", Layer: 15, Kit: true},
 
 	{Dir: "examples/...", Layer: layerExamples, Rooms: true},
 	{Dir: "test/...", Layer: layerTests, Kit: true, Rooms: true},

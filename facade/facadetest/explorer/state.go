@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/normal"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/normal"
 )
 
 // state is how all is at one moment.

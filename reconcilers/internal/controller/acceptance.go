@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // refusalPause is how long nothing is written to a kind that does not take conditions, before that is found out anew:
@@ -63,7 +64,7 @@ func (d *Dependencies) conditionsOf(r discovery.Resource, reporters []*adapters.
 
 func (d *Dependencies) acceptanceOf(r discovery.Resource) *acceptance {
 	fresh := &acceptance{
-		server: d.Server, log: logging.OfKind(d.Log, r.GroupVersionKind), resource: r, types: d.Settings.typesOf(r),
+		server: d.Server, log: logging.OfKind(d.Log, r.GroupVersionKind), resource: r, types: typesOf(d.Settings, r),
 	}
 	known, _ := d.acceptances.LoadOrStore(r.GroupVersionKind, fresh)
 	found, _ := known.(*acceptance)
@@ -71,7 +72,7 @@ func (d *Dependencies) acceptanceOf(r discovery.Resource) *acceptance {
 }
 
 // typesOf are those for the kind. What a built-in kind has observed is for its own controllers to say.
-func (s *Settings) typesOf(r discovery.Resource) conditions.Types {
+func typesOf(s settings.Settings, r discovery.Resource) conditions.Types {
 	types := s.Conditions
 	types.WholeStatus = types.WholeStatus && !builtIn[r.Group]
 	return types
@@ -87,7 +88,7 @@ func (d *Dependencies) inspectConditions(ctx context.Context, r discovery.Resour
 	if !a.resource.Interchangeable(r) {
 		a.said = "" // another definition: what is missing in it is told, even if it was before
 	}
-	a.resource, a.types = r, d.Settings.typesOf(r)
+	a.resource, a.types = r, typesOf(d.Settings, r)
 	a.mu.Unlock()
 	a.inspect(ctx)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 const document = "/openapi/v3/apis/example.org/v1"
@@ -34,7 +35,7 @@ func newAccepting(t *testing.T, r discovery.Resource) *accepting {
 	a := &accepting{t: t, server: &discoverytest.Documents{Of: map[string]any{}}}
 	a.Dependencies = &Dependencies{
 		Server: a.server, Log: funcr.New(func(_, line string) { a.said = append(a.said, line) }, funcr.Options{}),
-		Settings: Settings{Conditions: conditions.Types{Ready: "Ready", WholeStatus: true}},
+		Settings: settings.Settings{Conditions: conditions.Types{Ready: "Ready", WholeStatus: true}},
 	}
 	a.acceptance = a.conditionsOf(r, reporters()).Acceptance.(*acceptance)
 	return a

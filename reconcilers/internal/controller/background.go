@@ -20,14 +20,11 @@ var _ background.Service = (*Controller)(nil)
 // beginBackground lets the background handlers run until the context ends, or what it gives is called, which waits for
 // them, and for a shorter time when the operator exits meanwhile.
 func (c *Controller) beginBackground(ctx context.Context) (end func()) {
-	settings, resource := c.deps.Settings, c.resource // a copy: the supervisor outlives the controller, and its cache
+	own, resource := c.newKind(), c.resource
+	own.Resource, own.Cache, own.Place, own.Open = &resource, nil, nil, nil // the supervisor outlives the controller
 	c.background.Begin(background.Settings{
-		Resource: &resource, Handlers: c.handlers.Spawning, Writer: c.deps.writerFor(c.resource),
-		WriteTimeout: settings.WriteTimeout, StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
-		Journal: c.journal,
-		Backoff: settings.Backoff, Polling: settings.CancelPolling, InstantExit: settings.InstantExit,
-		PauseTimeout: settings.PauseTimeout, Gate: c.turn.Gate, LeaveFinalizers: settings.LeaveFinalizers,
-		Permission: c.deps.permission(c.scope.Namespace), Forgotten: settings.Forget, Log: c.log,
+		Kind: own, Handlers: c.handlers.Spawning, Gate: c.turn.Gate,
+		Permission: c.deps.permission(c.scope.Namespace), Forgotten: c.deps.Forget, Log: c.log,
 	}, c)
 	// At once, while handlers of changes are still waited for.
 	ended, stopped := make(chan struct{}), make(chan struct{})

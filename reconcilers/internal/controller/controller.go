@@ -93,28 +93,25 @@ func newController(
 		log: logging.OfKind(deps.Log, r.GroupVersionKind), handlers: families,
 		journal: deps.JournalOf(r, own), reads: typeOf(own),
 		workers: w, rechecks: notifiers(own), objects: kept.Objects, background: kept.Background,
-		events:      newEventHandling(deps, turn, r, families.Watching, w.occupation),
-		changes:     newChanges(deps, turn, r, own, w.occupation),
-		disappeared: newDisappeared(&deps.Settings, families.Changing),
+		disappeared: newDisappeared(deps.Settings.KopfDeletions, families.Changing),
 	}
+	of := c.newKind()
+	c.changes = newChanges(deps, of, own)
 	c.reach.again = func() { c.log.Info("Listing and watching a resource again", "handlers", c.handlerIDs()) }
-	c.changes.Resource, c.changes.Cache, c.changes.Journal = &c.resource, c, c.journal
-	if c.events != nil {
-		c.events.handling.Resource, c.events.handling.Cache = &c.resource, c
-		c.events.handling.Journal = c.journal
-		c.changes.Writer = notingWriter{c.changes.Writer, c.events.handling.Loops}
+	if c.events = newEventHandling(deps, of, families.Watching); c.events != nil {
+		c.changes.Writer = notingWriter{of.Writer, c.events.handling.Loops}
 	}
 	if len(families.Spawning) > 0 {
 		c.changes.Background = c.background
 	}
-	c.owned = c.newOwning(families)
+	c.owned = c.newOwning(of, families)
 	if len(families.Indexing) > 0 {
 		c.indexer = kept.Indexer
 	}
 	if len(families.Changing) > 0 && deps.Metrics != nil {
 		c.unhandled = kept.Unhandled
 	}
-	if deps.Settings.Forget == nil || c.owned != nil && c.owned.idle { // it needs the end of all handled objects
+	if deps.Forget == nil || c.owned != nil && c.owned.idle { // it needs the end of all handled objects
 		c.selector = requirements.Shared(descriptionsOf(own), (*handlers.Handler).Watched)
 	}
 	return c

@@ -6,14 +6,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// HoldsNew tells whether an object that is about to be created gets the finalizer, as soon as it is there, for any of
-// the handlers. They are asked as they will be then. An error is that of a filter, or of a storage.
-func (s Settings) HoldsNew(
-	ctx context.Context, r discovery.Resource, own []*adapters.Handler, body map[string]any,
+// HoldsNew reports whether an object that is about to be created will get the finalizer for any of the handlers. They
+// are asked as they will be then. An error is that of a filter, or of a storage.
+func HoldsNew(
+	ctx context.Context, s settings.Settings, r discovery.Resource, own []*adapters.Handler, body map[string]any,
 ) (bool, error) {
-	now, err := s.lens(r, own).New(body)
+	now, err := lensOf(s, r, own).New(body)
 	if err != nil {
 		return false, err
 	}

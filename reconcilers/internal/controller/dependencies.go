@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,7 +16,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
@@ -29,15 +27,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
-	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // Dependencies are what the controllers of one operator share. They are not copied.
 type Dependencies struct {
-	// Settings are the operator's.
-	Settings Settings
+	// Settings are the operator's, with their defaults.
+	Settings settings.Settings
+	// Dependents must be released before the finalizer of an object is removed; nil if there are none.
+	Dependents changes.Dependents
+	// Owned are the children of the objects, as far as their kinds are watched; nil if no handler asks for any.
+	Owned *owned.Children
+	// Forget is called with the uid of every deleted object after its handlers, maybe more than once. It must be quick;
+	// nil is not called.
+	Forget func(uid types.UID)
 	// Cluster is where the objects are, HTTPClient the way to it.
 	Cluster    Cluster
 	HTTPClient *http.Client
@@ -83,56 +87,6 @@ type Dependencies struct {
 type Cluster interface {
 	GetConfig() *rest.Config
 	GetScheme() *runtime.Scheme
-}
-
-// Settings are those of the controllers of one operator. All are set: defaults are the operator's matter.
-type Settings struct {
-	// Name is the operator's.
-	Name string
-	// Prefix is the domain of the annotations, Finalizer the full name of the finalizer, and BoundTo the annotation
-	// that binds the memory to its object; an empty one trusts all memory.
-	Prefix, Finalizer, BoundTo string
-	// Diffbase and Progress store the memory on the objects. CompactSubs leaves out the records of sub-handlers that
-	// succeeded; KopfTexts words errors in records as Kopf does. Digests says what is remembered without its values.
-	Diffbase    diffbase.Storage
-	Progress    progress.Storage
-	CompactSubs bool
-	KopfTexts   bool
-	Digests     Digests
-	// Workers is how many objects of one kind are handled at once, in all its namespaces.
-	Workers int
-	// Backoff is the default delay after ordinary errors of handlers; zero is 60 seconds.
-	Backoff time.Duration
-	// Lifecycle picks from the handlers that are due.
-	Lifecycle handlers.Lifecycle
-	// Checkpoint is how long the outcome of a handler may wait for its write; zero is changes.DefaultCheckpoint.
-	Checkpoint time.Duration
-	// WriteTimeout limits one write, with all its attempts.
-	WriteTimeout time.Duration
-	// ExitTimeout is how long passes may go on when the operator exits, before the contexts of their handlers end.
-	// PauseTimeout is the same for a pause, in which no further handler is called.
-	ExitTimeout, PauseTimeout time.Duration
-	// ErrorDelays are those of the framework's errors. With an empty list, an object that failed waits for its next
-	// event.
-	ErrorDelays []time.Duration
-	// CancelPolling is how often background handlers are mentioned that do not end, InstantExit how long they may take
-	// to end at the first word; zeros are the defaults of package background.
-	CancelPolling, InstantExit time.Duration
-	// Conditions are the types that objects tell of their handlers with, if they do.
-	Conditions conditions.Types
-	// Dependents are what must be released before the finalizer of an object is removed; nil if there are none.
-	Dependents changes.Dependents
-	// Owned are the children of the objects, as far as their kinds are watched; nil if nobody asks for any.
-	Owned *owned.Children
-	// LeaveFinalizers leaves the finalizer of an object that was held for a background handler which has ended by
-	// itself, until the next event of the object.
-	LeaveFinalizers bool
-	// KopfDeletions calls deletion handlers while background handlers of the object still end, and never for objects
-	// that disappear without our finalizer, as in Kopf.
-	KopfDeletions bool
-	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.
-	// It must be quick.
-	Forget func(uid types.UID)
 }
 
 // permission ends with that to write.

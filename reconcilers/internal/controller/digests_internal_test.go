@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -33,7 +34,7 @@ func TestWhatIsKeptAsDigests(t *testing.T) {
 		"OtherKind": {true, widgets, []diff.Path{token, data}}, "Secrets": {true, secret, []diff.Path{nil}},
 		"SecretsAsTheyAre": {false, secret, []diff.Path{token, data}},
 	} {
-		if d := cmp.Diff(c.want, (Digests{Secrets: c.secrets}).redaction(c.r, own).Paths); d != "" {
+		if d := cmp.Diff(c.want, redaction(settings.Digests{Secrets: c.secrets}, c.r, own).Paths); d != "" {
 			t.Errorf("%s: -want, +got:\n%s", name, d)
 		}
 	}
@@ -50,7 +51,7 @@ func TestHoldingNewObjects(t *testing.T) {
 	deleting := []*adapters.Handler{adapters.New(&handlers.Handler{
 		ID: "d", Reason: cause.Delete, Call: func(context.Context, *handlers.Invocation) error { return nil },
 	}, nil)}
-	settings := Settings{
+	s := settings.Settings{
 		Finalizer: prefix + "/finalizer", Diffbase: diffbase.Annotations{Prefix: prefix},
 		Progress: progress.Annotations{Prefix: prefix},
 	}
@@ -59,12 +60,12 @@ func TestHoldingNewObjects(t *testing.T) {
 		own  []*adapters.Handler
 		want bool
 	}{"ForADeletion": {deleting, true}, "ForNobody": {nil, false}} {
-		if holds, err := settings.HoldsNew(t.Context(), widgets, c.own, body); err != nil || holds != c.want {
+		if holds, err := HoldsNew(t.Context(), s, widgets, c.own, body); err != nil || holds != c.want {
 			t.Errorf("%s: held: %v, %v", name, holds, err)
 		}
 	}
-	settings.Diffbase = spoilt{}
-	if _, err := settings.HoldsNew(t.Context(), widgets, deleting, body); err == nil {
+	s.Diffbase = spoilt{}
+	if _, err := HoldsNew(t.Context(), s, widgets, deleting, body); err == nil {
 		t.Error("a storage that fails is told of")
 	}
 }
@@ -76,7 +77,7 @@ func TestConditionsAreNoChanges(t *testing.T) {
 		own    []*adapters.Handler
 		hidden bool
 	}{"Reporting": {own, true}, "NotReporting": {nil, false}} {
-		if hides := (&Settings{}).lens(widgets, c.own).Hide != nil; hides != c.hidden {
+		if hides := lensOf(settings.Settings{}, widgets, c.own).Hide != nil; hides != c.hidden {
 			t.Errorf("%s: conditions are hidden: %v", name, hides)
 		}
 	}

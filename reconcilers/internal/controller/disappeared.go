@@ -24,9 +24,9 @@ type disappeared struct {
 }
 
 // newDisappeared is nil if no handler is called for such objects.
-func newDisappeared(s *Settings, changing []*adapters.Handler) *disappeared {
+func newDisappeared(kopfDeletions bool, changing []*adapters.Handler) *disappeared {
 	sees := func(h *adapters.Handler) bool { return h.Description.SeesDisappearance() }
-	if s.KopfDeletions || !slices.ContainsFunc(changing, sees) {
+	if kopfDeletions || !slices.ContainsFunc(changing, sees) {
 		return nil
 	}
 	return &disappeared{handled: map[types.UID]bool{}}

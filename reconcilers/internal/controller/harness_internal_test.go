@@ -32,6 +32,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
@@ -166,13 +167,12 @@ func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 		}
 	}
 	deps := &Dependencies{
-		Settings: Settings{
+		Settings: settings.Settings{
 			Name: prefix, Prefix: prefix, Finalizer: prefix + "/finalizer", BoundTo: prefix + "/handled-uid",
 			Diffbase: diffbase.Annotations{Prefix: prefix}, Progress: progress.Annotations{Prefix: prefix},
-			Workers: 100, ErrorDelays: memory.DefaultErrorDelays,
-		},
+		}.Resolved(),
 		Log: w.log(), Events: posting.New(nil, posting.Options{Component: prefix}), Memory: &memory.Registry{},
-		Writer: patching.Writer{Client: w.api, Guarded: true, Fold: true},
+		Writer: patching.Writer{Client: w.api},
 	}
 	var all []*adapters.Handler
 	for _, h := range own {

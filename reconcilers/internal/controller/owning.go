@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
@@ -28,8 +29,8 @@ type owning struct {
 	lookup   owned.Lookup  // nil if no handler waits for objects other than children
 }
 
-func (c *Controller) newOwning(families adapters.Families) *owning {
-	known := c.deps.Settings.Owned
+func (c *Controller) newOwning(of kind.Kind, families adapters.Families) *owning {
+	known := c.deps.Owned
 	if known == nil || len(families.Owning)+len(families.Tending) == 0 {
 		return nil
 	}
@@ -37,12 +38,7 @@ func (c *Controller) newOwning(families adapters.Families) *owning {
 		families: families, lookup: c.lookupFor(families.Owning),
 		idle: len(families.Changing)+len(families.Watching)+len(families.Spawning)+len(families.Indexing)+
 			len(families.Admitting)+len(families.Tending) == 0,
-		handling: owned.Handling{
-			Children: known, Handlers: families.Tending, Place: c.workers.occupation, Resource: &c.resource, Cache: c,
-			Open: c.turn.open(), Writer: c.deps.writerFor(c.resource), StatusSubresource: c.resource.HasStatus(),
-			WriteTimeout: c.deps.Settings.WriteTimeout, Backoff: c.deps.Settings.Backoff, Events: c.deps.Events,
-			Journal: c.journal,
-		},
+		handling: owned.Handling{Kind: of, Children: known, Handlers: families.Tending},
 	}
 }
 

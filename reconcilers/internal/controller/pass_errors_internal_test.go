@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
@@ -14,7 +14,7 @@ func TestPassSpacesTheErrorsOfTheFramework(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, creating("c"))
 		w.refuse = unavailable()
-		for _, delay := range memory.DefaultErrorDelays[:5] {
+		for _, delay := range settings.DefaultErrorDelays[:5] {
 			w.wantAgain("refused", delay)
 			time.Sleep(delay - time.Millisecond)
 			written := w.writes

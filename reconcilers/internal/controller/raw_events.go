@@ -8,11 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
@@ -26,18 +24,14 @@ type eventHandling struct {
 }
 
 // newEventHandling is nil if there are no handlers of events.
-func newEventHandling(
-	deps *Dependencies, turn Turn, r discovery.Resource, watching []*adapters.Handler, place execution.Place,
-) *eventHandling {
+func newEventHandling(deps *Dependencies, of kind.Kind, watching []*adapters.Handler) *eventHandling {
 	if len(watching) == 0 {
 		return nil
 	}
 	return &eventHandling{
-		handling: events.Handling{
-			Handlers: watching, Place: place, Open: turn.open(), Events: deps.Events, Writer: deps.writerFor(r),
-			StatusSubresource: r.HasStatus(), WriteTimeout: deps.Settings.WriteTimeout, Loops: &events.Loops{},
-		},
-		log: logging.OfKind(deps.Log, r.GroupVersionKind), dropped: deps.Metrics.Dropped(r.GroupKind().String()),
+		handling: events.Handling{Kind: of, Handlers: watching, Loops: &events.Loops{}},
+		log:      logging.OfKind(deps.Log, of.Resource.GroupVersionKind),
+		dropped:  deps.Metrics.Dropped(of.Resource.GroupKind().String()),
 	}
 }
 
@@ -54,7 +48,7 @@ func (e *eventHandling) add(eventType string, obj source.Object) {
 
 // notingWriter has the raw events know the writes of changes as the operator's own.
 type notingWriter struct {
-	changes.Writer
+	kind.Writer
 	loops *events.Loops
 }
 

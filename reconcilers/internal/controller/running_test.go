@@ -28,6 +28,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -99,16 +100,16 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	s.deps = &controller.Dependencies{
-		Settings: controller.Settings{
+		Settings: settings.Settings{
 			Name: prefix, Prefix: prefix, Finalizer: prefix + "/finalizer", BoundTo: prefix + "/handled-uid",
 			Diffbase: diffbase.Annotations{Prefix: prefix}, Progress: progress.Annotations{Prefix: prefix},
-			Workers: 10, ErrorDelays: memory.DefaultErrorDelays, Forget: s.forget,
-			ExitTimeout: 2 * time.Second, PauseTimeout: 30 * time.Second, WriteTimeout: time.Minute,
-		},
-		Cluster: cluster{memapi.Config(s.connection)}, HTTPClient: &http.Client{Transport: s.connection},
-		Log: funcr.New(s.say, funcr.Options{Verbosity: 1}), Resync: s, Memory: &memory.Registry{},
+			Workers: 10, WriteTimeout: time.Minute,
+		}.Resolved(),
+		Forget: s.forget, Cluster: cluster{memapi.Config(s.connection)},
+		HTTPClient: &http.Client{Transport: s.connection},
+		Log:        funcr.New(s.say, funcr.Options{Verbosity: 1}), Resync: s, Memory: &memory.Registry{},
 		Events: posting.New(nil, posting.Options{Component: prefix}),
-		Writer: patching.Writer{Guarded: true, Fold: true}, Writes: &http.Client{Transport: s.connection},
+		Writer: patching.Writer{}, Writes: &http.Client{Transport: s.connection},
 	}
 	return s
 }

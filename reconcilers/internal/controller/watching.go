@@ -85,14 +85,14 @@ func (c *Controller) listedForIndices() {
 	}
 }
 
-// forget calls Settings.Forget and that of the dependents for objects that are gone.
+// forget calls Dependencies.Forget and that of the dependents for objects that are gone.
 func (c *Controller) forget(gone []types.UID) {
 	for _, uid := range gone {
-		if c.deps.Settings.Forget != nil {
-			c.deps.Settings.Forget(uid)
+		if c.deps.Forget != nil {
+			c.deps.Forget(uid)
 		}
-		if c.deps.Settings.Dependents != nil {
-			c.deps.Settings.Dependents.Forget(uid)
+		if c.deps.Dependents != nil {
+			c.deps.Dependents.Forget(uid)
 		}
 	}
 }

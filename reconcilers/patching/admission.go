@@ -1,77 +1,17 @@
 package patching
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-const statusPointer = "/status"
-
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
-// plain sends Kopf's requests: the merge-patch as it is, then JSON-patches with the changes that the transformations
-// make to the server's answer, guarded by a test of the resource version.
-func (x *exchange) plain(ctx context.Context, p Patch) error {
-	rest := p.Merge
-	if x.target.StatusSubresource {
-		var status any
-		if status, _, rest = splitMerge(p.Merge); status != nil {
-			if proceed, err := x.merge(ctx, true, map[string]any{"status": status}, x.writer.Guarded); !proceed {
-				return err
-			}
-		}
-	}
-	x.remaining.Merge = rest
-	if len(rest) > 0 {
-		byVersion := x.writer.Guarded && touchesList(x.target.Body, rest)
-		if proceed, err := x.merge(ctx, false, rest, byVersion); !proceed {
-			return err
-		}
-	}
-	x.remaining.Merge = nil
-	return x.transform(ctx, p.Transforms)
-}
-
-// transform runs all functions again after a conflict, even if one half of their changes had been written: they are
-// idempotent, so that half makes no difference then.
-func (x *exchange) transform(ctx context.Context, transforms []Transform) error {
-	before := x.current
-	after, err := applyTransforms(before, transforms)
-	if err != nil {
-		return fmt.Errorf("patching %s: %w", describe(x.target.Body), err)
-	}
-	main := operations(before, after)
-	var status []jsonpatch.Operation
-	if x.target.StatusSubresource {
-		status, main = splitOperations(main)
-	}
-	if len(status) > 0 && x.result.StatusRefused == nil {
-		if proceed, err := x.operate(ctx, true, status); !proceed {
-			return err
-		}
-	}
-	if len(main) > 0 {
-		_, err = x.operate(ctx, false, main)
-	}
-	return err
-}
-
-// operate sends a JSON-patch of operations that were made from the current body.
-func (x *exchange) operate(ctx context.Context, status bool, ops []jsonpatch.Operation) (proceed bool, err error) {
-	version, err := x.version()
-	if err != nil {
-		return false, err
-	}
-	return x.write(ctx, request{status: status, kind: types.JSONPatchType, payload: testingVersion(version, ops)})
-}
 
 // operations returns the JSON-patch (RFC 6902) that makes the first body the second, nil if they are equal; in order
 // of paths. Lists are replaced as a whole: every user of these operations knows the exact list they are applied to.
@@ -111,24 +51,6 @@ func unionOfKeys(a, b map[string]any) []string {
 	keys = slices.AppendSeq(keys, maps.Keys(b))
 	slices.Sort(keys)
 	return slices.Compact(keys)
-}
-
-// splitOperations separates the operations on the status from the others.
-func splitOperations(ops []jsonpatch.Operation) (status, main []jsonpatch.Operation) {
-	for _, op := range ops {
-		if op.Path == statusPointer || strings.HasPrefix(op.Path, statusPointer+"/") {
-			status = append(status, op)
-		} else {
-			main = append(main, op)
-		}
-	}
-	return status, main
-}
-
-// testingVersion puts the guard before the operations: the server refuses all of them if it has another version.
-func testingVersion(version string, ops []jsonpatch.Operation) []jsonpatch.Operation {
-	test := jsonpatch.NewOperation("test", "/metadata/resourceVersion", version)
-	return append([]jsonpatch.Operation{test}, ops...)
 }
 
 // AdmissionOps returns the JSON-patch operations of an admission response: what the patch makes of the reviewed body,

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/normal"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/normal"
 )
 
 // pod is one with a generated name.
