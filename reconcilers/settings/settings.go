@@ -92,8 +92,8 @@ type Settings struct {
 	// it; zero is DefaultInstantExit. Kopf: background.instant_exit_timeout.
 	InstantExit time.Duration
 	// ExitTimeout is how long handlers of changes and events may go on when the operator exits, before their contexts
-	// end; zero is DefaultExitTimeout; a negative value ends them at once. Queued objects wait for the next process. Kopf:
-	// queueing.exit_timeout.
+	// end; zero is DefaultExitTimeout; a negative value ends them at once. Queued objects wait for the next process.
+	// Kopf: queueing.exit_timeout.
 	ExitTimeout time.Duration
 	// PauseTimeout is how long handlers that run when the operator is paused may go on, before their contexts end; no
 	// further handlers are called meanwhile. Zero is DefaultPauseTimeout; a negative value ends them at once. Daemons

@@ -33,6 +33,6 @@
 //	-explorer.time     EXPLORER_TIME      play courses at random for so long, such as 5m
 //	-explorer.seed     EXPLORER_SEED      which ones: 1 unless it is given; with a time, another one each time
 //
-// Neighbours: facadetest runs the operators, memapi is the API server, and facade/facadetest/internal/normal removes the
-// differences between runs.
+// Neighbours: facadetest runs the operators, memapi is the API server, and facade/facadetest/internal/normal removes
+// the differences between runs.
 package explorer
