@@ -24,7 +24,7 @@ func Check(text string) error {
 	for i, part := range strings.Split(text, ",") {
 		part = strings.TrimSpace(part)
 		negated := strings.HasPrefix(part, "!")
-		if err := checkGlob([]rune(strings.TrimLeft(part, "!"))); err != nil {
+		if err := checkGlob(strings.TrimLeft(part, "!")); err != nil {
 			return fmt.Errorf("%q is not a pattern of namespaces: %w", text, err)
 		}
 		taken = taken || negated
@@ -36,16 +36,14 @@ func Check(text string) error {
 	return nil
 }
 
-// checkGlob tells why a glob can match no namespace.
-func checkGlob(pattern []rune) error {
-	if len(pattern) == 0 {
+// checkGlob returns why a glob can match no namespace.
+func checkGlob(pattern string) error {
+	if pattern == "" {
 		return errors.New("there is nothing before or after a comma, or after \"!\"")
 	}
-	for i := 0; i < len(pattern); i++ {
-		char := pattern[i]
-		switch {
-		case char == '[' && classEnd(pattern[i:]) > 0:
-			i += classEnd(pattern[i:])
+	for _, part := range globParts.FindAllString(pattern, -1) {
+		switch char := []rune(part)[0]; {
+		case isClass(part):
 		case char == '[':
 			return errors.New("a bracket is not closed")
 		case char == '*' || char == '?' || char == '-', 'a' <= char && char <= 'z', '0' <= char && char <= '9':

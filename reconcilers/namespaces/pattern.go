@@ -26,10 +26,10 @@ func Parse(text string) Pattern {
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
 		pattern := strings.TrimLeft(part, "!")
-		p.globs = append(p.globs, glob{pattern: []rune(pattern), negated: pattern != part})
+		p.globs = append(p.globs, newGlob(pattern, pattern != part))
 	}
 	if p.globs[0].negated {
-		p.globs = slices.Insert(p.globs, 0, glob{pattern: []rune("*")})
+		p.globs = slices.Insert(p.globs, 0, newGlob("*", false))
 	}
 	return p
 }
@@ -58,7 +58,7 @@ func (p Pattern) Matches(name string) bool {
 	}
 	var first, matched bool
 	for i, g := range p.globs {
-		switch hit := g.matches([]rune(name)); {
+		switch hit := g.expression.MatchString(name); {
 		case i == 0:
 			first, matched = hit, hit
 		case g.negated:
@@ -102,16 +102,18 @@ func (p Patterns) Specific() (names []string) {
 	return names
 }
 
-// Named are those of the specific ones that can be served without a look at the cluster, sorted: there are no
-// namespaces of other names.
+// Named are the names that can be served without a request for namespaces, sorted: patterns that are no valid name are
+// left out.
 func (p Patterns) Named() (names []string) {
-	for _, name := range p.Specific() {
-		if len(validation.IsDNS1123Label(name)) == 0 {
-			names = append(names, name)
-		}
-	}
+	names = p.named().Texts()
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+func (p Patterns) named() Patterns {
+	return slices.DeleteFunc(slices.Clone(p), func(one Pattern) bool {
+		return one.expression != nil || one.labels != nil || len(validation.IsDNS1123Label(one.text)) > 0
+	})
 }
 
 // Texts are those of the patterns.

@@ -27,14 +27,11 @@ func (s Scope) Has(name string) bool {
 }
 
 // served are the patterns that count.
-func (s Scope) served() (all Patterns) {
+func (s Scope) served() Patterns {
 	if _, plain := s.Served.Plain(); plain || !s.NamedOnly {
 		return s.Served
 	}
-	for _, name := range s.Served.Named() {
-		all = append(all, Parse(name))
-	}
-	return all
+	return s.Served.named()
 }
 
 // In returns the names that the scope has at most, and NotIn those that it does not have, as far as they are names. The

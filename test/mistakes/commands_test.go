@@ -20,6 +20,7 @@ var commands = []command{
 	{"A priority that is not a number", []string{"-A", "-p", "high"}},
 	{"A freeze without a peering object", []string{"freeze", "-A", "-t", "600"}},
 	{"A freeze without an end", []string{"freeze", "-A", "-P", "default"}},
+	{"A command that there is not", []string{"rum"}},
 	{"A shell that there is not", []string{"completion", "xsh"}},
 	{"A kubeconfig that there is not", []string{"-A", "--kubeconfig", "missing.yaml"}},
 }

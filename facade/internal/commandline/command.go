@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -112,9 +113,15 @@ func asUsage(cmd *cobra.Command, err error) error {
 	return &usageError{fmt.Errorf("%w\nRun '%s --help' to see what there is", err, cmd.CommandPath())}
 }
 
+// noArguments refuses arguments, and suggests the sub-commands that they may stand for.
 func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return asUsage(cmd, fmt.Errorf("unknown command or argument %q", args[0]))
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	cmd.SuggestionsMinimumDistance = 2 // edits, as cobra has it
+	hint := ""
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		hint = "; did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return asUsage(cmd, fmt.Errorf("unknown command or argument %q%s", args[0], hint))
 }

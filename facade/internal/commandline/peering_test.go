@@ -62,10 +62,13 @@ func TestWrongFlags(t *testing.T) {
 		"module": {"there is no Python", "-m a.b", "-m (--module): the handlers are in this program already"},
 		"files": {"there is no Python",
 			"run a.py", `unknown argument "a.py": the handlers are in this program already`},
-		"shell":           {"it is no success", "completion xsh", `unknown shell "xsh": it is one of bash, fish,`},
+		"command":         {"a slip", "rum", `unknown command or argument "rum"; did you mean run?`},
+		"beginning":       {"a command has a longer name", "web", `"web"; did you mean webhooks?`},
+		"other argument":  {"no command is like it", "handlers.py", "argument \"handlers.py\"\nRun "},
+		"shell":           {"it is a mistake", "completion xsh", `argument "xsh"; did you mean bash or fish or zsh?`},
 		"shell and more":  {"it has no arguments", "completion bash more", `unknown command or argument "more"`},
 		"flag of a shell": {"there is none", "completion bash --more", "unknown flag: --more"},
-		"topic":           {"there is no help", "help rum", `unknown command "rum"`},
+		"topic":           {"there is no help", "help rum", `unknown command or argument "rum"; did you mean run?`},
 		"version":         {"it has no arguments", "version 1", `unknown command or argument "1"`},
 	}
 	for name, c := range cases {

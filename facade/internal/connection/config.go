@@ -53,28 +53,23 @@ func find(path, context string) (config *rest.Config, namespace string, err erro
 	return config, around.namespace(), err // the files are empty, so it is the cluster around the process
 }
 
-// loader reads a kubeconfig file, or those of the environment if there is none.
+// loader reads a kubeconfig file, or those of the environment if path is empty.
 func loader(path, context string) clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath, rules.WarnIfAllMissing = path, false // the error names them
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		rules(path), &clientcmd.ConfigOverrides{CurrentContext: context},
+		rules, &clientcmd.ConfigOverrides{CurrentContext: context},
 	)
 }
 
-// Contexts are the names of the contexts in a kubeconfig file, or in those of the environment, sorted; none if they
-// cannot be read.
+// Contexts returns the names of the contexts in a kubeconfig file, or in those of the environment, sorted. It returns
+// nothing if they cannot be read.
 func Contexts(path string) []string {
-	merged, err := rules(path).Load()
+	files, err := loader(path, "").RawConfig()
 	if err != nil {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(merged.Contexts))
-}
-
-// rules say which files these are.
-func rules(path string) *clientcmd.ClientConfigLoadingRules {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath, rules.WarnIfAllMissing = path, false // the error names them
-	return rules
+	return slices.Sorted(maps.Keys(files.Contexts))
 }
 
 // missing names the files of $KUBECONFIG that do not exist; nil if there are none. A file that is given has been read,

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -17,54 +18,34 @@ const (
 	serviceAccountPriority = 20
 )
 
-// Kubeconfig gives the credentials of the file, else of those in $KUBECONFIG, else of ~/.kube/config; nil if none of
-// them exists. Of several, the first mention of a name wins. Without a context, it is the current one.
+// Kubeconfig returns the credentials of the file, else of those in $KUBECONFIG, else of ~/.kube/config; nil if none of
+// them exists. If several define a name, the first one counts. Without a context, it is the current one.
 func Kubeconfig(path, context string) (*credentials.Info, error) {
-	merged, err := rules(path).Load()
-	if err == nil && context != "" && !api.IsConfigEmpty(merged) {
-		merged.CurrentContext = context
-	}
+	raw, err := loader(path, context).RawConfig()
+	name := cmp.Or(context, raw.CurrentContext)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	case api.IsConfigEmpty(merged):
-		return nil, nil //nolint:nilnil // there is none, which is no error
-	case context != "" && merged.Contexts[context] == nil:
-		return nil, fmt.Errorf("reading the kubeconfig: context %q does not exist", context)
-	case merged.CurrentContext == "":
+	case api.IsConfigEmpty(&raw):
+		return nil, nil //nolint:nilnil // a missing file is no error
+	case name == "":
 		return nil, errors.New("reading the kubeconfig: it has no current-context")
 	}
-	said := merged.Contexts[merged.CurrentContext]
-	token := takeToken(merged, said)
-	config, err := clientcmd.NewDefaultClientConfig(*merged, &clientcmd.ConfigOverrides{}).ClientConfig()
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: context}
+	config, err := clientcmd.NewDefaultClientConfig(raw, overrides).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	info := of(config)
-	info.Priority, info.DefaultNamespace = kubeconfigPriority, said.Namespace
-	if token != "" {
-		info.Token = token
+	if provider := config.AuthProvider; provider != nil && provider.Config["access-token"] != "" {
+		// Programs like gcloud leave the token there, for plugins that client-go does not have any more.
+		config.BearerToken, config.AuthProvider = provider.Config["access-token"], nil
 	}
-	if cluster := merged.Clusters[said.Cluster]; cluster != nil {
+	info, said := of(config), raw.Contexts[name]
+	info.Priority, info.DefaultNamespace = kubeconfigPriority, said.Namespace
+	if cluster := raw.Clusters[said.Cluster]; cluster != nil {
 		info.ProxyURL = cluster.ProxyURL
 	}
 	return info, nil
-}
-
-// takeToken takes the token that a program like gcloud has left in the file: the plugins for them are gone.
-func takeToken(merged *api.Config, said *api.Context) string {
-	if said == nil {
-		return "" // client-go says so
-	}
-	user := merged.AuthInfos[said.AuthInfo]
-	if user == nil || user.AuthProvider == nil {
-		return ""
-	}
-	token := user.AuthProvider.Config["access-token"]
-	if token != "" {
-		user.AuthProvider = nil
-	}
-	return token
 }
 
 // of has the fields that say all of the configuration, or the configuration itself beside them if they do not.

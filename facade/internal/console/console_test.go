@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,10 +54,10 @@ func TestLogForPeople(t *testing.T) {
 			func(log logr.Logger) {
 				log.Info(
 					"Got", "text", "a b", "empty", "", "reason", word("create"), "n", 1, "tree",
-					map[string]any{"a": []int{1}}, "nil", nil,
+					map[string]any{"a": []int{1}}, "nil", nil, "ratio", math.NaN(),
 				)
 			},
-			"Got text=\"a b\" empty=\"\" reason=create n=1 tree={\"a\":[1]} nil=null\n"},
+			"Got text=\"a b\" empty=\"\" reason=create n=1 tree={\"a\":[1]} nil=null ratio=NaN\n"},
 		"values of HTML": {"differences and errors have such signs, and a log is no page",
 			func(log logr.Logger) { log.Info("Got", "changes", []string{"spec.nodes: 2 -> 3 & <b>"}) },
 			"Got changes=[\"spec.nodes: 2 -> 3 & <b>\"]\n"},

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -68,14 +69,12 @@ func escapeJSON(data []byte) []byte {
 	}
 	safe := make([]byte, 0, len(data)+16)
 	for _, r := range text {
-		switch {
-		case printable(r):
+		if printable(r) {
 			safe = utf8.AppendRune(safe, r)
-		case r > 0xffff:
-			r -= 0x10000
-			safe = fmt.Appendf(safe, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		default:
-			safe = fmt.Appendf(safe, `\u%04x`, r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			safe = fmt.Appendf(safe, `\u%04x`, unit)
 		}
 	}
 	return safe

@@ -1,10 +1,6 @@
 package console
 
-import (
-	"bytes"
-	"log/slog"
-	"slices"
-)
+import "slices"
 
 // jsonFormat is for machines: one object a line, with the keys of Kopf. People look at it in terminals, too, so nothing
 // in it is a control character.
@@ -19,7 +15,7 @@ func (j jsonFormat) compose(l *line) []byte {
 		message = "[" + quoteInBrackets(l.object.prefix()) + "] " + message
 	}
 	fields := []field{
-		{"timestamp", l.time.UTC().Format("2006-01-02T15:04:05.000000-07:00")}, {"severity", severity(l.level)},
+		{"timestamp", l.time.UTC().Format("2006-01-02T15:04:05.000000-07:00")}, {"severity", levelNames(l.level).json},
 		{"message", message},
 	}
 	if l.logger != "" {
@@ -28,30 +24,19 @@ func (j jsonFormat) compose(l *line) []byte {
 	if l.object.isObject() {
 		fields = append(fields, field{j.referenceKey, l.object.nullable()})
 	}
-	taken := len(fields)
 	for _, f := range l.fields {
 		for slices.ContainsFunc(fields, func(other field) bool { return other.key == f.key }) {
 			f.key = extraPrefix + f.key
 		}
 		fields = append(fields, f)
 	}
-	return j.encode(fields[:taken], fields[taken:])
-}
-
-func (jsonFormat) encode(lists ...[]field) []byte {
-	var data bytes.Buffer
-	separator := byte('{')
-	for _, fields := range lists {
-		for _, f := range fields {
-			data.WriteByte(separator)
-			data.Write(encoded(f.key))
-			data.WriteByte(':')
-			data.Write(encoded(f.value))
-			separator = ','
-		}
+	data := append(make([]byte, 0, 512), '{')
+	for _, f := range fields {
+		data = append(append(append(data, encoded(f.key)...), ':'), encoded(f.value)...)
+		data = append(data, ',')
 	}
-	data.WriteByte('}')
-	return append(escapeJSON(data.Bytes()), '\n')
+	data[len(data)-1] = '}'
+	return append(escapeJSON(data), '\n')
 }
 
 // nullable is the reference as Kopf writes it: what is not known is null, as is the namespace of what has none.
@@ -64,20 +49,4 @@ func (r *reference) nullable() map[string]any {
 		}
 	}
 	return values
-}
-
-// severity is Kopf's name of a level in JSON.
-func severity(level slog.Level) string {
-	switch {
-	case level < slog.LevelInfo:
-		return "debug"
-	case level < slog.LevelWarn:
-		return "info"
-	case level < slog.LevelError:
-		return "warn"
-	case level < beyondErrors:
-		return "error"
-	default:
-		return "fatal"
-	}
 }

@@ -20,67 +20,40 @@ import (
 // origin is the function that logs.
 type origin string
 
-// passing are functions that log for others.
-var passing = []string{
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/console.(*sink)",
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/console.caller",
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/console.forward",
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/console.ForwardKlog",
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging.",
-	"github.com/go-logr/logr.",
-	"sigs.k8s.io/controller-runtime/pkg/log.(*delegatingLogSink)",
+// originOf returns the function at the place of a record.
+func originOf(place uintptr) origin {
+	frame, _ := runtime.CallersFrames([]uintptr{place}).Next()
+	return origin(frame.Function)
 }
 
-// klogs are the functions of klog. Whoever logs by it, is a library.
-var klogs = []string{"k8s.io/klog/v2.", "k8s.io/klog/v2/"}
+const (
+	// klogs is the origin of all lines of klog, also of those that the program itself logs.
+	klogs = "k8s.io/client-go/"
+	// The API server warns about deprecated and dropped fields by this logger.
+	apiWarnings = "sigs.k8s.io/controller-runtime/pkg/log.(*KubeAPIWarningLogger)"
+	// healthChecks log a failed check, which is not for debugging alone.
+	healthChecks = "sigs.k8s.io/controller-runtime/pkg/healthz."
+)
 
-// caller finds who logs. The place in a record does not tell: the logger of controller-runtime has functions of its own
-// between the two.
-func caller() origin {
-	var places [24]uintptr
-	frames := runtime.CallersFrames(places[:runtime.Callers(2, places[:])])
-	for {
-		frame, more := frames.Next()
-		switch {
-		case hasAnyPrefix(frame.Function, klogs):
-			return origin(libraries[0])
-		case !hasAnyPrefix(frame.Function, passing):
-			return origin(frame.Function)
-		}
-		if !more {
-			return ""
-		}
-	}
-}
-
-func hasAnyPrefix(text string, prefixes []string) bool {
-	for _, prefix := range prefixes {
-		if strings.HasPrefix(text, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// Whose infos are for debugging, and whose are not.
 var (
+	// libraries are the packages whose infos are for debugging.
 	libraries = []string{"sigs.k8s.io/controller-runtime/", "k8s.io/client-go/", "k8s.io/apimachinery/"}
-	// The API server warns of what is deprecated or dropped, and a failed health check is worth its line.
-	warning = []string{
-		"sigs.k8s.io/controller-runtime/pkg/log.(*KubeAPIWarningLogger)", "k8s.io/client-go/rest.WarningLogger",
-	}
-	telling = []string{"sigs.k8s.io/controller-runtime/pkg/healthz."}
 	// warns is how messages of libraries begin that are warnings, as logr has no level for them.
 	warns = []string{"warning:", "warn:"}
 )
 
-// level is that of a message that is none of an error. Libraries warn by the beginning of a message; what else they
-// have to say, is for their own developers.
+func hasAnyPrefix(text string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
+}
+
+// level is the level of an info for this program. Libraries mark warnings by the beginning of the message; their other
+// infos are for their own developers.
 func (o origin) level(of slog.Level, message string) slog.Level {
 	switch {
-	case !hasAnyPrefix(string(o), libraries) || hasAnyPrefix(string(o), telling):
+	case !hasAnyPrefix(string(o), libraries...) || hasAnyPrefix(string(o), healthChecks):
 		return of
-	case of >= slog.LevelInfo && (hasAnyPrefix(string(o), warning) || hasAnyPrefix(strings.ToLower(message), warns)):
+	case of >= slog.LevelInfo &&
+		(hasAnyPrefix(string(o), apiWarnings) || hasAnyPrefix(strings.ToLower(message), warns...)):
 		return slog.LevelWarn
 	default:
 		return ofLibraries(of)
@@ -89,7 +62,7 @@ func (o origin) level(of slog.Level, message string) slog.Level {
 
 // readable are the values of a line. Those of controller-runtime's health checks are in fields that JSON leaves out.
 func (o origin) readable(keysAndValues []any) []any {
-	if !hasAnyPrefix(string(o), telling) {
+	if !hasAnyPrefix(string(o), healthChecks) {
 		return keysAndValues
 	}
 	texts := slices.Clone(keysAndValues)
@@ -112,6 +85,9 @@ var klogOnce sync.Once
 func ForwardKlog(log logr.Logger, debug bool) {
 	klogOnce.Do(func() {
 		log := log.WithName("kubernetes")
+		if own, ok := log.GetSink().(*sink); ok {
+			log = log.WithSink(own.with(func(derived *sink) { derived.origin = klogs }))
+		}
 		if debug {
 			var level klog.Level
 			_ = level.Set("4") // it only fails for what is no number

@@ -6,14 +6,20 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -42,6 +48,11 @@ func TestChatterOfLibraries(t *testing.T) {
 				t.Error("an event")
 			}
 		}, debugging},
+		"request for an object": {"client-go takes loggers from contexts", func(log logr.Logger) {
+			ctx := klog.NewContext(t.Context(), log.WithName("op").WithValues("name", "w1"))
+			backoff := &rest.URLBackoff{Backoff: flowcontrol.NewBackOff(time.Second, time.Second)}
+			backoff.UpdateBackoffWithContext(ctx, &url.URL{Host: "server"}, nil, http.StatusNotFound)
+		}, debugging},
 		"error": {"somebody has to know", func(log logr.Logger) {
 			utilruntime.HandleErrorWithLogger(log, io.ErrUnexpectedEOF, "text")
 		}, always},
@@ -54,7 +65,9 @@ func TestChatterOfLibraries(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			for _, verbosity := range []console.Verbosity{console.Normal, console.Verbose, console.Debug} {
+			for _, verbosity := range []console.Verbosity{
+				console.Quiet, console.Normal, console.Verbose, console.Debug,
+			} {
 				var out, own bytes.Buffer
 				c.log(console.New(&out, console.Options{Verbosity: verbosity}))
 				c.log(console.NewFor(ownText(&own, slog.LevelDebug), io.Discard, console.Options{Verbosity: verbosity}))
@@ -66,6 +79,23 @@ func TestChatterOfLibraries(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// All lines of klog count as lines of libraries, also those of the program. Klog has one logger per process, so this is
+// one test.
+func TestLinesOfKlog(t *testing.T) {
+	var out bytes.Buffer
+	console.ForwardKlog(console.New(&out, console.Options{Format: console.Plain, Verbosity: console.Verbose}), false)
+	t.Cleanup(klog.ClearLogger)
+	klog.InfoS("Chatter", "by", "the program itself")
+	klog.Info("Chatter of the old kind")
+	klog.InfoS("Warning: watch out", "n", 1)
+	klog.Warning("Look out")
+	klog.ErrorS(io.ErrUnexpectedEOF, "Failed")
+	want := "Warning: watch out n=1\nLook out\nFailed error=\"unexpected EOF\"\n"
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
 	}
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"runtime"
@@ -15,12 +16,16 @@ const (
 	errorKey  = "error"
 )
 
-// sink passes what is logged by logr, or by log/slog on top of it, on to a handler, with warnings, which logr alone
-// does not have. It asks who logs: what controller-runtime and client-go say of themselves is no matter of a program.
+// sink passes lines of logr, and of log/slog on top of it, to a handler. It adds warnings, which logr does not have,
+// and lowers the level of lines that controller-runtime and client-go log about themselves.
+//
+// It recognizes these lines by the function that logs, not by the logger: client-go takes loggers from contexts, where
+// it finds the logger of the handled object.
 type sink struct {
-	lines slog.Handler
-	name  string
-	depth int // of functions that are not the one who logs
+	lines  slog.Handler
+	name   string
+	depth  int    // of functions that log for others
+	origin origin // of all lines; empty is the function that logs
 }
 
 var (
@@ -42,26 +47,28 @@ func (s *sink) Enabled(level int) bool {
 
 // Info logs at the level that the message has for this program.
 func (s *sink) Info(level int, message string, keysAndValues ...any) {
-	wanted := slog.Level(-level)
-	if wanted < slog.LevelInfo && !s.lines.Enabled(context.Background(), wanted) {
-		return // whoever logs it: of infos, some are warnings
-	}
-	who := caller()
-	s.log(who.level(wanted, message), nil, message, who.readable(keysAndValues))
+	s.log(slog.Level(-level), nil, message, keysAndValues)
 }
 
-// Error logs an error, which is nil for those who have none.
+// Error logs an error, which may be nil.
 func (s *sink) Error(err error, message string, keysAndValues ...any) {
 	s.log(slog.LevelError, err, message, keysAndValues)
 }
 
 func (s *sink) log(level slog.Level, err error, message string, keysAndValues []any) {
 	ctx := context.Background()
-	if !s.lines.Enabled(ctx, level) {
-		return
+	if level < slog.LevelInfo && !s.lines.Enabled(ctx, level) {
+		return // regardless of the origin: only infos can be warnings
 	}
 	var callers [1]uintptr
 	runtime.Callers(3+s.depth, callers[:]) // without this function, the one before, and runtime.Callers
+	if level < slog.LevelError {
+		who := cmp.Or(s.origin, originOf(callers[0]))
+		level, keysAndValues = who.level(level, message), who.readable(keysAndValues)
+	}
+	if !s.lines.Enabled(ctx, level) {
+		return
+	}
 	record := slog.NewRecord(time.Now(), level, message, callers[0])
 	if s.name != "" {
 		record.AddAttrs(slog.String(loggerKey, s.name))
@@ -70,7 +77,7 @@ func (s *sink) log(level slog.Level, err error, message string, keysAndValues []
 	if err != nil {
 		record.AddAttrs(slog.Any(errorKey, err))
 	}
-	_ = s.lines.Handle(ctx, record) // there is nobody to tell that nobody can be told
+	_ = s.lines.Handle(ctx, record) // a failure to log cannot be logged
 }
 
 // Handle takes a record of log/slog.
@@ -89,32 +96,39 @@ func (s *sink) Handle(ctx context.Context, record slog.Record) error {
 	return s.lines.Handle(ctx, named)
 }
 
-// WithValues gives a sink with more values in each line.
+// WithValues returns a sink with more values in each line.
 func (s *sink) WithValues(keysAndValues ...any) logr.LogSink {
-	return s.with(s.lines.WithAttrs(attributes(keysAndValues)))
+	return s.to(s.lines.WithAttrs(attributes(keysAndValues)))
 }
 
 // WithAttrs is WithValues for log/slog.
-func (s *sink) WithAttrs(attrs []slog.Attr) logr.SlogSink { return s.with(s.lines.WithAttrs(attrs)) }
+func (s *sink) WithAttrs(attrs []slog.Attr) logr.SlogSink { return s.to(s.lines.WithAttrs(attrs)) }
 
-// WithGroup is for log/slog: what follows is in the group.
-func (s *sink) WithGroup(name string) logr.SlogSink { return s.with(s.lines.WithGroup(name)) }
+// WithGroup is for log/slog: further values are in the group.
+func (s *sink) WithGroup(name string) logr.SlogSink { return s.to(s.lines.WithGroup(name)) }
 
-func (s *sink) with(lines slog.Handler) *sink {
-	return &sink{lines: lines, name: s.name, depth: s.depth}
+func (s *sink) to(lines slog.Handler) *sink {
+	return s.with(func(derived *sink) { derived.lines = lines })
 }
 
-// WithName gives a sink of which the logger has a further part in its name.
+// WithName returns a sink with one more part in the name of the logger.
 func (s *sink) WithName(name string) logr.LogSink {
 	if s.name != "" {
 		name = s.name + "." + name
 	}
-	return &sink{lines: s.lines, name: name, depth: s.depth}
+	return s.with(func(derived *sink) { derived.name = name })
 }
 
-// WithCallDepth gives a sink for functions that log for others.
+// WithCallDepth returns a sink for functions that log for others.
 func (s *sink) WithCallDepth(depth int) logr.LogSink {
-	return &sink{lines: s.lines, name: s.name, depth: s.depth + depth}
+	return s.with(func(derived *sink) { derived.depth += depth })
+}
+
+// with returns a changed copy.
+func (s *sink) with(change func(derived *sink)) *sink {
+	derived := *s
+	change(&derived)
+	return &derived
 }
 
 // attributes are the pairs of logr as log/slog has them. What has no text for a key, or no value, is shown all the

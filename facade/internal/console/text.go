@@ -24,7 +24,7 @@ func (t textFormat) compose(l *line) []byte {
 	var text strings.Builder
 	if !t.plain {
 		fmt.Fprintf(&text, "[%s] %-20.20s %s ", l.time.Format("2006-01-02 15:04:05,000"), onOneLine(t.logger(l)),
-			t.paint(l.level, fmt.Sprintf("[%-8.8s]", levelName(l.level))))
+			t.paint(l.level, fmt.Sprintf("[%-8.8s]", levelNames(l.level).text)))
 	}
 	message := indent(l.message)
 	if t.prefixed && l.object.isObject() {
@@ -67,19 +67,21 @@ func (t textFormat) logger(l *line) string {
 	return t.operator
 }
 
-// levelName is Kopf's name, which is Python's.
-func levelName(level slog.Level) string {
+// names are Kopf's names of a level.
+type names struct{ json, text string }
+
+func levelNames(level slog.Level) names {
 	switch {
 	case level < slog.LevelInfo:
-		return "DEBUG"
+		return names{"debug", "DEBUG"}
 	case level < slog.LevelWarn:
-		return "INFO"
+		return names{"info", "INFO"}
 	case level < slog.LevelError:
-		return "WARNING"
+		return names{"warn", "WARNING"}
 	case level < beyondErrors:
-		return "ERROR"
+		return names{"error", "ERROR"}
 	default:
-		return "CRITICAL"
+		return names{"fatal", "CRITICAL"}
 	}
 }
 

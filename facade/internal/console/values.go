@@ -56,31 +56,29 @@ type kubernetesObject interface {
 
 // encoded is a value as JSON, which may have any characters in its strings. Errors, and what has a text, are texts.
 func encoded(value any) (data []byte) {
-	simple := ""
-	err := panics.Contain(func() (err error) {
-		switch value := value.(type) {
-		case time.Time:
-			simple = value.Format(time.RFC3339Nano)
-		case kubernetesObject:
-			data, err = marshal(objectNames(value))
-		case error, fmt.Stringer:
-			simple = valueText(value)
-		default:
-			data, err = marshal(value)
-		}
-		return err
-	})
-	if err == nil && data != nil {
+	err := panics.Contain(func() (err error) { data, err = marshal(loggable(value)); return err })
+	if err == nil {
 		return data
 	}
-	if err != nil {
-		simple = valueText(value)
-		if !saysSomething(value) && composed(value) {
-			simple += ": " + panics.Text(err)
-		}
+	text := valueText(value)
+	if !saysSomething(value) && composed(value) {
+		text += ": " + panics.Text(err)
 	}
-	data, _ = marshal(simple) // a text can be encoded
+	data, _ = marshal(text) // a text can be encoded
 	return data
+}
+
+// loggable returns the names of objects, the texts of errors, and other values as they are.
+func loggable(value any) any {
+	switch value := value.(type) {
+	case time.Time:
+		return value.Format(time.RFC3339Nano)
+	case kubernetesObject:
+		return objectNames(value)
+	case error, fmt.Stringer:
+		return valueText(value)
+	}
+	return value
 }
 
 func objectNames(o kubernetesObject) map[string]string {
@@ -107,12 +105,6 @@ func marshal(value any) ([]byte, error) {
 
 // format writes a value so that it stays on one line.
 func format(value any) string {
-	switch value := value.(type) {
-	case string:
-		return quote(value)
-	case time.Time:
-		return value.Format(time.RFC3339Nano)
-	}
 	if text := reflect.ValueOf(value); text.Kind() == reflect.String && !saysSomething(value) {
 		return quote(text.String())
 	}
