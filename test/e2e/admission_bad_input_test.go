@@ -17,7 +17,7 @@ var badReviews = map[string]struct {
 	status           int
 	says             string
 }{
-	"not JSON":   {http.MethodPost, "size", "kind: AdmissionReview", 400, "no JSON object"},
+	"not JSON":   {http.MethodPost, "size", "kind: AdmissionReview", 400, "not a JSON object"},
 	"other kind": {http.MethodPost, "size", `{"kind":"Pod","apiVersion":"v1"}`, 400, "no AdmissionReview"},
 	"no uid":     {http.MethodPost, "size", review(`"uid":""`), 400, "has no uid"},
 	"no object":  {http.MethodPost, "size", review(`"object":null`), 400, "no object"},

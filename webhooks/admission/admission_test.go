@@ -341,7 +341,7 @@ func TestForbiddenWithoutHandlers(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connection := cluster(widgets).Connect()
-		connection.Before = forbidding("create")
+		connection.Before = forbidding("patch")
 		r := start(t, options(connection, of(widgets, "quota", "")))
 		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "may not manage") {
 			t.Errorf("no retry can help: got the error %v", err)

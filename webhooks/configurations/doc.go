@@ -4,7 +4,8 @@
 // entries of ValidatingWebhookConfiguration and MutatingWebhookConfiguration.
 // [Validating] and [Mutating] make them from the handlers, with neither a
 // cluster nor a clock: names, rules, selectors, and where requests are sent. A
-// [Writer] keeps them in the two objects, among those of other operators.
+// [Writer] keeps them in the two objects, among those of other operators, by
+// server-side apply.
 //
 // It stands apart because an entry is about which requests come, and never about
 // what is answered: it knows handlers by what is said of them, and no function

@@ -39,16 +39,13 @@ func Validating(
 func Mutating(
 	hooks []Hook, client admissionregistrationv1.WebhookClientConfig, f Form,
 ) ([]admissionregistrationv1.MutatingWebhook, error) {
-	entries, err := f.entries(hooks, client, true)
-	all := make([]admissionregistrationv1.MutatingWebhook, 0, len(entries))
-	for _, e := range entries {
-		all = append(all, admissionregistrationv1.MutatingWebhook{
-			Name: e.Name, ClientConfig: e.ClientConfig, Rules: e.Rules, FailurePolicy: e.FailurePolicy,
-			MatchPolicy: e.MatchPolicy, ObjectSelector: e.ObjectSelector, SideEffects: e.SideEffects,
-			NamespaceSelector: e.NamespaceSelector,
-			TimeoutSeconds:    e.TimeoutSeconds, AdmissionReviewVersions: e.AdmissionReviewVersions,
-			MatchConditions: e.MatchConditions,
-		})
+	entries, err := plain(hooks, client, f, true)
+	all := make([]admissionregistrationv1.MutatingWebhook, len(entries))
+	for i, entry := range entries {
+		fields, _ := entry.(map[string]any)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &all[i]); err != nil {
+			return nil, fmt.Errorf("decoding a mutating entry: %w", err)
+		}
 	}
 	return all, err
 }

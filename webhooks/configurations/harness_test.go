@@ -101,6 +101,12 @@ func (p *process) writes() int {
 	return count
 }
 
+// version is the resource version of the validating object.
+func version(t *testing.T, server *memapi.Server) string {
+	t.Helper()
+	return read(t, server.Object(validatingResource, "", "shared")).ResourceVersion
+}
+
 // names are those of the entries of an object; nil if there is no object.
 func names(t *testing.T, server *memapi.Server, of memapi.Resource) []string {
 	t.Helper()

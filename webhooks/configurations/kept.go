@@ -26,42 +26,60 @@ type kept struct {
 	writer  *Writer
 	options Options
 	kind    schema.GroupVersionKind
-	// written is the version of what was written last; left are the entries as the API server has them since then.
+	// written is the version of the entries that were applied last, and applied the resource version of the object
+	// since then.
 	written int
-	left    []any
+	applied string
 }
 
-// keep writes the entries if that is due.
+// keep applies the entries if that is due.
 func (k *kept) keep(ctx context.Context, wanted []any, version int) error {
 	if k.options.Form.AsKopf {
 		return k.keepAsKopf(ctx, wanted, version)
 	}
+	return k.edit(ctx, func(d document) error {
+		if !k.isDue(d, version) {
+			return nil
+		}
+		if k.writer.isWithdrawn() && len(d.records()) > 0 {
+			if err := k.setRecords(ctx, d, nil); err != nil {
+				return err
+			}
+		}
+		if len(wanted) > 0 || d.isMarked() {
+			own := mark{Writer: k.options.Identity, Started: k.options.Started}
+			if err := k.apply(ctx, d, wanted, own); err != nil {
+				return err
+			}
+		}
+		k.written = version
+		return nil
+	})
+}
+
+// isDue reports whether the entries are to be applied: they are new here, no process is responsible for them any more,
+// an older process has written its own, or the object was changed by others, maybe in these entries.
+func (k *kept) isDue(d document, version int) bool {
+	m := d.mark()
+	switch {
+	case version != k.written || m.Writer == "":
+		return true
+	case m.Writer == k.options.Identity:
+		return m.Leaving || d.object.GetResourceVersion() != k.applied
+	default:
+		return m.Leaving || k.writer.older(m)
+	}
+}
+
+// edit reads the object and changes it. It starts again if others have changed the object meanwhile.
+func (k *kept) edit(ctx context.Context, change func(d document) error) error {
 	var err error
 	for range attempts {
 		var d document
 		if d, err = k.read(ctx); err != nil {
 			return err
 		}
-		if !k.isDue(d, wanted, version) {
-			return nil
-		}
-		isWithdrawn := k.writer.isWithdrawn()
-		if len(wanted) == 0 && !d.isMarked() && !(isWithdrawn && len(d.records()) > 0) {
-			k.written, k.left = version, nil
-			return nil // there is nothing to say, and nothing was said
-		}
-		if isWithdrawn {
-			d.setRecords(nil)
-		}
-		if err = d.write(wanted, mark{Writer: k.options.Identity, Started: k.options.Started}); err != nil {
-			return err
-		}
-		if err = k.send(ctx, d); err == nil {
-			logf.FromContext(ctx).Info("Wrote a webhook configuration", "kind", k.kind.Kind, "name", k.options.Name,
-				"entries", len(wanted))
-			k.written, k.left = version, d.own(wanted)
-			return nil
-		}
+		err = change(d)
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
 			break
 		}
@@ -69,21 +87,7 @@ func (k *kept) keep(ctx context.Context, wanted []any, version int) error {
 	return explained(err, k.written > 0)
 }
 
-// isDue tells whether the entries are to be written: they are new here, nobody feels responsible for them any more, an
-// older process has written its own, or somebody has changed those of this process.
-func (k *kept) isDue(d document, wanted []any, version int) bool {
-	m := d.mark()
-	switch {
-	case version != k.written || m.Writer == "":
-		return true
-	case m.Writer == k.options.Identity:
-		return m.Leaving || !equal(d.own(wanted), k.left, k.writer.foreignBundles())
-	default:
-		return m.Leaving || k.writer.older(m)
-	}
-}
-
-// read gives the object as it is, or a new one that has no version yet.
+// read returns the object, or a new one without a version if the cluster does not have it.
 func (k *kept) read(ctx context.Context) (document, error) {
 	d := newDocument(k.kind, k.options.Name, k.options.Operator+"/webhooks")
 	err := k.options.Client.Get(ctx, client.ObjectKey{Name: k.options.Name}, d.object)
@@ -93,13 +97,28 @@ func (k *kept) read(ctx context.Context) (document, error) {
 	return d, explained(err, k.written > 0)
 }
 
-// send creates or updates the object, which has the answer of the API server then.
-func (k *kept) send(ctx context.Context, d document) error {
-	owner := client.FieldOwner(k.options.Operator)
-	if d.object.GetResourceVersion() == "" {
-		return k.options.Client.Create(ctx, d.object, owner)
+// apply replaces the operator's entries and its mark. All of its processes are one field manager, so each of them names
+// the state that it replaces: a process that writes meanwhile makes it a conflict.
+func (k *kept) apply(ctx context.Context, d document, entries []any, m mark) error {
+	former := d.object.GetResourceVersion()
+	if err := k.claim(ctx, d, entries); err != nil {
+		return err
 	}
-	return k.options.Client.Update(ctx, d.object, owner)
+	declared := newDocument(k.kind, k.options.Name, d.annotation)
+	declared.object.SetResourceVersion(d.object.GetResourceVersion())
+	if err := declared.declare(entries, m); err != nil {
+		return err
+	}
+	err := k.options.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(declared.object),
+		client.FieldOwner(k.options.Operator), client.ForceOwnership)
+	if err != nil {
+		return err
+	}
+	if k.applied = declared.object.GetResourceVersion(); k.applied != former {
+		logf.FromContext(ctx).Info("Wrote a webhook configuration", "kind", k.kind.Kind, "name", k.options.Name,
+			"entries", len(entries))
+	}
+	return nil
 }
 
 // keepAsKopf replaces all entries that the object has when there are new ones here.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -34,21 +33,21 @@ func (w *Writer) leave(ctx context.Context) error {
 	return nil
 }
 
-// announce says in the objects that this process leaves, and tells whether it said so in any.
+// announce marks the objects that this process wrote last: it is leaving. It reports whether there are any.
 func (w *Writer) announce(ctx context.Context) bool {
-	said := false
+	isLast := false
 	for _, object := range w.objects {
-		err := object.edit(ctx, func(d document) error {
-			said = true
-			m := d.mark()
-			m.Leaving = true
-			return d.say(m)
-		})
-		if err != nil {
+		entries, version, err := w.wanted(object, false)
+		if err != nil || version == 0 {
+			continue
+		}
+		m := mark{Writer: w.options.Identity, Started: w.options.Started, Leaving: true}
+		found, err := object.replace(ctx, entries, m)
+		if isLast = isLast || found; err != nil {
 			logf.FromContext(ctx).Error(err, "Failed to announce in a webhook configuration that the process exits")
 		}
 	}
-	return said
+	return isLast
 }
 
 // awaitOthers returns when others have taken both objects over, or the time for that is over.
@@ -81,29 +80,20 @@ func (k *kept) clear(ctx context.Context, persistent []any) error {
 	if k.options.Form.AsKopf {
 		return k.patch(ctx, persistent)
 	}
-	return k.edit(ctx, func(d document) error { return d.write(persistent, mark{}) })
+	_, err := k.replace(ctx, persistent, mark{})
+	return err
 }
 
-// edit changes the object, if this process is its last writer.
-func (k *kept) edit(ctx context.Context, how func(d document) error) error {
+// replace applies the entries and the mark if this process is the last writer of the object, and reports whether it is.
+func (k *kept) replace(ctx context.Context, entries []any, m mark) (isLast bool, err error) {
 	if k.written == 0 {
-		return nil
+		return false, nil
 	}
-	var err error
-	for range attempts {
-		var d document
-		if d, err = k.read(ctx); err != nil {
-			return err
-		}
-		if d.mark().Writer != k.options.Identity {
+	err = k.edit(ctx, func(d document) error {
+		if isLast = d.mark().Writer == k.options.Identity; !isLast {
 			return nil
 		}
-		if err = how(d); err != nil {
-			return err
-		}
-		if err = k.send(ctx, d); !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
-	return err
+		return k.apply(ctx, d, entries, m)
+	})
+	return isLast, err
 }

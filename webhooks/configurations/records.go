@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // mostRecords is how many fingerprints an object has at most. The bundle of a certificate has fewer.
@@ -37,13 +38,13 @@ func (r *Records) Read(ctx context.Context) (fingerprints []string, published []
 			return nil, nil, err
 		}
 		fingerprints = append(fingerprints, d.records()...)
-		entries := d.own(nil)
-		if r.all {
-			entries = d.entries()
-		}
+		own := d.ownNames(nil)
 		var former string
-		for _, entry := range entries {
-			text, _ := bundleOf(entry).(string)
+		for i, name := range namesOf(d.entries()) {
+			if !r.all && !slices.Contains(own, name) {
+				continue
+			}
+			text, _ := bundleOf(d.entries()[i]).(string)
 			if bundle, err := base64.StdEncoding.DecodeString(text); err == nil && text != former {
 				published = append(published, bundle...)
 			}
@@ -56,25 +57,15 @@ func (r *Records) Read(ctx context.Context) (fingerprints []string, published []
 // Record puts fingerprints before the others. The last ones are removed if there are too many.
 func (r *Records) Record(ctx context.Context, fingerprints []string) error {
 	object := r.objects[0]
-	var err error
-	for range attempts {
-		var d document
-		if d, err = object.read(ctx); err != nil {
-			return err
-		}
+	return object.edit(ctx, func(d document) error {
 		all := slices.Clone(fingerprints)
 		for _, former := range d.records() {
 			if !slices.Contains(all, former) && len(all) < mostRecords {
 				all = append(all, former)
 			}
 		}
-		d.setRecords(all)
-		err = object.send(ctx, d)
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
-			break
-		}
-	}
-	return explained(err, false)
+		return object.setRecords(ctx, d, all)
+	})
 }
 
 // recordsKey is the annotation of the records.
@@ -88,11 +79,15 @@ func (d document) records() []string {
 }
 
 // setRecords replaces the fingerprints in the object. An empty list removes the annotation.
-func (d document) setRecords(fingerprints []string) {
-	path := []string{"metadata", "annotations", d.recordsKey()}
-	if len(fingerprints) == 0 {
-		unstructured.RemoveNestedField(d.object.Object, path...)
-		return
+func (k *kept) setRecords(ctx context.Context, d document, fingerprints []string) error {
+	before, path := d.object.DeepCopy(), []string{"metadata", "annotations", d.recordsKey()}
+	unstructured.RemoveNestedField(d.object.Object, path...)
+	if len(fingerprints) > 0 {
+		text := strings.Join(fingerprints, " ")
+		_ = unstructured.SetNestedField(d.object.Object, text, path...) // all of them are maps
 	}
-	_ = unstructured.SetNestedField(d.object.Object, strings.Join(fingerprints, " "), path...) // all of them are maps
+	if before.GetResourceVersion() == "" {
+		return k.options.Client.Create(ctx, d.object, client.FieldOwner(k.options.Operator))
+	}
+	return k.patchFrom(ctx, before, d)
 }

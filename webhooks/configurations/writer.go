@@ -164,13 +164,6 @@ func (w *Writer) wanted(of *kept, persistentOnly bool) (entries []any, version i
 	return entries, w.version, err
 }
 
-// foreignBundles tells whether the CA bundles of the entries are somebody else's matter.
-func (w *Writer) foreignBundles() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.server != nil && len(w.server.CABundle) == 0
-}
-
 // isWithdrawn reports whether the operator has no handlers of admission any more.
 func (w *Writer) isWithdrawn() bool {
 	w.mu.Lock()
@@ -195,8 +188,8 @@ func explained(err error, before bool) error {
 	if before || !apierrors.IsForbidden(err) {
 		return err
 	}
-	return &hopeless{fmt.Errorf("the operator may not manage webhook configurations: grant it get, create, update, "+
-		"patch and watch of them, or turn their management off: %w", err)}
+	return &hopeless{fmt.Errorf("the operator may not manage webhook configurations: grant it get, create, patch "+
+		"and watch of them, or turn their management off: %w", err)}
 }
 
 func backoff() wait.Backoff {

@@ -1,6 +1,7 @@
 package review_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -66,12 +67,12 @@ func TestBadReviews(t *testing.T) {
 		status int
 		says   string
 	}{
-		"nothing":    {"there is no review", nil, 400, "no JSON object"},
-		"no JSON":    {"it was sent by somebody else", []byte("kind: AdmissionReview"), 400, "no JSON object"},
-		"cut off":    {"the rest may be anything", asked(nil)[:100], 400, "no JSON object"},
-		"two":        {"which one is meant", append(asked(nil), asked(nil)...), 400, "no JSON object"},
-		"null":       {"it is no review", []byte("null"), 400, "no request"},
-		"a list":     {"it is no review", []byte("[]"), 400, "no JSON object"},
+		"nothing":    {"there is no review", nil, 400, "not a JSON object"},
+		"no JSON":    {"it was sent by another client", []byte("kind: AdmissionReview"), 400, "not a JSON object"},
+		"cut off":    {"the rest may be anything", asked(nil)[:100], 400, "not a JSON object"},
+		"two":        {"which one is meant", append(asked(nil), asked(nil)...), 400, "not a JSON object"},
+		"null":       {"it is not a review", []byte("null"), 400, "not a JSON object"},
+		"a list":     {"it is not a review", []byte("[]"), 400, "not a JSON object"},
 		"other kind": {"it may mean anything", asked(map[string]any{"kind": "Pod"}), 400, "no AdmissionReview"},
 		"odd kind":   {"it may mean anything", asked(map[string]any{"kind": 5}), 400, "no AdmissionReview"},
 		"other version": {"its form is not known", asked(map[string]any{"apiVersion": "admission.k8s.io/v2"}), 400,
@@ -95,8 +96,12 @@ func TestBadReviews(t *testing.T) {
 		"odd user":        {"who asks?", inRequest("userInfo", "ann"), 400, "must be an object, not a text"},
 		"no objects":      {"about what?", inRequest("object", nil), 400, "no object, and no oldObject either"},
 		"null objects":    {"about what?", inRequest("object", none), 400, "no object, and no oldObject either"},
-		"odd object":      {"it is no object", inRequest("object", []any{1}), 400, "must be an object, not a list"},
-		"odd old object":  {"it is no object", inRequest("oldObject", 1.5), 400, "must be an object, not a number"},
+		"two objects": {
+			"the last one counts", bytes.Replace(asked(nil), []byte(`"uid":"u"`), []byte(`"uid":"u","object":null`), 1),
+			400, "no object, and no oldObject either",
+		},
+		"odd object":     {"it is not an object", inRequest("object", []any{1}), 400, "must be an object, not a list"},
+		"odd old object": {"it is not an object", inRequest("oldObject", 1.5), 400, "must be an object, not a number"},
 		"unknown resource": {
 			"nobody is asked about it", inRequest("resource", map[string]any{"version": "v1", "resource": "pods"}), 404,
 			"no handler reviews the resource /v1/pods",

@@ -1,13 +1,15 @@
 package review
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -21,7 +23,7 @@ const (
 	v1beta = "admission.k8s.io/v1beta1"
 )
 
-// request is a review that is as it must be.
+// request is a valid review.
 type request struct {
 	apiVersion string
 	uid        types.UID
@@ -29,120 +31,114 @@ type request struct {
 	admission  *handlers.Admission
 }
 
-// logger adds the object. What the request says of it is not looked at by the API server if somebody else sends it.
+// logger adds the object. The name and the namespace of the request are not verified if the sender is not an API
+// server.
 func (r *request) logger(log logr.Logger, of discovery.Resource) logr.Logger {
 	key := types.NamespacedName{Namespace: r.admission.Namespace, Name: r.admission.Name}
 	uid := r.admission.Body().String("metadata", "uid")
 	return logging.OfKindAndObject(log, of.GroupVersionKind, key, types.UID(uid))
 }
 
-// decode reads a review. All that handlers rely on must be there, and of its type.
+// decode reads a review. All fields that handlers rely on must be there, and have the right type. The objects stay
+// texts, because few handlers need them as maps.
 func decode(in Request) (*request, error) {
-	if out := decodeWhole(in); out != nil {
-		return out, nil
+	if !json.Valid(in.Body) {
+		return nil, fmt.Errorf("the review is not a JSON object: %w", json.Unmarshal(in.Body, new(any)))
 	}
-	return decodeParts(in)
+	var given string
+	var of, asked []byte
+	out, problems := &request{admission: &handlers.Admission{
+		ID: in.Hint, Type: in.Type, Headers: in.Headers, PeerCertificates: in.PeerCertificates,
+	}}, problems(nil)
+	isObject := problems.read(in.Body, "review", []field{
+		{"apiVersion", &out.apiVersion}, {"kind", &given}, {"request", &asked},
+	})
+	if out.apiVersion = cmp.Or(out.apiVersion, v1); !isObject {
+		return nil, errors.New("the review is not a JSON object")
+	}
+	if out.apiVersion != v1 && out.apiVersion != v1beta || cmp.Or(given, kind) != kind || len(problems) > 0 {
+		problems = append(problems, fmt.Errorf("it is no %s of %s or %s", kind, v1, v1beta))
+		return nil, errors.Join(problems...)
+	}
+	const name, resource = "review's request", "resource of the review's request"
+	a := out.admission
+	hasRequest := problems.read(asked, name, []field{
+		{"uid", (*string)(&out.uid)}, {"resource", &of}, {"operation", &a.Operation}, {"subResource", &a.Subresource},
+		{"name", &a.Name}, {"namespace", &a.Namespace}, {"dryRun", &a.DryRun}, {"userInfo", &a.User},
+		{"object", &a.Object}, {"oldObject", &a.Old},
+	})
+	if !hasRequest {
+		return nil, errors.New("the review has no request")
+	}
+	problems.read(of, resource, []field{
+		{"group", &out.resource.Group}, {"version", &out.resource.Version}, {"resource", &out.resource.Resource},
+	})
+	problems.need(name, "uid", out.uid != "")
+	problems.need(resource, "version", out.resource.Version != "")
+	problems.need(resource, "resource", out.resource.Resource != "")
+	problems.need(name, "userInfo", a.User != nil)
+	problems.need(name, "object, and no oldObject either", a.Body() != nil)
+	return out, errors.Join(problems...)
 }
 
-// decodeParts reads a review field by field, to tell what is wrong with each.
-func decodeParts(in Request) (*request, error) {
-	var review map[string]any
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(in.Body, &review); err != nil {
-		return nil, fmt.Errorf("the review is no JSON object: %w", err)
-	}
-	envelope := fields{of: review, name: "review"}
-	out := &request{apiVersion: envelope.text("apiVersion", v1)}
-	known := (out.apiVersion == v1 || out.apiVersion == v1beta) && envelope.text("kind", kind) == kind
-	if !known || envelope.wrong != nil {
-		return nil, fmt.Errorf("it is no %s of %s or %s", kind, v1, v1beta)
-	}
-	asked := fields{of: envelope.mapping("request"), name: "review's request"}
-	if asked.of == nil {
-		return nil, errors.Join(append(envelope.wrong, errors.New("the review has no request"))...)
-	}
-	out.read(&asked, in)
-	return out, errors.Join(asked.wrong...)
+// field is one field of a JSON object, and where its value belongs: a *string, *bool, **jsontext.Object, or, for the
+// text of an object, *[]byte.
+type field struct {
+	key  string
+	into any
 }
 
-// read takes the request's fields, and keeps what is wrong with them.
-func (r *request) read(asked *fields, in Request) {
-	r.uid = types.UID(asked.needed("uid"))
-	resource := fields{of: asked.mapping("resource"), name: "resource of the " + asked.name}
-	r.resource = schema.GroupVersionResource{
-		Group: resource.text("group", ""), Version: resource.needed("version"), Resource: resource.needed("resource"),
-	}
-	asked.wrong = append(asked.wrong, resource.wrong...)
-	r.admission = &handlers.Admission{
-		ID: in.Hint, Type: in.Type, Operation: asked.text("operation", ""), Subresource: asked.text("subResource", ""),
-		Name: asked.text("name", ""), Namespace: asked.text("namespace", ""), DryRun: asked.flag("dryRun"),
-		User: jsontext.Of(asked.mapping("userInfo")), Object: jsontext.Of(asked.mapping("object")),
-		Old: jsontext.Of(asked.mapping("oldObject")), Headers: in.Headers, PeerCertificates: in.PeerCertificates,
-	}
-	if r.admission.User == nil {
-		asked.lacks("userInfo")
-	}
-	if r.admission.Body() == nil {
-		asked.lacks("object, and no oldObject either")
+// problems are the errors of a review.
+type problems []error
+
+// read decodes fields of an object, whose name is for errors. The text is valid JSON, or empty. If that is not an
+// object, it returns false. A null is like a missing field, and of several fields with one name, the last one counts.
+func (p *problems) read(text []byte, name string, all []field) (isObject bool) {
+	return jsontext.Members(text, func(m jsontext.Member) {
+		i := slices.IndexFunc(all, func(f field) bool { return f.key == string(m.Key) })
+		if i < 0 {
+			return
+		}
+		given, wanted := sortOf(m.Value[0]), "an object"
+		switch into := all[i].into.(type) {
+		case *string:
+			if *into, wanted = "", "a text"; given == wanted {
+				_ = json.Unmarshal(m.Value, into) // it is valid
+			}
+		case *bool:
+			*into, wanted = m.Value[0] == 't', "a boolean"
+		case **jsontext.Object:
+			if *into = nil; given == wanted {
+				*into = jsontext.New(m.Value)
+			}
+		case *[]byte:
+			*into = m.Value
+		}
+		if given != wanted && given != "null" {
+			*p = append(*p, fmt.Errorf("%s of the %s must be %s, not %s", m.Key, name, wanted, given))
+		}
+	})
+}
+
+// need adds an error if a field is missing.
+func (p *problems) need(name, what string, is bool) {
+	if !is {
+		*p = append(*p, fmt.Errorf("the %s has no %s", name, what))
 	}
 }
 
-// fields are those of one mapping. What is wrong with them is kept.
-type fields struct {
-	of    map[string]any
-	name  string
-	wrong []error
-}
-
-func (f *fields) lacks(what string) {
-	f.wrong = append(f.wrong, fmt.Errorf("the %s has no %s", f.name, what))
-}
-
-// needed is a text that must be there.
-func (f *fields) needed(key string) string {
-	text := f.text(key, "")
-	if given := f.of[key]; given == nil || given == "" {
-		f.lacks(key)
-	}
-	return text
-}
-
-// text is otherwise if there is none.
-func (f *fields) text(key, otherwise string) string {
-	text, found := get[string](f, key, "a text")
-	if !found {
-		return otherwise
-	}
-	return text
-}
-
-func (f *fields) flag(key string) bool { flag, _ := get[bool](f, key, "a boolean"); return flag }
-
-// mapping is nil if there is none.
-func (f *fields) mapping(key string) map[string]any {
-	mapping, _ := get[map[string]any](f, key, "an object")
-	return mapping
-}
-
-// get is what stands under the key, if it is of the type. A null is as good as nothing.
-func get[V any](f *fields, key, wanted string) (value V, found bool) {
-	given := f.of[key]
-	value, found = given.(V)
-	if !found && given != nil {
-		f.wrong = append(f.wrong, fmt.Errorf("%s of the %s must be %s, not %s", key, f.name, wanted, sortOf(given)))
-	}
-	return value, found
-}
-
-// sortOf names the type of a JSON value, which may be too large to be shown.
-func sortOf(value any) string {
-	switch value.(type) {
-	case bool:
+// sortOf names the type of a JSON value by its first character. The value may be too large to be shown.
+func sortOf(first byte) string {
+	switch first {
+	case 'n':
+		return "null"
+	case 't', 'f':
 		return "a boolean"
-	case string:
+	case '"':
 		return "a text"
-	case []any:
+	case '[':
 		return "a list"
-	case map[string]any:
+	case '{':
 		return "an object"
 	default:
 		return "a number"
