@@ -11,6 +11,7 @@ import (
 )
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	// The cluster ends with the context of the test.
 	cluster, err := devcluster.Start(t.Context(), devcluster.Options{})
 	if err != nil {
