@@ -11,7 +11,6 @@ import (
 )
 
 func TestSettings(t *testing.T) {
-	t.Parallel()
 	// The cluster ends with the context of the test.
 	cluster, err := devcluster.Start(t.Context(), devcluster.Options{})
 	if err != nil {
