@@ -53,7 +53,9 @@ func update(s *traces.Story) {
 	start(s, kopf.Settings{}, func(all Widgets) { all.OnUpdate("resized", succeed) })
 	create(s, soon)
 	edit(s, "The user resizes it.", soon, `{"spec":{"size":2}}`)
-	s.Step("The user changes its status.", soon, func() { s.Send("PATCH", one+"/status", `{"status":{"phase":"Old"}}`) })
+	s.Step("The user changes its status.", soon, func() {
+		s.Send("PATCH", one+"/status", `{"status":{"phase":"Old"}}`)
+	})
 }
 
 func editsDuringHandler(s *traces.Story) {

@@ -49,7 +49,7 @@ func TestStories(t *testing.T) {
 		{"22-held-deletion", "A deletion that failed permanently is tried again after an edit.", heldDeletion},
 		{"23-timer", "Each tick of a timer writes its changes.", timer},
 		{"24-daemon", "A daemon ends before the finalizer is removed.", daemon},
-		{"25-event-handler", "A handler of raw events changes the object once, as its echo changes nothing.", eventHandler},
+		{"25-event-handler", "The echo of a change by a handler of raw events changes nothing.", eventHandler},
 		{"26-children", "Children are applied, pruned, and deleted by owner references.", children},
 		{"27-admission", "Webhook configurations are written at the start and the exit.", admission},
 		{"28-takeover", "An object of a Kopf operator is taken over in the middle of its retries.", takeover},

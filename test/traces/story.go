@@ -147,7 +147,7 @@ func (s *Story) add(l *line) {
 	last.lines = append(last.lines, l)
 }
 
-// fromOperator records a request of an operator. Discovery takes no time, as controller-runtime holds a mutex meanwhile.
+// fromOperator records a request of an operator. Discovery takes no time, as controller-runtime holds a mutex then.
 func (s *Story) fromOperator(r *http.Request) (*http.Response, error) {
 	_, forObjects, err := s.Server.ReadRequest(r)
 	switch {
