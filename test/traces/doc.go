@@ -1,10 +1,10 @@
-// Package traces records every request that a whole operator sends in some thirty scenarios, and compares each trace
-// with a golden file in testdata. The files show what the operator sends, and when: read one to learn a feature's
-// cost.
+// Package traces records every request of a whole operator in thirty stories, and compares each trace with a golden
+// file in testdata. The files show what an operator sends for each feature, and when.
 //
-// A [Story] runs operators through the public facade against the API server in memory, on virtual time. A change of a
-// golden file is a change of behaviour: explain it in the commit.
+// Times count from the beginning of a step. "user" marks requests of other clients, "call" is the beginning of a
+// handler's call, with its outcome. All other lines are requests of the operator, with the code of the answer and the
+// body. "<Widget default/one v2>" is the resourceVersion of that object's second version. A request takes 10 ms.
 //
-// The package is separate because it guards behaviour during changes of the structure. It plays one course of each
-// scenario, without chance: test/explorer plays all courses, and the vectors compare with the original Kopf.
+// A changed golden file is a change of behaviour: explain it in the commit. The package is separate because it guards
+// changes of structure. It plays one course of each story: test/explorer plays all, and the vectors compare with Kopf.
 package traces
