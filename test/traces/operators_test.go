@@ -3,6 +3,7 @@ package traces_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -19,14 +20,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/traces"
 )
 
-// socketless is a webhook server without a port.
-type socketless struct{ *http.ServeMux }
+// socketless is a webhook server without a port. It takes a second to start, as real ones take their time.
+type socketless struct {
+	*http.ServeMux
+	began time.Time
+}
 
 func (s socketless) NeedLeaderElection() bool                   { return false }
 func (s socketless) Register(path string, handler http.Handler) { s.Handle(path, handler) }
 func (s socketless) Start(ctx context.Context) error            { <-ctx.Done(); return nil }
-func (s socketless) StartedChecker() healthz.Checker            { return healthz.Ping }
 func (s socketless) WebhookMux() *http.ServeMux                 { return s.ServeMux }
+
+func (s socketless) StartedChecker() healthz.Checker {
+	return func(*http.Request) error {
+		if time.Since(s.began) < time.Second {
+			return errors.New("it is starting")
+		}
+		return nil
+	}
+}
 
 func admission(s *traces.Story) {
 	for _, kind := range []string{"Mutating", "Validating"} {
@@ -35,7 +47,7 @@ func admission(s *traces.Story) {
 			Plural: strings.ToLower(kind) + "webhookconfigurations", Plain: true,
 		})
 	}
-	server := socketless{http.NewServeMux()}
+	server := socketless{http.NewServeMux(), time.Now()}
 	settings := kopf.Settings{Admission: kopf.AdmissionSettings{
 		Managed: "widgets.example.org", URL: "https://webhooks.example.org", Server: server,
 	}}
