@@ -132,9 +132,12 @@ func (s *Story) Send(method, path, body string) {
 	if method == http.MethodPatch {
 		r.Header.Set("Content-Type", "application/merge-patch+json")
 	}
-	if _, err := s.record(s.Server, r, byUser, 0); err != nil {
+	response, err := s.record(s.Server, r, byUser, 0)
+	if err != nil {
 		s.T.Error(err)
+		return
 	}
+	_ = response.Body.Close()
 }
 
 // Note adds a text to the trace.
