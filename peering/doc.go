@@ -9,7 +9,7 @@
 //
 // Its parts: a [Record] is what one operator says of itself; [Judge] is the decision about a status full of them;
 // [Identity] names an operator; a [Membership] keeps one operator's record in one object, and does what the decision
-// says; [Seats] make one gate of several memberships; a [Lock] has a manager's leader election follow a gate.
+// says; a [CombinedGate] is one gate of several memberships; a [Lock] has a manager's leader election follow a gate.
 //
 // Neighbours: storage/progress formats the times; package attendance finds the objects in a cluster and follows them.
 package peering

@@ -30,19 +30,19 @@ const (
 
 // Attendance is the presence of one operator in its peering objects.
 type Attendance struct {
-	member   peering.Member
-	seats    *peering.Seats
-	parts    *parts // nil unless each namespace has a gate of its own
-	scope    Scope
-	identify func(context.Context) string
-	api      rest.Interface
-	client   client.WithWatch
-	kind     string
-	found    []kind
-	opened   bool
-	begun    atomic.Bool
-	ready    atomic.Bool
-	said     string
+	member     peering.Member
+	gate       *peering.CombinedGate
+	namespaces *namespaceGates // nil unless each namespace has a gate
+	scope      Scope
+	identify   func(context.Context) string
+	api        rest.Interface
+	client     client.WithWatch
+	kind       string
+	found      []kind
+	opened     bool
+	begun      atomic.Bool
+	ready      atomic.Bool
+	said       string
 
 	places  map[place]presence
 	present sync.WaitGroup
@@ -58,7 +58,7 @@ type Attendance struct {
 // operator may act.
 func New(config *rest.Config, http *http.Client, member peering.Member, gate peering.Gate) (*Attendance, error) {
 	a := &Attendance{
-		member: member, seats: peering.NewSeats(gate), kind: clusterKind, places: map[place]presence{},
+		member: member, gate: peering.ClosedByAny(gate), kind: clusterKind, places: map[place]presence{},
 		scope: cluster{}, answers: make(chan struct{}, 1), seen: map[place]*peering.Membership{},
 	}
 	gate.Set(true)
@@ -110,7 +110,7 @@ func (a *Attendance) Begin(ctx context.Context) (run func()) {
 // Run keeps the operator present until the context ends; then it removes all of its records.
 func (a *Attendance) Run(ctx context.Context) {
 	a.begun.Store(true)
-	search := a.seats.Take()
+	search := a.gate.Add()
 	search.Set(true)
 	defer a.leaveAll()
 	for ctx.Err() == nil {

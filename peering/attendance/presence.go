@@ -51,12 +51,12 @@ func (a *Attendance) enter(ctx context.Context, at place) presence {
 	if at.namespace != "" {
 		ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("namespace", at.namespace))
 	}
-	member, seats := a.member, a.seats
-	if a.parts != nil {
-		part := a.parts.of(at.namespace)
-		seats, member.Busy, member.Idle = part.seats, part.gate.Busy, part.gate.Idle
+	member, gate := a.member, a.gate
+	if a.namespaces != nil {
+		own := a.namespaces.acquire(at.namespace)
+		gate, member.Busy, member.Idle = own.combined, own.gate.Busy, own.gate.Idle
 	}
-	seat, notices := seats.Take(), make(chan []string, 1)
+	part, notices := gate.Add(), make(chan []string, 1)
 	member.Acting = a.opened
 	if !member.KopfRules {
 		member.Notify = func(peers []string) { replace(notices, peers) }
@@ -65,7 +65,7 @@ func (a *Attendance) enter(ctx context.Context, at place) presence {
 		Client: a.client, Kind: at.kind.GroupVersionKind, Namespace: at.namespace, Name: member.Name,
 		Subresource: at.kind.subresource,
 	}
-	membership := member.Join(object, seat)
+	membership := member.Join(object, part)
 	a.show(at, membership)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
@@ -84,8 +84,8 @@ func (a *Attendance) enter(ctx context.Context, at place) presence {
 	})
 	a.present.Go(func() {
 		running.Wait()
-		seat.Leave()
-		a.parts.leave(at.namespace)
+		part.Remove()
+		a.namespaces.release(at.namespace)
 	})
 	return presence{cancel, membership.Answered()}
 }
@@ -104,7 +104,7 @@ func (a *Attendance) admitAll(namespaces []string) bool {
 		}
 	}
 	// With a gate for each namespace, a place that never answers closes the gate of its namespace only.
-	if a.admitted == nil && len(silent) > 0 && a.parts == nil {
+	if a.admitted == nil && len(silent) > 0 && a.namespaces == nil {
 		return false
 	}
 	now, names := map[string]bool{}, []string{}

@@ -64,7 +64,7 @@ func attendAll(t *testing.T, server *memapi.Connection, scope attendance.Scope) 
 		t.Fatal(err)
 	}
 	a.Follow(scope)
-	a.Part(h.room)
+	a.PauseNamespaces(h.room)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); a.Run(ctx) }()
@@ -130,7 +130,7 @@ func TestSilentPart(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Follow(fixed{"a", "b"})
-		a.Part(h.room)
+		a.PauseNamespaces(h.room)
 		admitted := make(chan []string, 100)
 		a.Admit(func(names []string) { admitted <- names })
 		ctx, cancel := context.WithCancel(t.Context())
