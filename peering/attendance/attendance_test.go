@@ -77,7 +77,7 @@ func attend(t *testing.T, server *memapi.Server, m peering.Member, namespaces ..
 		}
 		return nil
 	}
-	m.Name, m.Runtime = "default", "kopf-runtime"
+	m.Name = "default"
 	if m.Self.Identity == "" {
 		m.Self.Identity = "me"
 	}

@@ -58,7 +58,7 @@ func (o *one) until() time.Time {
 func attendAll(t *testing.T, server *memapi.Connection, scope attendance.Scope) (h *house, stop func()) {
 	t.Helper()
 	h = &house{t: t, rooms: map[string]*room{}}
-	member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default", Runtime: "kopf-runtime"}
+	member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default"}
 	a, err := attendance.New(memapi.Config(server), &http.Client{Transport: server}, member, &h.whole)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestSilentPart(t *testing.T) {
 			return nil
 		}
 		h := &house{t: t, rooms: map[string]*room{}}
-		member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default", Runtime: "kopf-runtime"}
+		member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default"}
 		a, err := attendance.New(memapi.Config(connection), &http.Client{Transport: connection}, member, &h.whole)
 		if err != nil {
 			t.Fatal(err)

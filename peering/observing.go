@@ -1,0 +1,99 @@
+package peering
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// Hear takes the object from a watch or an answer, and sets the gate. An object that is older than the newest one is
+// ignored, except for what it says of removed records.
+func (m *Membership) Hear(object map[string]any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	if metadata["name"] != m.state.member.Name {
+		return
+	}
+	now := time.Now()
+	records, err := Decode(object, now)
+	version, _ := metadata["resourceVersion"].(string)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if isOlder(version, m.state.version) {
+		m.state.peers.applyOlder(records, version)
+	} else {
+		m.reportMalformed(err)
+		m.reportRemoved(m.state.observe(records, version, now))
+	}
+	m.decide(now) // the own record can have been confirmed since the last decision
+}
+
+// Miss takes notice that the object seems to be missing. The next write decides whether that is so.
+func (m *Membership) Miss() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.state.record == recordPublished {
+		m.state.isMissing = true
+		m.wakeLoop()
+	}
+}
+
+// isOlder reports whether a version is older than another one, as far as they can be compared.
+func isOlder(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order < 0
+}
+
+// decide applies the decision to the gate. The lock is held.
+func (m *Membership) decide(now time.Time) {
+	s := &m.state
+	if s.hasLeft {
+		return
+	}
+	before := s.record
+	s.step = s.decide(now)
+	if s.record == recordExpired && before != recordExpired {
+		m.reportExpired()
+	}
+	switch s.step {
+	case keepGate:
+	case openGate:
+		if s.record == recordUnavailable {
+			m.gate.AllowWritesUntil(time.Time{})
+		}
+		s.isClosed, s.actsAlone = false, s.record == recordUnavailable
+		m.reportResumed()
+		m.gate.Set(false)
+	default:
+		s.isClosed = true
+		m.gate.Set(true)
+		m.reportClosed(now)
+	}
+	m.setAlarm(now)
+	if s.hasSettled(now) {
+		m.answer()
+	}
+	m.wakeLoop()
+}
+
+// setAlarm repeats the decision when it can change by time alone. The loop cannot do that: the gate must close in time
+// while a request is running.
+func (m *Membership) setAlarm(now time.Time) {
+	if m.alarm != nil {
+		m.alarm.Stop()
+	}
+	if next := m.state.nextDecision(now); !next.IsZero() {
+		m.alarm = time.AfterFunc(next.Sub(now), func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.decide(time.Now())
+		})
+	}
+}
+
+// wakeLoop lets the loop look for work.
+func (m *Membership) wakeLoop() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
