@@ -1,8 +1,8 @@
 // Not part of the public API.
 //
 // Package peering lets several operators share a cluster without handling the same objects at once. Each operator keeps
-// a record in a ClusterKopfPeering or KopfPeering object, as Kopf's operators do, and pauses while the record of another
-// one demands that.
+// a record in a ClusterKopfPeering or KopfPeering object, as Kopf's operators do, and pauses while the record of
+// another one demands that.
 //
 // A [Record] is what one operator reports of itself. [Judge] decides by all records of an object. A [Membership] keeps
 // one record alive and sets a [Gate] by the decision; its file state.go has all rules and no requests. A [CombinedGate]

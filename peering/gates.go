@@ -1,7 +1,6 @@
 package peering
 
 import (
-	"slices"
 	"sync"
 	"time"
 )
@@ -60,34 +59,24 @@ func (c *CombinedGate) update(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change()
-	closed, ends := 0, make([]time.Time, 0, len(c.parts))
+	closed, end, isFirst := false, time.Time{}, true
 	for part := range c.parts {
-		if ends = append(ends, part.end); part.closed {
-			closed++
+		// One closed part decides that the gate is closed, or, if it is closed by all parts, one open part that it is
+		// open.
+		if isFirst || part.closed != c.byAll {
+			closed = part.closed
 		}
-	}
-	var end time.Time
-	if slices.SortFunc(ends, compareEnds); len(ends) > 0 {
-		end = ends[0]
-		if c.byAll {
-			end = ends[len(ends)-1]
+		if isFirst || endsBefore(part.end, end) != c.byAll {
+			end = part.end
 		}
+		isFirst = false
 	}
 	c.gate.AllowWritesUntil(end)
-	c.gate.Set(closed > 0 && (!c.byAll || closed == len(c.parts)))
+	c.gate.Set(closed)
 }
 
-// compareEnds orders ends of permissions. The zero time is the last one, as it means that there is no end.
-func compareEnds(a, b time.Time) int {
-	switch {
-	case a.IsZero() == b.IsZero():
-		return a.Compare(b)
-	case a.IsZero():
-		return 1
-	default:
-		return -1
-	}
-}
+// endsBefore reports whether a permission ends before another one. The zero time is no end.
+func endsBefore(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }
 
 // Gates are several gates that are always in the same state.
 type Gates []Gate

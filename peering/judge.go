@@ -14,7 +14,8 @@ type Verdict struct {
 	Equals []string
 	// Acting are the live peers of this framework that pause for the operator, but are not idle yet.
 	Acting []string
-	// Silent are the live peers that pause for the operator, and do not report when they are idle, such as those of Kopf.
+	// Silent are the live peers that pause for the operator, and do not report when they are idle, such as those of
+	// Kopf.
 	Silent []string
 	// Expired are the records that have ended. The operator's own can be among them.
 	Expired []string

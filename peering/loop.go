@@ -78,8 +78,8 @@ func (m *Membership) requestTimeout() time.Duration {
 	return max(retryDelay, min(m.state.member.lifetime()/6, 10*time.Second))
 }
 
-// removeExpired removes the expired records of others, unless the object has changed since. A process that was suspended
-// may hold a stale object and would otherwise remove the records of live peers.
+// removeExpired removes the expired records of others, unless the object has changed since. A process that was
+// suspended may hold a stale object and would otherwise remove the records of live peers.
 func (m *Membership) removeExpired(ctx context.Context) error {
 	m.mu.Lock()
 	expired, version := m.state.expired, m.state.version

@@ -18,8 +18,8 @@ type Object interface {
 // Gate is closed while the operator must not act. Its methods return quickly.
 type Gate interface {
 	Set(closed bool)
-	// AllowWritesUntil sets the time after which nothing may be written, because another operator may act then. The zero
-	// time is no limit. It is called for each renewal.
+	// AllowWritesUntil sets the time after which nothing may be written, because another operator may act then. The
+	// zero time is no limit. It is called for each renewal.
 	AllowWritesUntil(end time.Time)
 }
 
@@ -34,8 +34,8 @@ type Member struct {
 	Name string
 	// Lifetime is how long a record is valid. Default: [DefaultLifetime].
 	Lifetime time.Duration
-	// Busy returns the number of running attempts, which only falls while the gate is closed. It returns quickly. Nil is
-	// always zero.
+	// Busy returns the number of running attempts, which only falls while the gate is closed. It returns quickly. Nil
+	// is always zero.
 	Busy func() int
 	// Idle returns a channel that is closed when no attempt is running, or soon after. Nil is never.
 	Idle func() <-chan struct{}
@@ -50,15 +50,15 @@ type Member struct {
 	// Mandatory pauses the operator while its record cannot be published, because the object is missing or writing is
 	// forbidden. Otherwise it acts alone then.
 	Mandatory bool
-	// KopfRules treats the records of others as Kopf does: a record without a time is always valid, and the records of a
-	// removed object do not expire. Otherwise, a record without a time counts from when it was first seen.
+	// KopfRules treats the records of others as Kopf does: a record without a time is always valid, and the records of
+	// a removed object do not expire. Otherwise, a record without a time counts from when it was first seen.
 	KopfRules bool
 	// Acting is true if the operator already acts, without a record. It pauses only for peers.
 	Acting bool
-	// Notify is called with the identities of the peers for which the operator pauses, and with none when it resumes. It
-	// returns quickly. Nil is not called.
+	// Notify is called with the identities of the peers for which the operator pauses, and with none when it resumes.
+	// It returns quickly. Nil is not called.
 	Notify func(peers []string)
-	// OnAnswer is called when [Membership.Answered] is closed. It returns quickly. Nil is not called.
+	// OnAnswer is called when [Membership.IsAnswered] becomes true. It returns quickly. Nil is not called.
 	OnAnswer func()
 	// Stealth omits log lines about keep-alives.
 	Stealth bool
@@ -95,12 +95,10 @@ func (m Member) runningAttempts() int {
 //     its last content until the end of its lifetime, because its operator may be alive. An operator that has not seen
 //     it begins a second after its own record is published, and not before.
 type Membership struct {
-	object   Object
-	gate     Gate
-	log      logr.Logger
-	wake     chan struct{} // for the loop, which may have work
-	answered chan struct{} // closed when it is known what the peers demand
-	answer   func()        // closes it
+	object Object
+	gate   Gate
+	log    logr.Logger
+	wake   chan struct{} // for the loop, which may have work
 
 	mu     sync.Mutex
 	state  state
@@ -111,28 +109,28 @@ type Membership struct {
 // Join returns a membership in the object. Its gate is closed until the operator may act, unless it is already acting.
 func (m Member) Join(ctx context.Context, object Object, gate Gate) *Membership {
 	joined := &Membership{
-		object: object, gate: gate, log: logf.FromContext(ctx).WithValues("peering", m.Name), logged: map[string]string{},
-		wake: make(chan struct{}, 1), answered: make(chan struct{}), state: newState(m),
+		object: object, gate: gate, log: logf.FromContext(ctx).WithValues("peering", m.Name),
+		wake: make(chan struct{}, 1), state: newState(m), logged: map[string]string{},
 	}
-	joined.answer = sync.OnceFunc(func() {
-		if close(joined.answered); m.OnAnswer != nil {
-			m.OnAnswer()
-		}
-	})
 	if joined.state.isClosed {
 		gate.Set(true)
 	}
 	return joined
 }
 
-// Answered returns a channel that is closed when the demands of the peers are known and applied to the gate, and the
-// record is published or there is no place for it.
-func (m *Membership) Answered() <-chan struct{} { return m.answered }
+// IsAnswered reports whether the demands of the peers are known and applied to the gate, and the record is published or
+// there is no place for it. Once true, it remains so.
+func (m *Membership) IsAnswered() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.isAnswered
+}
 
 // Self returns the operator.
 func (m *Membership) Self() Self { return m.state.member.Self }
 
-// Records returns the newest records by identity, with the operator's own, and with expired ones until they are removed.
+// Records returns the newest records by identity, with the operator's own, and with expired ones until they are
+// removed.
 func (m *Membership) Records() map[string]Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -69,8 +69,10 @@ func (m *Membership) decide(now time.Time) {
 		m.reportClosed(now)
 	}
 	m.setAlarm(now)
-	if s.hasSettled(now) {
-		m.answer()
+	if !s.isAnswered && s.hasSettled(now) {
+		if s.isAnswered = true; s.member.OnAnswer != nil {
+			s.member.OnAnswer()
+		}
 	}
 	m.wakeLoop()
 }

@@ -61,6 +61,8 @@ type state struct {
 	isClosed  bool
 	actsAlone bool // it acts without a record
 	hasLeft   bool
+
+	isAnswered bool // it was settled once
 }
 
 func newState(m Member) state {

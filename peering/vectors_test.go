@@ -251,8 +251,8 @@ func TestVectorsPeeringKeepalive(t *testing.T) {
 				if status["me"] == nil {
 					touch["lifetime"] = 0
 				}
-				// A record of 2 seconds, which the settings do not allow, counts as lost when it is renewed. It is written
-				// once more then, as what it reports has changed.
+				// A record of 2 seconds, which the settings do not allow, counts as lost when it is renewed. It is
+				// written once more then, as what it reports has changed.
 				if i > 0 && lifetime < 3 && cmp.Equal(touches[len(touches)-1], any(touch)) {
 					continue
 				}

@@ -53,8 +53,8 @@ type Attendance struct {
 	answers  chan struct{}   // has an item after a place has answered
 }
 
-// New returns the attendance of a member in the ClusterKopfPeering of its name. It closes the gate until the operator may
-// act.
+// New returns the attendance of a member in the ClusterKopfPeering of its name. It closes the gate until the operator
+// may act.
 func New(config *rest.Config, http *http.Client, member peering.Member, gate peering.Gate) (*Attendance, error) {
 	a := &Attendance{
 		member: member, gate: peering.ClosedByAny(gate), kind: clusterKind, places: map[place]presence{},
@@ -90,7 +90,8 @@ func (a *Attendance) Follow(scope Scope) { a.kind, a.scope = namespacedKind, sco
 // must not begin before that. Admit must be called before Run.
 func (a *Attendance) Admit(admit func(namespaces []string)) { a.admit = admit }
 
-// Identify sets a function that returns the identity of a member without one. It is called once, when there is a peering.
+// Identify sets a function that returns the identity of a member without one. It is called once, when there is a
+// peering.
 func (a *Attendance) Identify(identify func(context.Context) string) { a.identify = identify }
 
 // cluster is the scope of a ClusterKopfPeering.
@@ -148,8 +149,8 @@ func (a *Attendance) wait(ctx context.Context, changed <-chan struct{}, end <-ch
 	return true
 }
 
-// Ready returns an error until it is known whether there are peers. An operator that pauses for them is ready, and so is
-// one that has not begun to search.
+// Ready returns an error until it is known whether there are peers. An operator that pauses for them is ready, and so
+// is one that has not begun to search.
 func (a *Attendance) Ready() error {
 	if a.ready.Load() || !a.begun.Load() {
 		return nil

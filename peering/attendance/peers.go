@@ -19,7 +19,8 @@ type Peer struct {
 	Until    time.Time `json:"until"`
 	// Runtime is empty for operators of Kopf.
 	Runtime string `json:"runtime,omitempty"`
-	// Busy is the number of running attempts that the operator reports, plus one while it may start more. Nil is unknown.
+	// Busy is the number of running attempts that the operator reports, plus one while it may start more. Nil is
+	// unknown.
 	Busy *int `json:"busy,omitempty"`
 }
 

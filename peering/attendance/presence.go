@@ -22,16 +22,6 @@ type presence struct {
 	end func()
 }
 
-// isAnswered reports whether the demands of the peers are known.
-func (p presence) isAnswered() bool {
-	select {
-	case <-p.Answered():
-		return true
-	default:
-		return false
-	}
-}
-
 // updatePlaces joins all missing places, and leaves those in namespaces that do not belong to the operator any more.
 func (a *Attendance) updatePlaces(ctx context.Context, namespaces []string) {
 	if a.member.Self.Identity == "" && a.identify != nil && len(a.found) > 0 {
@@ -117,7 +107,7 @@ func (a *Attendance) admitAnswered(namespaces []string) bool {
 	}
 	silent := map[string]bool{}
 	for at, here := range a.places {
-		if !here.isAnswered() {
+		if !here.IsAnswered() {
 			silent[at.namespace] = true
 		}
 	}
