@@ -44,7 +44,7 @@ type state struct {
 	version string // of the newest object
 
 	record       recordState
-	reported     int       // how busy the published record says the operator is
+	reported     int       // how busy the record says the operator is; zero if it may say so
 	joined       time.Time // since when the record is published without a break
 	lostAt       time.Time // when the published record counts as lost
 	isMissing    bool      // the object does not have the record as it was written
@@ -174,6 +174,9 @@ func (s *state) compose(now time.Time) Record {
 	busy := s.member.runningAttempts()
 	if !s.yields() {
 		busy++
+	}
+	if busy == 0 {
+		s.reported = 0 // peers may act before the answer arrives
 	}
 	return Record{
 		Priority: s.member.Self.Priority, Lifetime: s.member.lifetime(), LastSeen: now, Runtime: Runtime, Busy: &busy,

@@ -35,6 +35,10 @@ func TestDecisions(t *testing.T) {
 	t.Parallel()
 	alone := map[string]Record{"me": peersOf(0, "", nil)["me"]}
 	higher, lower, kopf := peersOf(9, "", nil), peersOf(1, Runtime, ptr.To(2)), peersOf(1, "", nil)
+	idle := func(s *state) {
+		s.step = pauseForPeers
+		s.compose(testStart)
+	}
 	waits := Member{Wait: 5 * time.Second}
 	for name, tc := range map[string]struct {
 		reason  string
@@ -53,6 +57,7 @@ func TestDecisions(t *testing.T) {
 		"Idle": {
 			"peers must see that it acts", Member{}, alone, func(s *state) { s.reported = 0 }, settling, publishFirst,
 		},
+		"IdleSoon":      {"a report that it is idle is under way", Member{}, alone, idle, settling, publishFirst},
 		"Higher":        {"a peer of a higher priority acts", Member{}, higher, nil, settling, pauseForPeers},
 		"HigherActing":  {"an acting operator pauses, too", Member{Acting: true}, higher, nil, settling, pauseForPeers},
 		"HigherExpired": {"no peer and no own record", Member{}, higher, nil, time.Minute, stopActing},
