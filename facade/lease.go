@@ -26,8 +26,8 @@ func (op *Operator) LeaderLock(lock resourcelock.Interface) resourcelock.Interfa
 	return op.lease.Around(lock)
 }
 
-// newGate gives the options a gate, and returns what it is combined of. In a manager of the project, it also closes
-// when the process may have lost its lease, unless the peering elects the leader.
+// newGate sets a combined gate of the options and returns it. In a manager of the project, it also closes when the
+// process may have lost its lease, unless the peering elects the leader.
 func (op *Operator) newGate(options *reconcilers.Options) *peering.CombinedGate {
 	options.Gate = &reconcilers.Gate{}
 	gate := peering.ClosedByAny(options.Gate)

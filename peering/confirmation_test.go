@@ -20,7 +20,7 @@ func (h *hurried) PatchStatus(ctx context.Context, status map[string]any, _ stri
 			"metadata": map[string]any{"name": "default", "resourceVersion": strconv.Itoa(number)}, "status": status,
 		}
 	}
-	h.member.Hear(version(2))
+	h.member.Observe(version(2))
 	return version(1), nil
 }
 

@@ -6,13 +6,16 @@ import (
 	"time"
 )
 
+// Hostname is exported for its vectors.
+var Hostname = hostname
+
 // React applies one state of the object as Kopf does: it removes expired records, and writes the own record when the
 // first blocker expires, unless the context ends before.
 func (m *Membership) React(ctx context.Context, object map[string]any) error {
 	if metadata, _ := object["metadata"].(map[string]any); metadata["name"] != m.state.member.Name {
 		return nil
 	}
-	m.Hear(object)
+	m.Observe(object)
 	var err error
 	if len(m.state.expired) > 0 {
 		err = m.removeExpired(ctx)

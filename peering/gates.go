@@ -75,7 +75,7 @@ func (c *CombinedGate) update(change func()) {
 	c.gate.Set(closed)
 }
 
-// endsBefore reports whether a permission ends before another one. The zero time is no end.
+// endsBefore reports whether a permission ends before another one. The zero time never ends.
 func endsBefore(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }
 
 // Gates are several gates that are always in the same state.

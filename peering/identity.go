@@ -49,7 +49,7 @@ func Present(ctx context.Context) Person {
 	if err != nil {
 		name = "unknown"
 	}
-	p.Host = Hostname(name, lookUp(ctx, name))
+	p.Host = hostname(name, lookUp(ctx, name))
 	return p
 }
 
@@ -82,8 +82,8 @@ func lookUp(ctx context.Context, name string) (names []string) {
 	return names
 }
 
-// Hostname chooses the name of a host that says most to people, of its own and those that the network knows.
-func Hostname(own string, known []string) string {
+// hostname returns the most specific name of a host: of its own name, and those that the network has.
+func hostname(own string, known []string) string {
 	dotted := slices.IndexFunc(known, func(name string) bool {
 		return strings.Contains(name, ".") && !strings.HasSuffix(name, ".arpa") && net.ParseIP(name) == nil
 	})

@@ -24,7 +24,7 @@ func (m *Membership) Run(ctx context.Context) {
 	m.leave(context.WithoutCancel(ctx))
 }
 
-// work does what is due, or waits until something is.
+// work makes one request that is due, or waits.
 func (m *Membership) work(ctx context.Context) {
 	m.mu.Lock()
 	s, now := &m.state, time.Now()

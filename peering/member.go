@@ -19,7 +19,7 @@ type Object interface {
 type Gate interface {
 	Set(closed bool)
 	// AllowWritesUntil sets the time after which nothing may be written, because another operator may act then. The
-	// zero time is no limit. It is called for each renewal.
+	// zero time removes the limit. It is called for each renewal.
 	AllowWritesUntil(end time.Time)
 }
 
@@ -91,9 +91,9 @@ func (m Member) runningAttempts() int {
 //     from when the last confirmed record was sent. The gate gets this time in advance.
 //   - When no attempt is running any more, the record reports that, and is removed. Attempts that do not end within a
 //     lifetime are not waited for; the record then expires by itself.
-//   - A record that somebody else removes is written again at once, and later at most once a second. The others respect
-//     its last content until the end of its lifetime, because its operator may be alive. An operator that has not seen
-//     it begins a second after its own record is published, and not before.
+//   - A record that another client removes is written again at once, and later at most once a second. The others
+//     respect its last content until the end of its lifetime, because its operator may be alive. An operator that has
+//     not seen it begins a second after its own record is published, and not before.
 type Membership struct {
 	object Object
 	gate   Gate

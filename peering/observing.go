@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Hear takes the object from a watch or an answer, and sets the gate. An object that is older than the newest one is
-// ignored, except for what it says of removed records.
-func (m *Membership) Hear(object map[string]any) {
+// Observe takes the object from a watch or an answer, and sets the gate. An object that is older than the newest one
+// is ignored, except for the last content of removed records.
+func (m *Membership) Observe(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	if metadata["name"] != m.state.member.Name {
 		return
@@ -27,8 +27,8 @@ func (m *Membership) Hear(object map[string]any) {
 	m.decide(now) // the own record can have been confirmed since the last decision
 }
 
-// Miss takes notice that the object seems to be missing. The next write decides whether that is so.
-func (m *Membership) Miss() {
+// ObserveAbsence writes the record, because the object seems to be missing. The answer decides.
+func (m *Membership) ObserveAbsence() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.state.record == recordPublished {

@@ -25,7 +25,7 @@ type peerEntry struct {
 }
 
 // replace takes the records of a newer object. An operator of this framework reports that it is idle before it removes
-// its record. If the record of an acting operator is missing, somebody else has removed it, and the operator can be
+// its record. If the record of an acting operator is missing, another client has removed it, and the operator can be
 // alive: the record stays valid until it would have expired. replace returns the identities of new ones of these.
 func (p *peerTable) replace(records map[string]Record, version string, now time.Time) (removed []string) {
 	kept := make(map[string]peerEntry, len(records))

@@ -126,7 +126,7 @@ func TestRemovedRecordOvertaken(t *testing.T) {
 			state  map[string]any
 			closed bool
 		}{{acting, true}, {removed, true}, {before, true}, {resting, false}} {
-			low.Hear(one.state)
+			low.Observe(one.state)
 			if time.Sleep(2 * time.Second); gate.closed.Load() != one.closed {
 				t.Errorf("after state %d, the gate is closed: %t", i, !one.closed)
 			}

@@ -36,7 +36,7 @@ func (m *Membership) reportClosed(now time.Time) {
 		}
 	case awaitPeers:
 		if !m.isLogged("awaited", "peers") {
-			m.log.Info("Waiting until peers of lower rank are at rest", "peers", m.state.awaited(now))
+			m.log.Info("Waiting until peers of lower rank are idle", "peers", m.state.awaited(now))
 		}
 	}
 }
@@ -67,15 +67,15 @@ func (m *Membership) reportExpired() {
 	logging.Warn(m.log, "Pausing operations, as the peering record could not be renewed in time")
 }
 
-// reportRemoved logs which records somebody else has removed.
+// reportRemoved logs which records another client has removed.
 func (m *Membership) reportRemoved(removed []string) {
 	if len(removed) > 0 && !m.state.hasLeft {
-		logging.Warn(m.log, "Records of peers were removed while they acted; they are believed nevertheless",
-			"peers", removed)
+		logging.Warn(m.log, "Peer records were removed by someone else; treating these peers as alive until their "+
+			"lifetime ends", "peers", removed)
 	}
 }
 
-// reportMalformed logs what is wrong with the records of others.
+// reportMalformed logs the errors of malformed records.
 func (m *Membership) reportMalformed(err error) {
 	text := ""
 	if err != nil {
@@ -93,7 +93,7 @@ func (m *Membership) reportFailed(err error) {
 	}
 }
 
-// reportUnavailable logs that there is no place for the record, and what the operator does then.
+// reportUnavailable logs that there is no place for the record, and the consequence.
 func (m *Membership) reportUnavailable(err error) {
 	if m.isLogged("alone", err.Error()) {
 		return

@@ -35,8 +35,8 @@ const (
 	openGate
 )
 
-// state is what a member has observed and written, and the decisions that follow. Its methods make no requests, do not
-// wait and do not read the clock.
+// state has the observations and writes of a member, and the decisions that follow. Its methods make no requests, do
+// not wait and do not read the clock.
 type state struct {
 	member  Member
 	peers   peerTable
@@ -184,7 +184,7 @@ func (s *state) compose(now time.Time) Record {
 }
 
 // restore increases the delay of restoring a missing record. Kopf removes a record several times, once for each pending
-// event; the delay limits the requests if somebody removes it again and again.
+// event; the delay limits the requests if another client removes it repeatedly.
 func (s *state) restore(now time.Time) {
 	if now.After(s.restored.Add(10 * retryDelay)) {
 		s.restoreDelay = retryDelay / 32

@@ -107,7 +107,7 @@ func (r *resident) watch(ctx context.Context, membership *peering.Membership) {
 		}
 		all := r.town.history()
 		for _, object := range append(all[len(heard):], r.town.object()) {
-			membership.Hear(shifted(object, -r.clock))
+			membership.Observe(shifted(object, -r.clock))
 		}
 		heard = all
 	}

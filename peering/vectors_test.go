@@ -159,7 +159,7 @@ func (b *bench) prepare(t *testing.T, paused bool) {
 		t.Fatal(err)
 	}
 	if paused {
-		b.member.Hear(map[string]any{"metadata": map[string]any{"name": b.name}, "status": map[string]any{
+		b.member.Observe(map[string]any{"metadata": map[string]any{"name": b.name}, "status": map[string]any{
 			"blocker": map[string]any{"priority": int64(1 << 20), "lifetime": int64(3600)},
 		}})
 	}
@@ -252,7 +252,7 @@ func TestVectorsPeeringKeepalive(t *testing.T) {
 					touch["lifetime"] = 0
 				}
 				// A record of 2 seconds, which the settings do not allow, counts as lost when it is renewed. It is
-				// written once more then, as what it reports has changed.
+				// written again then, because it reports another state.
 				if i > 0 && lifetime < 3 && cmp.Equal(touches[len(touches)-1], any(touch)) {
 					continue
 				}

@@ -26,7 +26,7 @@ func (m *Membership) Touch(ctx context.Context) error {
 	if m.confirm(ctx, record, err); err != nil {
 		return err
 	}
-	m.Hear(object)
+	m.Observe(object)
 	return nil
 }
 
@@ -44,7 +44,7 @@ func (m *Membership) patchRecord(ctx context.Context, record Record) (map[string
 	return object, nil
 }
 
-// confirm notes what has become of the record.
+// confirm notes the result of writing the record.
 func (m *Membership) confirm(ctx context.Context, record Record, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

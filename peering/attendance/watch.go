@@ -92,10 +92,10 @@ func (a *Attendance) list(ctx context.Context, at place, m *peering.Membership) 
 		return "", err
 	}
 	if len(objects.Items) == 0 {
-		m.Miss()
+		m.ObserveAbsence()
 	}
 	for i := range objects.Items {
-		m.Hear(objects.Items[i].Object)
+		m.Observe(objects.Items[i].Object)
 	}
 	return objects.GetResourceVersion(), nil
 }
@@ -115,9 +115,9 @@ func handleEvent(event watch.Event, m *peering.Membership) error {
 	case !ok:
 		return errors.New("watching the peering object: an event has no object")
 	case event.Type == watch.Deleted:
-		m.Miss()
+		m.ObserveAbsence()
 	default:
-		m.Hear(object.Object)
+		m.Observe(object.Object)
 	}
 	return nil
 }
