@@ -55,6 +55,6 @@ func decoded(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
 
 // seen gets the events of the watch. It stores nothing on the objects.
 func seen[T client.Object](ctx context.Context, e *kopf.WatchEvent[T]) error {
-	log.FromContext(ctx).Info("Seen", "kind", e.Object.GetObjectKind().GroupVersionKind().Kind)
+	log.FromContext(ctx).Info("Seen", "seenKind", e.Object.GetObjectKind().GroupVersionKind().Kind)
 	return nil
 }

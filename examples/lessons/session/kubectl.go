@@ -109,6 +109,7 @@ func (c *cluster) kubectl(ctx context.Context, args []string) error {
 	subresource := flags.String("subresource", "", "")
 	sortBy := flags.String("sort-by", "", "")
 	flags.String("type", "", "")
+	flags.Bool("overwrite", false, "") // kubectl needs it to change labels
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -71,13 +71,23 @@ func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 // Handle writes one line.
 func (h logHandler) Handle(_ context.Context, record slog.Record) error {
-	var fields []slog.Attr
-	record.Attrs(func(a slog.Attr) bool { fields = append(fields, a); return true })
-	fields = append(fields, h.fields...)
+	var fields, last []slog.Attr
+	record.Attrs(func(a slog.Attr) bool {
+		if _, taken := h.object[a.Key]; taken || slices.ContainsFunc(h.fields, hasKey(a.Key)) {
+			a.Key = "extra." + a.Key
+		}
+		if a.Key == "err" { // the key of logr.FromSlogHandler
+			last = append(last, slog.Any("error", a.Value.Any()))
+			return true
+		}
+		fields = append(fields, a)
+		return true
+	})
+	fields = append(append(fields, last...), h.fields...)
 	if strings.HasPrefix(record.Message, "Cannot find out the operator's own user") {
 		return nil // the API server in memory does not have reviews of access
 	}
-	isActivity := slices.ContainsFunc(fields, func(a slog.Attr) bool { return a.Key == "activity" })
+	isActivity := slices.ContainsFunc(fields, hasKey("activity"))
 	text := record.Message
 	if name := h.object["name"]; name != "" {
 		text = "[" + strings.TrimPrefix(h.object["namespace"]+"/"+name, "/") + "] " + text
@@ -85,16 +95,17 @@ func (h logHandler) Handle(_ context.Context, record slog.Record) error {
 		return nil
 	}
 	for _, a := range fields {
-		switch a.Key {
-		case "logger", "stack":
+		if a.Key == "logger" || a.Key == "stack" {
 			continue
-		case "err":
-			a.Key = "error" // the key of logr.FromSlogHandler
 		}
 		text += " " + a.Key + "=" + format(a.Value.Resolve().Any())
 	}
 	_, err := fmt.Fprintln(h.to, text)
 	return err
+}
+
+func hasKey(key string) func(slog.Attr) bool {
+	return func(a slog.Attr) bool { return a.Key == key }
 }
 
 func format(value any) string {
