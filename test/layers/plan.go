@@ -153,6 +153,8 @@ var House = Plan{
 	{Dir: "facade/facadetest/explorer", Layer: 15, Kit: true},
 
 	{Dir: "examples/...", Layer: layerExamples, Rooms: true},
+	{Dir: "examples/getting-started/api/v1", Layer: layerExamples - 1}, // the type of all lessons
+	{Dir: "examples/lessons/session", Layer: layerExamples, Kit: true},
 	{Dir: "test/...", Layer: layerTests, Kit: true, Rooms: true},
 }
 
