@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
 )
 
 // refusalPause is how long nothing is written to a kind that does not take conditions, before that is found out anew:
@@ -135,7 +136,7 @@ func (a *acceptance) inspect(ctx context.Context) {
 }
 
 const (
-	remedyForSchema = "add status.conditions to the schema of the CRD, as docs/conditions.md has it"
+	remedyForSchema = "add status.conditions to the schema of the CRD: " + manual.ConditionsInSchema
 	remedyForRights = "see to what the API server says, such as by a rule for the status of the resource in the RBAC " +
 		"of the operator"
 	remedyForObject = "see to what the API server says of this object"
