@@ -74,6 +74,9 @@ func setUp(t *testing.T, op *kopf.Operator) string {
 		t.Fatal(err)
 	}
 	if err := op.SetupWithManager(m); err != nil {
+		if !strings.Contains(err.Error(), manual.Mistakes) {
+			t.Errorf("the error does not refer to the page with the mistakes: %v", err)
+		}
 		return anywhere(err.Error())
 	}
 	return ""
