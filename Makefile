@@ -68,6 +68,8 @@ APART = $(wildcard test/weight test/browser test/benchmarks test/reviews test/mo
 UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(filter-out $(IN_MEMORY),$(SUITES)) $(NESTED_SUITES) $(APART)))(/|$$)
 # The race detector needs a C compiler on most platforms; without one the tests still run.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
+# Many unit tests wait and compute nothing, so twice as many packages as there are processors are tested at once.
+AT_ONCE = -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
@@ -124,7 +126,7 @@ test-unit: gotest ## Run the tests that need no API server, with the race detect
 		packages=$$(printf '%s\n' "$$all" | grep -vE '$(UNIT_NOT)' || true); \
 		[ -n "$$packages" ] || continue; \
 		printf '== module %s\n' "$$module"; \
-		$(TEST) -C "$$module" -- $(LIMIT) $(RACE) $(SHORT) $$packages; \
+		$(TEST) -C "$$module" -- $(LIMIT) $(RACE) $(SHORT) $(AT_ONCE) $$packages; \
 	done
 
 .PHONY: test-newest

@@ -18,6 +18,9 @@ import (
 // find skips the test where the programs would have to be made first: that takes minutes, and is not what is tested.
 func find(t *testing.T) assets.Assets {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts kube-apiserver: make test-all runs it")
+	}
 	found, err := assets.Resolve(t.Context(), assets.Options{Sources: []assets.Source{}})
 	if err != nil {
 		t.Skipf("the programs are not there; run \"go run ./cmd/controlplane assets\" first: %v", err)

@@ -111,6 +111,7 @@ func requireError(t *testing.T, reason string, err error, want string) {
 }
 
 func TestPoliciesOfWebhooks(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
@@ -175,6 +176,7 @@ func TestPoliciesOfWebhooks(t *testing.T) {
 
 // Mutating webhooks are called again if they ask for it and a later one has changed the object.
 func TestReinvocation(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		policy *admissionregistrationv1.ReinvocationPolicyType

@@ -16,6 +16,7 @@ import (
 
 // Clients with generated types send and want protobuf.
 func TestProtobuf(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	config := cluster.Config()
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf

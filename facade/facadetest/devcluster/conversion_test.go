@@ -134,6 +134,7 @@ func disk(version, name string, spec map[string]any) *unstructured.Unstructured 
 }
 
 func TestConversionByURL(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	client := dynamicClient(t, cluster)
 	if err := define(t, client, fmt.Sprintf(convertedDefinition, conversionWebhook(t))); err != nil {
@@ -185,6 +186,7 @@ func TestConversionByURL(t *testing.T) {
 }
 
 func TestConversionByService(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	client := dynamicClient(t, cluster)
 	err := define(t, client, fmt.Sprintf(convertedDefinition, `{strategy: Webhook, webhook: {
@@ -198,6 +200,7 @@ func TestConversionByService(t *testing.T) {
 
 // A webhook for one version of a resource is called for the others as well, unless its matchPolicy is Exact.
 func TestEquivalentVersions(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason, conversion string
 		policy             *admissionregistrationv1.MatchPolicyType

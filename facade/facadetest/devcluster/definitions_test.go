@@ -58,6 +58,7 @@ func serveVolumes(t *testing.T, definition string) (definitions, volumes dynamic
 }
 
 func TestRulesInCEL(t *testing.T) {
+	t.Parallel()
 	_, volumes := serveVolumes(t, ruledDefinition)
 	volume := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Volume", "metadata": map[string]any{"name": "a"},
@@ -85,6 +86,7 @@ func TestRulesInCEL(t *testing.T) {
 
 // A rule that is newer than an object holds for the fields that change.
 func TestNewRulesForOldObjects(t *testing.T) {
+	t.Parallel()
 	former := strings.ReplaceAll(ruledDefinition, "type: integer, default: 10", "type: integer")
 	definitions, volumes := serveVolumes(t, former)
 	volume, err := volumes.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
@@ -121,6 +123,7 @@ func TestNewRulesForOldObjects(t *testing.T) {
 
 // A definition that is deleted waits until its objects are gone, with their finalizers and events.
 func TestDeletedDefinition(t *testing.T) {
+	t.Parallel()
 	definitions, volumes := serveVolumes(t, ruledDefinition)
 	volume, err := volumes.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Volume",

@@ -27,6 +27,7 @@ func clientOf(t *testing.T, cluster *devcluster.Cluster) kubernetes.Interface {
 }
 
 func TestSaveAndLoad(t *testing.T) {
+	t.Parallel()
 	dump := filepath.Join(t.TempDir(), "dump.yaml")
 	first, end := startCluster(t, devcluster.Options{Save: dump})
 	client := clientOf(t, first)
@@ -69,6 +70,7 @@ func TestSaveAndLoad(t *testing.T) {
 }
 
 func TestSaveWithSecrets(t *testing.T) {
+	t.Parallel()
 	dump := filepath.Join(t.TempDir(), "dump.yaml")
 	cluster, end := startCluster(t, devcluster.Options{Save: dump, WithSecrets: true})
 	_, err := clientOf(t, cluster).CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{
@@ -84,6 +86,7 @@ func TestSaveWithSecrets(t *testing.T) {
 }
 
 func TestLoadFailures(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct{ reason, content, want string }{
 		"UnknownKind": {"a definition is missing", "apiVersion: example.org/v1\nkind: Ghost\nmetadata: {name: a}\n",
 			"Ghost of example.org/v1 is not served"},
@@ -113,6 +116,7 @@ const savingProcess = "DEVCLUSTER_SAVING_PROCESS"
 
 // A save that is killed halfway leaves the former file.
 func TestKilledSave(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}

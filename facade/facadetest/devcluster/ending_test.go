@@ -44,6 +44,7 @@ func answeringWebhook(
 }
 
 func TestWebhooksSeeTheUser(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	client := clientOf(t, cluster)
 	var mu sync.Mutex
@@ -69,6 +70,7 @@ func TestWebhooksSeeTheUser(t *testing.T) {
 }
 
 func TestAnswersForOtherRequestsAreRefused(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	client := clientOf(t, cluster)
 	configure(t, client, validating(answeringWebhook(t, func(_ *admissionv1.AdmissionRequest,
@@ -81,6 +83,7 @@ func TestAnswersForOtherRequestsAreRefused(t *testing.T) {
 
 // At the end, requests are still answered, and watches end.
 func TestRequestsAreAnsweredAtTheEnd(t *testing.T) {
+	t.Parallel()
 	cluster, end := startCluster(t, devcluster.Options{})
 	client := clientOf(t, cluster)
 	events, err := client.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{})
@@ -113,6 +116,7 @@ func TestRequestsAreAnsweredAtTheEnd(t *testing.T) {
 }
 
 func TestOtherLoopbackAddresses(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{Address: "127.0.0.2:0"})
 	_, err := clientOf(t, cluster).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
 	if err != nil {

@@ -25,6 +25,7 @@ const mostMemory = 200
 // Garbage at all endpoints: the cluster answers, does not panic, and keeps its memory. DEVCLUSTER_GARBAGE says how
 // long; by default two seconds.
 func TestGarbage(t *testing.T) {
+	t.Parallel()
 	length := 2 * time.Second
 	if text := os.Getenv("DEVCLUSTER_GARBAGE"); text != "" {
 		var err error

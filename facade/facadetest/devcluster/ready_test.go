@@ -136,6 +136,7 @@ func (w *readyWatch) await(name string, isMet func(map[string]any) bool) {
 }
 
 func TestPretendReady(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{PretendReady: true})
 	client := dynamicClient(t, cluster)
 	for _, kind := range readyKinds() {

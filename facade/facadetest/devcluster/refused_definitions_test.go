@@ -32,6 +32,7 @@ spec:
 `
 
 func TestInvalidDefinitionsAreRefused(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
@@ -78,6 +79,7 @@ func TestInvalidDefinitionsAreRefused(t *testing.T) {
 }
 
 func TestDefinitionsGetDefaults(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	client := dynamicClient(t, cluster)
 	if err := define(t, client, plainDefinition); err != nil {

@@ -13,6 +13,7 @@ import (
 
 // Helm waits for the ReplicaSet of a Deployment's present template.
 func TestPretendedReplicaSets(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{PretendReady: true})
 	client := clientOf(t, cluster).AppsV1()
 	labels := map[string]string{"app": "web"}
@@ -88,6 +89,7 @@ func (r replicaSets) await(image string, ready int32) *appsv1.ReplicaSet {
 }
 
 func TestAddressOfService(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	services := clientOf(t, cluster).CoreV1().Services("default")
 	port := []corev1.ServicePort{{Port: 80}}

@@ -19,6 +19,7 @@ import (
 
 // The path of a proxy is not served; an object or a namespace may have that name.
 func TestObjectsCalledProxy(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	client := clientOf(t, cluster).CoreV1()
 	if _, err := client.Namespaces().Create(t.Context(), &corev1.Namespace{
@@ -52,6 +53,7 @@ func asStatus(err error, into *apierrors.APIStatus) bool {
 
 // An object that Go clients cannot read must not be stored.
 func TestBadTypesOfBuiltInKinds(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	client := clientOf(t, cluster).CoreV1().ConfigMaps("default")
 	if _, err := client.Create(t.Context(), &corev1.ConfigMap{
@@ -73,6 +75,7 @@ func TestBadTypesOfBuiltInKinds(t *testing.T) {
 
 // A namespace that was replaced without its spec is still emptied before it goes.
 func TestReplacedNamespace(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	client := clientOf(t, cluster).CoreV1()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "full"}}
@@ -86,6 +89,7 @@ func TestReplacedNamespace(t *testing.T) {
 }
 
 func TestTokenLifetimes(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	accounts := clientOf(t, cluster).CoreV1().ServiceAccounts("default")
 	cases := map[string]struct {
@@ -113,6 +117,7 @@ func TestTokenLifetimes(t *testing.T) {
 
 // Objects of manifests are created as by a client: with defaults, and refused if they are invalid.
 func TestLoadManifests(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "objects.yaml")
 	manifest := `
 apiVersion: v1
@@ -153,6 +158,7 @@ spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: 
 
 // Saving and loading again keeps the digests of Secrets, and no annotation has a value.
 func TestSaveAgain(t *testing.T) {
+	t.Parallel()
 	dump := filepath.Join(t.TempDir(), "dump.yaml")
 	first, end := startCluster(t, devcluster.Options{Save: dump})
 	if _, err := clientOf(t, first).CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{
@@ -182,6 +188,7 @@ func TestSaveAgain(t *testing.T) {
 
 // kubectl keeps the OpenAPI documents, and asks whether they have changed.
 func TestOpenAPIIsCached(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	config := cluster.Config()
 	ask := func(etag string) (code int, newEtag string) {

@@ -49,6 +49,7 @@ func plainClient(t *testing.T, config *rest.Config) *http.Client {
 }
 
 func TestRequestsAreGuarded(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	config := cluster.Config()
 	client := plainClient(t, config)
@@ -101,6 +102,7 @@ func TestRequestsAreGuarded(t *testing.T) {
 }
 
 func TestOnlyLoopbackIsServed(t *testing.T) {
+	t.Parallel()
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.org:0", "127.0.0.1"} {
 		t.Run(address, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -113,6 +115,7 @@ func TestOnlyLoopbackIsServed(t *testing.T) {
 }
 
 func TestKubeconfigFile(t *testing.T) {
+	t.Parallel()
 	cluster, end := startCluster(t, devcluster.Options{})
 	info, err := os.Stat(cluster.Kubeconfig())
 	if err != nil {
@@ -128,6 +131,7 @@ func TestKubeconfigFile(t *testing.T) {
 }
 
 func TestForeignKubeconfigIsKept(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "config")
 	const foreign = `{"apiVersion":"v1","kind":"Config",` +
 		`"clusters":[{"name":"production","cluster":{"server":"https://x"}}]}`
@@ -144,6 +148,7 @@ func TestForeignKubeconfigIsKept(t *testing.T) {
 }
 
 func TestOwnKubeconfigIsReplaced(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "config")
 	_, end := startCluster(t, devcluster.Options{Kubeconfig: path})
 	end()

@@ -15,6 +15,7 @@ import (
 
 // Several operators at once do not lose each other's changes: each write is against the version that was read.
 func TestSeveralOperators(t *testing.T) {
+	t.Parallel()
 	const operators, rounds = 5, 40
 	cluster, _ := startCluster(t, devcluster.Options{})
 	first := clientOf(t, cluster)

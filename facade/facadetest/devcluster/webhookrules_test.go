@@ -11,6 +11,7 @@ import (
 )
 
 func TestInvalidWebhooksAreRefused(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	client := clientOf(t, cluster).AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	url := admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/x")}

@@ -53,6 +53,7 @@ func rulesForConfigMaps() []admissionregistrationv1.RuleWithOperations {
 }
 
 func TestWebhooksByURL(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	client := clientOf(t, cluster)
 	url, authority := webhookServer(t)
@@ -100,6 +101,7 @@ func TestWebhooksByURL(t *testing.T) {
 }
 
 func TestWebhookByService(t *testing.T) {
+	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
 	client := clientOf(t, cluster)
 	_, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(

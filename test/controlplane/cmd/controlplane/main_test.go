@@ -91,6 +91,9 @@ func TestAssetsPrintsFolderAlone(t *testing.T) {
 
 // TestEnds needs the real programs: only they show that nothing is left.
 func TestEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts kube-apiserver: make test-all runs it")
+	}
 	if _, err := assets.Resolve(t.Context(), assets.Options{Sources: []assets.Source{}}); err != nil {
 		t.Skipf("the programs are not there; run \"go run ./cmd/controlplane assets\" first: %v", err)
 	}
