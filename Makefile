@@ -235,6 +235,12 @@ apidiff: ## Report changes of the public API since BASE; after the first tag, in
 	$(GO) build -C test/tools -o '$(CURDIR)/bin/apidiff' ./apidiff; \
 	bin/apidiff $$fail bin/.base .
 
+.PHONY: docs
+# A checkout of a tag has links to the sources of that tag.
+docs: ## Build the site of the documentation into bin/site; needs python3 with venv, and the package index once.
+	$(call say,the site of the documentation$(comma) for which python3 (3.11 or later) with venv is needed)
+	@$(GO) run ./test/documents/site -into bin/site -ref "$$(git describe --tags --exact-match 2>/dev/null || true)"
+
 .PHONY: layers
 layers: ## Check the layers of packages, and sizes and docs of files.
 	@$(GO) test -v -count=1 ./test/layers/...
