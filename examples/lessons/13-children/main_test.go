@@ -43,7 +43,7 @@ func TestOperator(t *testing.T) {
 		time.Sleep(11 * time.Minute) // one minute more than the limit of the wait
 		var got []string
 		for _, call := range r.Calls() {
-			got = append(got, call.Handler+": "+string(call.Outcome))
+			got = append(got, call.Handler+": "+call.Outcome)
 		}
 		if d := cmp.Diff([]string{"serve: retry", "serve: failure"}, got); d != "" {
 			t.Errorf("calls of handlers (-want, +got):\n%s", d)

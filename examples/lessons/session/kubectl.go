@@ -214,7 +214,7 @@ func metadataPatch(verb string, changes []string) string {
 
 func (c *cluster) print(ctx context.Context, object *unstructured.Unstructured, path, sortBy string) error {
 	content := object.UnstructuredContent
-	err := error(nil)
+	var err error
 	if object.GetName() != "" {
 		err = c.client.Get(ctx, client.ObjectKeyFromObject(object), object)
 	} else {

@@ -86,7 +86,7 @@ func (p *player) run(line string) {
 		time.Sleep(duration)
 	case words[0] == "kubectl":
 		if err := p.cluster.kubectl(p.t.Context(), words[1:]); err != nil {
-			fmt.Fprintln(p.log, serverError(err))
+			_, _ = fmt.Fprintln(p.log, serverError(err))
 		}
 	default:
 		p.t.Fatalf("%s: the command is unknown", line)
