@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"html"
 	"io/fs"
 	"net/url"
 	"path"
@@ -71,7 +72,7 @@ func parse(text string) document {
 	for _, found := range tag.FindAllStringSubmatch(text, -1) {
 		element := strings.ToLower(found[1])
 		for _, pair := range attribute.FindAllStringSubmatch(found[2], -1) {
-			name, value := strings.ToLower(pair[1]), unescape(pair[2]+pair[3]+pair[4])
+			name, value := strings.ToLower(pair[1]), html.UnescapeString(pair[2]+pair[3]+pair[4])
 			switch {
 			case name == "id", name == "name" && element == "a":
 				page.anchors[value] = true
@@ -92,10 +93,6 @@ func parse(text string) document {
 		}
 	}
 	return page
-}
-
-func unescape(value string) string {
-	return strings.NewReplacer("&amp;", "&", "&quot;", `"`, "&#39;", "'", "&lt;", "<", "&gt;", ">").Replace(value)
 }
 
 // foreign reports a target on another host.
