@@ -68,7 +68,8 @@ APART = $(wildcard test/weight test/browser test/benchmarks test/reviews test/mo
 UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(filter-out $(IN_MEMORY),$(SUITES)) $(NESTED_SUITES) $(APART)))(/|$$)
 # The race detector needs a C compiler on most platforms; without one the tests still run.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
-# Many unit tests wait and compute nothing, so twice as many packages as there are processors are tested at once.
+# Many unit tests wait and compute nothing, so twice as many packages as there are processors are tested at once, and the
+# other modules beside that of the root.
 AT_ONCE = -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
@@ -107,12 +108,15 @@ demo: ## Play an example against kube-apiserver: print each command and what was
 ##@ Before a commit
 
 .PHONY: test
-# Of the suites, that of the API server in memory leaves out what needs a real one.
+# Of the suites, that of the API server in memory leaves out what needs a real one. Most of the time goes into linking a
+# program per folder, so the examples wait for test-all.
 test: SHORT = -short
 test: IN_MEMORY = facade/facadetest/memapi
+test: APART += examples test/certificates test/explorer
 test: test-unit ## Run the unit tests of every module and the suites in memory, but not the tests that take long.
-	@printf '\n%s\n%s\n' 'Passed. Not run: the tests that take long (go test -short skips them), those with the newest dependencies, in a browser,' \
-		'against a real API server and beside Kopf, and the limits of size and allocations. "make test-all" runs everything.'
+	@printf '\n%s\n%s\n%s\n' 'Passed. Not run: the examples and lessons, the tests that take long (go test -short skips them), those with the newest' \
+		'dependencies, in a browser, against a real API server and beside Kopf, and the limits of size and allocations.' \
+		'"make test-all" runs everything.'
 
 .PHONY: test-all
 test-all: test-unit test-newest weight allocations alerts test-browser test-envtest ## Run all tests, also in a browser, against a real API server, and beside genuine Kopf.
@@ -120,14 +124,15 @@ test-all: test-unit test-newest weight allocations alerts test-browser test-envt
 .PHONY: test-unit
 test-unit: gotest ## Run the tests that need no API server, with the race detector.
 	$(call say,unit tests$(if $(RACE),, without the race detector (no C compiler)); the first time waits for the compiler)
-	@set -e; for module in $(MODULES); do \
+	@tested() { for module; do ( set -e; \
 		$(WORKSPACE); \
 		all=$$($(GO) -C "$$module" list ./...); \
 		packages=$$(printf '%s\n' "$$all" | grep -vE '$(UNIT_NOT)' || true); \
-		[ -n "$$packages" ] || continue; \
+		[ -n "$$packages" ] || exit 0; \
 		printf '== module %s\n' "$$module"; \
 		$(TEST) -C "$$module" -- $(LIMIT) $(RACE) $(SHORT) $(AT_ONCE) $$packages; \
-	done
+	); code=$$?; [ $$code = 0 ] || return $$code; done; }; \
+	tested $(filter-out .,$(MODULES)) & others=$$!; tested .; code=$$?; wait $$others || code=$$?; exit $$code
 
 .PHONY: test-newest
 # The folder test has what is to be shown once: it is the same code of ours that it looks at.

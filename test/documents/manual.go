@@ -24,10 +24,15 @@ func References(name, text string) (targets []string) {
 		}
 		return targets
 	}
-	for _, found := range reference.FindAllString(text, -1) {
-		before, page, _ := strings.Cut(found, "docs/")
-		if own := before+"docs/" == manual.Base; own || !strings.Contains(before, "://") {
-			targets = append(targets, "docs/"+page)
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, "docs/") { // few lines do, and the pattern takes long
+			continue
+		}
+		for _, found := range reference.FindAllString(line, -1) {
+			before, page, _ := strings.Cut(found, "docs/")
+			if own := before+"docs/" == manual.Base; own || !strings.Contains(before, "://") {
+				targets = append(targets, "docs/"+page)
+			}
 		}
 	}
 	return targets
