@@ -18,27 +18,26 @@ func KopfJitter() time.Duration {
 // Run keeps the record alive and removes the expired records of others until the context ends. It then removes the
 // record.
 func (m *Membership) Run(ctx context.Context) {
+	defer m.removals.Wait()
 	for ctx.Err() == nil {
 		m.work(ctx)
 	}
 	m.leave(context.WithoutCancel(ctx))
 }
 
-// work makes one request that is due, or waits.
+// work writes the record if that is due, or starts a removal. Otherwise it waits. A removal after a write does not
+// conflict with it.
 func (m *Membership) work(ctx context.Context) {
 	m.mu.Lock()
 	s, now := &m.state, time.Now()
 	write, orIdle := s.nextWrite(now)
-	removes := len(s.expired) > 0
-	removal := s.nextRemoval
+	removes, removal := len(s.expired) > 0 && !s.isRemoving, s.nextRemoval
 	m.mu.Unlock()
 	switch {
 	case !write.After(now):
 		m.renew(ctx)
 	case removes && !removal.After(now):
-		if err := m.removeExpired(ctx); err != nil && ctx.Err() == nil {
-			m.log.V(1).Info("Failed to write about peers", "reason", err.Error())
-		}
+		m.startRemoval(ctx)
 	default:
 		if removes && removal.Before(write) {
 			write = removal
@@ -78,6 +77,24 @@ func (m *Membership) requestTimeout() time.Duration {
 	return max(retryDelay, min(m.state.member.lifetime()/6, 10*time.Second))
 }
 
+// startRemoval removes expired records in the background, one request at a time. The loop does not wait for the answer,
+// which may take long: until then, it would neither renew the own record nor write it again after a removal, and peers
+// could begin.
+func (m *Membership) startRemoval(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state.isRemoving = true
+	m.removals.Go(func() {
+		if err := m.removeExpired(ctx); err != nil && ctx.Err() == nil {
+			m.log.V(1).Info("Failed to write about peers", "reason", err.Error())
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.state.isRemoving = false
+		m.wakeLoop()
+	})
+}
+
 // removeExpired removes the expired records of others, unless the object has changed since. A process that was
 // suspended may hold a stale object and would otherwise remove the records of live peers.
 func (m *Membership) removeExpired(ctx context.Context) error {
@@ -85,6 +102,9 @@ func (m *Membership) removeExpired(ctx context.Context) error {
 	expired, version := m.state.expired, m.state.version
 	m.state.expired = nil
 	m.mu.Unlock()
+	if len(expired) == 0 {
+		return nil // a newer object does not have them
+	}
 	status := make(map[string]any, len(expired))
 	for _, identity := range expired {
 		status[identity] = nil

@@ -100,6 +100,8 @@ type Membership struct {
 	log    logr.Logger
 	wake   chan struct{} // for the loop, which may have work
 
+	removals sync.WaitGroup // of expired records, at most one at a time
+
 	mu     sync.Mutex
 	state  state
 	alarm  *time.Timer       // for decisions that change by time alone

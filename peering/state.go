@@ -55,6 +55,7 @@ type state struct {
 	isRetrying  bool      // the last write failed
 	wakeAt      time.Time // when the first peer of a higher rank expires; zero without
 	expired     []string  // records to remove from the object of the version
+	isRemoving  bool      // a request that removes such records is running
 	nextRemoval time.Time
 
 	step      step
