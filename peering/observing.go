@@ -6,25 +6,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Observe takes the object from a watch or an answer, and sets the gate. An object that is older than the newest one
-// is ignored, except for the last content of removed records.
+// Observe takes the object from a watch, and sets the gate.
 func (m *Membership) Observe(object map[string]any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now() // not before, because the lock may be held for long
+	m.observe(object, now)
+	m.decide(now)
+}
+
+// observe takes the records of the object. Other objects are ignored, and so is one that is older than the newest one,
+// except for the last content of removed records. The lock is held.
+func (m *Membership) observe(object map[string]any, now time.Time) {
 	metadata, _ := object["metadata"].(map[string]any)
 	if metadata["name"] != m.state.member.Name {
 		return
 	}
-	now := time.Now()
 	records, err := Decode(object, now)
 	version, _ := metadata["resourceVersion"].(string)
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if isOlder(version, m.state.version) {
 		m.state.peers.applyOlder(records, version)
-	} else {
-		m.reportMalformed(err)
-		m.reportRemoved(m.state.observe(records, version, now))
+		return
 	}
-	m.decide(now) // the own record can have been confirmed since the last decision
+	m.reportMalformed(err)
+	m.reportRemoved(m.state.observe(records, version, now))
 }
 
 // ObserveAbsence writes the record, because the object seems to be missing. The answer decides.
@@ -84,7 +89,7 @@ func (m *Membership) setAlarm(now time.Time) {
 		m.alarm.Stop()
 	}
 	if next := m.state.nextDecision(now); !next.IsZero() {
-		m.alarm = time.AfterFunc(next.Sub(now), func() {
+		m.alarm = time.AfterFunc(time.Until(next), func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			m.decide(time.Now())
