@@ -45,7 +45,7 @@ type state struct {
 
 	record       recordState
 	reported     int       // how busy the record says the operator is; zero if it may say so
-	joined       time.Time // since when the record is published without a break
+	joined       time.Time // since when the record is known to be published, without a break
 	lostAt       time.Time // when the published record counts as lost
 	isMissing    bool      // the object does not have the record as it was written
 	restored     time.Time // when a missing record was written last
@@ -193,14 +193,15 @@ func (s *state) restore(now time.Time) {
 	s.restored, s.restoreDelay = now, min(2*s.restoreDelay, retryDelay)
 }
 
-// publish notes that the API server has the record. It returns false if the record counts as lost already.
+// publish notes that the API server has the record. It returns false if the record counts as lost already. The record
+// ends by the time when it was sent, but it settles from now: a slow request may have stored it just before the answer.
 func (s *state) publish(record Record, now time.Time) bool {
 	lostAt := record.LastSeen.Add(max(record.Lifetime-margin, record.Lifetime/2))
 	if !lostAt.After(now) {
 		return false
 	}
 	if s.record != recordPublished {
-		s.joined = record.LastSeen
+		s.joined = now
 	}
 	s.record, s.lostAt, s.isMissing, s.reported = recordPublished, lostAt, false, *record.Busy
 	return true

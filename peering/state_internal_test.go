@@ -91,6 +91,29 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// An operator settles from when its record is confirmed, however long the request took: D-peering-gone. The end of the
+// record counts from when it was sent.
+func TestSettlingAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, takes := range []time.Duration{0, time.Millisecond, settling, 9 * time.Second} {
+		t.Run(takes.String(), func(t *testing.T) {
+			t.Parallel()
+			s, answered := newState(Member{Self: testSelf}), testStart.Add(takes)
+			s.publish(Record{Lifetime: time.Minute, LastSeen: testStart, Busy: ptr.To(1)}, answered)
+			for after, want := range map[time.Duration]step{
+				0: letSettle, settling - 1: letSettle, settling: openGate,
+			} {
+				if got := s.decide(answered.Add(after)); got != want {
+					t.Errorf("%s after the answer: want step %d, got %d", after, want, got)
+				}
+			}
+			if want := testStart.Add(time.Minute - margin); !s.lostAt.Equal(want) {
+				t.Errorf("want the record to be lost at %s, got %s", want, s.lostAt)
+			}
+		})
+	}
+}
+
 // The next write is due at the renewal, or earlier if the record reports something else, is missing, or peers expire.
 func TestNextWrites(t *testing.T) {
 	t.Parallel()
