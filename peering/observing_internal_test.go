@@ -1,6 +1,9 @@
 package peering
 
 import (
+	"context"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +18,58 @@ type testGate struct{ isClosed atomic.Bool }
 func (g *testGate) Set(closed bool) { g.isClosed.Store(closed) }
 
 func (*testGate) AllowWritesUntil(time.Time) {}
+
+// pendingGate notes whether a record is confirmed before the decision that follows. It relies on the lock of its
+// membership.
+type pendingGate struct{ isPending bool }
+
+func (g *pendingGate) Set(bool) { g.isPending = false }
+
+func (g *pendingGate) AllowWritesUntil(time.Time) { g.isPending = true }
+
+// answers is a peering object with a peer of a higher priority.
+type answers struct{ version int }
+
+func (a *answers) PatchStatus(_ context.Context, status map[string]any, _ string) (map[string]any, error) {
+	a.version++
+	status["him"] = map[string]any{"priority": int64(9), "lifetime": int64(3600)}
+	return map[string]any{
+		"metadata": map[string]any{"name": "default", "resourceVersion": strconv.Itoa(a.version)}, "status": status,
+	}, nil
+}
+
+// The lock is not released between the confirmation of a record and the decision with the peers in the same answer.
+// Otherwise, an alarm or an event could open the gate beside them. While several goroutines hold the lock for
+// milliseconds, each release passes it to the next one.
+func TestDecisionWithTheAnswer(t *testing.T) {
+	t.Parallel()
+	gate, isOver, wasReleased := &pendingGate{}, atomic.Bool{}, atomic.Bool{}
+	m := Member{Self: testSelf, Name: "default"}.Join(t.Context(), &answers{}, gate)
+	var others sync.WaitGroup
+	for range 3 {
+		others.Go(func() {
+			for !isOver.Load() {
+				m.mu.Lock()
+				if gate.isPending {
+					wasReleased.Store(true)
+				}
+				time.Sleep(2 * time.Millisecond)
+				m.mu.Unlock()
+			}
+		})
+	}
+	time.Sleep(20 * time.Millisecond) // until all of them wait for the lock
+	for range 10 {
+		if err := m.touch(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	isOver.Store(true)
+	others.Wait()
+	if wasReleased.Load() {
+		t.Error("the lock was free between the confirmation and the decision")
+	}
+}
 
 // An object counts from when it is applied, not from when a goroutine began to wait for the lock. The test runs in real
 // time, because virtual time stops while a goroutine waits for a lock.

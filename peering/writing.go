@@ -23,11 +23,8 @@ func (m *Membership) Touch(ctx context.Context) error {
 	record := m.state.compose(time.Now())
 	m.mu.Unlock()
 	object, err := m.patchRecord(ctx, record)
-	if m.confirm(ctx, record, err); err != nil {
-		return err
-	}
-	m.Observe(object)
-	return nil
+	m.confirm(ctx, record, object, err)
+	return err
 }
 
 // patchRecord writes the record of the operator. A record without a lifetime removes it.
@@ -44,19 +41,22 @@ func (m *Membership) patchRecord(ctx context.Context, record Record) (map[string
 	return object, nil
 }
 
-// confirm notes the result of writing the record.
-func (m *Membership) confirm(ctx context.Context, record Record, err error) {
+// confirm notes the result of writing the record, and takes the object from the answer. It does not release the lock in
+// between: a decision by the new record without the peers in the same answer could open the gate beside them.
+func (m *Membership) confirm(ctx context.Context, record Record, object map[string]any, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, now := &m.state, time.Now()
 	s.scheduleRenewal(now, err != nil && !hasNoPlace(err))
 	isCanceled := s.hasLeft || errors.Is(ctx.Err(), context.Canceled)
 	switch {
-	case err == nil && s.publish(record, now):
-		m.logged["alone"], m.logged["failed"] = "", ""
-		m.gate.AllowWritesUntil(s.lostAt)
-		return // the object follows
-	case err == nil || isCanceled:
+	case err == nil:
+		if s.publish(record, now) {
+			m.logged["alone"], m.logged["failed"] = "", ""
+			m.gate.AllowWritesUntil(s.lostAt)
+		}
+		m.observe(object, now)
+	case isCanceled:
 	case hasNoPlace(err):
 		s.withdraw()
 		if !s.member.Mandatory && !s.verdict.Paused() {
