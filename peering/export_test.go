@@ -27,9 +27,12 @@ func (m *Membership) React(ctx context.Context, object map[string]any) error {
 	case <-ctx.Done():
 		return err
 	case <-time.After(time.Until(m.state.wakeAt)):
-		return errors.Join(err, m.Touch(ctx))
+		return errors.Join(err, m.touch(ctx))
 	}
 }
+
+// Touch writes the record. Run must not do so at the same time.
+func (m *Membership) Touch(ctx context.Context) error { return m.touch(ctx) }
 
 // Leave removes the record.
 func (m *Membership) Leave(ctx context.Context) error {

@@ -67,7 +67,7 @@ func (m *Membership) wait(ctx context.Context, limit time.Duration, orIdle bool)
 func (m *Membership) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, m.requestTimeout())
 	defer cancel()
-	if err := m.Touch(ctx); err == nil && !m.state.member.Stealth {
+	if err := m.touch(ctx); err == nil && !m.state.member.Stealth {
 		m.log.V(1).Info("Kept the peering record alive")
 	}
 }
@@ -145,7 +145,7 @@ func (m *Membership) leave(ctx context.Context) {
 	}
 	ctx, stop := context.WithTimeout(ctx, leavingTimeout)
 	defer stop()
-	err := m.Touch(ctx)
+	err := m.touch(ctx)
 	if err == nil {
 		_, err = m.patchRecord(ctx, Record{})
 	}

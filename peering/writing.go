@@ -13,12 +13,13 @@ import (
 var errDropped = errors.New("the API server did not keep it: the schema of the kind must have " +
 	"x-kubernetes-preserve-unknown-fields in its status")
 
-// Touch writes the record of the operator as of now, and takes the object from the answer.
+// touch writes the record of the operator as of now, and takes the object from the answer. Only one call may run at a
+// time, because answers to several of them can arrive in another order.
 //
 // # Errors
 //
 // That of the object, and one if the API server has dropped the record, as for kinds of another schema.
-func (m *Membership) Touch(ctx context.Context) error {
+func (m *Membership) touch(ctx context.Context) error {
 	m.mu.Lock()
 	record := m.state.compose(time.Now())
 	m.mu.Unlock()
