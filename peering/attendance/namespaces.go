@@ -53,9 +53,11 @@ func (n *namespaceGates) acquire(namespace string) *namespaceGate {
 	return one
 }
 
-// release undoes acquire. It does nothing for a nil receiver.
-func (n *namespaceGates) release(namespace string) {
+// release removes the part of one peering object, and undoes acquire. The last part of a namespace opens its gate, so
+// the operator's gate must not depend on that gate any more. With a nil receiver, only the part is removed.
+func (n *namespaceGates) release(namespace string, part *peering.GatePart) {
 	if n == nil {
+		part.Remove()
 		return
 	}
 	n.mu.Lock()
@@ -65,4 +67,5 @@ func (n *namespaceGates) release(namespace string) {
 		delete(n.all, namespace)
 		one.part.Remove()
 	}
+	part.Remove()
 }

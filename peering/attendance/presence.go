@@ -94,8 +94,7 @@ func (a *Attendance) join(ctx context.Context, at place) presence {
 	running.Go(func() { a.post(ctx, at, notices) })
 	a.present.Go(func() {
 		running.Wait()
-		part.Remove()
-		a.namespaces.release(at.namespace)
+		a.namespaces.release(at.namespace, part)
 	})
 	return presence{membership, cancel}
 }
