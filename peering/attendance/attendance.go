@@ -26,6 +26,8 @@ const (
 	hastyInterval = 5 * time.Second
 	// requestTimeout is how long a request may take.
 	requestTimeout = 10 * time.Second
+	// idleInterval is how often it is checked whether attempts have ended that outlive a membership.
+	idleInterval = time.Second
 )
 
 // Attendance is the presence of one operator in its peering objects.

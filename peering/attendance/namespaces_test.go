@@ -15,16 +15,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// room is the gate of one namespace, behind which nothing runs.
-type room struct{ one }
+// room is the gate of one namespace.
+type room struct {
+	one
 
-func (*room) Busy() int { return 0 }
-
-func (*room) Idle() <-chan struct{} {
-	idle := make(chan struct{})
-	close(idle)
-	return idle
+	running atomic.Int64
 }
+
+func (r *room) Busy() int { return int(r.running.Load()) }
+
+// Idle is never closed, so a membership asks again when its record must be renewed.
+func (r *room) Idle() <-chan struct{} { return nil }
 
 // house is an operator with a gate in each namespace.
 type house struct {

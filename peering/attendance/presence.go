@@ -3,6 +3,7 @@ package attendance
 import (
 	"context"
 	"sync"
+	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -94,10 +95,24 @@ func (a *Attendance) join(ctx context.Context, at place) presence {
 	running.Go(func() { a.post(ctx, at, notices) })
 	a.present.Go(func() {
 		running.Wait()
-		a.namespaces.release(at.namespace, part)
+		release := func() { a.namespaces.release(at.namespace, part) }
+		if isIdle(member) {
+			release()
+			return
+		}
+		// Attempts can outlive the membership. The part stays as the membership has left it: closed, and with the end
+		// of its record. It opens only after these attempts, for which Run does not wait.
+		go func() {
+			for !isIdle(member) {
+				time.Sleep(idleInterval)
+			}
+			release()
+		}()
 	})
 	return presence{membership, cancel}
 }
+
+func isIdle(m peering.Member) bool { return m.Busy == nil || m.Busy() == 0 }
 
 // admitAnswered reports the namespaces in which all places have answered. It returns true after the first report.
 func (a *Attendance) admitAnswered(namespaces []string) bool {
