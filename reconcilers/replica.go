@@ -41,7 +41,7 @@ func (r replica) Start(ctx context.Context) error {
 	}
 	own.health.Reach(health.Started)
 	if own.indexing == nil {
-		own.fill(ctx, opened())
+		own.fill(ctx, nil) // which is open
 		<-ctx.Done()
 	} else {
 		own.indexing.run(ctx)
@@ -51,9 +51,6 @@ func (r replica) Start(ctx context.Context) error {
 	}
 	return own.end(ctx)
 }
-
-// opened is the readiness of no indices at all.
-func opened() *indexes.Readiness { return nil }
 
 // indexing keeps the indices of an operator filled, wherever its controllers do not.
 type indexing struct {
