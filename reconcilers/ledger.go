@@ -20,13 +20,13 @@ type ledger struct {
 	refused    map[schema.GroupResource]bool
 }
 
-// announce notes what is about to be served, and what may mean more.
+// announce records the resources to serve, and the selectors that may mean more.
 func (l *ledger) announce(all []orchestration.Assignment, unanswered []discovery.Selector) {
 	l.announced, l.assigned, l.unanswered = true, all, unanswered
 }
 
-// awaitIndices has handlers wait for the indices of what is announced, in these namespaces, if anything is served yet:
-// for the scopes with indices that are filled, and for what may mean further ones. Nil namespaces are not known yet.
+// awaitIndices has handlers wait for the indices of the announced resources in these namespaces, once the gate has been
+// open, and for the selectors that may mean further ones. Nil namespaces are not known yet.
 func (l *ledger) awaitIndices(o Options, names []string) {
 	if l.readiness == nil || !l.announced {
 		return

@@ -6,9 +6,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// consistent asks the API server for lists of what is there now. An informer asks for any state at first, be it of the
-// past, if it cannot have the list as a stream: a cache of the API server may be behind what another operator has done
-// to an object, and its handlers would be called again.
+// consistent asks the API server for lists of the current state. An informer asks for any state at first, even a past
+// one, if it cannot have the list as a stream: a cache of the API server may lack the last writes of another operator
+// to an object, and the handlers would be called again.
 func consistent(next transport.RoundTripFunc) transport.RoundTripFunc {
 	return func(r *http.Request) (*http.Response, error) {
 		query := r.URL.Query()

@@ -5,8 +5,8 @@
 // process may act. [Wrap] puts them around a client.
 //
 // It is apart because it deals with single HTTP requests, and knows neither objects nor handlers. A watch that it ends
-// looks like one that the server has closed, so that the clients above it watch anew from where they were. It never
-// sends a request again that the server refused for good; packages above decide when to retry a failed pass.
+// looks like one that the server has closed, so that the clients above it continue the watch from there. It never sends
+// a request again that the server refused permanently; packages above decide when to retry a failed pass.
 //
 // Neighbours: package reconcilers wraps the clients of an operator, package controller those of its informers; packages
 // health and metrics have transports of their own.

@@ -30,7 +30,7 @@ func (c caching) GetCache() cache.Cache { return c.own }
 
 type someCache struct{ cache.Cache }
 
-// counter counts what is sent.
+// counter counts the requests.
 type counter struct{ sent int }
 
 func (c *counter) RoundTrip(*http.Request) (*http.Response, error) {

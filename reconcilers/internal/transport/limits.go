@@ -25,8 +25,8 @@ const (
 	DefaultPause = 100 * time.Millisecond
 )
 
-// Limits say how long requests and watches may take. Zeros are the defaults; negative values are no limit, and no
-// pause.
+// Limits say how long requests and watches may take. Zeros are the defaults. Negative values remove the limit or
+// the pause.
 type Limits struct {
 	// Request is how long a request may take that is no watch, its answer included; zero is DefaultRequest.
 	Request time.Duration
