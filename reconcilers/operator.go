@@ -16,7 +16,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
@@ -25,7 +24,7 @@ import (
 // operator is one operator inside a manager: the Runnable that owns its controllers.
 type operator struct {
 	manager      manager.Manager
-	fence        *fence.Fence
+	fence        *Fence
 	options      Options
 	log          logr.Logger
 	claim        *claim

@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/informers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // syncTimeout is practically none: a kind that may not be listed yet is waited for, not given up.
@@ -22,7 +23,7 @@ const syncTimeout = 365 * 24 * time.Hour
 
 // inform makes the informer of this kind alone, and takes what is read from it.
 func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
-	way := c.reaching(consistent(c.health.Client(c.deps.HTTPClient)))
+	way := transport.Wrap(c.deps.HTTPClient, c.health.Around, consistent, c.reaching)
 	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.interest())
 	if err != nil {
 		return nil, err

@@ -18,11 +18,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
 var _ reconcile.TypedReconciler[source.Request] = (*Controller)(nil)
@@ -329,7 +329,7 @@ func (c *Controller) postpone(
 	if o.Repeats(err) {
 		log = logr.Discard()
 	}
-	delay, again := o.Throttle.Fail(c.deps.Settings.ErrorDelays, rawclient.RetryAfter(err), time.Now())
+	delay, again := o.Throttle.Fail(c.deps.Settings.ErrorDelays, transport.RetryAfter(err), time.Now())
 	held := c.journal.Object(seen.Key(), seen.GetUID())
 	if !again {
 		held.Hold(journal.HeldError, err, time.Time{})

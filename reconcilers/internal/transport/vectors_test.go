@@ -1,4 +1,4 @@
-package repeating_test
+package transport_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/repeating"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
@@ -70,13 +70,13 @@ func TestVectorsAPIRetry(t *testing.T) {
 		expected := vectors.Known(t, want.Value, "attempts", "status", "escalated")
 		vectors.Bubble(t, func(t *testing.T) {
 			s := &server{responses: input.List("responses"), began: time.Now()}
-			transport := &repeating.Transport{
-				Next: s, Backoffs: backoffs(given), Obey: given.Flag("networking.enforce_retry_after"),
-			}
+			send := transport.Attempts{
+				Backoffs: backoffs(given), Obey: given.Flag("networking.enforce_retry_after"),
+			}.Around(s.RoundTrip)
 			request, _ := http.NewRequestWithContext(
 				t.Context(), http.MethodPatch, "http://api/one", strings.NewReader("the patch"),
 			)
-			response, err := transport.RoundTrip(request)
+			response, err := send(request)
 			if err == nil {
 				defer func() { _ = response.Body.Close() }()
 			}

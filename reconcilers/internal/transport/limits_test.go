@@ -1,4 +1,4 @@
-package timing_test
+package transport_test
 
 import (
 	"context"
@@ -10,13 +10,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // sending is a function as a connection.
-type sending func(*http.Request) (*http.Response, error)
+type sending = transport.RoundTripFunc
 
-func (f sending) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+// limited sends requests within limits.
+func limited(next http.RoundTripper, limits transport.Limits) http.RoundTripper {
+	return limits.Around(next.RoundTrip)
+}
 
 // deaf is a server that never answers.
 func deaf(r *http.Request) (*http.Response, error) {
@@ -35,13 +38,13 @@ func stuck(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 }
 
-func get(ctx context.Context, t *testing.T, transport http.RoundTripper, url string) (string, error) {
+func get(ctx context.Context, t *testing.T, way http.RoundTripper, url string) (string, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := transport.RoundTrip(request)
+	response, err := way.RoundTrip(request)
 	if err != nil {
 		return "", err
 	}
@@ -73,7 +76,7 @@ func TestRequestsAreLimited(t *testing.T) {
 				}
 				defer cancel()
 				began := time.Now()
-				_, err := get(ctx, t, timing.New(tc.server, timing.Limits{Request: tc.limit}), "http://api/api/v1/pods")
+				_, err := get(ctx, t, limited(tc.server, transport.Limits{Request: tc.limit}), "http://api/api/v1/pods")
 				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%s: %v", tc.reason, err)
 				}
@@ -102,7 +105,7 @@ func TestAnswersInTimeAreWhole(t *testing.T) {
 			}()
 			return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 		})
-		got, err := get(t.Context(), t, timing.New(slow, timing.Limits{Request: time.Minute}), "http://api/api/v1/pods")
+		got, err := get(t.Context(), t, limited(slow, transport.Limits{Request: time.Minute}), "http://api/api/v1/pods")
 		if err != nil || got != "xxx" {
 			t.Errorf("got %q, error %v", got, err)
 		}
@@ -121,7 +124,7 @@ func TestWhatComesLateIsAnAnswer(t *testing.T) {
 			}()
 			return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 		})
-		got, err := get(t.Context(), t, timing.New(late, timing.Limits{Request: time.Minute}), "http://api/api/v1/pods")
+		got, err := get(t.Context(), t, limited(late, transport.Limits{Request: time.Minute}), "http://api/api/v1/pods")
 		if err != nil || got != "x" {
 			t.Errorf("got %q, error %v", got, err)
 		}

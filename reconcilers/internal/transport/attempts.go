@@ -1,8 +1,6 @@
-package repeating
+package transport
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,21 +9,14 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
-// retryAfter is the header in which a server says how many seconds a client should wait.
-const retryAfter = "Retry-After"
-
-// Transport repeats requests after connection errors, timeouts, and the statuses 403, 429 and 5xx. It returns all other
-// responses at once. It may be used concurrently.
-type Transport struct {
-	// Next sends the requests.
-	Next http.RoundTripper
+// Attempts say how requests are repeated after connection errors, timeouts, and the statuses 403, 429 and 5xx. All
+// other responses are returned at once.
+type Attempts struct {
 	// Backoffs are the delays between the attempts; so there is one attempt more. Kopf: networking.error_backoffs.
 	Backoffs []time.Duration
 	// Obey waits as long as Retry-After of a 429 says even if the backoff is longer. Kopf:
@@ -33,25 +24,32 @@ type Transport struct {
 	Obey bool
 }
 
-// RoundTrip gives the response or the error of the last attempt.
-func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
+// Around repeats requests. It gives the response or the error of the last attempt.
+func (a Attempts) Around(next RoundTripFunc) RoundTripFunc {
+	if len(a.Backoffs) == 0 {
+		return next
+	}
+	return func(request *http.Request) (*http.Response, error) { return a.send(request, next) }
+}
+
+func (a Attempts) send(request *http.Request, next RoundTripFunc) (*http.Response, error) {
 	for attempt := 0; ; attempt++ {
-		response, err := t.Next.RoundTrip(request)
+		response, err := next(request)
 		repeatable := request.Body == nil || request.GetBody != nil
 		if !repeatable || !transient(response, err) || request.Context().Err() != nil {
 			return response, err
 		}
-		if attempt >= len(t.Backoffs) {
+		if attempt >= len(a.Backoffs) {
 			return withoutRetryAfter(response), exhausted(attempt+1, err)
 		}
-		delay := t.delay(attempt, response)
-		if inVain(request, response, delay) {
-			return response, nil
+		delay := a.delay(attempt, response)
+		if isThrottled(response) && isInVain(request, delay) {
+			return response, nil // it has the delay, and is for the caller
 		}
 		logging.Warn(logf.FromContext(request.Context()), "Request to the API server failed; repeating it",
 			"method", request.Method, "path", request.URL.Path,
 			"attempt", attempt+1, "reason", reason(response, err), "after", delay.String())
-		if !wait(request, delay) {
+		if sleep(request.Context(), delay) != nil {
 			return response, err
 		}
 		discard(response)
@@ -78,42 +76,20 @@ func reason(response *http.Response, err error) string {
 }
 
 // delay is the backoff after an attempt, or the delay that the server asks for.
-func (t *Transport) delay(attempt int, response *http.Response) time.Duration {
-	delay := t.Backoffs[attempt]
-	if response == nil || response.StatusCode != http.StatusTooManyRequests {
+func (a Attempts) delay(attempt int, response *http.Response) time.Duration {
+	delay := a.Backoffs[attempt]
+	if !isThrottled(response) {
 		return delay
 	}
-	if asked, ok := retryAfterOf(response); ok && (t.Obey || asked > delay) {
+	if asked, ok := retryAfterIn(response); ok && (a.Obey || asked > delay) {
 		return asked
 	}
 	return delay
 }
 
-// inVain tells whether the server asks for an attempt after the deadline of the request. Its answer has the delay, and
-// is for the caller.
-func inVain(request *http.Request, response *http.Response, delay time.Duration) bool {
-	deadline, limited := request.Context().Deadline()
-	return response != nil && response.StatusCode == http.StatusTooManyRequests && limited &&
-		delay > time.Until(deadline)
-}
-
-// retryAfterOf reads the delay that the server asks for from the header, or from the Status in the body, which stays
-// readable for the caller.
-func retryAfterOf(response *http.Response) (time.Duration, bool) {
-	if seconds, err := strconv.ParseFloat(response.Header.Get(retryAfter), 64); err == nil && seconds >= 0 {
-		return time.Duration(int64(min(seconds, rawclient.LongestRetryAfter.Seconds()))) * time.Second, true
-	}
-	data, err := io.ReadAll(response.Body)
-	_ = response.Body.Close()
-	response.Body = io.NopCloser(bytes.NewReader(data))
-	var status metav1.Status
-	if err != nil || json.Unmarshal(data, &status) != nil {
-		return 0, false
-	}
-	if status.Details == nil || status.Details.RetryAfterSeconds == 0 {
-		return 0, false
-	}
-	return min(time.Duration(status.Details.RetryAfterSeconds)*time.Second, rawclient.LongestRetryAfter), true
+// isThrottled reports whether the server asks for an attempt later.
+func isThrottled(response *http.Response) bool {
+	return response != nil && response.StatusCode == http.StatusTooManyRequests
 }
 
 // withoutRetryAfter removes the header that would make client-go repeat the request again.
@@ -137,17 +113,6 @@ func exhausted(attempts int, err error) error {
 		return err
 	}
 	return errors.New(strconv.Itoa(attempts) + " attempts have failed: " + rewording.Replace(err.Error()))
-}
-
-func wait(request *http.Request, delay time.Duration) bool {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-request.Context().Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 func discard(response *http.Response) {

@@ -1,4 +1,4 @@
-package timing
+package transport
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The defaults of a Transport.
+// The defaults of [Limits].
 const (
 	// DefaultRequest is for the slowest requests, which are lists. Kopf: networking.request_timeout.
 	DefaultRequest = 5 * time.Minute
@@ -25,7 +25,8 @@ const (
 	DefaultPause = 100 * time.Millisecond
 )
 
-// Limits are the settings of a Transport. Zeros are the defaults; negative values are no limit, and no pause.
+// Limits say how long requests and watches may take. Zeros are the defaults. Negative values remove the limit or
+// the pause.
 type Limits struct {
 	// Request is how long a request may take that is no watch, its answer included; zero is DefaultRequest.
 	Request time.Duration
@@ -42,24 +43,24 @@ type Limits struct {
 	Pause time.Duration
 }
 
-// Transport sends requests within limits. It may be used concurrently.
-type Transport struct {
-	next   http.RoundTripper
+// timed sends requests within limits.
+type timed struct {
+	next   RoundTripFunc
 	limits Limits
 	ends   ends
 	ways   connections
 }
 
-// New makes a Transport that sends its requests by next.
-func New(next http.RoundTripper, limits Limits) *Transport {
-	return &Transport{
+// Around sends requests within the limits.
+func (l Limits) Around(next RoundTripFunc) RoundTripFunc {
+	t := &timed{
 		next: next, ends: ends{at: map[string]time.Time{}}, ways: connections{heard: map[net.Conn]time.Time{}},
 		limits: Limits{
-			Request: effective(limits.Request, DefaultRequest), Server: limits.Server,
-			Client:     effective(limits.Client, 0),
-			Inactivity: effective(limits.Inactivity, DefaultInactivity), Pause: effective(limits.Pause, DefaultPause),
+			Request: effective(l.Request, DefaultRequest), Server: l.Server, Client: effective(l.Client, 0),
+			Inactivity: effective(l.Inactivity, DefaultInactivity), Pause: effective(l.Pause, DefaultPause),
 		},
 	}
+	return t.send
 }
 
 // effective is a limit where zero is none.
@@ -70,21 +71,21 @@ func effective(limit, zero time.Duration) time.Duration {
 	return max(0, limit)
 }
 
-// RoundTrip sends the request. The limit goes on until the body of the answer is closed.
-func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+// send sends the request. The limit goes on until the body of the answer is closed.
+func (t *timed) send(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Get("watch") == "true" {
 		return t.watch(r)
 	}
 	if t.limits.Request == 0 {
-		response, err := t.next.RoundTrip(r)
-		if err != nil || response.Header.Get(retryAfter) == "" {
-			return response, err
+		response, err := t.next(r)
+		if err != nil {
+			return nil, err
 		}
 		return withoutVainWait(r, response), nil
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), t.limits.Request)
 	traced, way := t.ways.trace(ctx)
-	response, err := t.next.RoundTrip(r.WithContext(traced))
+	response, err := t.next(r.WithContext(traced))
 	if err != nil {
 		defer cancel()
 		return nil, t.explained(r.Context(), ctx, err)
@@ -93,14 +94,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response.Body = &answer{source: response.Body, explain: func(err error) error {
 		return t.explained(r.Context(), ctx, err)
 	}, release: cancel}
-	if response.Header.Get(retryAfter) == "" {
-		return response, nil
-	}
 	return withoutVainWait(r, response), nil
 }
 
 // explained names the limit if it was the reason of the error.
-func (t *Transport) explained(asked, limited context.Context, err error) error {
+func (t *timed) explained(asked, limited context.Context, err error) error {
 	if asked.Err() == nil && limited.Err() != nil {
 		return fmt.Errorf("the API server did not answer within %s: %w", t.limits.Request, limited.Err())
 	}

@@ -1,4 +1,4 @@
-package timing_test
+package transport_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 const watching = "http://api/api/v1/pods?watch=true&timeoutSeconds=400&resourceVersion=7"
@@ -51,26 +51,26 @@ func TestWatchesAreLimited(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		server telling
-		limits timing.Limits
+		limits transport.Limits
 		took   time.Duration
 		want   string // the answer, and the error after it
 	}{
 		"Silence": {"a connection that is dead without anybody's word", telling{every: time.Minute, times: 3},
-			timing.Limits{Inactivity: 80 * time.Second}, 260 * time.Second, "xxx <nil>"},
+			transport.Limits{Inactivity: 80 * time.Second}, 260 * time.Second, "xxx <nil>"},
 		"SilenceByDefault": {"bookmarks come every minute", telling{every: time.Minute, times: 2},
-			timing.Limits{}, 190 * time.Second, "xx <nil>"},
+			transport.Limits{}, 190 * time.Second, "xx <nil>"},
 		"SilenceIsFine": {"it is wanted so", telling{every: 24 * time.Hour, times: 1, last: io.EOF},
-			timing.Limits{Inactivity: -1}, 24 * time.Hour, "x <nil>"},
+			transport.Limits{Inactivity: -1}, 24 * time.Hour, "x <nil>"},
 		"Long": {"the client has its own time", telling{every: time.Minute, times: 100},
-			timing.Limits{Client: 150 * time.Second}, 150 * time.Second, "xx <nil>"},
+			transport.Limits{Client: 150 * time.Second}, 150 * time.Second, "xx <nil>"},
 		"Broken": {"other ends are not hidden", telling{every: time.Minute, times: 1, last: cut},
-			timing.Limits{}, time.Minute, "x cut"},
+			transport.Limits{}, time.Minute, "x cut"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				got, err := get(t.Context(), t, timing.New(&tc.server, tc.limits), watching)
+				got, err := get(t.Context(), t, limited(&tc.server, tc.limits), watching)
 				took := time.Since(began)
 				if line := fmt.Sprint(got, " ", err); line != tc.want || took != tc.took {
 					t.Errorf("%s: want %q after %s, got %q after %s", tc.reason, tc.want, tc.took, line, took)
@@ -86,7 +86,7 @@ func TestServersAreAskedForATime(t *testing.T) {
 		0: "400", -1: "", time.Minute: "60", 1500 * time.Millisecond: "2", time.Nanosecond: "1",
 	} {
 		s := &telling{last: io.EOF}
-		if _, err := get(t.Context(), t, timing.New(s, timing.Limits{Server: limit}), watching); err != nil {
+		if _, err := get(t.Context(), t, limited(s, transport.Limits{Server: limit}), watching); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(s.requests, []string{want}) {
@@ -96,13 +96,13 @@ func TestServersAreAskedForATime(t *testing.T) {
 }
 
 func TestRequestsOfWatchesAreLimited(t *testing.T) {
-	for name, limits := range map[string]timing.Limits{
+	for name, limits := range map[string]transport.Limits{
 		"Inactivity": {Inactivity: time.Minute}, "Client": {Client: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				_, err := get(t.Context(), t, timing.New(sending(deaf), limits), watching)
+				_, err := get(t.Context(), t, limited(sending(deaf), limits), watching)
 				if err == nil || !strings.Contains(err.Error(), "did not answer") || time.Since(began) != time.Minute {
 					t.Errorf("after %s: %v", time.Since(began), err)
 				}
@@ -115,9 +115,9 @@ func TestRequestsOfWatchesAreLimited(t *testing.T) {
 func TestSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &telling{every: time.Second, times: 3, last: io.EOF}
-		transport := timing.New(server, timing.Limits{Inactivity: 2 * time.Second})
+		way := limited(server, transport.Limits{Inactivity: 2 * time.Second})
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, watching, nil)
-		response, err := transport.RoundTrip(request)
+		response, err := way.RoundTrip(request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestWatchesAreSpaced(t *testing.T) {
 		for pause, want := range map[time.Duration]time.Duration{
 			0: 100 * time.Millisecond, -1: 0, 5 * time.Second: 5 * time.Second,
 		} {
-			transport := timing.New(&telling{last: io.EOF}, timing.Limits{Pause: pause})
+			way := limited(&telling{last: io.EOF}, transport.Limits{Pause: pause})
 			another := strings.Replace(watching, "pods", "nodes", 1)
 			for n, url := range []string{watching, watching, another, "wait", watching} {
 				if url == "wait" {
@@ -145,7 +145,7 @@ func TestWatchesAreSpaced(t *testing.T) {
 					continue
 				}
 				began := time.Now()
-				if _, err := get(t.Context(), t, transport, url); err != nil {
+				if _, err := get(t.Context(), t, way, url); err != nil {
 					t.Fatal(err)
 				}
 				if took := time.Since(began); n == 1 && took != want || n != 1 && took != 0 {
@@ -159,13 +159,13 @@ func TestWatchesAreSpaced(t *testing.T) {
 func TestEndDuringThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refusing := sending(func(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe })
-		transport := timing.New(refusing, timing.Limits{Pause: time.Hour})
-		if _, err := get(t.Context(), t, transport, watching); !errors.Is(err, io.ErrClosedPipe) {
+		way := limited(refusing, transport.Limits{Pause: time.Hour})
+		if _, err := get(t.Context(), t, way, watching); !errors.Is(err, io.ErrClosedPipe) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := get(ctx, t, transport, watching); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := get(ctx, t, way, watching); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a watch that failed is one that ended, and who waits can leave: %v", err)
 		}
 	})
@@ -174,10 +174,10 @@ func TestEndDuringThePause(t *testing.T) {
 // Each resource has its own pause, whatever ends beside it.
 func TestPausesOfTwoResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		transport := timing.New(&telling{last: io.EOF}, timing.Limits{Pause: time.Minute})
+		way := limited(&telling{last: io.EOF}, transport.Limits{Pause: time.Minute})
 		began := time.Now()
 		for _, resource := range []string{"pods", "nodes", "pods"} {
-			if _, err := get(t.Context(), t, transport, "http://api/api/v1/"+resource+"?watch=true"); err != nil {
+			if _, err := get(t.Context(), t, way, "http://api/api/v1/"+resource+"?watch=true"); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,4 +1,4 @@
-package timing_test
+package transport_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // shared is a connection that all requests get.
@@ -79,12 +79,12 @@ func TestDeadConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				way, began := &shared{next: tc.server}, time.Now()
-				transport := timing.New(way, timing.Limits{Inactivity: minute})
+				bounded := limited(way, transport.Limits{Inactivity: minute})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				go func() { _, _ = get(ctx, t, transport, watching) }()
+				go func() { _, _ = get(ctx, t, bounded, watching) }()
 				time.Sleep(tc.later)
-				_, _ = get(ctx, t, transport, strings.Replace(watching, "pods", "nodes", 1))
+				_, _ = get(ctx, t, bounded, strings.Replace(watching, "pods", "nodes", 1))
 				synctest.Wait()
 				if closed := way.closedAfter(began); closed != tc.closed {
 					t.Errorf("%s: closed after %s, want %s", tc.reason, closed, tc.closed)
@@ -105,19 +105,19 @@ func TestConnectionsAreKnownByThemselves(t *testing.T) {
 			return (&telling{every: 25 * time.Second, times: 9}).RoundTrip(r)
 		})}
 		other := &shared{next: &telling{}}
-		transport := timing.New(sending(func(r *http.Request) (*http.Response, error) {
+		way := limited(sending(func(r *http.Request) (*http.Response, error) {
 			if strings.Contains(r.URL.Path, "jobs") {
 				return other.RoundTrip(r)
 			}
 			return one.RoundTrip(r)
-		}), timing.Limits{Inactivity: time.Minute})
+		}), transport.Limits{Inactivity: time.Minute})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for _, kind := range []string{"pods", "nodes"} {
-			go func() { _, _ = get(ctx, t, transport, strings.Replace(watching, "pods", kind, 1)) }()
+			go func() { _, _ = get(ctx, t, way, strings.Replace(watching, "pods", kind, 1)) }()
 		}
 		time.Sleep(55 * time.Second)
-		go func() { _, _ = get(ctx, t, transport, strings.Replace(watching, "pods", "jobs", 1)) }()
+		go func() { _, _ = get(ctx, t, way, strings.Replace(watching, "pods", "jobs", 1)) }()
 		time.Sleep(time.Minute / 2)
 		synctest.Wait()
 		if closed := one.closedAfter(began); closed != 0 {

@@ -1,4 +1,4 @@
-package repeating_test
+package transport_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/repeating"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 func failing(status int) []any { return []any{map[string]any{"status": int64(status)}} }
@@ -27,9 +27,9 @@ func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
 		defer cancel()
 		s := &server{responses: failing(500), began: time.Now()}
 		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://api/one", nil)
-		response, err := (&repeating.Transport{
-			Next: s, Backoffs: []time.Duration{time.Minute, time.Minute},
-		}).RoundTrip(request)
+		response, err := transport.Attempts{
+			Backoffs: []time.Duration{time.Minute, time.Minute},
+		}.Around(s.RoundTrip)(request)
 		if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 2 ||
 			time.Since(s.began) != 90*time.Second {
 			t.Errorf(
@@ -47,7 +47,7 @@ func TestWhatCannotBeSentAgainIsNot(t *testing.T) {
 	request, _ := http.NewRequestWithContext(
 		t.Context(), http.MethodPost, "http://api/one", io.NopCloser(strings.NewReader("a stream")),
 	)
-	response, err := (&repeating.Transport{Next: s, Backoffs: []time.Duration{time.Hour}}).RoundTrip(request)
+	response, err := transport.Attempts{Backoffs: []time.Duration{time.Hour}}.Around(s.RoundTrip)(request)
 	if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 1 {
 		t.Errorf("a body that was read is gone: %v, error %v, %d attempts", response, err, len(s.attempts))
 		return
@@ -61,7 +61,7 @@ func TestAnErrorOfTheBodyIsTold(t *testing.T) {
 		s := &server{responses: failing(503), began: time.Now()}
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://api/one", strings.NewReader("x"))
 		request.GetBody = func() (io.ReadCloser, error) { return nil, broken }
-		response, err := (&repeating.Transport{Next: s, Backoffs: []time.Duration{time.Second}}).RoundTrip(request)
+		response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.Around(s.RoundTrip)(request)
 		if !errors.Is(err, broken) {
 			t.Errorf("got %v", err)
 		}
@@ -71,14 +71,29 @@ func TestAnErrorOfTheBodyIsTold(t *testing.T) {
 	})
 }
 
+// A connection without further attempts leaves all to its client.
+func TestOneAttempt(t *testing.T) {
+	s := &server{
+		responses: []any{map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": "1"}}},
+		began:     time.Now(),
+	}
+	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
+	response, err := transport.Attempts{}.Around(s.RoundTrip)(request)
+	if err != nil || len(s.attempts) != 1 || response.Header.Get("Retry-After") != "1" {
+		t.Errorf("got %v, error %v, %d attempts", response, err, len(s.attempts))
+		return
+	}
+	_ = response.Body.Close()
+}
+
 // Clients begin all over again after some errors, by themselves.
 func TestTheAttemptsAreAllThereAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
 		next := sending(func(*http.Request) (*http.Response, error) { attempts++; return nil, syscall.ECONNRESET })
 		d, err := discovery.NewDiscoveryClientForConfigAndClient(&rest.Config{Host: "http://x", QPS: -1},
-			&http.Client{Transport: &repeating.Transport{
-				Next: next, Backoffs: []time.Duration{time.Second, time.Second}}})
+			&http.Client{Transport: transport.Attempts{
+				Backoffs: []time.Duration{time.Second, time.Second}}.Around(next)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,11 +102,6 @@ func TestTheAttemptsAreAllThereAre(t *testing.T) {
 		}
 	})
 }
-
-// sending is a function as a connection.
-type sending func(*http.Request) (*http.Response, error)
-
-func (f sending) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestWhatAServerMayAskFor(t *testing.T) {
 	for wish, want := range map[string]time.Duration{
@@ -107,7 +117,7 @@ func TestWhatAServerMayAskFor(t *testing.T) {
 				began: time.Now(),
 			}
 			request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
-			response, err := (&repeating.Transport{Next: s, Backoffs: []time.Duration{time.Second}}).RoundTrip(request)
+			response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.Around(s.RoundTrip)(request)
 			if took := time.Since(s.began); err != nil || took != want {
 				t.Errorf("%s: waited for %s, want %s, error %v", wish, took, want, err)
 				return
@@ -125,7 +135,7 @@ func TestTheLastAnswerAsksForNothing(t *testing.T) {
 			began:     time.Now(),
 		}
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
-		response, err := (&repeating.Transport{Next: s, Backoffs: []time.Duration{time.Second}}).RoundTrip(request)
+		response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.Around(s.RoundTrip)(request)
 		if err != nil || response.Header.Get("Retry-After") != "" {
 			t.Errorf("got %v, error %v", response, err)
 			return
@@ -167,10 +177,8 @@ func TestObeying(t *testing.T) {
 				request, _ := http.NewRequestWithContext(
 					logf.IntoContext(t.Context(), log), http.MethodGet, "http://api/one", nil,
 				)
-				transport := &repeating.Transport{
-					Next: next, Backoffs: []time.Duration{time.Minute, time.Minute}, Obey: true,
-				}
-				response, err := transport.RoundTrip(request)
+				repeat := transport.Attempts{Backoffs: []time.Duration{time.Minute, time.Minute}, Obey: true}
+				response, err := repeat.Around(next)(request)
 				if took := time.Since(began); err != nil || took != 2*tc.want {
 					t.Fatalf("%s: waited for %v, want %v twice; error %v", tc.reason, took, tc.want, err)
 				}

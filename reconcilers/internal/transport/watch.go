@@ -1,4 +1,4 @@
-package timing
+package transport
 
 import (
 	"context"
@@ -23,7 +23,7 @@ var (
 )
 
 // watch sends the request of a watch, and watches over its answer.
-func (t *Transport) watch(r *http.Request) (*http.Response, error) {
+func (t *timed) watch(r *http.Request) (*http.Response, error) {
 	key := r.URL.Path
 	if err := t.ends.wait(r.Context(), key, t.limits.Pause); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (t *Transport) watch(r *http.Request) (*http.Response, error) {
 	})
 	s.life = timer(t.limits.Client, func() { cancel(errLong) })
 	request := t.requested(r.WithContext(traced))
-	response, err := t.next.RoundTrip(request)
+	response, err := t.next(request)
 	s.silence.Stop()
 	if err != nil {
 		defer s.stop()
@@ -68,7 +68,7 @@ func timer(limit time.Duration, fire func()) *time.Timer {
 }
 
 // requested is the request with the time that the server is asked for.
-func (t *Transport) requested(r *http.Request) *http.Request {
+func (t *timed) requested(r *http.Request) *http.Request {
 	const parameter = "timeoutSeconds"
 	if t.limits.Server == 0 {
 		return r
@@ -181,10 +181,5 @@ func (e *ends) wait(ctx context.Context, key string, pause time.Duration) error 
 	if !known || rest <= 0 {
 		return ctx.Err()
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(rest):
-		return nil
-	}
+	return sleep(ctx, rest)
 }

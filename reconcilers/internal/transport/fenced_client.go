@@ -1,4 +1,4 @@
-package fence
+package transport
 
 import (
 	"context"

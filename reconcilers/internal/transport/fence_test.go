@@ -1,4 +1,4 @@
-package fence_test
+package transport_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // caching is all that is asked of a manager here.
@@ -30,11 +30,11 @@ func (c caching) GetCache() cache.Cache { return c.own }
 
 type someCache struct{ cache.Cache }
 
-// transport counts what is sent.
-type transport struct{ sent int }
+// counter counts the requests.
+type counter struct{ sent int }
 
-func (t *transport) RoundTrip(*http.Request) (*http.Response, error) {
-	t.sent++
+func (c *counter) RoundTrip(*http.Request) (*http.Response, error) {
+	c.sent++
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
 
@@ -48,9 +48,9 @@ type body struct {
 func (b *body) Close() error { b.closed = true; return nil }
 
 // started is a fence in a manager, and what takes it down.
-func started(t *testing.T) (f *fence.Fence, down func()) {
+func started(t *testing.T) (f *transport.Fence, down func()) {
 	t.Helper()
-	f = fence.New(caching{})
+	f = transport.NewFence(caching{})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- f.Start(ctx) }()
@@ -65,7 +65,7 @@ func started(t *testing.T) (f *fence.Fence, down func()) {
 // It must be among the caches of the manager: they end when all that needs a leader has ended.
 func TestCacheOfTheManager(t *testing.T) {
 	own := someCache{}
-	if got := fence.New(caching{own: own}).GetCache(); got != own {
+	if got := transport.NewFence(caching{own: own}).GetCache(); got != own {
 		t.Errorf("it waits for another cache than the manager: %v", got)
 	}
 }
@@ -106,15 +106,15 @@ func TestHolds(t *testing.T) {
 
 func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		next := &transport{}
+		next := &counter{}
 		f, down := started(t)
-		fenced := f.Around(next)
+		fenced := f.Around(next.RoundTrip)
 		send := func(content io.ReadCloser) error {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/", content)
 			if err != nil {
 				t.Fatal(err)
 			}
-			response, err := fenced.RoundTrip(request)
+			response, err := fenced(request)
 			if err == nil {
 				err = response.Body.Close()
 			}
@@ -198,7 +198,7 @@ func merging(patch string) client.Patch {
 
 // Without permission, writes are refused, though the fence stands, and reads are not.
 func TestPermission(t *testing.T) {
-	next := &transport{}
+	next := &counter{}
 	f, down := started(t)
 	defer down()
 	allowed := true
@@ -210,7 +210,7 @@ func TestPermission(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			response, err := f.Around(next).RoundTrip(request)
+			response, err := f.Around(next.RoundTrip)(request)
 			if err == nil {
 				_ = response.Body.Close()
 			}
@@ -245,7 +245,7 @@ func TestPermissionByNamespace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := f.Around(&transport{}).RoundTrip(request)
+		response, err := f.Around((&counter{}).RoundTrip)(request)
 		if err == nil {
 			_ = response.Body.Close()
 		}

@@ -1,4 +1,4 @@
-package fence
+package transport
 
 import (
 	"context"
@@ -37,8 +37,8 @@ var (
 // contexts one after another.
 const moment = 100 * time.Millisecond
 
-// New makes the fence of an operator. Add it to the manager.
-func New(m manager.Manager) *Fence { return &Fence{manager: m, down: make(chan struct{})} }
+// NewFence makes the fence of an operator. Add it to the manager.
+func NewFence(m manager.Manager) *Fence { return &Fence{manager: m, down: make(chan struct{})} }
 
 // Start stands until the context ends.
 func (f *Fence) Start(ctx context.Context) error {
@@ -70,25 +70,17 @@ func (f *Fence) Down() <-chan struct{} { return f.down }
 func (f *Fence) Limit(mayWrite func(namespace string) bool) { f.mayWrite.Store(&mayWrite) }
 
 // Around refuses requests when the fence is down, and writes while there is no permission.
-func (f *Fence) Around(next http.RoundTripper) http.RoundTripper {
-	return fenced{fence: f, next: next}
-}
-
-type fenced struct {
-	fence *Fence
-	next  http.RoundTripper
-}
-
-// RoundTrip sends the request if the fence stands.
-func (t fenced) RoundTrip(request *http.Request) (*http.Response, error) {
-	write := request.Method != http.MethodGet && request.Method != http.MethodHead
-	if err := t.fence.refusal(write, namespaceIn(request.URL.Path)); err != nil {
-		if request.Body != nil {
-			_ = request.Body.Close()
+func (f *Fence) Around(next RoundTripFunc) RoundTripFunc {
+	return func(request *http.Request) (*http.Response, error) {
+		write := request.Method != http.MethodGet && request.Method != http.MethodHead
+		if err := f.refusal(write, namespaceIn(request.URL.Path)); err != nil {
+			if request.Body != nil {
+				_ = request.Body.Close()
+			}
+			return nil, err
 		}
-		return nil, err
+		return next(request)
 	}
-	return t.next.RoundTrip(request)
 }
 
 // namespaceIn is that of the object that a path leads to; empty if it is outside of any.

@@ -1,4 +1,4 @@
-package timing_test
+package transport_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
@@ -69,7 +69,7 @@ func TestRetryAfter(t *testing.T) {
 				defer cancel()
 				client := rawclient.New(
 					&rest.Config{Host: "http://api", QPS: -1},
-					&http.Client{Transport: timing.New(tc.server, timing.Limits{Request: tc.limit})},
+					&http.Client{Transport: limited(tc.server, transport.Limits{Request: tc.limit})},
 					schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 				)
 				began := time.Now()
@@ -78,7 +78,7 @@ func TestRetryAfter(t *testing.T) {
 				if took := time.Since(began); took != tc.took {
 					t.Errorf("%s: it took %s, want %s", tc.reason, took, tc.took)
 				}
-				if got := rawclient.RetryAfter(err); (err == nil) != (tc.want == 0) || got != max(tc.want, 0) {
+				if got := transport.RetryAfter(err); (err == nil) != (tc.want == 0) || got != max(tc.want, 0) {
 					t.Errorf("%s: the delay is %s, want %s: %v", tc.reason, got, tc.want, err)
 				}
 				if err == nil {
