@@ -3,7 +3,6 @@ package hierarchies
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -84,14 +83,6 @@ func kindOf(object client.Object, scheme *runtime.Scheme) (schema.GroupVersionKi
 		return kind, fmt.Errorf("finding the kind of the owner: %w", err)
 	}
 	return kind, nil
-}
-
-func isNil(object client.Object) bool {
-	if object == nil {
-		return true
-	}
-	value := reflect.ValueOf(object)
-	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
 func (c child) appendReference(reference metav1.OwnerReference) error {
