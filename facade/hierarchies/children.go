@@ -28,9 +28,9 @@ func (c child) metadata() (map[string]any, error) {
 	}
 }
 
-// each calls the function for every object among the children, until it fails. Nil is skipped.
-func each(children any, act func(c child) error) (err error) {
-	walk(children, nil, func(one item) bool {
+// eachObject calls the function for every object among the children, until it fails. Nil is skipped.
+func eachObject(children any, act func(c child) error) (err error) {
+	walkItems(children, nil, func(one item) bool {
 		if err = one.err; err == nil && !one.isNil {
 			err = act(one.child)
 		}

@@ -28,7 +28,7 @@ func AppendOwnerReference(owner client.Object, children any, opts ...ReferenceOp
 	if err != nil {
 		return fmt.Errorf("appending an owner reference: %w", err)
 	}
-	return each(children, func(c child) error { return c.appendReference(reference) })
+	return eachObject(children, func(c child) error { return c.appendReference(reference) })
 }
 
 // RemoveOwnerReference makes the owner none of the owners of the children. Kopf: remove_owner_reference.
@@ -36,7 +36,7 @@ func RemoveOwnerReference(owner client.Object, children any) error {
 	if isNil(owner) {
 		return fmt.Errorf("removing an owner reference: %w", errNoOwner)
 	}
-	return each(children, func(c child) error { return c.removeReference(owner.GetUID()) })
+	return eachObject(children, func(c child) error { return c.removeReference(owner.GetUID()) })
 }
 
 // OwnerReference is what children have to name their owner. Kopf: build_owner_reference.

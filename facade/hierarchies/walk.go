@@ -30,7 +30,7 @@ type item struct {
 // returned as nil, whatever its type. Anything else is returned as an error, and the next ones follow.
 func Objects(children any) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
-		walk(children, nil, func(one item) bool {
+		walkItems(children, nil, func(one item) bool {
 			if _, isDeclared := one.whole.(runtime.ApplyConfiguration); isDeclared || one.isNil {
 				one.err = nil
 			}
@@ -39,8 +39,8 @@ func Objects(children any) iter.Seq2[any, error] {
 	}
 }
 
-// walk calls the function for each item among the children, and returns false as soon as the function does.
-func walk(children any, path []int, visit func(one item) bool) bool {
+// walkItems calls the function for each item among the children, and returns false as soon as the function does.
+func walkItems(children any, path []int, visit func(one item) bool) bool {
 	if isNil(children) {
 		one := item{path: path, isNil: true}
 		if _, isMapping := children.(map[string]any); isMapping {
@@ -71,7 +71,7 @@ func walk(children any, path []int, visit func(one item) bool) bool {
 // walkList walks through a list of the API. Its nil items are skipped.
 func walkList(list runtime.Object, path []int, visit func(one item) bool) bool {
 	err := meta.EachListItem(list, func(object runtime.Object) error {
-		if isNil(object) || walk(object, path, visit) {
+		if isNil(object) || walkItems(object, path, visit) {
 			return nil
 		}
 		return errEnough
@@ -88,21 +88,21 @@ func walkElements(value reflect.Value, path []int, visit func(one item) bool) bo
 	case value.Kind() == reflect.Slice || value.Kind() == reflect.Array:
 		for i := range value.Len() {
 			inner[len(path)] = i
-			if !walk(addressed(value.Index(i)), inner, visit) {
+			if !walkItems(addressed(value.Index(i)), inner, visit) {
 				return false
 			}
 		}
 		return true
 	case value.Kind() == reflect.Func && value.Type().CanSeq():
 		for element := range value.Seq() {
-			if !walk(element.Interface(), inner, visit) {
+			if !walkItems(element.Interface(), inner, visit) {
 				return false
 			}
 			inner[len(path)]++
 		}
 		return true
 	case value.Kind() == reflect.Pointer && value.Elem().Kind() != reflect.Struct:
-		return walk(addressed(value.Elem()), path, visit)
+		return walkItems(addressed(value.Elem()), path, visit)
 	}
 	return visit(item{path: path, err: noObjectError(value.Type())})
 }

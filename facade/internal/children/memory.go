@@ -28,7 +28,7 @@ type parentMemory struct {
 	// applied while the children of a deleted parent are released. It is nil without callers.
 	turn    chan struct{}
 	callers int // that work or wait
-	sets    []*handlerSet
+	sets    []handlerSet
 }
 
 // handlerSet is what this process has applied for one handler of a parent.
@@ -49,7 +49,7 @@ func (m *memory) updateParent(parent types.UID, act func(p *parentMemory)) {
 		p = &parentMemory{}
 	}
 	act(p)
-	p.sets = slices.DeleteFunc(p.sets, func(s *handlerSet) bool { return s.proof == "" && len(s.applied) == 0 })
+	p.sets = slices.DeleteFunc(p.sets, func(s handlerSet) bool { return s.proof == "" && len(s.applied) == 0 })
 	if p.callers == 0 && len(p.sets) == 0 {
 		delete(m.parents, parent)
 		return
@@ -60,19 +60,18 @@ func (m *memory) updateParent(parent types.UID, act func(p *parentMemory)) {
 	m.parents[parent] = p
 }
 
-// setOf returns the set of a handler, which is added if it is missing.
+// setOf returns the set of a handler, which is added if it is missing. It is valid until the next set is added.
 func (p *parentMemory) setOf(record string) *handlerSet {
-	for _, s := range p.sets {
-		if s.record == record {
-			return s
-		}
+	i := slices.IndexFunc(p.sets, func(s handlerSet) bool { return s.record == record })
+	if i < 0 {
+		i = len(p.sets)
+		p.sets = append(p.sets, handlerSet{record: record})
 	}
-	p.sets = append(p.sets, &handlerSet{record: record})
-	return p.sets[len(p.sets)-1]
+	return &p.sets[i]
 }
 
 // sets returns the sets of the handlers of a parent. The caller holds the lock.
-func (m *memory) sets(parent types.UID) []*handlerSet {
+func (m *memory) sets(parent types.UID) []handlerSet {
 	if p := m.parents[parent]; p != nil {
 		return p.sets
 	}
@@ -113,7 +112,7 @@ func (m *memory) proven(parent types.UID) map[string]set {
 	var kept []handlerSet
 	for _, s := range m.sets(parent) {
 		if s.proof != "" {
-			kept = append(kept, *s)
+			kept = append(kept, s)
 		}
 	}
 	m.mu.Unlock()
@@ -130,9 +129,10 @@ func (m *memory) prove(parent types.UID, namespace, record string, children set)
 	if err != nil || len(children) == 0 { // strings can be encoded; without a proof, the child is checked again
 		text, children = "", nil
 	}
+	hasHeld := len(children.held(namespace)) > 0
 	m.updateParent(parent, func(p *parentMemory) {
 		s := p.setOf(record)
-		s.proof, s.hasHeld = text, len(children.held(namespace)) > 0
+		s.proof, s.hasHeld = text, hasHeld
 	})
 }
 
@@ -140,7 +140,7 @@ func (m *memory) prove(parent types.UID, namespace, record string, children set)
 func (m *memory) hasHeld(parent types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.ContainsFunc(m.sets(parent), func(s *handlerSet) bool { return s.hasHeld })
+	return slices.ContainsFunc(m.sets(parent), func(s handlerSet) bool { return s.hasHeld })
 }
 
 // addApplied notes what has been applied for a handler of the parent.
@@ -177,12 +177,12 @@ func (m *memory) keepDeclared(parent types.UID, record string, declared set) {
 // forgetApplied drops the applications of a parent, and the versions of their children.
 func (m *memory) forgetApplied(parent types.UID) {
 	m.updateParent(parent, func(p *parentMemory) {
-		for _, s := range p.sets {
+		for i, s := range p.sets {
 			for _, one := range s.applied {
 				delete(m.versions, one.uid)
 				delete(m.found, one.uid)
 			}
-			s.applied = nil
+			p.sets[i].applied = nil
 		}
 	})
 }
