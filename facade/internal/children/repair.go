@@ -19,10 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-var (
-	_ owned.Author   = (*Keeper)(nil)
-	_ owned.Repairer = (*Keeper)(nil)
-)
+var _ owned.Author = (*Keeper)(nil)
 
 // The first repair is made at once, and each one soon after another doubles the delay: somebody else may be as
 // stubborn as we are.
