@@ -89,7 +89,7 @@ func (h *Handling) callOnce(
 		given = nil
 	}
 	a := h.NewAttempt(handler.Description, c, given)
-	a.Call.Given, a.Due = c.Object, true
+	a.Call.Given, a.Due, a.Now = c.Object, true, h.Now
 	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
 	handler.Run(running, a)

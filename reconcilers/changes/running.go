@@ -134,7 +134,8 @@ func (r *runner) attempt(
 		object = nil
 	}
 	a := h.NewAttempt(handler.Description, r.outcomes.cause, object)
-	a.Call.Given, a.Account, a.Due, a.Deferred = given, state.Account(), true, true
+	a.Now, a.Account, a.Due, a.Deferred = h.Now, state.Account(), true, true
+	a.Call.Given = given
 	return a
 }
 

@@ -95,7 +95,7 @@ func (h *Handling) handle(ctx context.Context, e Event, loop *loop) (attempts []
 				append(panics.Stack(err), "handler", handler.Description.ID, "type", e.Type)...)
 		case matches:
 			chosen = append(chosen, handler)
-			if loop.holds(e, handler.Description.ID, h.Now()) {
+			if loop.holds(e, handler.Description.ID, now()) {
 				continue
 			}
 			if a := h.call(ctx, handler, c); a != nil {
@@ -116,7 +116,7 @@ func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause
 		return nil
 	}
 	a := h.NewAttempt(handler.Description, c, object)
-	a.Call.Started, a.Call.Newest = h.Now(), h.Cache
+	a.Now, a.Call.Started, a.Call.Newest = now, now(), h.Cache
 	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
 	handler.Run(running, a)

@@ -70,7 +70,7 @@ func (k *Kind) MayBegin(ctx context.Context) bool {
 // object of the cause.
 func (k *Kind) NewAttempt(h *handlers.Handler, c *cause.Cause, object map[string]any) *execution.Attempt {
 	a := execution.New(h, c, object)
-	a.Place, a.Now, a.Limits.Backoff = k.Place, k.Now, k.Backoff
+	a.Place, a.Limits.Backoff = k.Place, k.Backoff
 	a.Call.Events, a.Call.Resource = k.Events, k.Resource
 	return a
 }

@@ -61,7 +61,7 @@ func (h *Handling) Tend(ctx context.Context, body map[string]any) (result Result
 func (h *Handling) tellAll(ctx context.Context, handler *adapters.Handler, result *Result) {
 	uid := types.UID(patching.UIDOf(result.Body))
 	for _, one := range h.Children.pending(result.Body, handler.Description) {
-		if wait := one.account.Until.Sub(h.Now()); wait > 0 {
+		if wait := one.account.Until.Sub(now()); wait > 0 {
 			result.postpone(wait)
 			continue
 		}
@@ -129,7 +129,7 @@ func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news
 	}
 	c := &cause.Cause{Type: one.kind, Object: jsontext.Of(body), Deleting: patching.BeingDeleted(body)}
 	a := h.NewAttempt(handler.Description, c, body)
-	a.Account, a.Due, a.Deferred = one.account, true, true
+	a.Account, a.Due, a.Deferred, a.Now = one.account, true, true, now
 	a.Call.Newest, a.Call.Child = h.Cache, child
 	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
@@ -150,7 +150,7 @@ func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news
 	a.Decide()
 	if !a.Outcome.Final && !a.Outcome.Blocked {
 		again := h.Children.retry(handler.Description, one, a.Outcome)
-		result.postpone(max(0, again.Until.Sub(h.Now())))
+		result.postpone(max(0, again.Until.Sub(now())))
 		return
 	}
 	h.Children.told(uid, handler.Description, one)

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
@@ -116,6 +117,8 @@ func (s Settings) Resolved() Settings {
 	if s.ErrorDelays == nil {
 		s.ErrorDelays = DefaultErrorDelays
 	}
+	s.ExitTimeout = cmp.Or(s.ExitTimeout, DefaultExitTimeout)
+	s.PauseTimeout = cmp.Or(s.PauseTimeout, DefaultPauseTimeout)
 	for _, n := range []struct {
 		value    *int
 		fallback int
@@ -130,9 +133,8 @@ func (s Settings) Resolved() Settings {
 	}{
 		{&s.Checkpoint, DefaultCheckpoint}, {&s.WriteTimeout, DefaultWriteTimeout},
 		{&s.CancelPolling, DefaultPolling}, {&s.InstantExit, DefaultInstantExit},
-		{&s.ExitTimeout, DefaultExitTimeout}, {&s.PauseTimeout, DefaultPauseTimeout},
 	} {
-		if *d.value == 0 {
+		if *d.value <= 0 {
 			*d.value = d.fallback
 		}
 	}

@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -97,7 +99,19 @@ func takeover(s *traces.Story) {
 	remove(s, soon)
 }
 
-func pause(s *traces.Story) {
+func pause(s *traces.Story) { pauseWith(s, false) }
+
+func pauseWithoutWrites(s *traces.Story) { pauseWith(s, true) }
+
+// pauseWith has a pause in which the API server may refuse to write widgets.
+func pauseWith(s *traces.Story, refuses bool) {
+	var refusing atomic.Bool
+	s.Connection.Before = func(_ context.Context, r memapi.Request) error {
+		if isPatch(r) && refusing.Load() {
+			return apierrors.NewServiceUnavailable("it is starting")
+		}
+		return nil
+	}
 	s.Server.Install(memapi.Resource{
 		Group: "kopf.dev", Version: "v1", Kind: "ClusterKopfPeering", Plural: "clusterkopfpeerings",
 		StatusSubresource: true,
@@ -113,12 +127,14 @@ func pause(s *traces.Story) {
 	})
 	create(s, 2*time.Second)
 	s.Step("An operator of a higher priority appears.", soon, func() {
+		refusing.Store(refuses)
 		s.Send("PATCH", peerings+"/shared/status", fmt.Sprintf(
 			`{"status":{"them":{"priority":100,"lifetime":3600,"lastseen":%q}}}`, time.Now().UTC().Format(time.RFC3339),
 		))
 	})
 	edit(s, "A user resizes widget one.", soon, `{"spec":{"size":2}}`)
 	s.Step("The other operator leaves.", 20*time.Second, func() {
+		refusing.Store(false)
 		s.Send("PATCH", peerings+"/shared/status", `{"status":{"them":null}}`)
 	})
 }

@@ -55,6 +55,7 @@ func TestStories(t *testing.T) {
 		{"28-takeover", "An object of a Kopf operator is taken over in the middle of its retries.", takeover},
 		{"29-pause", "In a pause, results are written; afterwards, work goes on from consistent lists.", pause},
 		{"30-restart", "After a restart, a resume handler costs no write; nor do an index and conditions.", restart},
+		{"31-pause-without-writes", "Unsaved results are written before any handler is called.", pauseWithoutWrites},
 	} {
 		t.Run(story.name, func(t *testing.T) { traces.Run(t, story.name, story.promise, story.play) })
 	}

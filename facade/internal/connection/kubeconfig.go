@@ -32,7 +32,7 @@ func Kubeconfig(path, context string) (*credentials.Info, error) {
 		return nil, errors.New("reading the kubeconfig: it has no current-context")
 	}
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: context}
-	config, err := clientcmd.NewDefaultClientConfig(raw, overrides).ClientConfig()
+	config, err := clientcmd.NewNonInteractiveClientConfig(raw, name, overrides, nil).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}

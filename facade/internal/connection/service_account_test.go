@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -95,5 +96,19 @@ func TestDefaultNamespaces(t *testing.T) {
 				t.Errorf("%s: want %q, got %+v, error %v", tc.reason, tc.want, info, err)
 			}
 		})
+	}
+}
+
+// A context that is asked for counts, whatever the file has as its current one.
+func TestContextBesideAMissingCurrentOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	text := "{apiVersion: v1, kind: Config, current-context: gone, contexts: [{name: good, context: {cluster: c, user: u}}], " +
+		"clusters: [{name: c, cluster: {server: 'https://localhost:1'}}], users: [{name: u, user: {token: t}}]}"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info, err := connection.Kubeconfig(path, "good")
+	if err != nil || info.Token != "t" {
+		t.Errorf("want the credentials of the context, got %+v, error %v", info, err)
 	}
 }
