@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory is what this process knows of the children of all parents. Unlike the records on the parents, nobody else can
-// write it. The zero value is ready to use.
+// memory has the children of all parents as this process has applied them. Unlike the records on the parents, no other
+// client can write it. The zero value is ready to use.
 //
 // The informers' goroutines take the mutex. It is never held during a request, nor while a record is decoded.
 type memory struct {
@@ -22,7 +22,7 @@ type memory struct {
 	found    map[types.UID]string // of children, as they were read before the next request
 }
 
-// parentMemory is what is known of the children of one parent. It is dropped when it is empty.
+// parentMemory is the memory of one parent. It is dropped when it is empty.
 type parentMemory struct {
 	// turn lets one call at a time work on the children: two sets are never compared while both change, and nothing is
 	// applied while the children of a deleted parent are released. It is nil without callers.
@@ -31,7 +31,7 @@ type parentMemory struct {
 	sets    []handlerSet
 }
 
-// handlerSet is what this process has applied for one handler of a parent.
+// handlerSet has the children that this process has applied for one handler of a parent.
 type handlerSet struct {
 	record string // the name of the annotation of the handler
 	// proof is the text of a record of the children, which takes a fraction of the memory of a set.
@@ -143,7 +143,7 @@ func (m *memory) hasHeld(parent types.UID) bool {
 	return slices.ContainsFunc(m.sets(parent), func(s handlerSet) bool { return s.hasHeld })
 }
 
-// addApplied notes what has been applied for a handler of the parent.
+// addApplied notes a child that was applied for a handler of the parent.
 func (m *memory) addApplied(parent types.UID, record string, one *application) {
 	m.updateParent(parent, func(p *parentMemory) {
 		s := p.setOf(record)

@@ -145,7 +145,7 @@ func (one *application) repairDelay(now time.Time) time.Duration {
 	return max(0, one.repaired.Add(delay).Sub(now))
 }
 
-// beginRepair counts a repair that is about to be made, and gives what it is for.
+// beginRepair counts a repair that begins, and returns the drift, and the version of the child that has it.
 func (m *memory) beginRepair(one *application, now time.Time) (what drift, seen string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,7 +157,7 @@ func (m *memory) beginRepair(one *application, now time.Time) (what drift, seen 
 	return one.drift, one.seen
 }
 
-// endRepair notes what a repair has made of a child. If more has happened meanwhile, it is to be repaired again.
+// endRepair notes a repaired child. If the child has changed during the repair, it is to be repaired again.
 func (m *memory) endRepair(one *application, made *unstructured.Unstructured, seen string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
