@@ -78,7 +78,7 @@ func (m *memory) sets(parent types.UID) []handlerSet {
 	return nil
 }
 
-// awaitTurn waits until no other call works on the children of the parent. The caller calls leave at the end of its work.
+// awaitTurn waits until no other call works on the children of the parent. The caller must call leave after its work.
 func (m *memory) awaitTurn(ctx context.Context, parent types.UID) (leave func(), err error) {
 	var turn chan struct{}
 	m.updateParent(parent, func(p *parentMemory) {

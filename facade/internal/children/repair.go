@@ -123,8 +123,8 @@ func (k *Keeper) repairChild(ctx context.Context, parent map[string]any, one *ap
 		fmt.Sprintf("%s was %s, and is as declared again", one.child.identity, what))
 }
 
-// parentExists asks whether the parent is still there: its children are deleted with it, and the news of that may overtake
-// those of its own end.
+// parentExists asks the API server for the parent: its children are deleted with it, and the events of their deletions
+// may come before that of its own.
 func (k *Keeper) parentExists(ctx context.Context, parent map[string]any) bool {
 	known := &unstructured.Unstructured{Object: parent}
 	held := &metav1.PartialObjectMetadata{}
