@@ -48,9 +48,11 @@ CLUSTERS       = devcluster real current
 RUN_real       = $(DEMO)
 RUN_devcluster = $(BUILD_EXAMPLE); exec bin/devcluster --demo --pretend-ready $(RUN_EXAMPLE)
 RUN_current    = $(BUILD_EXAMPLE); exec bin/devcluster --demo --current-context $(RUN_EXAMPLE)
-BUILD_EXAMPLE  = set -e; echo 'building the cluster and examples/$(EXAMPLE): a minute or two the first time'; \
-	(module=facade/facadetest/devcluster; $(WORKSPACE); $(GO) -C "$$module" build -o '$(CURDIR)/bin/devcluster' ./cmd/devcluster); \
-	(module='examples/$(EXAMPLE)'; $(WORKSPACE); $(GO) -C "$$module" build -o '$(CURDIR)/bin/example' .); \
+# Without the state of the repository and the debugger's data, an edit of the example links one program, and faster.
+QUICK_BUILD    = -buildvcs=false -ldflags='-s -w'
+BUILD_EXAMPLE  = set -e; echo 'building the cluster and examples/$(EXAMPLE): some minutes the first time'; \
+	(module=facade/facadetest/devcluster; $(WORKSPACE); $(GO) -C "$$module" build $(QUICK_BUILD) -o '$(CURDIR)/bin/devcluster' ./cmd/devcluster); \
+	(module='examples/$(EXAMPLE)'; $(WORKSPACE); $(GO) -C "$$module" build $(QUICK_BUILD) -o '$(CURDIR)/bin/example' .); \
 	cd 'examples/$(EXAMPLE)'; set -- ; \
 	for file in crd.yaml $$(sed -n '/^create$$/q; s/^apply //p' expected.txt 2>/dev/null); do \
 		[ ! -f "$$file" ] || set -- "$$@" --load "$$PWD/$$file"; \
@@ -68,7 +70,8 @@ APART = $(wildcard test/weight test/browser test/benchmarks test/reviews test/mo
 UNIT_NOT = /kopf-runtime/($(subst $(space),|,$(filter-out $(IN_MEMORY),$(SUITES)) $(NESTED_SUITES) $(APART)))(/|$$)
 # The race detector needs a C compiler on most platforms; without one the tests still run.
 RACE = $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
-# Many unit tests wait and compute nothing, so twice as many packages as there are processors are tested at once.
+# Many unit tests wait and compute nothing, so twice as many packages as there are processors are tested at once, and the
+# other modules beside that of the root.
 AT_ONCE = -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
@@ -107,12 +110,15 @@ demo: ## Play an example against kube-apiserver: print each command and what was
 ##@ Before a commit
 
 .PHONY: test
-# Of the suites, that of the API server in memory leaves out what needs a real one.
+# Of the suites, that of the API server in memory leaves out what needs a real one. Most of the time goes into linking a
+# program per folder, so the examples wait for test-all.
 test: SHORT = -short
 test: IN_MEMORY = facade/facadetest/memapi
+test: APART += examples test/certificates test/explorer
 test: test-unit ## Run the unit tests of every module and the suites in memory, but not the tests that take long.
-	@printf '\n%s\n%s\n' 'Passed. Not run: the tests that take long (go test -short skips them), those with the newest dependencies, in a browser,' \
-		'against a real API server and beside Kopf, and the limits of size and allocations. "make test-all" runs everything.'
+	@printf '\n%s\n%s\n%s\n' 'Passed. Not run: the examples and lessons, the tests that take long (go test -short skips them), those with the newest' \
+		'dependencies, in a browser, against a real API server and beside Kopf, and the limits of size and allocations.' \
+		'"make test-all" runs everything.'
 
 .PHONY: test-all
 test-all: test-unit test-newest weight allocations alerts test-browser test-envtest ## Run all tests, also in a browser, against a real API server, and beside genuine Kopf.
@@ -120,14 +126,15 @@ test-all: test-unit test-newest weight allocations alerts test-browser test-envt
 .PHONY: test-unit
 test-unit: gotest ## Run the tests that need no API server, with the race detector.
 	$(call say,unit tests$(if $(RACE),, without the race detector (no C compiler)); the first time waits for the compiler)
-	@set -e; for module in $(MODULES); do \
+	@tested() { for module; do ( set -e; \
 		$(WORKSPACE); \
 		all=$$($(GO) -C "$$module" list ./...); \
 		packages=$$(printf '%s\n' "$$all" | grep -vE '$(UNIT_NOT)' || true); \
-		[ -n "$$packages" ] || continue; \
+		[ -n "$$packages" ] || exit 0; \
 		printf '== module %s\n' "$$module"; \
 		$(TEST) -C "$$module" -- $(LIMIT) $(RACE) $(SHORT) $(AT_ONCE) $$packages; \
-	done
+	); code=$$?; [ $$code = 0 ] || return $$code; done; }; \
+	tested $(filter-out .,$(MODULES)) & others=$$!; tested .; code=$$?; wait $$others || code=$$?; exit $$code
 
 .PHONY: test-newest
 # The folder test has what is to be shown once: it is the same code of ours that it looks at.
@@ -234,6 +241,12 @@ apidiff: ## Report changes of the public API since BASE; after the first tag, in
 	git archive --format tar -o bin/.base/sources.tar "$$base"; tar -xf bin/.base/sources.tar -C bin/.base; \
 	$(GO) build -C test/tools -o '$(CURDIR)/bin/apidiff' ./apidiff; \
 	bin/apidiff $$fail bin/.base .
+
+.PHONY: docs
+# A checkout of a tag has links to the sources of that tag.
+docs: ## Build the site of the documentation into bin/site; needs python3 with venv, and the package index once.
+	$(call say,the site of the documentation$(comma) for which python3 (3.11 or later) with venv is needed)
+	@$(GO) run ./test/documents/site -into bin/site -ref "$$(git describe --tags --exact-match 2>/dev/null || true)"
 
 .PHONY: layers
 layers: ## Check the layers of packages, and sizes and docs of files.

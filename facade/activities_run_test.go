@@ -99,6 +99,9 @@ func servedAPI() *counted {
 
 // In a given manager, the operator's own requests wait for the startup, and the cleanup waits for all handlers.
 func TestActivitiesInAManager(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		server, seen := servedAPI(), &journal{}
 		op := kopf.New("test.example.org")

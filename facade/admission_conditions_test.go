@@ -13,6 +13,9 @@ import (
 // Conditions are in the configurations unless they are turned off, or these are to be as Kopf's: D-match-conditions and
 // D-own-writes.
 func TestMatchConditions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const there = `[object == null ? oldObject : object].all(it, it == null || (type(it) == map && "spec" in it && ` +
 		`type(it["spec"]) == map && "size" in it["spec"] && it["spec"]["size"] == 5))`
 	kopfs := kopf.AsKopf()

@@ -25,6 +25,9 @@ func selecting(operator metav1.LabelSelectorOperator, names ...string) metav1.La
 // Handlers of admission are for the namespaces of the operator: the entries do not send other objects, and the operator
 // admits them without a call. Labels are only in the entries. The mark is D-webhook-namespaces.
 func TestNamespacesOfAdmission(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const in, notIn = metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn
 	type requirements = []metav1.LabelSelectorRequirement
 	asKopf := kopf.AsKopf()

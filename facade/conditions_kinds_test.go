@@ -33,6 +33,9 @@ func neverDone(s kopf.Selection[*kopf.Unstructured]) {
 // Of a kind without a place for conditions, one line in the log tells what is missing, and nothing is written. In
 // particular, no generation of any object moves.
 func TestConditionsOfKindsWithoutThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for name, c := range map[string]struct {
 		reason, why, remedy string
 		edit                func(r *memapi.Resource)
@@ -172,6 +175,9 @@ func TestConditionsThatAreRefused(t *testing.T) {
 
 // An object whose conditions are something else is left alone; others of the kind are not.
 func TestConditionsOfAnotherShape(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	inConditional(t, nil, func(e conditional) {
 		odd := map[string]any{"conditions": map[string]any{"Ready": "yes"}}
 		e.api.Put(e.houses, map[string]any{

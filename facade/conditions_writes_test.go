@@ -24,6 +24,9 @@ func twice(c *dynamicChange) error {
 // Conditions cost one request more for each pass that has something to tell and does not write to the status anyway,
 // and none for all others, as the API server counts them.
 func TestConditionsCostOneWriteAtMost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for name, c := range map[string]struct {
 		reason   string
 		register func(s houseSel)

@@ -19,6 +19,9 @@ import (
 // One child that cannot be applied keeps neither the others from being applied, nor is anything pruned, as the set is
 // not wholly known. The error names it by its index among all children of the call, lists and all.
 func TestEnsureAppliesTheOthersBesideABadChild(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	room := func(text string) any { return rooms(house(text))[0] }
 	nameless := &corev1.ConfigMap{}
 	cases := map[string]struct {

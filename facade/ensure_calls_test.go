@@ -44,6 +44,9 @@ func (h household) stands(names ...string) (there []string) {
 // The set is what all calls of Ensure in one call of the handler declare: what comes after an obstacle is not lost
 // before it is declared, and what is not declared goes at the end, and not before.
 func TestEnsureBitByBit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	obstacles := map[string]func(c *houseChange) error{
 		"an error": func(*houseChange) error { return kopf.Temporary(errInterrupted, time.Minute) },
 		"a panic":  func(*houseChange) error { panic("interrupted") },

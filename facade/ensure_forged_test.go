@@ -25,6 +25,9 @@ const (
 // A forged record says that a child is to be retained, or has a version that is not served. The child goes with its
 // parent, and is pruned, nevertheless.
 func TestEnsureDeletesInSpiteOfAForgedRecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for name, tc := range map[string]struct {
 		record    string
 		restarted bool // no process has proven the child

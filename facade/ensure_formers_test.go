@@ -14,6 +14,9 @@ import (
 // With its first apply of a child, the operator takes over the fields of a former program, and removes the fields that
 // are not declared any more. Other field managers keep their fields.
 func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const python, ours = "python-operator", "test.example.org"
 	cases := map[string]struct {
 		reason string

@@ -35,6 +35,9 @@ func (h household) forgeMany(child func(i int) string, rooms ...any) {
 // Everybody who may annotate an object can write a record that lists thousands of children. An edit with such a record
 // takes at most three requests, and the real children of the record are still deleted, also after a restart.
 func TestEnsureForgedRecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for name, child := range map[string]func(i int) string{
 		"OneNamespace":   func(i int) string { return fmt.Sprintf("v1/ConfigMap/default/c%d", i) },
 		"ManyNamespaces": func(i int) string { return fmt.Sprintf("v1/ConfigMap/n%d/c", i) },

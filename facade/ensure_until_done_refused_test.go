@@ -18,6 +18,9 @@ import (
 // The end of a Job cannot be remembered on the object. The operator tries again at growing intervals, and sends nothing
 // that the API server must refuse.
 func TestEnsureUntilDoneWithoutAMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for name, tc := range map[string]struct {
 		reason  string
 		block   func(h household, isRefused *atomic.Bool)

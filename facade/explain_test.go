@@ -242,6 +242,9 @@ var puzzles = []struct {
 
 // What people read who ask why a handler was called, or not.
 func TestExplainAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	var all []string
 	for _, puzzle := range puzzles {
 		synctest.Test(t, func(t *testing.T) {

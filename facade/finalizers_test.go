@@ -49,6 +49,9 @@ func finalizersOf(server *memapi.Server) any {
 
 // The kinds of handlers that can change the finalizers are all alike.
 func TestHandlersDoNotReleaseTheObject(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	release := func(o *router) { o.SetFinalizers(nil) }
 	for name, register := range map[string]func(s kopf.Selection[*router]){
 		"Delete": func(s kopf.Selection[*router]) {

@@ -77,6 +77,9 @@ func withSub(id string, fn houseHandler, former ...string) houseHandler {
 
 // Deviation D-former-ids.
 func TestFormerIDs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	asKopf := kopf.AsKopf()
 	for name, tc := range map[string]struct {
 		reason     string

@@ -195,6 +195,9 @@ func (v *tamperer) play(own bool) {
 // Whatever functions do to what they get, nobody else sees it: neither other functions, nor what is remembered, nor the
 // object.
 func TestNobodyReachesWhatIsNotHisOwn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for _, own := range []bool{false, true} {
 		t.Run(fmt.Sprintf("own storages %t", own), func(t *testing.T) {
 			var notes [2][]string

@@ -228,6 +228,9 @@ func TestLogOfAProgram(t *testing.T) {
 
 // With a key and a prefix of one's choice, each line about the object has both.
 func TestJSONLogOfAProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	t.Parallel()
 	want := map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget", "namespace": "ns", "name": "w1", "uid": "uid-1",
@@ -261,6 +264,9 @@ func TestJSONLogOfAProgram(t *testing.T) {
 // Lines of the loggers of the standard library are lines of the log of the program. One of these loggers is that of
 // net/http, for TLS handshake errors of the webhook server.
 func TestStandardLogOfAProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	t.Parallel()
 	var got []string
 	for _, line := range logOf(t, "logs by the standard library", "-A", "--log-format=json") {
@@ -279,6 +285,9 @@ func TestStandardLogOfAProgram(t *testing.T) {
 
 // A handler of the program's gets all lines, and nothing of the libraries.
 func TestOwnLogOfAProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	t.Parallel()
 	const object = " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1 uid=uid-1"
 	lines := logOf(t, "logs by itself", "-A")

@@ -119,6 +119,9 @@ func (c *calls) all() map[string]int {
 
 // A token expires, twice, while 50 handlers run, which read and write with their clients, and 500 objects change.
 func TestTokenExpiresAtWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		server.Install(served)

@@ -37,6 +37,9 @@ func setNext(field string) func(*kopf.Unstructured) {
 // Handlers that call themselves by their own changes are logged once, counted, and called less and less often. A case
 // makes thousands of calls a minute otherwise.
 func TestOwnLoops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	type selection = kopf.Selection[*kopf.Unstructured]
 	for name, tc := range map[string]struct {
 		reason   string

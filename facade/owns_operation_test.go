@@ -78,6 +78,9 @@ func TestOwnsWithoutTheRight(t *testing.T) {
 // A paused operator watches no children. When it goes on, it hears of all that are there; what they are to be like is
 // known again when the handler that declares them is called, as another operator may have declared others.
 func TestOwnsInAPause(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	inHousehold(t, func(h household) {
 		h.api.Install(peerings)
 		h.api.Put(peerings, map[string]any{"metadata": map[string]any{"name": "shared"}})

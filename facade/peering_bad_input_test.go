@@ -12,6 +12,9 @@ import (
 // Whole programs go on whatever is wrong with their peering: they act, or wait until it is mended, and end gracefully.
 // What they log is shown in package attendance.
 func TestProgramsWithBadPeerings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	peer := func(key string, value any) map[string]any {
 		record := map[string]any{"priority": int64(9), "lifetime": int64(60), "lastseen": "2345-01-01T00:00:00Z"}
 		record[key] = value

@@ -19,6 +19,9 @@ import (
 // A handler that deletes its own object is not called again, its patches are dropped, and nothing is logged as a
 // warning or an error.
 func TestHandlersThatDeleteTheirObject(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	type selection = kopf.Selection[*kopf.Unstructured]
 	remove := func(ctx context.Context, c client.Client, o client.Object) error {
 		return client.IgnoreNotFound(c.Delete(ctx, o))

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
 )
 
 // packagePath begins the names of all functions of this package, and of no other one.
@@ -41,15 +43,16 @@ func (s *setupErrors) add(where string, err error) {
 	*s = append(*s, fmt.Errorf("%s: %w", where, err))
 }
 
-// report joins them under one line that says whose they are; nil if there are none.
+// report joins them under one line with the operator and the page that explains them; nil if there are none.
 func (s setupErrors) report(operator string) error {
 	switch len(s) {
 	case 0:
 		return nil
 	case 1:
-		return fmt.Errorf("setting up operator %q: %w", operator, s[0])
+		return fmt.Errorf("setting up operator %q: %w; see %s", operator, s[0], manual.Mistakes)
 	default:
-		return fmt.Errorf("setting up operator %q: %d mistakes\n%w", operator, len(s), errors.Join(s...))
+		return fmt.Errorf("setting up operator %q: %d mistakes; see %s\n%w",
+			operator, len(s), manual.Mistakes, errors.Join(s...))
 	}
 }
 

@@ -70,6 +70,9 @@ func failing(checks map[string]healthz.Checker) (all []string) {
 
 // A process that waits for being the leader is in order, and does nothing. When it leads, all checks count for it.
 func TestReadyOnStandby(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		lock, server, op := &held{}, servedAPI(), one(succeed)
 		op.OnStartup("slow", func(ctx context.Context, _ *kopf.Activity) error {

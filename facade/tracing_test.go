@@ -154,6 +154,9 @@ func keptTrace(server *memapi.Server) string {
 
 // TestTracesOverRestarts shows D-traceparent: what attempts of one change have in common is on the object.
 func TestTracesOverRestarts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for name, tc := range map[string]struct {
 		reason   string
 		settings kopf.Settings

@@ -30,6 +30,9 @@ func updateSize(ctx context.Context, c client.Client, w *Widget) error {
 
 // Handlers of all families that update their object with a Go type that lacks fields are logged, each of them once.
 func TestUpdatesThatEraseFields(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const spec = `fields="[spec.novel spec.parts.novel]"`
 	type selection = kopf.Selection[*Widget]
 	onUpdate := func(act func(ctx context.Context, c *Change) error) func(s selection) {

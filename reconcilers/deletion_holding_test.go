@@ -49,6 +49,9 @@ func (j *journal) wisher(h handlers.Handler, errs ...error) handlers.Handler {
 
 // While a daemon or a timer holds an object, whoever wants its deletion is called until that is done; then it goes.
 func TestDeletionsHeldInTheBackground(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	once := 1
 	optional := handlers.Handler{ID: "o", Reason: cause.Delete, Optional: true}
 	limited := optional

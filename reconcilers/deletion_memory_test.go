@@ -20,6 +20,9 @@ import (
 
 // An object that dies held by others keeps nothing of ours but what was handled last, and whose that is.
 func TestDyingObjectsKeepNoInterimMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const kept = "handled-uid last-handled-configuration"
 	alive := func(_ context.Context, c *cause.Cause) (bool, error) { return !c.Deleting, nil }
 	tests := map[string]struct {

@@ -126,6 +126,9 @@ func (e *embedder) run(round int, managers ...ctrl.Manager) {
 // Operators with managers of their own, and with one that they share, can be started and stopped in one process again
 // and again: no goroutine, no watch and no registration is left of them.
 func TestOperatorsOfOneProcessLeaveNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const operators, rounds = 4, 5
 	synctest.Test(t, func(t *testing.T) {
 		e := newEmbedder(t)

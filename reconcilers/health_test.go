@@ -249,6 +249,9 @@ func TestReadyWithoutLeading(t *testing.T) {
 }
 
 func TestAliveUnlessStuck(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	tests := map[string]struct {
 		reason  string
 		objects int

@@ -99,6 +99,9 @@ func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
 // What could not be written before a pause is dropped after it if another operator has handled the object meanwhile:
 // all goes on from what that one has left.
 func TestOutcomesOfBeforeAPause(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	fail := func(context.Context, *handlers.Invocation) error { return &execution.PendingError{Delay: time.Hour} }
 	tests := map[string]struct {
 		reason    string

@@ -148,6 +148,9 @@ func TestIndicesWhileListing(t *testing.T) {
 
 // A kind that cannot be listed holds nobody up, whether or not the operator is paused; nor does one that goes.
 func TestReplicaWithoutIndices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for _, paused := range []bool{false, true} {
 		for name, tc := range map[string]struct {
 			code  int

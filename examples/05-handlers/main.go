@@ -34,16 +34,18 @@ func register(op *kopf.Operator) {
 	dbs.MatchingLabels("tier=production").OnCreate("alert", alert)
 }
 
-// provision writes the status through the Go type.
+// provision writes the status through the Go type. The object may change before the patch is written, so the patch
+// takes the size that was provisioned.
 func provision(ctx context.Context, c *Change) error {
-	if c.Object.Spec.Size > 100 {
-		return kopf.Permanent(fmt.Errorf("a database of %d GiB is too large", c.Object.Spec.Size))
+	size := c.Object.Spec.Size
+	if size > 100 {
+		return kopf.Permanent(fmt.Errorf("a database of %d GiB is too large", size))
 	}
 	host := c.Object.Name + ".databases.example.org"
 	log.FromContext(ctx).Info("Provisioned", "host", host)
 	c.Info("Provisioned", "The database is at "+host)
 	c.Patch(func(db *v1.Database) {
-		db.Status.Phase, db.Status.Host, db.Status.Size = v1.PhaseReady, host, db.Spec.Size
+		db.Status.Phase, db.Status.Host, db.Status.Size = v1.PhaseReady, host, size
 	})
 	return nil
 }
@@ -59,7 +61,7 @@ func resize(ctx context.Context, c *Change) error {
 		return kopf.Permanent(fmt.Errorf("a database cannot shrink"))
 	}
 	log.FromContext(ctx).Info("Resized", "from", before, "to", now)
-	c.Patch(func(db *v1.Database) { db.Status.Size = db.Spec.Size })
+	c.Patch(func(db *v1.Database) { db.Status.Size = now })
 	return nil
 }
 

@@ -53,6 +53,9 @@ func TestStopAndStartAgain(t *testing.T) {
 
 // Two operators of one peering: one acts, the other one waits, and takes over what is done while nobody acts.
 func TestTwoOperators(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		server.Install(peerings)

@@ -31,6 +31,9 @@ func (l *ledger) write() {
 
 // TestStandstill runs a test that can never end in a process of its own: the process must say why, and end.
 func TestStandstill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	if os.Getenv(inProcess) != "" {
 		synctest.Test(t, func(t *testing.T) { standStill(t) })
 		return

@@ -22,7 +22,7 @@ const slowestInsistence = 5 * time.Second
 
 // attempt calls the function once, and writes its changes to the object.
 func (t *task) attempt(ctx context.Context) execution.Outcome {
-	settings, _ := t.object.supervisor.current()
+	settings := t.settings()
 	t.object.mu.Lock()
 	object := t.object.latest()
 	t.calling = object != nil
@@ -85,7 +85,7 @@ func (t *task) pausing(ctx context.Context) bool {
 func (t *task) write(ctx context.Context, a *execution.Attempt) error {
 	t.writing <- struct{}{}
 	defer func() { <-t.writing }()
-	settings, _ := t.object.supervisor.current()
+	settings := t.settings()
 	remembered := a.Remembered()
 	patch := patching.Patch{Transforms: patching.Contained(remembered)}
 	if err := patch.AddResult(t.id(), a.Result(), a.Call.Handler.FormerIDs...); err != nil {

@@ -11,7 +11,7 @@ import (
 // beginRun prepares a run: a daemon's whole life, or one tick. It is false if nothing may begin: then the task has been
 // stopped, before or by this. The caller holds the lock.
 func (t *task) beginRun() (context.Context, bool) {
-	settings, _ := t.object.supervisor.current()
+	settings := t.settings()
 	switch {
 	case t.reason != 0: // Supervisor stopped and removed the task while it waited for its turn
 		return nil, false

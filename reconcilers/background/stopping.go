@@ -23,7 +23,7 @@ func (t *task) stop(reason Reason) {
 		return
 	}
 	close(t.stopping)
-	time.AfterFunc(t.instantExit(), t.beginBackoff)
+	time.AfterFunc(t.settings().InstantExit, t.beginBackoff)
 }
 
 // hasten shortens the stages of stopping for another reason: an exiting or pausing operator waits for a shorter time.
@@ -36,7 +36,7 @@ func (t *task) hasten(reason Reason) {
 		}
 	case reason&Pausing == 0 || !t.cancelDue: // the stages that are to come know of the reason
 	case tick:
-		time.AfterFunc(t.pauseTimeout(), t.whileRunning(t.cancelContext))
+		time.AfterFunc(t.settings().PauseTimeout, t.whileRunning(t.cancelContext))
 	default:
 		t.cancelContext()
 	}
@@ -71,19 +71,14 @@ func (t *task) beginBackoff() {
 		case backoff > 0:
 			t.reason |= Signalled
 		case t.reason&Pausing != 0 && !t.background().Daemon:
-			backoff = t.pauseTimeout()
+			backoff = t.settings().PauseTimeout
 		}
-		if backoff <= t.instantExit() {
+		if backoff <= t.settings().InstantExit {
 			t.cancelContext()
 			return
 		}
-		time.AfterFunc(backoff-t.instantExit(), t.whileRunning(t.cancelContext))
+		time.AfterFunc(backoff-t.settings().InstantExit, t.whileRunning(t.cancelContext))
 	})()
-}
-
-func (t *task) instantExit() time.Duration {
-	settings, _ := t.object.supervisor.current()
-	return settings.InstantExit
 }
 
 // cancelContext cancels a daemon; a tick, which ends by itself, only if the operator exits or pauses. Then it waits for
@@ -117,14 +112,8 @@ func (t *task) giveWay() {
 	}
 }
 
-func (t *task) pauseTimeout() time.Duration {
-	settings, _ := t.object.supervisor.current()
-	return settings.PauseTimeout
-}
-
 func (t *task) polling() time.Duration {
-	settings, _ := t.object.supervisor.current()
-	return cmp.Or(t.background().CancelPolling, settings.CancelPolling)
+	return cmp.Or(t.background().CancelPolling, t.settings().CancelPolling)
 }
 
 // remind logs that the object waits for the handler. The caller holds the lock.

@@ -17,7 +17,7 @@ type Supervisor struct {
 	Ticks, Daemons *Limit
 
 	mu       sync.Mutex
-	settings Settings
+	settings *Settings // nil before the first Begin; never modified
 	service  Service
 	open     bool // while a controller of the resource runs
 	byUID    map[types.UID]*objectTasks
@@ -29,7 +29,7 @@ type Supervisor struct {
 func (s *Supervisor) Begin(settings Settings, service Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settings, s.service, s.open = settings, service, true
+	s.settings, s.service, s.open = &settings, service, true
 	if s.byUID == nil {
 		s.byUID = map[types.UID]*objectTasks{}
 	}
@@ -127,10 +127,13 @@ func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
 	}
 }
 
-// current gives the present settings and service; a nil service while no controller of the resource runs.
-func (s *Supervisor) current() (Settings, Service) {
+// current returns the present settings and service; a nil service while no controller of the resource runs.
+func (s *Supervisor) current() (*Settings, Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.settings == nil {
+		return &Settings{}, nil
+	}
 	if !s.open {
 		return s.settings, nil
 	}

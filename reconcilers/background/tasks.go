@@ -66,10 +66,14 @@ func (t *task) id() string { return t.handler.Description.ID }
 
 func (t *task) background() *handlers.Background { return t.handler.Description.Background }
 
+func (t *task) settings() *Settings {
+	settings, _ := t.object.supervisor.current()
+	return settings
+}
+
 // log names the object and the handler.
 func (t *task) log() logr.Logger {
-	settings, _ := t.object.supervisor.current()
-	return logging.OfObject(settings.Log, t.object.key, t.object.uid).WithValues("handler", t.id())
+	return logging.OfObject(t.settings().Log, t.object.key, t.object.uid).WithValues("handler", t.id())
 }
 
 func (o *objectTasks) task(id string) *task {
@@ -199,7 +203,5 @@ func (t *task) requestReconcile() {
 }
 
 func (t *task) withLogger(ctx context.Context) context.Context {
-	settings, _ := t.object.supervisor.current()
-	key := t.object.key
-	return logf.IntoContext(ctx, logging.OfObject(settings.Log, key, t.object.uid))
+	return logf.IntoContext(ctx, logging.OfObject(t.settings().Log, t.object.key, t.object.uid))
 }

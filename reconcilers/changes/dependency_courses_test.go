@@ -13,6 +13,9 @@ import (
 
 // TestDependencyCourses is about parts that come after others, while something else goes on.
 func TestDependencyCourses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
 		"RefusedMeanwhile": {"who was to be called waits again where the changes of the one before it are refused",

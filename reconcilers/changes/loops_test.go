@@ -49,6 +49,9 @@ func callsOf(journal []string, id string) (n int) {
 
 // A handler whose own change calls it again is logged once, and called less and less often (deviation D-own-loops).
 func TestLoopsByOwnWrites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const line = "Handlers change the object each time that their own change calls them"
 	lines := func(w *world) int { return strings.Count(strings.Join(w.logged, "\n"), line) }
 	run(t, map[string]scenario{

@@ -98,6 +98,9 @@ func TestLostMemory(t *testing.T) {
 
 // Two controllers that undo each other's writes do so less and less often.
 func TestLossesAgainAndAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	run(t, map[string]scenario{"Stripped": {"the delay doubles up to ten minutes", func(w *world) {
 		p := w.start(onCreate("c", ok), onDelete("d", ok))
 		p.settle()

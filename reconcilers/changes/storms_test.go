@@ -136,6 +136,9 @@ func storms(t *testing.T) uint64 {
 
 // TestStorms is about what must hold after all: the world outside is as the object says.
 func TestStorms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	for seed := range storms(t) {
 		for _, deadly := range []bool{true, false} {
 			t.Run(fmt.Sprint(seed, deadly), func(t *testing.T) {

@@ -111,6 +111,9 @@ func TestSubHandlerOutcomes(t *testing.T) {
 
 // TestDependenciesWithoutRoom is about parts that come after one for which there is no room.
 func TestDependenciesWithoutRoom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	run(t, map[string]scenario{"Last": {"they are not called, and the handler fails for good as without them",
 		func(w *world) {
 			const many = 2000

@@ -70,6 +70,11 @@ func (p Pattern) Matches(name string) bool {
 	return matched
 }
 
+// Specific reports whether the pattern can only be the name of a namespace. It ignores brackets, as Kopf does.
+func (p Pattern) Specific() bool {
+	return p.expression == nil && p.labels == nil && !strings.ContainsAny(p.text, "!*?,")
+}
+
 // Patterns serve what any of them does.
 type Patterns []Pattern
 
@@ -91,17 +96,6 @@ func (p Patterns) Plain() (names []string, ok bool) {
 	return slices.Compact(names), true
 }
 
-// Specific are those of the patterns that can be nothing but the names of namespaces: all that can be served where
-// namespaces may not be listed. Brackets are not looked at, as in Kopf.
-func (p Patterns) Specific() (names []string) {
-	for _, one := range p {
-		if one.expression == nil && one.labels == nil && !strings.ContainsAny(one.text, "!*?,") {
-			names = append(names, one.text)
-		}
-	}
-	return names
-}
-
 // Named are the names that can be served without a request for namespaces, sorted: patterns that are no valid name are
 // left out.
 func (p Patterns) Named() (names []string) {
@@ -112,7 +106,7 @@ func (p Patterns) Named() (names []string) {
 
 func (p Patterns) named() Patterns {
 	return slices.DeleteFunc(slices.Clone(p), func(one Pattern) bool {
-		return one.expression != nil || one.labels != nil || len(validation.IsDNS1123Label(one.text)) > 0
+		return !one.Specific() || len(validation.IsDNS1123Label(one.text)) > 0
 	})
 }
 

@@ -17,8 +17,10 @@ func TestVectorsNamespacePattern(t *testing.T) {
 		switch name := input.Text("name", ""); {
 		case input["patterns"] != nil:
 			specific := []any{}
-			for _, one := range patterns(input.List("patterns")).Specific() {
-				specific = append(specific, one)
+			for _, one := range patterns(input.List("patterns")) {
+				if one.Specific() {
+					specific = append(specific, one.String())
+				}
 			}
 			return map[string]any{"specific": specific}, nil
 		case input["regexp"] != nil:

@@ -177,10 +177,7 @@ func (x *exchange) send(ctx context.Context, r request) error {
 	}
 	seen := unstructured.Unstructured{Object: x.target.Body}
 	asked := rawclient.Patch{
-		Type:         types.MergePatchType,
-		Data:         data,
-		Status:       r.status,
-		FieldManager: x.writer.FieldManager,
+		Type: types.MergePatchType, Data: data, Status: r.status, FieldManager: x.writer.FieldManager,
 	}
 	err = x.writer.Client.Patch(ctx, client.ObjectKeyFromObject(&seen), asked, func(text []byte) error {
 		opened, body, err := answered(text, x.opened)

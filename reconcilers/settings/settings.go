@@ -119,24 +119,11 @@ func (s Settings) Resolved() Settings {
 	}
 	s.ExitTimeout = cmp.Or(s.ExitTimeout, DefaultExitTimeout)
 	s.PauseTimeout = cmp.Or(s.PauseTimeout, DefaultPauseTimeout)
-	for _, n := range []struct {
-		value    *int
-		fallback int
-	}{{&s.Workers, DefaultWorkers}, {&s.Ticks, DefaultTicks}} {
-		if *n.value <= 0 {
-			*n.value = n.fallback
-		}
-	}
-	for _, d := range []struct {
-		value    *time.Duration
-		fallback time.Duration
-	}{
-		{&s.Checkpoint, DefaultCheckpoint}, {&s.WriteTimeout, DefaultWriteTimeout},
-		{&s.CancelPolling, DefaultPolling}, {&s.InstantExit, DefaultInstantExit},
-	} {
-		if *d.value <= 0 {
-			*d.value = d.fallback
-		}
-	}
+	s.Workers = cmp.Or(max(0, s.Workers), DefaultWorkers)
+	s.Ticks = cmp.Or(max(0, s.Ticks), DefaultTicks)
+	s.Checkpoint = cmp.Or(max(0, s.Checkpoint), DefaultCheckpoint)
+	s.WriteTimeout = cmp.Or(max(0, s.WriteTimeout), DefaultWriteTimeout)
+	s.CancelPolling = cmp.Or(max(0, s.CancelPolling), DefaultPolling)
+	s.InstantExit = cmp.Or(max(0, s.InstantExit), DefaultInstantExit)
 	return s
 }

@@ -56,6 +56,9 @@ func figuresOf() figures {
 
 // TestDeafness counts how long it takes until an event arrives that happens after a proxy went deaf.
 func TestDeafness(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	f := figuresOf()
 	tests := map[string]struct {
 		protocol string

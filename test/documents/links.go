@@ -35,6 +35,15 @@ func Links(document string) (targets []string) {
 // Anchors are the names by which links reach the headings of a document, as GitHub makes them.
 func Anchors(document string) map[string]bool {
 	anchors := map[string]bool{}
+	for _, anchor := range HeadingAnchors(document) {
+		anchors[anchor] = true
+	}
+	return anchors
+}
+
+// HeadingAnchors are the anchors of a document in the order of its headings.
+func HeadingAnchors(document string) (anchors []string) {
+	used := map[string]bool{}
 	for _, found := range heading.FindAllStringSubmatch(anyFence.ReplaceAllString(document, ""), -1) {
 		name := strings.Map(func(r rune) rune {
 			switch {
@@ -46,10 +55,11 @@ func Anchors(document string) map[string]bool {
 			return -1
 		}, linked.ReplaceAllString(found[1], "$1"))
 		unique := name
-		for n := 1; anchors[unique]; n++ {
+		for n := 1; used[unique]; n++ {
 			unique = fmt.Sprintf("%s-%d", name, n)
 		}
-		anchors[unique] = true
+		used[unique] = true
+		anchors = append(anchors, unique)
 	}
 	return anchors
 }

@@ -16,6 +16,7 @@ import (
 // modules replaces import paths of examples by the module that a page has the reader create.
 var modules = strings.NewReplacer(
 	"github.com/kopf-runtime/kopf-runtime/examples/getting-started", "example.org/websites",
+	"../../getting-started/crd.yaml", "crd.yaml",
 )
 
 // TestQuotes checks the quotes of all pages.

@@ -40,18 +40,18 @@ var given = map[string]string{
 	"README.md": "func createServer(context.Context, string) (string, error) { return \"\", nil }\n" +
 		"func provision(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
 		"func backup(context.Context, *kopf.Task[*v1.Database]) error { return nil }\n",
-	"docs/activities.md": "func (o *operator) create(context.Context, *kopf.Change[*kopf.Unstructured]) error" +
-		" { return nil }\n",
-	"docs/admission.md": "func openMyTunnel(context.Context, string) (string, error) { return \"\", nil }\n",
-	"docs/children.md": "func ensureStorage(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
+	"docs/activities-reference.md": "func (o *operator) create(" +
+		"context.Context, *kopf.Change[*kopf.Unstructured]) error { return nil }\n",
+	"docs/admission-reference.md": "func openMyTunnel(context.Context, string) (string, error) {" +
+		" return \"\", nil }\n",
+	"docs/children-reference.md": "func ensureStorage(" +
+		"context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
 		"func ensureServer(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
 		"func serverFor(*v1.Database) *appsv1.Deployment { return nil }\n" +
 		"func loginFor(*v1.Database) *corev1.Secret { return nil }\n" +
 		"func backupFor(*v1.Database) *kopf.Unstructured { return nil }\n" +
 		"func volumeFor(*v1.Database) *corev1.PersistentVolumeClaim { return nil }\n",
-	"docs/conditions.md": "var c *kopf.Change[*v1.Database]\n",
-	"docs/daemons.md": "var things kopf.Selection[*v1.Database]\nfunc check(context.Context, *v1.Database) {}\n" +
-		"func poll(context.Context, *kopf.Task[*v1.Database]) error { return nil }\n",
+	"docs/daemons.md": "var lines chan string\nfunc handleLine(context.Context, string) error { return nil }\n",
 	"docs/deletion.md": "var databases, things kopf.Selection[*v1.Database]\n" +
 		"func notify(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
 		"func drop(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
@@ -60,11 +60,8 @@ var given = map[string]string{
 	"docs/timers.md":    "func sendReport(context.Context, string) error { return nil }\n",
 	"docs/tutorial.md":  "var claimFor func(*kopf.Unstructured) (*corev1.PersistentVolumeClaim, error)\n",
 	"docs/embedding.md": "var (\n\tctx context.Context\n\tconfig *rest.Config\n\tlogger logr.Logger\n)\n",
-	"docs/events.md":    "var cloud interface{ Create(context.Context, string) (string, error) }\n",
 	"docs/health.md": "var pool interface{ Ping(context.Context) (string, error) }\n" +
 		"var myIndex *kopf.Index[string, string]\n",
-	"docs/indices.md": "var (\n\tdatabases kopf.Selection[*v1.Database]\n" +
-		"\tconfigs kopf.Selection[*corev1.ConfigMap]\n)\n",
 	"docs/listeners.md": "var ctx context.Context\n",
 	"docs/logging.md": "var (\n\tctx context.Context\n\tconfig *rest.Config\n\thandler slog.Handler\n" +
 		"\told, size, free int\n)\n",
@@ -76,15 +73,7 @@ var given = map[string]string{
 		"func created(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n",
 	"docs/renaming.md": "var databases kopf.Selection[*v1.Database]\n" +
 		"func provision(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n",
-	"docs/selecting.md": "var databases kopf.Selection[*v1.Database]\n" +
-		"func provision(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
-		"func notify(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
-		"func resize(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n" +
-		"func grow(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n",
-	"docs/sub-handlers.md": "var databases kopf.Selection[*v1.Database]\n" +
-		"func addUser(string) kopf.ChangeFunc[*v1.Database] { return nil }\n" +
-		"func report(context.Context, *kopf.Change[*v1.Database]) error { return nil }\n",
-	"docs/testing.md": "type (\n\tchange = kopf.Change[*v1.Database]\n\tfakeCloud struct {\n\t\terr error\n" +
+	"docs/testing-reference.md": "type (\n\tchange = kopf.Change[*v1.Database]\n\tfakeCloud struct {\n\t\terr error\n" +
 		"\t\tvolumes map[string]bool\n\t}\n\tcloudClient struct {\n\t\tlife *explorer.Life\n" +
 		"\t\tcloud *fakeCloud\n\t}\n" +
 		"\tusage struct{ Warned bool }\n)\n" +
@@ -107,11 +96,6 @@ var given = map[string]string{
 		"func logEvent(context.Context, *kopf.WatchEvent[*corev1.ConfigMap]) error { return nil }\n" +
 		"func zoneOf(context.Context, *corev1.ConfigMap) (map[string]string, error) { return nil, nil }\n",
 }
-
-// ownTypes is the package of docs/own-types.md, and the package with the same fields that takes its place.
-var ownTypes = strings.NewReplacer(
-	`"example.org/hello/api/v1"`, `"github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"`,
-)
 
 // TestSnippets compiles all Go of the README and of docs, except quotes of files: programs with their own imports,
 // other blocks with those above and the declarations that the page leaves out.
@@ -139,7 +123,7 @@ func TestSnippets(t *testing.T) {
 			}
 			err := compiler.Check(snippet, own)
 			if snippet.IsProgram() {
-				err = compiler.CheckProgram(ownTypes.Replace(snippet.Text))
+				err = compiler.CheckProgram(snippet.Text)
 			}
 			if err != nil {
 				t.Errorf("%s:%d: %v", name, snippet.Line, err)

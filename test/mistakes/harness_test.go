@@ -29,6 +29,7 @@ import (
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
 )
 
 var update = flag.Bool("update", false, "write docs/mistakes.md anew")
@@ -73,6 +74,9 @@ func setUp(t *testing.T, op *kopf.Operator) string {
 		t.Fatal(err)
 	}
 	if err := op.SetupWithManager(m); err != nil {
+		if !strings.Contains(err.Error(), manual.Mistakes) {
+			t.Errorf("the error does not refer to the page with the mistakes: %v", err)
+		}
 		return anywhere(err.Error())
 	}
 	return ""
@@ -82,7 +86,7 @@ func setUp(t *testing.T, op *kopf.Operator) string {
 var place = regexp.MustCompile(`mistakes/\w+_test\.go:\d+`)
 
 func anywhere(text string) string {
-	text = place.ReplaceAllString(text, "main.go:7")
+	text = strings.ReplaceAll(place.ReplaceAllString(text, "main.go:7"), "; see "+manual.Mistakes, "")
 	lines := strings.Split(strings.TrimPrefix(text, `setting up operator "demo.example.org": `), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimPrefix(line, "main.go:7: ")

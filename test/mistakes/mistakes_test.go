@@ -19,7 +19,7 @@ const head = `# Typical mistakes and their messages
 
 This page answers what a message of a mistake means. Each line has a mistake in an operator, and its message. A test
 makes each of them and writes this table: go test ./test/mistakes -update. Lines of the first two groups begin with
-the setup of the operator, and the file and line of the call. In the code, deployments are
+the setup of the operator, and the file and line of the call; they refer to this page. In the code, deployments are
 kopf.For(op, &appsv1.Deployment{}), roll is a handler of changes, poll one in the background.
 `
 

@@ -9,11 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
 )
 
 const (
 	folder   = "../../config/monitoring/"
-	runbooks = "https://github.com/kopf-runtime/kopf-runtime/blob/main/docs/monitoring.md#"
+	runbooks = manual.Alerts + "#"
 )
 
 // The parts of an expression that name something. They are no grammar: Prometheus checks that.

@@ -72,6 +72,9 @@ func TestOdd(t *testing.T) {
 }
 
 func TestCampaign(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	m := written(t, weakly)
 	got := tried(t, m, "all")
 	want := []string{

@@ -1,6 +1,6 @@
 // Package tools is the module whose go.mod pins the development tools of this
-// repository: the linters, the vulnerability check, and the comparison of
-// benchmarks.
+// repository: the linters, the vulnerability check, the comparison of
+// benchmarks, and d2, which draws the diagrams of the documentation.
 //
 // It stands apart so that what the tools depend on never enters the module
 // graph of the operators built on the framework. It never contains the tools

@@ -155,6 +155,9 @@ func stored(t *testing.T, server *memapi.Server, name string) (found admissionre
 
 // A process that is killed at any request leaves nothing that the next one does not find.
 func TestKilledProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		const kills = 50
 		server := cluster()

@@ -101,5 +101,8 @@ func TestPlantedBugs(t *testing.T) {
 }
 
 func TestNoBug(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	explorer.Explore(t, scenario(false, func(*databases) {}), explorer.Courses(15))
 }

@@ -50,6 +50,9 @@ func TestAtRandom(t *testing.T) {
 }
 
 func TestAllCourses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	give(t, "explorer.courses", "all")
 	report := explorer.Search(t, scenario(true, func(d *databases) { d.adds, d.only = true, "provision" }),
 		explorer.CutsOnly())

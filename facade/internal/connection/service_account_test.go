@@ -102,7 +102,8 @@ func TestDefaultNamespaces(t *testing.T) {
 // A context that is asked for counts, whatever the file has as its current one.
 func TestContextBesideAMissingCurrentOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
-	text := "{apiVersion: v1, kind: Config, current-context: gone, contexts: [{name: good, context: {cluster: c, user: u}}], " +
+	text := "{apiVersion: v1, kind: Config, current-context: gone, " +
+		"contexts: [{name: good, context: {cluster: c, user: u}}], " +
 		"clusters: [{name: c, cluster: {server: 'https://localhost:1'}}], users: [{name: u, user: {token: t}}]}"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

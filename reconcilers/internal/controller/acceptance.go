@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
@@ -136,7 +137,7 @@ func (a *acceptance) inspect(ctx context.Context) {
 }
 
 const (
-	remedyForSchema = "add status.conditions to the schema of the CRD, as docs/conditions.md has it"
+	remedyForSchema = "add status.conditions to the schema of the CRD: " + manual.ConditionsInSchema
 	remedyForRights = "see to what the API server says, such as by a rule for the status of the resource in the RBAC " +
 		"of the operator"
 	remedyForObject = "see to what the API server says of this object"

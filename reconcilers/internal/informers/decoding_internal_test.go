@@ -221,6 +221,9 @@ func (endlessText) Read(into []byte) (int, error) {
 }
 
 func TestAnEventThatIsTooLargeEndsTheWatch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	stream := io.NopCloser(io.MultiReader(strings.NewReader(`{"type":"`), endlessText{}))
 	frames := boundedFramer{json.Framer, &timing.Events{}}.NewFrameReader(stream)
 	if _, err := frames.Read(make([]byte, 10)); err == nil || !strings.Contains(err.Error(), "bytes") {
@@ -229,6 +232,9 @@ func TestAnEventThatIsTooLargeEndsTheWatch(t *testing.T) {
 }
 
 func TestLargeEventsOfOneWatchAreRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	event := `{"type":"ADDED","object":{"kind":"A","metadata":{"name":"` + strings.Repeat("x", largestEvent/3) + `"}}}`
 	events := &timing.Events{}
 	stream := io.NopCloser(strings.NewReader(strings.Repeat(event, 9)))

@@ -75,6 +75,9 @@ func heaviest() (body string) {
 
 // A review that is larger than the share of its class leaves the memory that is reserved for others.
 func TestOneHeavyReviewLeavesTheReserve(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		double := &holding{letGo: make(chan struct{})}
 		s := pooled(t, double)

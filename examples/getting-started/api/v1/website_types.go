@@ -22,6 +22,14 @@ type WebsiteStatus struct {
 	// Page is the name of the ConfigMap with the page.
 	// +optional
 	Page string `json:"page,omitempty"`
+	// ObservedGeneration is the generation that the conditions belong to.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions report progress and failures.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // Website is a web page with a title.

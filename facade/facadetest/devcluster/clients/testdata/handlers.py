@@ -1,7 +1,14 @@
 """Handlers of all kinds. Each call is one line on the standard output."""
 import os
+import sys
 
 import kopf
+
+
+def report(call: str) -> None:
+    """Write the line in one call: print() writes its line feed separately, and handlers run in several threads."""
+    sys.stdout.write(f"{call}\n")
+    sys.stdout.flush()
 
 
 @kopf.on.startup()
@@ -18,40 +25,40 @@ def configure(settings: kopf.OperatorSettings, **_):
 def create(body, spec, logger, **_):
     kopf.info(body, reason="Provisioned", message=f"an explicit event of {spec['engine']}")
     logger.info("a logged event")
-    print("CALL create", flush=True)
+    report("CALL create")
     return {"ok": True}
 
 
 @kopf.on.update("databases", group="clients.example.org")
 def update(diff, **_):
-    print("CALL update", flush=True)
+    report("CALL update")
 
 
 @kopf.on.field("databases", group="clients.example.org", field="spec.engine")
 def field(old, new, **_):
-    print(f"CALL field {old} {new}", flush=True)
+    report(f"CALL field {old} {new}")
 
 
 @kopf.on.delete("databases", group="clients.example.org")
 def delete(**_):
-    print("CALL delete", flush=True)
+    report("CALL delete")
 
 
 @kopf.timer("databases", group="clients.example.org", interval=1)
 def tick(**_):
-    print("CALL timer", flush=True)
+    report("CALL timer")
 
 
 @kopf.daemon("databases", group="clients.example.org")
 def accompany(stopped, **_):
-    print("CALL daemon", flush=True)
+    report("CALL daemon")
     stopped.wait()
-    print("CALL daemon stopped", flush=True)
+    report("CALL daemon stopped")
 
 
 @kopf.on.event("databases", group="clients.example.org")
 def event(type, **_):
-    print(f"CALL event {type}", flush=True)
+    report(f"CALL event {type}")
 
 
 @kopf.on.mutate("databases", group="clients.example.org", operation="CREATE")

@@ -1,0 +1,103 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+)
+
+// file is in the folder of the test.
+const file = "session.txt"
+
+// pause is the time after a command. Intervals of whole seconds do not end at the same time.
+const pause = 800 * time.Millisecond
+
+// Play runs the commands of session.txt in the folder of the test, and compares the output with the lines below them.
+// With FACADETEST_UPDATE=1 in the environment, it writes these lines.
+//
+// A command begins with "$ ": kubectl with the verbs and flags that [cluster] has, or sleep. The lines "# Start the
+// operator." and "# Stop the operator." are commands, too. The operator runs from the beginning.
+func Play(t *testing.T, newOperator func() *kopf.Operator) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := &player{t: t, newOperator: newOperator, cluster: newCluster(t), log: &transcript{}}
+		p.cluster.output = p.log
+		p.start()
+		got := p.log.take()
+		for line := range strings.Lines(string(content)) {
+			if !strings.HasPrefix(line, "$ ") && !strings.HasPrefix(line, "# ") {
+				continue
+			}
+			got += line
+			p.run(strings.TrimSpace(line))
+			time.Sleep(pause)
+			got += p.log.take()
+		}
+		if os.Getenv("FACADETEST_UPDATE") == "1" {
+			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if d := cmp.Diff(string(content), got); d != "" {
+			t.Errorf("%s differs from the log; FACADETEST_UPDATE=1 writes it (-file, +log):\n%s", file, d)
+		}
+	})
+}
+
+// player runs one session.
+type player struct {
+	t           *testing.T
+	newOperator func() *kopf.Operator
+	cluster     *cluster
+	operator    *facadetest.Runner
+	log         *transcript
+}
+
+func (p *player) run(line string) {
+	p.t.Helper()
+	switch words := split(strings.TrimPrefix(line, "$ ")); {
+	case line == "# Start the operator.":
+		p.start()
+	case line == "# Stop the operator.":
+		if err := p.operator.Stop(); err != nil {
+			p.t.Error(err)
+		}
+	case strings.HasPrefix(line, "#"):
+	case words[0] == "sleep" && len(words) == 2:
+		duration, err := time.ParseDuration(words[1])
+		if err != nil {
+			p.t.Fatalf("%s: %v", line, err)
+		}
+		time.Sleep(duration)
+	case words[0] == "kubectl":
+		if err := p.cluster.kubectl(p.t.Context(), words[1:]); err != nil {
+			_, _ = fmt.Fprintln(p.log, serverError(err))
+		}
+	default:
+		p.t.Fatalf("%s: the command is unknown", line)
+	}
+}
+
+func (p *player) start() {
+	p.t.Helper()
+	log := logr.FromSlogHandler(logHandler{to: p.log})
+	p.operator = facadetest.Start(p.t, p.newOperator(), facadetest.Settings(kopf.RunSettings{
+		Config: memapi.Config(p.cluster.server), Log: log,
+	}))
+	p.operator.Ready()
+}

@@ -1,0 +1,102 @@
+// Package site tests the site of the documentation in a browser: that pages load nothing from another host and report
+// no error, that the search finds pages, and that diagrams follow the colours of the page.
+//
+// It stands apart because it needs the result of `make docs`, and skips its tests without it. The links of the site are
+// checked by test/documents/site, which builds it.
+package site_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/test/browser"
+)
+
+const built = "../../../bin/site/html"
+
+func TestMain(m *testing.M) { browser.Main(m) }
+
+// policy has the browser report an error for each request to another host, which fails the test.
+const policy = "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
+	"img-src 'self' data:; worker-src 'self' blob:"
+
+// serve returns the address of the built site.
+func serve(t *testing.T) string {
+	t.Helper()
+	if _, err := os.Stat(built + "/index.html"); err != nil {
+		t.Skip("skipped: make docs builds the site that this test opens")
+	}
+	files := http.FileServer(http.Dir(built))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", policy)
+		files.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// ten are pages with all elements: a diagram, long tables, code in several languages, lists with code.
+var ten = []string{
+	"index", "getting-started", "concepts", "handlers", "options", "settings", "mistakes", "storages", "tutorial",
+	"porting",
+}
+
+func TestPages(t *testing.T) {
+	address := serve(t)
+	for _, name := range ten {
+		for mode, view := range map[string]browser.View{"light": {}, "dark": {Dark: true}, "narrow": {Width: 480}} {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				p := browser.Open(t, address+"/"+name+".html", view)
+				p.Wait("document.querySelector('h1') && document.readyState === 'complete'")
+				var tooWide bool
+				p.Read("document.documentElement.scrollWidth > document.documentElement.clientWidth", &tooWide)
+				if tooWide {
+					t.Error("the page must not scroll to the side")
+				}
+			})
+		}
+	}
+}
+
+func TestSearch(t *testing.T) {
+	p := browser.Open(t, serve(t)+"/index.html", browser.View{})
+	// The button does nothing until its script has run, so it is pressed again until the input has the focus.
+	p.Wait("document.activeElement.shadowRoot?.activeElement?.matches('input') || " +
+		"(document.querySelector('.md-search__button')?.click(), false)")
+	p.Press("f", "i", "n", "a", "l", "i", "z", "e", "r")
+	p.Wait("[...document.activeElement.shadowRoot.querySelectorAll('a')].some((a) => a.href.includes('deletion.html'))")
+}
+
+func TestDiagrams(t *testing.T) {
+	address := serve(t)
+	const shown = "[...document.querySelectorAll('img.diagram')]" +
+		".filter((i) => i.offsetWidth > 0 && i.naturalWidth > 0).map((i) => i.src.match(/-(light|dark)[.]svg/)[1])"
+	cases := map[string]struct {
+		reason, want   string
+		dark, switched bool
+	}{
+		"light":    {"the system prefers light", "light", false, false},
+		"dark":     {"the system prefers dark", "dark", true, false},
+		"switched": {"the reader has switched the page to dark", "dark", false, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := browser.Open(t, address+"/concepts.html", browser.View{Dark: tc.dark})
+			p.Wait("document.readyState === 'complete'")
+			if tc.switched {
+				var done bool
+				p.Read("(document.getElementById('__palette_2').click(), true)", &done)
+				p.Wait("document.body.dataset.mdColorScheme === 'slate'")
+			}
+			var modes []string
+			p.Read(shown, &modes)
+			if d := cmp.Diff([]string{tc.want, tc.want}, modes); d != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, d)
+			}
+		})
+	}
+}

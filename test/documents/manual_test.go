@@ -1,0 +1,88 @@
+package documents_test
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
+	"github.com/kopf-runtime/kopf-runtime/test/documents"
+)
+
+// TestReferences checks that every page and anchor of docs exists that a message, a comment, an alert or a manifest
+// refers to.
+func TestReferences(t *testing.T) {
+	sources, addresses, references := os.DirFS(root), 0, 0
+	err := fs.WalkDir(sources, ".", func(name string, entry fs.DirEntry, err error) error {
+		base := path.Base(name)
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			if name == "bin" || base == "testdata" || strings.HasPrefix(base, ".") && name != "." {
+				return fs.SkipDir
+			}
+			return nil
+		case strings.HasSuffix(name, "_test.go") && strings.HasPrefix(name, "test/documents/"), // invented pages
+			!slices.Contains([]string{".go", ".yaml", ".yml", ".json", ".txt", ".d2", ""}, path.Ext(name)):
+			return nil
+		}
+		text, err := fs.ReadFile(sources, name)
+		if err != nil {
+			return err
+		}
+		found := documents.References(name, string(text))
+		references += len(found)
+		addresses += strings.Count(string(text), manual.Base)
+		if name == "reconcilers/manual/manual.go" {
+			addresses += len(found)
+		}
+		for _, problem := range documents.CheckReferences(sources, name, string(text)) {
+			t.Error(problem)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if references < 80 || addresses < 12 {
+		t.Errorf("found %d references and %d addresses: the test would pass for nothing", references, addresses)
+	}
+}
+
+func TestReferencesThatAreWrong(t *testing.T) {
+	sources := fstest.MapFS{"docs/a.md": {Data: []byte("# A\n\n## Here\n")}}
+	cases := map[string]struct {
+		reason, name, text string
+		targets            []string
+		problems           int
+	}{
+		"missing page": {"the page was renamed", "a.go", "// see docs/b.md.", []string{"docs/b.md"}, 1},
+		"missing heading": {
+			"a section was renamed", "a.yaml", manual.Base + "a.md#there", []string{"docs/a.md#there"}, 1,
+		},
+		"address in Go": {
+			"the base stands in one place", "a.go", `"` + manual.Base + `a.md#here"`, []string{"docs/a.md#here"}, 1,
+		},
+		"a constant": {"an address without a heading breaks a message", "reconcilers/manual/manual.go",
+			`A = Base + "a.md#gone"`, []string{"docs/a.md#gone"}, 1},
+		"another site": {"only our pages are here", "a.go", "https://example.org/docs/c.md", nil, 0},
+		"a page":       {"comments refer to pages", "a.go", "see ../docs/a.md", []string{"docs/a.md"}, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tc.targets, documents.References(tc.name, tc.text)); d != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, d)
+			}
+			if got := documents.CheckReferences(sources, tc.name, tc.text); len(got) != tc.problems {
+				t.Errorf("%s: want %d problems, got %v", tc.reason, tc.problems, got)
+			}
+		})
+	}
+}
