@@ -177,7 +177,7 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 		err = checkIDs(a)
 	}
 	if err != nil {
-		o.log.Error(err, "Not serving a resource; its handlers are not called", "handlers", idsOf(a.Handlers))
+		o.log.Error(err, "Not serving a resource; its handlers are not called", "handlers", adapters.IDs(a.Handlers))
 		o.refuse(a.Resource)
 		return
 	}
@@ -207,12 +207,4 @@ func checkIDs(a orchestration.Assignment) error {
 		}
 	}
 	return nil
-}
-
-func idsOf(own []*adapters.Handler) []string {
-	ids := make([]string, 0, len(own))
-	for _, h := range own {
-		ids = append(ids, h.Description.ID)
-	}
-	return ids
 }

@@ -119,7 +119,7 @@ func (x *indexing) Run(ctx context.Context, a orchestration.Assignment) {
 		return
 	}
 	if err := checkIDs(a); err != nil {
-		x.log.Error(err, "Not indexing a resource; its index functions are not called", "handlers", idsOf(own))
+		x.log.Error(err, "Not indexing a resource; its index functions are not called", "handlers", adapters.IDs(own))
 		x.change(x.refuse, a.Resource)
 		return
 	}

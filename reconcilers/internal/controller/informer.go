@@ -13,7 +13,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/informers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
@@ -87,7 +86,7 @@ func (c *Controller) newQueued() (controller.TypedController[source.Request], er
 		NewQueue: func(
 			_ string, limiter workqueue.TypedRateLimiter[source.Request],
 		) workqueue.TypedRateLimitingInterface[source.Request] {
-			waiting := queue.New(c.workers.places, limiter)
+			waiting := source.NewQueue(c.workers.places, limiter)
 			c.queue.Store(waiting)
 			return waiting
 		},

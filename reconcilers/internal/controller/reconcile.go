@@ -16,7 +16,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
@@ -70,7 +69,7 @@ func (c *Controller) leave() {
 
 // work does what is requested, and has the queue do what follows. A panic is an error here: it would end the process
 // otherwise. It tells whether something that handlers did is left to be written.
-func (c *Controller) work(ctx context.Context, from *queue.Queue, request source.Request) (left bool) {
+func (c *Controller) work(ctx context.Context, from *source.PriorityQueue, request source.Request) (left bool) {
 	result, left, err := c.contained(ctx, request)
 	switch {
 	case err != nil:

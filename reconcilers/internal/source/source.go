@@ -22,7 +22,7 @@ type Request struct {
 	Handler string
 }
 
-// The priorities of requests: package queue serves higher ones first, and equal ones in the order of arrival.
+// The priorities of requests: a PriorityQueue serves higher ones first, and equal ones in the order of arrival.
 const (
 	PriorityDeletion = 200
 	PriorityChange   = 100

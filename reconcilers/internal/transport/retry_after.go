@@ -63,15 +63,16 @@ func isInVain(r *http.Request, delay time.Duration) bool {
 // wait until the deadline, and its error would only say that it has passed. The delay moves from the header to the
 // Status in the body: client-go gives up at once, and its error has both the status and the delay.
 func withoutVainWait(r *http.Request, response *http.Response) *http.Response {
-	delay, asked := retryAfterOf(response)
+	seconds, err := strconv.Atoi(response.Header.Get(retryAfter)) // client-go ignores fractions
+	seconds = min(seconds, 1<<30)
 	code := response.StatusCode
 	refused := code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
-	if !asked || !refused || !isInVain(r, delay) {
+	if err != nil || !refused || !isInVain(r, time.Duration(seconds)*time.Second) {
 		return response
 	}
 	text, _ := io.ReadAll(io.LimitReader(response.Body, longestRefusal))
 	_ = response.Body.Close()
-	data, err := json.Marshal(postponed(r, code, text, int(delay/time.Second)))
+	data, err := json.Marshal(postponed(r, code, text, seconds))
 	if err != nil {
 		data = text
 	}
