@@ -116,9 +116,9 @@ test: SHORT = -short
 test: IN_MEMORY = facade/facadetest/memapi
 test: APART += examples test/certificates test/explorer
 test: test-unit ## Run the unit tests of every module and the suites in memory, but not the tests that take long.
-	@printf '\n%s\n%s\n%s\n' 'Passed. Not run: the examples and lessons, the tests that take long (go test -short skips them), those with the newest' \
-		'dependencies, in a browser, against a real API server and beside Kopf, and the limits of size and allocations.' \
-		'"make test-all" runs everything.'
+	@printf '\n%s\n%s\n%s\n' 'Passed. Not run: the examples and lessons, certificates on a server, the exploration of all courses, the tests that take' \
+		'long (go test -short skips them), those with the newest dependencies, in a browser, against a real API server and beside' \
+		'Kopf, and the limits of size and allocations. "make test-all" runs everything.'
 
 .PHONY: test-all
 test-all: test-unit test-newest weight allocations alerts test-browser test-envtest ## Run all tests, also in a browser, against a real API server, and beside genuine Kopf.
@@ -126,15 +126,21 @@ test-all: test-unit test-newest weight allocations alerts test-browser test-envt
 .PHONY: test-unit
 test-unit: gotest ## Run the tests that need no API server, with the race detector.
 	$(call say,unit tests$(if $(RACE),, without the race detector (no C compiler)); the first time waits for the compiler)
-	@tested() { for module; do ( set -e; \
+	@$(MAKE) --no-print-directory -j 2 SHORT='$(SHORT)' IN_MEMORY='$(IN_MEMORY)' APART='$(APART)' unit-root unit-others
+
+# A job of make ends with Ctrl-C; one in the background of a shell does not.
+.PHONY: unit-root unit-others
+unit-root: TESTED = .
+unit-others: TESTED = $(filter-out .,$(MODULES))
+unit-root unit-others:
+	@set -e; for module in $(TESTED); do \
 		$(WORKSPACE); \
 		all=$$($(GO) -C "$$module" list ./...); \
 		packages=$$(printf '%s\n' "$$all" | grep -vE '$(UNIT_NOT)' || true); \
-		[ -n "$$packages" ] || exit 0; \
+		[ -n "$$packages" ] || continue; \
 		printf '== module %s\n' "$$module"; \
 		$(TEST) -C "$$module" -- $(LIMIT) $(RACE) $(SHORT) $(AT_ONCE) $$packages; \
-	); code=$$?; [ $$code = 0 ] || return $$code; done; }; \
-	tested $(filter-out .,$(MODULES)) & others=$$!; tested .; code=$$?; wait $$others || code=$$?; exit $$code
+	done
 
 .PHONY: test-newest
 # The folder test has what is to be shown once: it is the same code of ours that it looks at.

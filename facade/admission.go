@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inplace"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -58,7 +57,7 @@ type Admission[T client.Object] struct {
 	mistakes  *mistakes
 	mutating  bool
 	before    []byte             // the text of Object as it was, for a mutating handler
-	original  *inplace.Object[T] // for another one; nil if that is not looked at
+	original  *codec.Original[T] // for another one; nil if that is not looked at
 
 	mu       sync.Mutex
 	errs     []error // of the calls of the handler

@@ -14,7 +14,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inplace"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -112,7 +111,7 @@ func (a *Admission[T]) take() (err error) {
 	if a.mutating {
 		a.before, err = a.codec.Text(a.Object)
 	} else if len(a.call.Admission.Body().Text()) <= mostLooked && a.mistakes.looks() {
-		a.original = inplace.New(a.codec, a.Object)
+		a.original = a.codec.NewOriginal(a.Object)
 	}
 	return err
 }

@@ -9,7 +9,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inplace"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -93,7 +92,7 @@ func newRun[T client.Object](
 	c.Client = c.clientOf(cluster)
 	c.Object = c.Latest()
 	if said.looks() {
-		c.original = inplace.New(codec, c.Object)
+		c.original = codec.NewOriginal(c.Object)
 	}
 	return &Task[T]{
 		Object: c.Object, ID: c.ID, Retry: call.Retry, Started: call.Started, Client: c.Client,

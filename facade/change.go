@@ -15,7 +15,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inplace"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -65,7 +64,7 @@ type Change[T client.Object] struct {
 	watches   func(owner discovery.Resource, kind schema.GroupKind) (children, objects bool)
 
 	mu       sync.Mutex
-	original *inplace.Object[T]    // what Object was like; nil if that is not looked at
+	original *codec.Original[T]    // what Object was like; nil if that is not looked at
 	errs     []error               // of the calls of the handler
 	declared *children.Declaration // by Ensure; nil is nothing
 	returned atomic.Bool           // the handler has
@@ -122,7 +121,7 @@ func newChange[T client.Object](
 		)
 	}
 	if said.looks() {
-		c.original = inplace.New(codec, object)
+		c.original = codec.NewOriginal(object)
 	}
 	return c, nil
 }

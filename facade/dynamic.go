@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/nested"
 )
 
 // Unstructured is an object without a Go type, see [ForResource]:
@@ -26,7 +25,7 @@ var errNilObject = errors.New("the object is nil")
 // An absent or null field is [ErrNoValue]; a wrong type or path is another error.
 func GetField[V any](object *Unstructured, path string) (V, error) {
 	var into V
-	if err := nested.Read(contentOf(object), path, &into); err != nil {
+	if err := codec.ReadPath(contentOf(object), path, &into); err != nil {
 		var none V
 		return none, fmt.Errorf(
 			"reading %s of object %s as %s: %w", path, nameOf(object), reflect.TypeFor[V](), err,
@@ -50,7 +49,7 @@ func SetField(object *Unstructured, path string, value any) error {
 	err := errNilObject
 	if object != nil {
 		var content map[string]any
-		if content, err = nested.Set(object.Object, path, value); err == nil {
+		if content, err = codec.SetPath(object.Object, path, value); err == nil {
 			object.Object = content
 			return nil
 		}
@@ -62,7 +61,7 @@ func SetField(object *Unstructured, path string, value any) error {
 //
 //	kopf.PatchField(c, "status.phase", "Ready")
 func PatchField(h Call[*Unstructured], path string, value any) {
-	copied, err := nested.Set(nil, "value", value)
+	copied, err := codec.SetPath(nil, "value", value)
 	h.TryPatch(func(object *Unstructured) error {
 		if err != nil {
 			return fmt.Errorf("setting %s of object %s: %w", path, nameOf(object), err)
@@ -75,7 +74,7 @@ func PatchField(h Call[*Unstructured], path string, value any) {
 func RemoveField(object *Unstructured, path string) error {
 	err := errNilObject
 	if object != nil {
-		err = nested.Remove(object.Object, path)
+		err = codec.RemovePath(object.Object, path)
 	}
 	if err != nil {
 		return fmt.Errorf("removing %s of object %s: %w", path, nameOf(object), err)

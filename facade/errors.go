@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/nested"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -27,7 +27,7 @@ var (
 	// ErrNoResult: the object does not have this [Result].
 	ErrNoResult = errors.New("there is no such result on the object: its handler has not succeeded yet, or sets none")
 	// ErrNoValue: the path does not exist, see [GetField].
-	ErrNoValue = nested.ErrNoValue
+	ErrNoValue = codec.ErrNoValue
 	// ErrWaitTimeout: the limit of [WaitFor] is over.
 	ErrWaitTimeout = errors.New("the wait is over")
 	// ErrKeepEntries: an index keeps its entries, see [NewIndex].

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
@@ -120,7 +120,7 @@ func (i *Index[K, V]) Get(key K) []V {
 	values := make([]V, 0, len(found))
 	for _, value := range found {
 		typed, _ := value.(V)
-		values = append(values, deepcopy.Copy(typed))
+		values = append(values, codec.DeepCopy(typed))
 	}
 	return values
 }
@@ -130,7 +130,7 @@ func (i *Index[K, V]) Values(key K) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for _, value := range i.held().Get(key) {
 			typed, _ := value.(V)
-			if !yield(deepcopy.Copy(typed)) {
+			if !yield(codec.DeepCopy(typed)) {
 				return
 			}
 		}

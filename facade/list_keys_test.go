@@ -20,7 +20,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 )
 
 // router is of an older version than its definition: routes have a weight there.
@@ -39,7 +39,7 @@ type route struct {
 	To   string `json:"to,omitempty"`
 }
 
-func (r *router) DeepCopyObject() runtime.Object { return deepcopy.Copy(r) }
+func (r *router) DeepCopyObject() runtime.Object { return codec.DeepCopy(r) }
 
 const routerDefinition = `
 apiVersion: apiextensions.k8s.io/v1

@@ -46,10 +46,8 @@ func (op *Operator) keeper(writing client.Client, live client.Reader) *children.
 		LikeKopf: kept.KopfFormats, NoLabels: op.settings.values.Execution.NoInheritedLabels,
 	}
 	if op.owns() {
-		keeper.Owned, keeper.Watched = &owned.Children{
-			Label: keeper.Label(), Author: keeper, Repairer: keeper,
-		}, op.watchesChildren
-		keeper.Repaired = op.repairs()
+		keeper.Owned = &owned.Children{Label: keeper.Label(), Author: keeper}
+		keeper.Watched, keeper.Repaired = op.watchesChildren, op.repairs()
 	}
 	return keeper
 }

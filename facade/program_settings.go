@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/cachedreads"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
 // programSetting is a setting that only a program of its own can have, and what others do instead.
@@ -59,7 +59,7 @@ func checkKind(object client.Object, scheme *runtime.Scheme) error {
 	if object == nil {
 		return errors.New("the object is nil: give an empty one of the kind, such as &corev1.Secret{}")
 	}
-	_, err := cachedreads.Kind(object, scheme)
+	_, err := serving.CachedKind(object, scheme)
 	switch {
 	case runtime.IsNotRegisteredError(err):
 		return fmt.Errorf(

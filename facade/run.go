@@ -14,7 +14,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
@@ -76,7 +75,7 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 		return err
 	}
 	if given.Liveness != "" {
-		endpoint, err := liveness.Parse(given.Liveness)
+		endpoint, err := serving.ParseLiveness(given.Liveness)
 		if err != nil {
 			return fmt.Errorf("running operator %q: Liveness: %w", op.name, err)
 		}

@@ -2,19 +2,17 @@ package reconcilers
 
 import (
 	"cmp"
-	"net/http"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/repeating"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // The defaults of [Watching], which are enough for bookmarks, and of [Options.StuckTimeout].
 const (
-	DefaultReconnectBackoff  = timing.DefaultPause
-	DefaultInactivityTimeout = timing.DefaultInactivity
+	DefaultReconnectBackoff  = transport.DefaultPause
+	DefaultInactivityTimeout = transport.DefaultInactivity
 	DefaultStuckTimeout      = health.DefaultStuck
 )
 
@@ -53,29 +51,10 @@ func (o Options) writeTimeout() time.Duration {
 	return timeout
 }
 
-// timed is the connection with limits for requests and watches.
-func (o Options) timed(connection *http.Client) *http.Client {
-	return through(connection, func(next http.RoundTripper) http.RoundTripper {
-		return timing.New(next, timing.Limits{
-			Request: o.RequestTimeout, Server: o.Watching.ServerTimeout, Client: o.Watching.ClientTimeout,
-			Inactivity: o.Watching.InactivityTimeout, Pause: o.Watching.ReconnectBackoff,
-		})
-	})
-}
-
-// repeating is the connection with the attempts that are wanted.
-func (o Options) repeating(connection *http.Client) *http.Client {
-	if len(o.APIBackoffs) == 0 {
-		return connection
+// limits are those of requests and watches.
+func (o Options) limits() transport.Limits {
+	return transport.Limits{
+		Request: o.RequestTimeout, Server: o.Watching.ServerTimeout, Client: o.Watching.ClientTimeout,
+		Inactivity: o.Watching.InactivityTimeout, Pause: o.Watching.ReconnectBackoff,
 	}
-	return through(connection, func(next http.RoundTripper) http.RoundTripper {
-		return &repeating.Transport{Next: next, Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter}
-	})
-}
-
-// through is a copy of the connection with another transport around its own.
-func through(connection *http.Client, wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
-	own := *connection
-	own.Transport = wrap(cmp.Or(connection.Transport, http.DefaultTransport))
-	return &own
 }

@@ -25,7 +25,7 @@
 //	compact.Packer.New                    keeps it as compressed JSON, beside its name, uid and version
 //	source.Events.Create                  gets the event from the informer, on the informer's goroutine
 //	controller.Controller.Seen            updates the indices, and keeps the event for its handlers, before all else
-//	queue.Queue.AddWithOpts               orders requests: deletion, change, retry, resume; ticks of timers apart
+//	source.PriorityQueue.AddWithOpts      orders requests: deletion, change, retry, resume; ticks of timers apart
 //	controller.Controller.Reconcile       gets the request with a place, and hands it over to a goroutine
 //	indexes.Readiness.Wait                has held it back until the indices are filled
 //	controller.Controller.pass            is one look at one object, from here to its end
@@ -69,7 +69,7 @@
 //	changes.outcomes.written              forgets what has reached the API server
 //	memory.Object.Proceed                 keeps the answer until the cache has it
 //	controller.Controller.conclude        says when the object is looked at again
-//	queue.Queue.Release                   gives the place to the next request
+//	source.PriorityQueue.Release          gives the place to the next request
 //
 // Our own write comes back as an event, and ends at memory.Objects.TakeEcho, which controller.Controller.Seen asks
 // before it is queued; or at memory.Object.Echoes, where a pass follows for handlers of events, or the pass that has

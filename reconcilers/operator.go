@@ -16,7 +16,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
@@ -25,7 +24,7 @@ import (
 // operator is one operator inside a manager: the Runnable that owns its controllers.
 type operator struct {
 	manager      manager.Manager
-	fence        *fence.Fence
+	fence        *Fence
 	options      Options
 	log          logr.Logger
 	claim        *claim
@@ -178,7 +177,7 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 		err = checkIDs(a)
 	}
 	if err != nil {
-		o.log.Error(err, "Not serving a resource; its handlers are not called", "handlers", idsOf(a.Handlers))
+		o.log.Error(err, "Not serving a resource; its handlers are not called", "handlers", adapters.IDs(a.Handlers))
 		o.refuse(a.Resource)
 		return
 	}
@@ -208,12 +207,4 @@ func checkIDs(a orchestration.Assignment) error {
 		}
 	}
 	return nil
-}
-
-func idsOf(own []*adapters.Handler) []string {
-	ids := make([]string, 0, len(own))
-	for _, h := range own {
-		ids = append(ids, h.Description.ID)
-	}
-	return ids
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
@@ -47,10 +47,10 @@ type Digests = settings.Digests
 type Posting = posting.Options
 
 // Fence tells when the manager does not wait for the operator any more, and refuses requests from then on.
-type Fence = fence.Fence
+type Fence = transport.Fence
 
 // NewFence makes the fence of an operator in the manager, for its Options: SetupWithManager adds it to the manager.
-func NewFence(m manager.Manager) *Fence { return fence.New(m) }
+func NewFence(m manager.Manager) *Fence { return transport.NewFence(m) }
 
 // Options describe one operator.
 type Options struct {

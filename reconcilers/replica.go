@@ -3,7 +3,6 @@ package reconcilers
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -42,7 +41,7 @@ func (r replica) Start(ctx context.Context) error {
 	}
 	own.health.Reach(health.Started)
 	if own.indexing == nil {
-		own.fill(ctx, opened())
+		own.fill(ctx, nil) // which is open
 		<-ctx.Done()
 	} else {
 		own.indexing.run(ctx)
@@ -53,22 +52,13 @@ func (r replica) Start(ctx context.Context) error {
 	return own.end(ctx)
 }
 
-// opened is the readiness of no indices at all.
-func opened() *indexes.Readiness { return nil }
-
 // indexing keeps the indices of an operator filled, wherever its controllers do not.
 type indexing struct {
 	operator     *operator
 	log          logr.Logger
-	readiness    *indexes.Readiness
 	controllers  *controller.Dependencies
 	orchestrator *orchestration.Orchestrator
-
-	// With the lock of the operator's scopes:
-	announced  bool
-	assigned   []orchestration.Assignment
-	unanswered []discovery.Selector
-	refused    map[schema.GroupResource]bool
+	ledger
 }
 
 var _ orchestration.Runner = (*indexing)(nil)
@@ -76,8 +66,8 @@ var _ orchestration.Runner = (*indexing)(nil)
 // newIndexing fills the indices of the operator's own memory, on its own connection.
 func newIndexing(o *operator, server rest.Interface) *indexing {
 	x := &indexing{
-		operator: o, log: o.log.WithName("indices"), readiness: indexes.NewReadiness(),
-		refused: map[schema.GroupResource]bool{},
+		operator: o, log: o.log.WithName("indices"),
+		ledger: ledger{readiness: indexes.NewReadiness(), refused: map[schema.GroupResource]bool{}},
 	}
 	x.orchestrator = o.options.orchestrator(server, x, nil)
 	x.controllers = &controller.Dependencies{
@@ -115,16 +105,9 @@ func (x *indexing) Announce(
 	s := x.operator.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x.announced, x.assigned, x.unanswered = true, all, unanswered
+	x.announce(all, unanswered)
 	names, _ := s.matching.Current()
-	x.announce(names)
-}
-
-// announce is for what is assigned, in these namespaces. The lock of the scopes is held.
-func (x *indexing) announce(names []string) {
-	if x.announced {
-		x.readiness.Begin(x.operator.options.indexed(x.assigned, x.refused, x.unanswered, names))
-	}
+	x.awaitIndices(x.operator.options, names)
 }
 
 // Run fills the indices of one resource in all its namespaces until the context ends. Assignments are those of the
@@ -136,27 +119,22 @@ func (x *indexing) Run(ctx context.Context, a orchestration.Assignment) {
 		return
 	}
 	if err := checkIDs(a); err != nil {
-		x.log.Error(err, "Not indexing a resource; its index functions are not called", "handlers", idsOf(own))
-		x.without(a.Resource, true)
+		x.log.Error(err, "Not indexing a resource; its index functions are not called", "handlers", adapters.IDs(own))
+		x.change(x.refuse, a.Resource)
 		return
 	}
 	namespaces := namespacesOf(a.Resource, x.operator.scopes.matching)
-	controller.Index(ctx, x.controllers, x.readiness, a.Resource, namespaces, slices.Clone(own))
+	controller.Index(ctx, x.controllers, x.readiness, a.Resource, namespaces, own)
 	if errors.Is(context.Cause(ctx), controller.ErrRemoved) {
-		x.without(a.Resource, false)
+		x.change(x.without, a.Resource)
 	}
 }
 
-// without is for a resource that nobody must wait for, now or in namespaces to come.
-func (x *indexing) without(r discovery.Resource, refused bool) {
+// change notes something about a resource.
+func (x *indexing) change(note func(r discovery.Resource, names []string), r discovery.Resource) {
 	s := x.operator.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if refused {
-		x.refused[r.GroupResource()] = true
-	}
 	names, _ := s.matching.Current()
-	for _, scope := range scopesOf(r, names) {
-		x.readiness.Done(scope)
-	}
+	note(r, names)
 }

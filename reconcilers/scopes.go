@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
@@ -25,21 +24,17 @@ type scopes struct {
 	live     *namespaces.Live // where they are served
 	client   dynamic.Interface
 
-	mu         sync.Mutex         // held while the namespaces change, so that nothing runs unannounced
-	gated      bool               // objects pass through the gate
-	opening    int                // the number of the last one of the gate
-	readiness  *indexes.Readiness // of that; nil before the first
-	announced  bool
-	assigned   []orchestration.Assignment
-	unanswered []discovery.Selector
-	refused    map[schema.GroupResource]bool
-	begun      bool
+	mu      sync.Mutex // held while the namespaces change, so that nothing runs unannounced
+	gated   bool       // objects pass through the gate
+	opening int        // the number of the last one of the gate, whose readiness the ledger has
+	ledger
+	begun bool
 }
 
 func newScopes(o Options, client dynamic.Interface) *scopes {
 	return &scopes{
 		matching: cmp.Or(o.Matching, namespaces.NewLive()), live: namespaces.NewLive(), client: client,
-		refused: map[schema.GroupResource]bool{}, gated: o.Gate != nil && o.NeedsGate == nil,
+		ledger: ledger{refused: map[schema.GroupResource]bool{}}, gated: o.Gate != nil && o.NeedsGate == nil,
 	}
 }
 
@@ -94,7 +89,7 @@ func (o *operator) match(names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o.indexing != nil {
-		o.indexing.announce(names)
+		o.indexing.awaitIndices(o.options, names)
 	}
 	s.matching.Set(names)
 	o.serve()
@@ -172,14 +167,6 @@ func (o *operator) turn(now opening) controller.Turn {
 	return turn
 }
 
-// awaitIndices has handlers wait for the indices of what is announced, in these namespaces, if anything is served yet.
-// The lock is held.
-func (s *scopes) awaitIndices(o Options, names []string) {
-	if s.readiness != nil && s.announced {
-		s.readiness.Begin(o.indexed(s.assigned, s.refused, s.unanswered, names))
-	}
-}
-
 // waiting are the scopes whose indices are waited for.
 func (s *scopes) waiting() []string {
 	s.mu.Lock()
@@ -198,7 +185,7 @@ func (o *operator) Announce(
 	s := o.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.announced, s.assigned, s.unanswered = true, all, unanswered
+	s.announce(all, unanswered)
 	for _, a := range all {
 		if o.options.Owned != nil && len(a.Parents) > 0 {
 			o.options.Owned.AddParents(a.Resource.GroupKind(), a.Parents)
@@ -229,35 +216,13 @@ func (o *operator) announce(names []string) {
 	o.scopes.awaitIndices(o.options, names)
 }
 
-// indexed are the scopes with indices that are filled for what is assigned, and what may mean further ones.
-func (o Options) indexed(
-	assigned []orchestration.Assignment, refused map[schema.GroupResource]bool, unanswered []discovery.Selector,
-	names []string,
-) (filling, unknown []string) {
-	for _, a := range assigned {
-		if len(adapters.ByFamily(a.Handlers).Indexing) > 0 && !refused[a.Resource.GroupResource()] {
-			filling = append(filling, scopesOf(a.Resource, names)...)
-		}
-	}
-	for _, selector := range unanswered {
-		if o.indexes(selector) {
-			unknown = append(unknown, selector.String())
-		}
-	}
-	if names == nil && slices.ContainsFunc(o.selectors(), o.indexes) {
-		unknown = append(unknown, "namespaces")
-	}
-	return filling, unknown
-}
-
 // refuse notes that a resource is not served in any namespace, until it is tried again.
 func (o *operator) refuse(r discovery.Resource) {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
-	o.scopes.refused[r.GroupResource()] = true
 	names, _ := o.scopes.live.Current()
 	o.refuseIn(r, names)
-	o.scopes.without(r)
+	o.scopes.refuse(r, names)
 }
 
 func (o *operator) refuseIn(r discovery.Resource, names []string) {
@@ -270,15 +235,8 @@ func (o *operator) refuseIn(r discovery.Resource, names []string) {
 func (o *operator) removed(r discovery.Resource) {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
-	o.scopes.without(r)
-}
-
-// without is for a resource that is not served: handlers must not wait for its indices. The lock is held.
-func (s *scopes) without(r discovery.Resource) {
-	names, _ := s.live.Current()
-	for _, scope := range scopesOf(r, names) {
-		s.readiness.Done(scope)
-	}
+	names, _ := o.scopes.live.Current()
+	o.scopes.without(r, names)
 }
 
 // namespacesOf are those that a resource is served in.

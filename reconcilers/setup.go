@@ -17,8 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/fence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -54,7 +54,7 @@ func SetupWithManager(m manager.Manager, o Options) error {
 	return err
 }
 
-func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fence) (*operator, error) {
+func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (*operator, error) {
 	o = o.resolved()
 	var measured *metrics.Operator
 	if o.Metrics != nil {
@@ -65,7 +65,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 		measured = made
 	}
 	config := m.GetConfig()
-	connection := through(o.timed(through(m.GetHTTPClient(), measured.Around)), f.Around)
+	connection := transport.Wrap(m.GetHTTPClient(), measured.Around, o.limits().Around, f.Around)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, connection)
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
@@ -75,7 +75,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *fence.Fe
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
 	}
-	writes := o.repeating(connection)
+	writes := transport.Wrap(connection, transport.Attempts{Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter}.Around)
 	direct, err := client.New(config, client.Options{HTTPClient: writes, Scheme: scheme, Mapper: m.GetRESTMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)

@@ -27,17 +27,17 @@ func Adopt(owner client.Object, children any, opts ...AdoptOption) error {
 	if name == "" {
 		return fmt.Errorf("adopting: %w", errNoName)
 	}
-	err = each(children, func(c child) error {
+	err = eachObject(children, func(c child) error {
 		if err := c.checkOwner(namespace, s); err != nil {
 			return err
 		}
 		if err := c.appendReference(reference); err != nil {
 			return fmt.Errorf("adopting: %w", err)
 		}
-		if err := c.harmonize(name, s); err != nil {
+		if err := c.setName(name, s); err != nil {
 			return err
 		}
-		if err := c.adjust(namespace, s); err != nil {
+		if err := c.setNamespace(namespace, s); err != nil {
 			return err
 		}
 		return c.labelAll(c.inherited(labels, s), s.forced, paths)

@@ -18,7 +18,7 @@ func Label(children any, labels map[string]string, opts ...LabelOption) error {
 	if err != nil {
 		return err
 	}
-	if err := each(children, func(c child) error { return c.labelAll(labels, s.forced, paths) }); err != nil {
+	if err := eachObject(children, func(c child) error { return c.labelAll(labels, s.forced, paths) }); err != nil {
 		return err
 	}
 	return absent(paths)

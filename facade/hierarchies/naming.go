@@ -14,10 +14,10 @@ func HarmonizeNaming(children any, name string, opts ...NamingOption) error {
 		return errNoName
 	}
 	s := collect(opts)
-	return each(children, func(c child) error { return c.harmonize(name, s) })
+	return eachObject(children, func(c child) error { return c.setName(name, s) })
 }
 
-func (c child) harmonize(name string, s settings) error {
+func (c child) setName(name string, s settings) error {
 	if c.typed != nil {
 		if named := c.typed.GetName() != "" || c.typed.GetGenerateName() != ""; named && !s.forced {
 			return nil
@@ -54,10 +54,10 @@ func (c child) harmonize(name string, s settings) error {
 // children of the whole cluster. Kopf: adjust_namespace.
 func AdjustNamespace(children any, namespace string, opts ...NamespaceOption) error {
 	s := collect(opts)
-	return each(children, func(c child) error { return c.adjust(namespace, s) })
+	return eachObject(children, func(c child) error { return c.setNamespace(namespace, s) })
 }
 
-func (c child) adjust(namespace string, s settings) error {
+func (c child) setNamespace(namespace string, s settings) error {
 	if c.typed != nil {
 		if c.typed.GetNamespace() == "" || s.forced {
 			c.typed.SetNamespace(namespace)

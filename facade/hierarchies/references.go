@@ -3,7 +3,6 @@ package hierarchies
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +28,7 @@ func AppendOwnerReference(owner client.Object, children any, opts ...ReferenceOp
 	if err != nil {
 		return fmt.Errorf("appending an owner reference: %w", err)
 	}
-	return each(children, func(c child) error { return c.appendReference(reference) })
+	return eachObject(children, func(c child) error { return c.appendReference(reference) })
 }
 
 // RemoveOwnerReference makes the owner none of the owners of the children. Kopf: remove_owner_reference.
@@ -37,7 +36,7 @@ func RemoveOwnerReference(owner client.Object, children any) error {
 	if isNil(owner) {
 		return fmt.Errorf("removing an owner reference: %w", errNoOwner)
 	}
-	return each(children, func(c child) error { return c.removeReference(owner.GetUID()) })
+	return eachObject(children, func(c child) error { return c.removeReference(owner.GetUID()) })
 }
 
 // OwnerReference is what children have to name their owner. Kopf: build_owner_reference.
@@ -84,14 +83,6 @@ func kindOf(object client.Object, scheme *runtime.Scheme) (schema.GroupVersionKi
 		return kind, fmt.Errorf("finding the kind of the owner: %w", err)
 	}
 	return kind, nil
-}
-
-func isNil(object client.Object) bool {
-	if object == nil {
-		return true
-	}
-	value := reflect.ValueOf(object)
-	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
 func (c child) appendReference(reference metav1.OwnerReference) error {

@@ -17,8 +17,8 @@ const (
 	Probe   = "probe"
 )
 
-// DefaultGrace is how long a handler may go on when its context has ended.
-const DefaultGrace = 5 * time.Second
+// Grace is how long a handler may go on when its context has ended, before it is abandoned.
+const Grace = 5 * time.Second
 
 // Activity is a list of handlers that are called for the operator as a whole.
 type Activity struct {
@@ -28,9 +28,6 @@ type Activity struct {
 	Handlers []*adapters.Handler
 	// Backoff is the default delay after ordinary errors; zero is execution.DefaultBackoff, negative is none.
 	Backoff time.Duration
-	// Grace is how long a handler may go on when the context has ended, before it is abandoned; zero is DefaultGrace,
-	// negative is no time at all.
-	Grace time.Duration
 
 	progress *progress // nil is told nothing
 }
@@ -132,7 +129,7 @@ func (r *running) wait(ends context.Context, done <-chan struct{}) bool {
 		return true
 	case <-ends.Done():
 	}
-	timer := time.NewTimer(max(0, r.grace()))
+	timer := time.NewTimer(Grace)
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -140,13 +137,6 @@ func (r *running) wait(ends context.Context, done <-chan struct{}) bool {
 	case <-timer.C:
 		return false
 	}
-}
-
-func (r *running) grace() time.Duration {
-	if r.activity.Grace == 0 {
-		return DefaultGrace
-	}
-	return r.activity.Grace
 }
 
 // conclude takes what came of an attempt into account.

@@ -98,7 +98,7 @@ func TestRun(t *testing.T) {
 		},
 		"ExitDeaf": {
 			reason: "who does not listen is abandoned", call: deaf, end: exitAt(time.Second),
-			after: time.Second + activities.DefaultGrace,
+			after: time.Second + activities.Grace,
 			want: `startup: the operator is exiting; not finished: "one", "two"; handler "one" is abandoned: it ` +
 				`does not return though its context has ended`,
 		},
@@ -115,7 +115,7 @@ func TestRun(t *testing.T) {
 		"TimeoutDeaf": {
 			reason: "who does not listen to its own timeout is abandoned, too", call: deaf,
 			policy: handlers.Policy{Timeout: ptr.To(time.Minute)}, abandoned: true,
-			after: time.Minute + activities.DefaultGrace,
+			after: time.Minute + activities.Grace,
 			want: `startup: the handler has timed out; not finished: "one", "two"; handler "one" is abandoned: it ` +
 				`does not return though its context has ended`,
 		},

@@ -31,6 +31,15 @@ type Handler struct {
 	chain   Reconciler
 }
 
+// IDs returns the ids of the handlers, in their order.
+func IDs(all []*Handler) []string {
+	ids := make([]string, 0, len(all))
+	for _, h := range all {
+		ids = append(ids, h.Description.ID)
+	}
+	return ids
+}
+
 var _ Reconciler = (*Handler)(nil)
 
 // Families are the handlers of one resource by their families, each in the order of registration.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
@@ -63,7 +63,7 @@ func (t *task) deliver(ctx context.Context, a *execution.Attempt) {
 		if pausing {
 			pause = min(pause, slowestInsistence)
 		}
-		delay := max(pause, rawclient.RetryAfter(err))
+		delay := max(pause, transport.RetryAfter(err))
 		log.Error(err, "Failed to write the changes of a handler; retrying", "after", delay.String())
 		if !t.sleep(delay) && t.pausing(ctx) {
 			select {

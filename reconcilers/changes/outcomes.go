@@ -246,7 +246,8 @@ func (p *pass) restoreProgress(
 		return nil, filterError(err)
 	}
 	state, err := execution.Restore(
-		p.object.recordReader(ctx), p.handling.IDs(), idsOf(selected), string(seen.cause.Reason), p.handling.Now(),
+		p.object.recordReader(ctx), p.handling.IDs(), adapters.IDs(selected), string(seen.cause.Reason),
+		p.handling.Now(),
 	)
 	if err != nil {
 		return nil, &BlockedError{Err: err}

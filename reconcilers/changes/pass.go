@@ -258,15 +258,7 @@ func (p *pass) delayedForLong() (ids []string, until time.Time) {
 }
 
 // IDs are those of all handlers of the kind, in the order of registration: their records are ours.
-func (h *Handling) IDs() []string { return idsOf(h.Handlers) }
-
-func idsOf(all []*adapters.Handler) []string {
-	ids := make([]string, 0, len(all))
-	for _, handler := range all {
-		ids = append(ids, handler.Description.ID)
-	}
-	return ids
-}
+func (h *Handling) IDs() []string { return adapters.IDs(h.Handlers) }
 
 // filterError is the error of a filter. If the object does not even fit into the filter's type, no other try helps.
 func filterError(err error) error {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // Inquiry is one round of discovery. It requests each document once, and uses the answer for the whole round, so that
@@ -47,7 +47,7 @@ func (i *Inquiry) Get(ctx context.Context, path string) ([]byte, error) {
 	}
 	var is answer
 	is.data, is.err = i.server.Get(ctx, path)
-	i.delay = max(i.delay, rawclient.RetryAfter(is.err))
+	i.delay = max(i.delay, transport.RetryAfter(is.err))
 	i.heard[path] = is
 	return is.data, is.err
 }

@@ -131,15 +131,8 @@ func (h *Handling) Write(ctx context.Context, body map[string]any, patch patchin
 	result, err := h.Kind.Write(ctx, "event handlers", patching.Target{Body: body}, patch, nil)
 	if err = errors.Join(err, result.StatusRefused); err != nil {
 		logf.FromContext(ctx).Error(
-			err, "Failed to write the changes of event handlers; dropping them", "handlers", ids(h.Handlers),
+			err, "Failed to write the changes of event handlers; dropping them", "handlers", adapters.IDs(h.Handlers),
 		)
 	}
 	return result
-}
-
-func ids(all []*adapters.Handler) (list []string) {
-	for _, h := range all {
-		list = append(list, h.Description.ID)
-	}
-	return list
 }

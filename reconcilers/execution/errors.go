@@ -20,51 +20,31 @@ var (
 	ErrUnmatched = errors.New("the object does not match the filters any more")
 )
 
-// ErrTimeout is the cancellation cause of a running function at the deadline of its handler. A [TimeoutError] is one.
-var ErrTimeout = errors.New("the handler has timed out")
+var (
+	// ErrTimeout is what the permanent error of a handler beyond its timeout is, by errors.Is. It is also the
+	// cancellation cause of the running function. Kopf: HandlerTimeoutError.
+	ErrTimeout = errors.New("the handler has timed out")
+	// ErrRetries is what the permanent error of a handler that has used up its attempts is. Kopf: HandlerRetriesError.
+	ErrRetries = errors.New("the handler has used up its retries")
+)
 
-// ErrRetries is what a [RetriesError] is.
-var ErrRetries = errors.New("the handler has used up its retries")
-
-// TimeoutError is the permanent error of a handler beyond its timeout. Kopf: HandlerTimeoutError.
-type TimeoutError struct {
+// limitError is the error of a handler that has reached a limit: ErrTimeout or ErrRetries.
+type limitError struct {
+	limit      error
 	text, kopf string
-	err        error
+	err        error // of the last attempt; nil if there was none
 }
 
-// Error says which time is over.
-func (e *TimeoutError) Error() string { return e.text }
+func (e *limitError) Error() string { return e.text }
 
-func (e *TimeoutError) kopfText() string { return e.kopf }
+func (e *limitError) kopfText() string { return e.kopf }
 
-// Unwrap gives the error of the last attempt, if there was one.
-func (e *TimeoutError) Unwrap() error { return e.err }
+func (e *limitError) Unwrap() error { return e.err }
 
-// Is reports whether the target is ErrTimeout.
-func (e *TimeoutError) Is(target error) bool { return target == ErrTimeout }
+func (e *limitError) Is(target error) bool { return target == e.limit }
 
 // Permanent is true: the handler is not tried again.
-func (e *TimeoutError) Permanent() bool { return true }
-
-// RetriesError is the permanent error of a handler that used up its attempts. Kopf: HandlerRetriesError.
-type RetriesError struct {
-	text, kopf string
-	err        error
-}
-
-// Error says how many attempts there were.
-func (e *RetriesError) Error() string { return e.text }
-
-func (e *RetriesError) kopfText() string { return e.kopf }
-
-// Unwrap gives the error of the last attempt, if there was one.
-func (e *RetriesError) Unwrap() error { return e.err }
-
-// Is reports whether the target is ErrRetries.
-func (e *RetriesError) Is(target error) bool { return target == ErrRetries }
-
-// Permanent is true: the handler is not tried again.
-func (e *RetriesError) Permanent() bool { return true }
+func (e *limitError) Permanent() bool { return true }
 
 // PendingError is the error of a function whose sub-handlers are not all finished, or that waits for a child. It is no
 // failure: the function is called again, whatever its limits are. Kopf: HandlerChildrenRetry.

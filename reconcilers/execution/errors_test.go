@@ -1,12 +1,15 @@
 package execution_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 func TestInterruptedText(t *testing.T) {
@@ -47,9 +50,11 @@ func TestInterruptedText(t *testing.T) {
 }
 
 func TestErrorsOfLimitsArePermanent(t *testing.T) {
-	for _, err := range []interface{ Permanent() bool }{&execution.TimeoutError{}, &execution.RetriesError{}} {
-		if !err.Permanent() {
-			t.Errorf("%T must be permanent: Kopf's are", err)
+	limits := execution.Limits{ID: "fn", Policy: handlers.Policy{Retries: ptr.To(1)}}
+	for _, err := range []error{limits.Interrupted(nil), limits.Judge(errBoo).Err} {
+		var permanent interface{ Permanent() bool }
+		if !errors.As(err, &permanent) || !permanent.Permanent() {
+			t.Errorf("%v must be permanent: Kopf's are", err)
 		}
 	}
 }

@@ -286,24 +286,24 @@ func TestLimitErrorsKeepTheirReason(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		err    error
-		target any
+		target error
 	}{
 		"Retries": {
 			reason: "the last error is what a user looks for", err: once.Judge(errBoo).Err,
-			target: new(*execution.RetriesError),
+			target: execution.ErrRetries,
 		},
 		"Timeout": {
 			reason: "the last error is what a user looks for", err: late.Judge(errBoo).Err,
-			target: new(*execution.TimeoutError),
+			target: execution.ErrTimeout,
 		},
 		"Interrupted": {
 			reason: "a function may say what it was doing", err: late.Interrupted(errBoo),
-			target: new(*execution.TimeoutError),
+			target: execution.ErrTimeout,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if !errors.Is(tc.err, errBoo) || !errors.As(tc.err, tc.target) {
+			if !errors.Is(tc.err, errBoo) || !errors.Is(tc.err, tc.target) {
 				t.Errorf("%s: got %T: %v", tc.reason, tc.err, tc.err)
 			}
 			want := execution.Outcome{Final: true, Err: tc.err}

@@ -25,7 +25,7 @@ func (o Outcome) Text(kopf bool) string {
 
 // timedOut is the error of a handler that may not be called any more, as its time is over.
 func (l Limits) timedOut() error {
-	return &TimeoutError{text: "timed out after " + shortly(l.Runtime), kopf: l.kopfTimedOut()}
+	return &limitError{limit: ErrTimeout, text: "timed out after " + shortly(l.Runtime), kopf: l.kopfTimedOut()}
 }
 
 // Interrupted is the timeout error of a function that was cancelled at its deadline, with what it returned.
@@ -34,13 +34,13 @@ func (l Limits) Interrupted(err error) error {
 	if err != nil {
 		text += ": " + panics.Text(err)
 	}
-	return &TimeoutError{err: err, text: text, kopf: l.kopfTimedOut()}
+	return &limitError{limit: ErrTimeout, err: err, text: text, kopf: l.kopfTimedOut()}
 }
 
 // usedUp is the error of a handler that may not be called any more, as it was called as often as it may.
 func (l Limits) usedUp() error {
-	return &RetriesError{
-		text: "gave up after " + attempts(l.Retries),
+	return &limitError{
+		limit: ErrRetries, text: "gave up after " + attempts(l.Retries),
 		kopf: fmt.Sprintf("Handler '%s' has exceeded %d retries.", l.ID, l.Retries),
 	}
 }
@@ -53,8 +53,9 @@ func (l Limits) tooLate(err error, ordinary bool) error {
 			"(it would time out in %s seconds on the next attempt): %s"
 	}
 	limit, text := *l.Policy.Timeout, panics.Text(err)
-	return &TimeoutError{
-		err: err, text: fmt.Sprintf("gave up, as the next attempt would be after the timeout of %s: %s", limit, text),
+	return &limitError{
+		limit: ErrTimeout, err: err,
+		text: fmt.Sprintf("gave up, as the next attempt would be after the timeout of %s: %s", limit, text),
 		kopf: fmt.Sprintf(format, l.ID, strconv.FormatFloat(limit.Seconds(), 'f', -1, 64), text),
 	}
 }
@@ -67,8 +68,8 @@ func (l Limits) tooOften(err error, ordinary bool) error {
 			"(it would exceed %d retries on the next attempt): %s"
 	}
 	text := panics.Text(err)
-	return &RetriesError{
-		err: err, text: fmt.Sprintf("gave up after %s: %s", attempts(l.Retries+1), text),
+	return &limitError{
+		limit: ErrRetries, err: err, text: fmt.Sprintf("gave up after %s: %s", attempts(l.Retries+1), text),
 		kopf: fmt.Sprintf(format, l.ID, *l.Policy.Retries, text),
 	}
 }

@@ -182,13 +182,14 @@ func TestNobody(t *testing.T) {
 	h.Serve(t.Context(), open, filled)
 	h.Announce([]string{"a"}, nil)
 	h.Employ(&health.Workers{})()
-	s, way := h.Scope("a"), &http.Client{}
+	s := h.Scope("a")
 	s.Begin()
 	s.Refuse()
 	s.Synced()
 	s.Failed(io.EOF)
-	if s.Client(way) != way {
-		t.Error("its requests go the same way as before")
+	request(t, h, "a", "watch=true", answering{code: http.StatusOK})()
+	if _, runs := s.Silence(); runs {
+		t.Error("nothing is watched")
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // Scope is one resource, in one namespace or in all, that is listed and watched. Nil takes all reports.
@@ -95,34 +97,16 @@ func (s *Scope) unwatched(limit time.Duration) error {
 	}
 }
 
-// Client is the way to the API server for this scope alone: the watches that go by it are those of the scope.
-func (s *Scope) Client(way *http.Client) *http.Client {
-	if s == nil {
-		return way
+// Around reports the watches among the requests as those of the scope.
+func (s *Scope) Around(next transport.RoundTripFunc) transport.RoundTripFunc {
+	return func(r *http.Request) (*http.Response, error) {
+		response, err := next(r)
+		if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") == "true" {
+			s.change(func() { s.open++ })
+			response.Body = &watch{ReadCloser: response.Body, scope: s}
+		}
+		return response, err
 	}
-	own := *way
-	own.Transport = watched{scope: s, next: way.Transport}
-	return &own
-}
-
-// watched is a transport that reports watches.
-type watched struct {
-	scope *Scope
-	next  http.RoundTripper
-}
-
-// RoundTrip sends the request.
-func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
-	next := w.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	response, err := next.RoundTrip(r)
-	if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") == "true" {
-		w.scope.change(func() { w.scope.open++ })
-		response.Body = &watch{ReadCloser: response.Body, scope: w.scope}
-	}
-	return response, err
 }
 
 // watch is the body of the answer to one.

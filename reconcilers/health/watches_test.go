@@ -28,7 +28,7 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
 // request makes one for the scope, and gives what ends it.
 func request(t *testing.T, h *health.Health, scope, query string, answer answering) (end func()) {
 	t.Helper()
-	client := h.Scope(scope).Client(&http.Client{Transport: answer})
+	client := &http.Client{Transport: h.Scope(scope).Around(answer.RoundTrip)}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/pods?"+query, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -149,12 +149,14 @@ func TestSilence(t *testing.T) {
 		s.Synced()
 		time.Sleep(minute)
 		in, out := io.Pipe()
-		way := s.Client(&http.Client{Transport: telling{in}})
+		send := s.Around(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
+		})
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/pods?watch=true", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := way.Transport.RoundTrip(request)
+		response, err := send(request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,11 +179,4 @@ func TestSilence(t *testing.T) {
 		s.End()
 		silent("its controller has ended", 0, false)
 	})
-}
-
-// telling has this body for everybody.
-type telling struct{ body io.ReadCloser }
-
-func (a telling) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Body: a.body}, nil
 }

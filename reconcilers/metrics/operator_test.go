@@ -156,7 +156,7 @@ func TestNothingIsMeasured(t *testing.T) {
 		if none.Occupied("Pod") != nil || none.Waiting("Pod") != nil {
 			t.Errorf("%s: what measures nothing has no gauges", name)
 		}
-		if next := sending(200); none.Around(next) == nil {
+		if next := sending(200); none.Around(next.RoundTrip) == nil {
 			t.Errorf("%s: requests go nowhere", name)
 		}
 	}

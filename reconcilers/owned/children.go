@@ -17,32 +17,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// Author knows what the operator itself makes of children. The methods are called on the goroutines of informers, too.
+// Author declares children for their owners, and repairs them. Most methods are called on the goroutines of informers
+// while Children is locked: they must not wait for requests.
 type Author interface { //nolint:interfacebloat // all of it is about the operator's own declarations
-	// Wrote tells whether this version of a child is what the operator itself made of it.
+	// Wrote reports whether the operator itself has written this version of a child.
 	Wrote(child types.UID, version string) bool
-	// Outdated tells whether the operator itself has applied the child of the owner since it was in this state. The
+	// Outdated reports whether the operator itself has applied the child of the owner since it was in this state. The
 	// child has its kind, its namespace and name, its uid and version, and nothing else.
 	Outdated(owner types.UID, child *unstructured.Unstructured) bool
 	// Declared returns a function that is true for the children that the owner has declared: in this process, or by a
 	// record in the body of the owner. Of a child, its kind, namespace and name count.
 	Declared(owner types.UID, body map[string]any) func(child *unstructured.Unstructured) bool
-	// Gone is told of the end of a child.
-	Gone(child types.UID)
-}
-
-// Repairer knows what the children of an object are to be like. Its methods but Repair are called on the goroutines of
-// informers.
-type Repairer interface { //nolint:interfacebloat // all of it is about the children of one owner
-	// Drifted tells whether the child is to be repaired by the next Repair: it is gone, or not as it was declared.
-	// The child is in its last known state if it is gone; unseen says that it may have changed before it went.
+	// Drifted reports whether the next Repair is to repair the child: it is gone, or not as it was declared. The child
+	// is in its last known state if it is gone; unseen says that it may have changed before it went.
 	Drifted(owner types.UID, child *unstructured.Unstructured, gone, unseen bool) bool
 	// Unsaved returns the change of the owner that remembers how its children have ended, and the annotations that it
 	// changes; nil if the owner remembers it all.
 	Unsaved(owner map[string]any) (change patching.Transform, annotations []string)
-	// Repair makes the children of an owner again what they are to be, and gives when to look again; nil is never.
+	// Repair applies the drifted children of an owner again, and returns the delay of the next repair; nil is never.
 	Repair(ctx context.Context, owner map[string]any, events handlers.Poster) (again *time.Duration)
-	// Forget is told of an owner that is gone, or of which no handler is called any more.
+	// Gone is called at the end of a child.
+	Gone(child types.UID)
+	// Forget is called for an owner that is gone, or whose handlers are no longer called.
 	Forget(owner types.UID)
 }
 
@@ -50,9 +46,8 @@ type Repairer interface { //nolint:interfacebloat // all of it is about the chil
 type Children struct {
 	// Label is that of children with the uid of their owner, beside owner references.
 	Label string
-	// Author makes children, and Repairer repairs them.
-	Author   Author
-	Repairer Repairer
+	// Author declares children and repairs them.
+	Author Author
 
 	mu      sync.Mutex
 	owners  map[types.UID]*owner
@@ -178,7 +173,7 @@ func (r *Route) End() {
 func (c *Children) part(uid types.UID, known *owner) {
 	known.route, known.saving = nil, saving{}
 	c.drop(uid, func(*wait) bool { return true })
-	c.Repairer.Forget(uid)
+	c.Author.Forget(uid)
 	for child, one := range known.children {
 		if one.told, one.listed = nil, true; one.gone {
 			delete(known.children, child)

@@ -47,7 +47,7 @@ func (h *Handling) Tend(ctx context.Context, body map[string]any) (result Result
 		h.remember(ctx, &result)
 	}
 	if h.goesOn(ctx, result) {
-		if again := h.Children.Repairer.Repair(ctx, result.Body, h.Events); again != nil {
+		if again := h.Children.Author.Repair(ctx, result.Body, h.Events); again != nil {
 			result.postpone(*again)
 		}
 	}

@@ -65,7 +65,7 @@ type world struct {
 func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world {
 	w := &world{t: t, ours: map[string]bool{}, old: map[string]bool{}, drifts: map[types.UID]bool{},
 		strange: map[string]bool{}}
-	w.Children = &owned.Children{Label: label, Author: author{w}, Repairer: repairer{w}}
+	w.Children = &owned.Children{Label: label, Author: author{w}}
 	w.handling = owned.Handling{
 		Children: w.Children,
 		Kind: kind.Kind{
@@ -189,7 +189,7 @@ func where(one func(w *world) *handlers.Handler, filter handlers.Filter) func(w 
 	}
 }
 
-// author is the operator as far as it makes children.
+// author is the operator as far as it declares and repairs children.
 type author struct{ *world }
 
 func (w author) Wrote(child types.UID, version string) bool { return w.ours[string(child)+"@"+version] }
@@ -207,23 +207,20 @@ func (w author) Declared(owner types.UID, body map[string]any) func(child *unstr
 
 func (w author) Gone(child types.UID) { w.note("gone " + string(child)) }
 
-// repairer is the operator as far as it repairs them.
-type repairer struct{ *world }
-
-func (w repairer) Drifted(_ types.UID, child *unstructured.Unstructured, _, _ bool) bool {
+func (w author) Drifted(_ types.UID, child *unstructured.Unstructured, _, _ bool) bool {
 	return w.drifts[child.GetUID()]
 }
 
-func (w repairer) Repair(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
+func (w author) Repair(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
 	w.note("repair " + patching.UIDOf(owner))
 	return w.again
 }
 
-func (w repairer) Unsaved(map[string]any) (patching.Transform, []string) {
+func (w author) Unsaved(map[string]any) (patching.Transform, []string) {
 	return w.unsaved, []string{"record"}
 }
 
-func (w repairer) Forget(owner types.UID) { w.note("forget " + string(owner)) }
+func (w author) Forget(owner types.UID) { w.note("forget " + string(owner)) }
 
 // ApplyRetrying is the API server.
 func (w *world) ApplyRetrying(

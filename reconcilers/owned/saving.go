@@ -25,7 +25,7 @@ type saving struct {
 
 // remember writes how the children have ended.
 func (h *Handling) remember(ctx context.Context, result *Result) {
-	unsaved, annotations := h.Children.Repairer.Unsaved(result.Body)
+	unsaved, annotations := h.Children.Author.Unsaved(result.Body)
 	if unsaved == nil {
 		return
 	}

@@ -135,7 +135,7 @@ func (c *Children) note(s *Source, claimed claim, seen state, listed bool) bool 
 		known.children[seen.object.GetUID()] = one
 	}
 	one.claim, one.source, one.kind, one.object, one.gone = claimed, s, s.kind, seen.object, false
-	drifted := c.Repairer.Drifted(uid, seen.decoded, false, false)
+	drifted := c.Author.Drifted(uid, seen.decoded, false, false)
 	owns, undecided := known.owns(one)
 	return known.route != nil && (drifted || (owns || undecided) && (known.route.tends(s) || c.awaits(uid, one)))
 }
@@ -150,7 +150,7 @@ func (c *Children) lose(s *Source, uid types.UID, seen state, wasChild bool) boo
 		one.object = seen.object
 	}
 	maps.DeleteFunc(one.told, func(_ string, t *told) bool { return t.version == "" && !t.calling })
-	drifted := c.Repairer.Drifted(uid, seen.decoded, true, seen.missed)
+	drifted := c.Author.Drifted(uid, seen.decoded, true, seen.missed)
 	owned, _ := known.owns(one)
 	awaited := owned && c.awaits(uid, one) // the operator may remember how it has ended
 	if len(one.told) == 0 {                // no handler was called for it

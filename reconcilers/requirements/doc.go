@@ -6,5 +6,5 @@
 // It stands apart because filters themselves are functions, and it is they that decide: whoever reads requirements may
 // ask for less than everything, and never decides by them.
 //
-// Neighbours: reconcilers/handlers keeps them with each handler, webhooks/internal/conditions says them in CEL.
+// Neighbours: reconcilers/handlers keeps them with each handler, webhooks/admission says them in CEL.
 package requirements

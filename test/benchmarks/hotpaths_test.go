@@ -14,8 +14,8 @@ import (
 // hotPaths are what is done for every event of every object, or for every pass, with the benchmarks of it.
 var hotPaths = map[string][]string{
 	"queueing": {
-		"reconcilers/internal/source.BenchmarkEvents", "reconcilers/internal/queue.BenchmarkQueue",
-		"reconcilers/internal/queue.BenchmarkEvent",
+		"reconcilers/internal/source.BenchmarkEvents", "reconcilers/internal/source.BenchmarkQueue",
+		"reconcilers/internal/source.BenchmarkEvent",
 	},
 	"indices": {"reconcilers/indexes.BenchmarkSeen"},
 	"essences": {

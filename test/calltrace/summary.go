@@ -56,8 +56,8 @@ func Summarize(calls []record.Call) Summary {
 // and how often they are called depends on the pieces in which the bytes come; and the journal, which listens if
 // somebody wants it to: nobody does here.
 var leftOut = []string{
-	"reconcilers/health", "reconcilers/internal/informers", "reconcilers/internal/fence", "reconcilers/internal/timing",
-	"reconcilers/rawclient", "reconcilers/requests", "reconcilers/journal",
+	"reconcilers/health", "reconcilers/internal/informers", "reconcilers/internal/transport", "reconcilers/rawclient",
+	"reconcilers/requests", "reconcilers/journal",
 }
 
 // Files is how many files under the folder have a function that was called.

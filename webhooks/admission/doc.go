@@ -6,6 +6,6 @@
 // It is apart because each of the parts knows one thing, and none of the others: reviews, HTTP, configurations,
 // certificates, tunnels. It decides the order in which they come up, and never anything about a request.
 //
-// Neighbours: the rooms of webhooks below it are the parts; package facade above it fills in the options, and adds it
-// to the manager.
+// Neighbours: the rooms of webhooks below it are the parts; reconcilers/requirements has what filters require; package
+// facade above it fills in the options, and adds it to the manager.
 package admission

@@ -11,7 +11,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
-	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/conditions"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
 )
 
@@ -124,10 +123,10 @@ func (o Options) hooks(known resources) []configurations.Hook {
 // restrict says which requests for its resources are sent to a hook, as far as selectors and CEL can say it. The entry
 // of the hook may be for nothing but Namespaces.
 func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler, onlyNamespaces bool) {
-	hook.Conditions = conditions.Of(h)
+	hook.Conditions = matchConditions(h)
 	if o.Own != nil {
 		own := o.Own()
-		if one, ok := conditions.NotOwnWrite(h, own.Prefixes, own.Finalizer); ok {
+		if one, ok := notOwnWrite(h, own.Prefixes, own.Finalizer); ok {
 			hook.Conditions = append([]admissionregistrationv1.MatchCondition{one}, hook.Conditions...)
 		}
 	}
@@ -152,7 +151,7 @@ func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler, onlyNa
 		hook.Namespaces = configurations.Namespaces(in, notIn)
 	}
 	hook.Namespaces = append(hook.Namespaces, byLabels...)
-	if one, ok := conditions.InNamespaces(rest); ok && hasRest {
+	if one, ok := inNamespaces(rest); ok && hasRest {
 		hook.Conditions = append([]admissionregistrationv1.MatchCondition{one}, hook.Conditions...)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,130 +38,27 @@ const (
 	edited  drift = "changed"
 )
 
-// applications are those of all parents, by the names of the records of their handlers. The zero value is ready to use.
-type applications struct {
-	mu       sync.Mutex
-	parents  map[types.UID]map[string]map[identity]*application
-	versions map[types.UID]string // of children, as our own requests made them
-	found    map[types.UID]string // of children, as they were read before the next request
-}
-
 func newApplication(child declared, made *unstructured.Unstructured) *application {
 	return &application{
 		child: child, uid: made.GetUID(), version: made.GetResourceVersion(), became: fingerprintOf(made.Object),
 	}
 }
 
-// read notes the version of a child before our own request.
-func (a *applications) read(child types.UID, version string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.found == nil {
-		a.found = map[types.UID]string{}
-	}
-	a.found[child] = version
-}
-
-// noteRead is read for a child of a watched kind.
-func (k *Keeper) noteRead(child *metav1.PartialObjectMetadata) {
-	if k.isWatched(child.GroupVersionKind().GroupKind()) {
-		k.applied.read(child.UID, child.ResourceVersion)
-	}
-}
-
 func (k *Keeper) isWatched(kind schema.GroupKind) bool { return k.Watched != nil && k.Watched(kind) }
-
-// wrote notes the version that our own request made of a child. A version that was read before the request is not
-// ours. If none was read, the version is ours only if hasChanged: the child differs from the former declaration.
-func (a *applications) wrote(made *unstructured.Unstructured, hasChanged bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	before, wasRead := a.found[made.GetUID()]
-	delete(a.found, made.GetUID())
-	if wasRead && before == made.GetResourceVersion() || !wasRead && !hasChanged {
-		return
-	}
-	if a.versions == nil {
-		a.versions = map[types.UID]string{}
-	}
-	a.versions[made.GetUID()] = made.GetResourceVersion()
-}
-
-// add notes what has been applied for a handler of the parent.
-func (a *applications) add(parent types.UID, record string, one *application) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.parents == nil {
-		a.parents = map[types.UID]map[string]map[identity]*application{}
-	}
-	if a.parents[parent] == nil {
-		a.parents[parent] = map[string]map[identity]*application{}
-	}
-	if a.parents[parent][record] == nil {
-		a.parents[parent][record] = map[identity]*application{}
-	}
-	a.parents[parent][record][one.child.identity] = one
-}
-
-// drop forgets a child that is declared again, and returns its former application.
-func (a *applications) drop(parent types.UID, record string, child identity) *application {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	records := a.parents[parent]
-	one := records[record][child]
-	delete(records[record], child)
-	a.tidy(parent, record)
-	return one
-}
-
-// keep forgets the children that the handler does not declare any more.
-func (a *applications) keep(parent types.UID, record string, declared set) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	maps.DeleteFunc(a.parents[parent][record], func(one identity, _ *application) bool {
-		_, ok := declared[one]
-		return !ok
-	})
-	a.tidy(parent, record)
-}
-
-// tidy drops empty maps.
-func (a *applications) tidy(parent types.UID, record string) {
-	records := a.parents[parent]
-	if len(records[record]) == 0 {
-		delete(records, record)
-	}
-	if len(records) == 0 {
-		delete(a.parents, parent)
-	}
-}
-
-// forget drops all of a parent.
-func (a *applications) forget(parent types.UID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, record := range a.parents[parent] {
-		for _, one := range record {
-			delete(a.versions, one.uid)
-			delete(a.found, one.uid)
-		}
-	}
-	delete(a.parents, parent)
-}
 
 // Wrote tells whether this version of a child is what our own request made of it.
 func (k *Keeper) Wrote(child types.UID, version string) bool {
-	k.applied.mu.Lock()
-	defer k.applied.mu.Unlock()
-	return version != "" && k.applied.versions[child] == version
+	k.memory.mu.Lock()
+	defer k.memory.mu.Unlock()
+	return version != "" && k.memory.versions[child] == version
 }
 
 // Outdated tells whether a child of the parent has been applied since it was in this state.
 func (k *Keeper) Outdated(parent types.UID, child *unstructured.Unstructured) bool {
-	k.applied.mu.Lock()
-	defer k.applied.mu.Unlock()
-	for _, record := range k.applied.parents[parent] {
-		one := record[identityOf(child)]
+	k.memory.mu.Lock()
+	defer k.memory.mu.Unlock()
+	for _, s := range k.memory.sets(parent) {
+		one := s.applied[identityOf(child)]
 		if one != nil && patching.Newer(one.version, child.GetResourceVersion()) {
 			return true
 		}
@@ -172,23 +68,23 @@ func (k *Keeper) Outdated(parent types.UID, child *unstructured.Unstructured) bo
 
 // Gone is told of the end of a child that was watched.
 func (k *Keeper) Gone(child types.UID) {
-	k.applied.mu.Lock()
-	defer k.applied.mu.Unlock()
-	delete(k.applied.versions, child)
-	delete(k.applied.found, child)
+	k.memory.mu.Lock()
+	defer k.memory.mu.Unlock()
+	delete(k.memory.versions, child)
+	delete(k.memory.found, child)
 }
 
 // Forget drops what is kept for a parent that is gone, or of which no handler is called any more.
 func (k *Keeper) Forget(parent types.UID) {
-	k.applied.forget(parent)
-	k.proofs.forget(parent)
+	k.memory.forgetApplied(parent)
+	k.memory.updateParent(parent, func(p *parentMemory) { p.sets = nil })
 }
 
 // Declared returns a function that is true for the children that the parent has declared: this process has applied
 // them for the parent, or a record in the body of the parent lists them. A record that cannot be read lists nothing.
 func (k *Keeper) Declared(parent types.UID, body map[string]any) func(child *unstructured.Unstructured) bool {
 	all := k.latest.recorded(body, k.isRecord)
-	proven := sync.OnceValue(func() set { return union(k.proofs.of(parent)) })
+	proven := sync.OnceValue(func() set { return union(k.memory.proven(parent)) })
 	return func(child *unstructured.Unstructured) bool {
 		identity := identityOf(child)
 		if _, ok := all[identity]; ok {

@@ -44,7 +44,7 @@ func (d *Declaration) Ensure(ctx context.Context, given []any) error {
 	if err != nil && len(all) == 0 {
 		return err
 	}
-	return errors.Join(err, d.keeper.work(ctx, d.parent, d.handler, func(p *pass) error {
+	return errors.Join(err, d.keeper.runPass(ctx, d.parent, d.handler, func(p *pass) error {
 		err := p.run(ctx, all, wanted, nil)
 		d.note(p.present)
 		return err
@@ -92,9 +92,9 @@ func (d *Declaration) End(ctx context.Context) error {
 	d.ended = true
 	wanted, complete := d.wanted, !d.failed && len(d.absent) == 0
 	d.mu.Unlock()
-	err := d.keeper.work(ctx, d.parent, d.handler, func(p *pass) error {
+	err := d.keeper.runPass(ctx, d.parent, d.handler, func(p *pass) error {
 		if !complete {
-			return p.leave(ctx, wanted)
+			return p.logUndeclared(ctx, wanted)
 		}
 		return p.run(ctx, nil, nil, wanted)
 	})
@@ -104,8 +104,8 @@ func (d *Declaration) End(ctx context.Context) error {
 	return err
 }
 
-// leave tells of children that are not deleted, though they are not declared any more.
-func (p *pass) leave(ctx context.Context, wanted set) error {
+// logUndeclared reports the children that are no longer declared, and that are left as Ensure has failed.
+func (p *pass) logUndeclared(ctx context.Context, wanted set) error {
 	known, err := p.recorded(p.parent.own())
 	if err != nil {
 		return err

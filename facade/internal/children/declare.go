@@ -36,22 +36,22 @@ func (d declared) failure(err error) error { return fmt.Errorf("%s, %s: %w", d.p
 func declare(scheme *runtime.Scheme, given []any) (all []declared, err error) {
 	var failed []error
 	i := 0
-	for one, err := range objectsOf(given, Rules{}) {
-		child := declared{place: fmt.Sprintf("child %d", i), rules: one.Rules}
+	eachDeclared(given, Rules{}, func(object any, rules Rules, err error) {
+		child := declared{place: fmt.Sprintf("child %d", i), rules: rules}
 		i++
 		switch {
 		case err != nil:
-		case one.Given == nil:
+		case object == nil:
 			err = errNil
 		default:
-			child.object, err = encode(scheme, one.Given)
+			child.object, err = encode(scheme, object)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", child.place, err))
-			continue
+		} else {
+			all = append(all, child)
 		}
-		all = append(all, child)
-	}
+	})
 	return all, errors.Join(failed...)
 }
 

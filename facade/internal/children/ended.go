@@ -14,8 +14,8 @@ import (
 
 var errFailed = errors.New("it has failed, and is gone: it is made again when its declaration changes")
 
-// end notes how a child ends that is made until it is done, and is true if that is new.
-func (one *application) end(child *unstructured.Unstructured) bool {
+// noteEnd notes how a child ends that is made until it is done, and is true if that is new.
+func (one *application) noteEnd(child *unstructured.Unstructured) bool {
 	if !one.child.rules.UntilDone || one.outcome != "" {
 		return false
 	}
@@ -25,8 +25,8 @@ func (one *application) end(child *unstructured.Unstructured) bool {
 	return one.outcome != ""
 }
 
-// ended is how the child was seen to end in its declaration with this digest.
-func (one *application) ended(digest string) run {
+// runOf is how the child was seen to end in its declaration with this digest.
+func (one *application) runOf(digest string) run {
 	if one == nil || one.child.digest != digest {
 		return run{}
 	}
@@ -39,10 +39,10 @@ func (one *application) isDeleted() bool { return one != nil && one.drift == del
 // Unsaved returns the change of the parent that remembers how its children have ended, and the annotations that it
 // changes; nil if the records say it all. The error of the change is permanent if the annotations do not fit.
 func (k *Keeper) Unsaved(parent map[string]any) (change patching.Transform, annotations []string) {
-	ended := k.applied.ended(uidOf(parent))
+	ended := k.memory.endedChildren(uidOf(parent))
 	maps.DeleteFunc(ended, func(name string, children set) bool {
 		kept, err := recorded(parent, name)
-		return err != nil || !children.update(kept)
+		return err != nil || !children.updateOutcomes(kept)
 	})
 	if len(ended) == 0 {
 		return nil, nil
@@ -53,7 +53,7 @@ func (k *Keeper) Unsaved(parent map[string]any) (change patching.Transform, anno
 			if err != nil {
 				return err
 			}
-			if children.update(kept) {
+			if children.updateOutcomes(kept) {
 				if err := store(body, k.Prefix, name, kept); err != nil {
 					return err
 				}
@@ -66,8 +66,8 @@ func (k *Keeper) Unsaved(parent map[string]any) (change patching.Transform, anno
 	}, slices.Sorted(maps.Keys(ended))
 }
 
-// update notes in a record how its children have ended, and is true if that was not known.
-func (s set) update(kept set) (changed bool) {
+// updateOutcomes notes in a record how its children have ended, and is true if that was not known.
+func (s set) updateOutcomes(kept set) (changed bool) {
 	for child, one := range s {
 		known, ok := kept[child]
 		if now := known.run.then(one.run); ok && now != known.run {
@@ -78,18 +78,18 @@ func (s set) update(kept set) (changed bool) {
 	return changed
 }
 
-// ended returns the children of a parent that were seen to end, by the names of their records.
-func (a *applications) ended(parent types.UID) map[string]set {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// endedChildren returns the children of a parent that were seen to end, by the names of their records.
+func (m *memory) endedChildren(parent types.UID) map[string]set {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	all := map[string]set{}
-	for name, record := range a.parents[parent] {
-		for child, one := range record {
+	for _, s := range m.sets(parent) {
+		for child, one := range s.applied {
 			if one.outcome != "" {
-				if all[name] == nil {
-					all[name] = set{}
+				if all[s.record] == nil {
+					all[s.record] = set{}
 				}
-				all[name][child] = entry{run: one.ended(one.child.digest)}
+				all[s.record][child] = entry{run: one.runOf(one.child.digest)}
 			}
 		}
 	}
@@ -104,13 +104,13 @@ func (k *Keeper) Ended(body map[string]any, kind schema.GroupKind, namespace, na
 		return false, err
 	}
 	parent := uidOf(body)
-	for record, proven := range k.proofs.of(parent) {
+	for record, proven := range k.memory.proven(parent) {
 		if records == nil {
 			records = map[string]set{}
 		}
 		records[record] = records[record].proven(proven)
 	}
-	seen := k.applied.ended(parent)
+	seen := k.memory.endedChildren(parent)
 	for record, children := range records {
 		for _, child := range []identity{
 			{kind.Group, kind.Kind, namespace, name}, {kind.Group, kind.Kind, "", name},

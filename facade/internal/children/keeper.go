@@ -35,13 +35,11 @@ type Keeper struct {
 	// Owned are the children that are watched; nil is none. Watched tells which kinds are.
 	Owned   *owned.Children
 	Watched func(kind schema.GroupKind) bool
-	// Repaired is told of a child that was not as it was declared; nil is not.
+	// Repaired, if set, is called after the repair of a child.
 	Repaired func(parent, child string)
 
-	turns   turns
-	applied applications
-	latest  latestRecords
-	proofs  proofs
+	memory memory
+	latest latestRecords
 }
 
 // Handler is who declares children: each has a set of its own for each parent.
@@ -81,7 +79,7 @@ func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler Handler, giv
 	if invalid != nil {
 		whole = nil
 	}
-	err := k.work(ctx, parent, handler, func(p *pass) error { return p.run(ctx, all, wanted, whole) })
+	err := k.runPass(ctx, parent, handler, func(p *pass) error { return p.run(ctx, all, wanted, whole) })
 	return errors.Join(invalid, err)
 }
 
@@ -99,10 +97,10 @@ func (k *Keeper) prepare(
 	return providersFirst(all), wanted, errors.Join(malformed, unplaced)
 }
 
-// work has the function work on the children of the parent, while nobody else does.
-func (k *Keeper) work(ctx context.Context, parent Parent, handler Handler, act func(p *pass) error) error {
+// runPass has the function work on the children of the parent, while no other call does.
+func (k *Keeper) runPass(ctx context.Context, parent Parent, handler Handler, act func(p *pass) error) error {
 	body := parent.Newest()
-	leave, err := k.turns.enter(ctx, uidOf(body))
+	leave, err := k.memory.awaitTurn(ctx, uidOf(body))
 	if err != nil {
 		return err
 	}
@@ -119,7 +117,7 @@ func (k *Keeper) work(ctx context.Context, parent Parent, handler Handler, act f
 
 // Release deletes all children that the object has declared and cannot own: it is being deleted.
 func (k *Keeper) Release(ctx context.Context, body map[string]any) error {
-	leave, err := k.turns.enter(ctx, uidOf(body))
+	leave, err := k.memory.awaitTurn(ctx, uidOf(body))
 	if err != nil {
 		return err
 	}
@@ -128,7 +126,7 @@ func (k *Keeper) Release(ctx context.Context, body map[string]any) error {
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Leaving children of a deleted object, as they are not known")
 	}
-	held := all.proven(union(k.proofs.of(uidOf(body)))).distrusted().held(namespaceOf(body))
+	held := all.proven(union(k.memory.proven(uidOf(body)))).distrusted().held(namespaceOf(body))
 	var failed []error
 	for _, child := range held.without(k.strangers(ctx, body, held)).sorted() {
 		failed = append(failed, k.remove(ctx, body, child, held[child]))
@@ -140,12 +138,12 @@ func (k *Keeper) Release(ctx context.Context, body map[string]any) error {
 // it for a child that a forged record calls retained, so Release has to look at that child. Without the finalizer, a
 // retained child does not need it.
 func (k *Keeper) Held(body map[string]any) bool {
-	if k.proofs.hasHeld(uidOf(body)) {
+	if k.memory.hasHeld(uidOf(body)) {
 		return true // whatever has become of the record
 	}
 	all, err := recordedAll(body, k.isRecord)
 	if err == nil && all.hasRetained() && patching.HasFinalizer(body, k.Finalizer) {
-		all = all.proven(union(k.proofs.of(uidOf(body)))).distrusted()
+		all = all.proven(union(k.memory.proven(uidOf(body)))).distrusted()
 	}
 	return err == nil && len(all.held(namespaceOf(body))) > 0
 }

@@ -104,7 +104,7 @@ func (p *pass) makeUntilDone(ctx context.Context, child declared, seen *applicat
 	before, now := p.known[child.identity].run, run{digest: child.digest}
 	same := before.digest == now.digest || child.rules.Once && before.digest != ""
 	if same {
-		now = before.then(seen.ended(before.digest))
+		now = before.then(seen.runOf(before.digest))
 	}
 	if now.outcome != "" {
 		return result{run: now}, nil

@@ -67,9 +67,9 @@ func TestSmallRecordIsNotPacked(t *testing.T) {
 	if want := `{"parent":"u","children":{"apps/v1/Deployment/default/web":"1"}}`; text != want || err != nil {
 		t.Errorf("got %s, %v", text, err)
 	}
-	var p proofs
-	p.put("u", "default", "a", many(1000))
-	if d := cmp.Diff(many(1000), p.of("u")["a"], cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" {
+	var m memory
+	m.prove("u", "default", "a", many(1000))
+	if d := cmp.Diff(many(1000), m.proven("u")["a"], cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" {
 		t.Errorf("-want, +got:\n%.2000s", d)
 	}
 }

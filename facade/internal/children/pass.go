@@ -36,7 +36,7 @@ func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err 
 		return err
 	}
 	listed, uid := p.stored, uidOf(p.parent.own())
-	p.proofs = p.keeper.proofs.of(uid)
+	p.proofs = p.keeper.memory.proven(uid)
 	proven := p.proofs[p.name]
 	p.known = p.stored.proven(proven)
 	// A child of which nothing is remembered would be lost if this process died.
@@ -50,13 +50,13 @@ func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err 
 	p.known = p.known.with(p.rebuild(ctx))
 	after, pruned := p.stored.with(p.known).with(applied), set(nil)
 	if whole != nil {
-		p.keeper.applied.keep(uid, p.name, whole)
+		p.keeper.memory.keepDeclared(uid, p.name, whole)
 		if failed == nil {
 			pruned, failed = p.prune(ctx, p.known.without(whole))
 			after = after.without(pruned)
 		}
 	}
-	p.keeper.proofs.put(uid, namespaceOf(p.parent.own()), p.name, proven.with(applied).without(pruned))
+	p.keeper.memory.prove(uid, namespaceOf(p.parent.own()), p.name, proven.with(applied).without(pruned))
 	return errors.Join(failed, p.conclude(ctx, after, pruned))
 }
 
@@ -167,12 +167,13 @@ func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, e
 	var failed []error
 	for _, child := range all {
 		uid := uidOf(p.parent.own())
-		seen := p.keeper.applied.drop(uid, p.name, child.identity)
+		seen := p.keeper.memory.dropApplied(uid, p.name, child.identity)
 		p.nameRecords(child)
 		made, err := p.make(ctx, child, seen)
 		if err != nil {
 			if seen != nil && child.rules.UntilDone {
-				p.keeper.applied.add(uid, p.name, seen) // whether it was deleted before it was done must stay known
+				// Whether the child was deleted before it was done must stay known.
+				p.keeper.memory.addApplied(uid, p.name, seen)
 			}
 			failed = append(failed, child.failure(providers.awaited(child, err)))
 			continue
@@ -181,26 +182,27 @@ func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, e
 			p.missing = append(p.missing, child)
 		}
 		applied[child.identity] = made.entry(child)
-		p.watch(child, made, seen)
+		p.noteApplied(child, made, seen)
 	}
 	return applied, errors.Join(failed...)
 }
 
-// watch has a child repaired that this process has made, as long as it is not done. Seen is how this process knew it.
+// noteApplied notes a child that this process has applied, to repair it as long as it is not done. Seen is the former
+// application.
 //
 // An apply of an unchanged declaration has usually written nothing, and its answer may have the edits of others: their
 // events must reach the handlers. If it has written, handlers see one event more.
-func (p *pass) watch(child declared, made result, seen *application) {
+func (p *pass) noteApplied(child declared, made result, seen *application) {
 	kind := child.object.GroupVersionKind().GroupKind()
 	if made.object == nil || !p.keeper.isWatched(kind) {
 		return
 	}
 	if made.run.outcome == "" {
-		p.keeper.applied.add(uidOf(p.parent.own()), p.name, newApplication(child, made.object))
+		p.keeper.memory.addApplied(uidOf(p.parent.own()), p.name, newApplication(child, made.object))
 	}
 	isSame := made.object.GetUID() == p.known[child.identity].uid &&
 		(seen == nil || equality.Semantic.DeepEqual(seen.child.object.Object, child.object.Object))
-	p.keeper.applied.wrote(made.object, !isSame)
+	p.keeper.memory.noteWrite(made.object, !isSame)
 }
 
 // prune deletes what is not declared any more, and gives what is gone: all but what other handlers have declared as

@@ -50,7 +50,7 @@ func (k *Keeper) providers(parent map[string]any, all []declared) providers {
 			}
 		}
 		before, _ := recordedAll(parent, k.isRecord) // another function reports unreadable records
-		for _, known := range []set{before, union(k.proofs.of(uidOf(parent)))} {
+		for _, known := range []set{before, union(k.memory.proven(uidOf(parent)))} {
 			for one := range known {
 				if one.rank() == 0 {
 					some = append(some, one)

@@ -27,7 +27,7 @@ func unserved(count int) (k *Keeper, parent map[string]any, all []declared) {
 		all = append(all, declared{object: child, place: fmt.Sprint("child ", i)})
 		before[identityOf(child)] = entry{version: "v1", uid: "2"}
 	}
-	k.proofs.put("1", "default", "example.org/children-of.a", before)
+	k.memory.prove("1", "default", "example.org/children-of.a", before)
 	return k, parent, all
 }
 
@@ -72,7 +72,7 @@ func TestAwaitedProviders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, parent, all := unserved(1)
-			k.proofs.put("1", "default", "example.org/children-of.b", tc.before)
+			k.memory.prove("1", "default", "example.org/children-of.b", tc.before)
 			_, err := k.mark(t.Context(), parent, all)
 			if wait := (*waitError)(nil); errors.As(err, &wait) != tc.want {
 				t.Errorf("got %v, want a temporary error: %t", err, tc.want)

@@ -19,17 +19,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-var (
-	_ owned.Author   = (*Keeper)(nil)
-	_ owned.Repairer = (*Keeper)(nil)
-)
+var _ owned.Author = (*Keeper)(nil)
 
 // The first repair is made at once, and each one soon after another doubles the delay: somebody else may be as
 // stubborn as we are.
 const (
 	firstDelay   = time.Second
 	longestDelay = 5 * time.Minute
-	quiet        = 2 * longestDelay // how long nothing must happen before the delays begin anew
+	delayReset   = 2 * longestDelay // without a repair, the next one is made at once
 )
 
 // RepairReason is that of the Kubernetes event about a repair.
@@ -37,18 +34,17 @@ const RepairReason = "ChildRepaired"
 
 // Drifted notes a child that is not as it was applied, and tells whether it is to be repaired.
 func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gone, unseen bool) bool {
-	a := &k.applied
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	k.memory.mu.Lock()
+	defer k.memory.mu.Unlock()
 	found := false
-	for _, record := range a.parents[parent] {
-		one := record[identityOf(child)]
+	for _, s := range k.memory.sets(parent) {
+		one := s.applied[identityOf(child)]
 		if one == nil || one.uid != child.GetUID() {
 			continue
 		}
 		version := child.GetResourceVersion()
 		switch {
-		case one.end(child):
+		case one.noteEnd(child):
 			found = true // the record has to say so
 			continue
 		case one.outcome != "":
@@ -73,51 +69,51 @@ func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gon
 	return found
 }
 
-// Repair applies the children anew that have drifted, and gives when to look again; nil is never.
+// Repair applies the drifted children again, and returns the delay of the next repair; nil is never.
 func (k *Keeper) Repair(ctx context.Context, parent map[string]any, events handlers.Poster) (again *time.Duration) {
 	uid := uidOf(parent)
-	if patching.BeingDeleted(parent) || !k.applied.anyDrifted(uid) {
+	if patching.BeingDeleted(parent) || len(k.memory.drifted(uid)) == 0 {
 		return nil
 	}
-	leave, err := k.turns.enter(ctx, uid)
+	leave, err := k.memory.awaitTurn(ctx, uid)
 	if err != nil {
 		return nil
 	}
 	defer leave()
-	for _, one := range k.applied.drifted(uid) {
-		wait := one.wait(time.Now())
-		if wait == 0 {
-			k.repair(ctx, parent, one, events)
-			wait = one.wait(time.Now())
+	for _, one := range k.memory.drifted(uid) {
+		if one.repairDelay(time.Now()) == 0 {
+			k.repairChild(ctx, parent, one, events)
 		}
-		if k.applied.hasDrifted(one) && (again == nil || wait < *again) {
-			again = &wait
+	}
+	for _, one := range k.memory.drifted(uid) {
+		if delay := one.repairDelay(time.Now()); again == nil || delay < *again {
+			again = &delay
 		}
 	}
 	return again
 }
 
-// repair applies one child anew, and tells of it if that was necessary.
-func (k *Keeper) repair(ctx context.Context, parent map[string]any, one *application, events handlers.Poster) {
-	what, seen := k.applied.try(one, time.Now())
+// repairChild applies one child again, and reports that if it was necessary.
+func (k *Keeper) repairChild(ctx context.Context, parent map[string]any, one *application, events handlers.Poster) {
+	what, seen := k.memory.beginRepair(one, time.Now())
 	log := logf.FromContext(ctx).WithValues("child", one.child.String())
 	uid := one.uid
 	if what == deleted {
-		if uid = ""; !k.exists(ctx, parent) {
-			k.applied.forget(uidOf(parent))
+		if uid = ""; !k.parentExists(ctx, parent) {
+			k.memory.forgetApplied(uidOf(parent))
 			return
 		}
 	}
 	made, _, err := k.make(ctx, parent, one.child, uid)
 	if err != nil {
-		log.Error(err, "Cannot repair a child; retrying", "after", one.wait(time.Now()).String())
+		log.Error(err, "Cannot repair a child; retrying", "after", one.repairDelay(time.Now()).String())
 		return
 	}
-	k.applied.settle(one, made, seen)
+	k.memory.endRepair(one, made, seen)
 	if made.GetResourceVersion() == seen {
 		return // what was changed is not what was declared
 	}
-	k.applied.wrote(made, true)
+	k.memory.noteWrite(made, true)
 	log.Info("Repaired a child that somebody has touched", "what", string(what))
 	if k.Repaired != nil {
 		kind := (&unstructured.Unstructured{Object: parent}).GroupVersionKind().GroupKind()
@@ -127,9 +123,9 @@ func (k *Keeper) repair(ctx context.Context, parent map[string]any, one *applica
 		fmt.Sprintf("%s was %s, and is as declared again", one.child.identity, what))
 }
 
-// exists asks whether the parent is still there: its children are deleted with it, and the news of that may overtake
-// those of its own end.
-func (k *Keeper) exists(ctx context.Context, parent map[string]any) bool {
+// parentExists asks the API server for the parent: its children are deleted with it, and the events of their deletions
+// may come before that of its own.
+func (k *Keeper) parentExists(ctx context.Context, parent map[string]any) bool {
 	known := &unstructured.Unstructured{Object: parent}
 	held := &metav1.PartialObjectMetadata{}
 	held.SetGroupVersionKind(known.GroupVersionKind())
@@ -140,8 +136,8 @@ func (k *Keeper) exists(ctx context.Context, parent map[string]any) bool {
 	return held.UID == known.GetUID() && held.DeletionTimestamp == nil
 }
 
-// wait is how long the next repair has to wait.
-func (one *application) wait(now time.Time) time.Duration {
+// repairDelay is how long the next repair has to wait.
+func (one *application) repairDelay(now time.Time) time.Duration {
 	if one.times == 0 {
 		return 0
 	}
@@ -149,11 +145,11 @@ func (one *application) wait(now time.Time) time.Duration {
 	return max(0, one.repaired.Add(delay).Sub(now))
 }
 
-// try counts a repair that is about to be made, and gives what it is for.
-func (a *applications) try(one *application, now time.Time) (what drift, seen string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if now.Sub(one.repaired) > quiet {
+// beginRepair counts a repair that begins, and returns the drift, and the version of the child that has it.
+func (m *memory) beginRepair(one *application, now time.Time) (what drift, seen string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now.Sub(one.repaired) > delayReset {
 		one.times = 0
 	}
 	one.repaired = now
@@ -161,34 +157,26 @@ func (a *applications) try(one *application, now time.Time) (what drift, seen st
 	return one.drift, one.seen
 }
 
-// settle notes what a repair has made of a child. If more has happened meanwhile, it is to be repaired again.
-func (a *applications) settle(one *application, made *unstructured.Unstructured, seen string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// endRepair notes a repaired child. If the child has changed during the repair, it is to be repaired again.
+func (m *memory) endRepair(one *application, made *unstructured.Unstructured, seen string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if one.seen == seen || !patching.Newer(one.seen, made.GetResourceVersion()) {
 		one.drift = ""
 	}
 	one.uid, one.version, one.became = made.GetUID(), made.GetResourceVersion(), fingerprintOf(made.Object)
 }
 
-func (a *applications) anyDrifted(parent types.UID) bool { return len(a.drifted(parent)) > 0 }
-
 // drifted are the children of the parent that are to be repaired.
-func (a *applications) drifted(parent types.UID) (all []*application) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, record := range a.parents[parent] {
-		for _, one := range record {
+func (m *memory) drifted(parent types.UID) (all []*application) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sets(parent) {
+		for _, one := range s.applied {
 			if one.drift != "" {
 				all = append(all, one)
 			}
 		}
 	}
 	return all
-}
-
-func (a *applications) hasDrifted(one *application) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return one.drift != ""
 }

@@ -1,10 +1,6 @@
 package children
 
-import (
-	"iter"
-
-	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
-)
+import "github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
 
 // Rules say how a child is kept, if it is not applied by every call. The zero value applies it, owned by its parent.
 type Rules struct {
@@ -33,22 +29,13 @@ type Ruled struct {
 // IsApplyConfiguration makes package hierarchies pass it on as it is: it declares an object.
 func (*Ruled) IsApplyConfiguration() {}
 
-// objectsOf returns each object that is given with its rules, as hierarchies.Objects returns it.
-func objectsOf(given any, rules Rules) iter.Seq2[Ruled, error] {
-	return func(yield func(Ruled, error) bool) {
-		for object, err := range hierarchies.Objects(given) {
-			nested, ok := object.(*Ruled)
-			if !ok {
-				if !yield(Ruled{object, rules}, err) {
-					return
-				}
-				continue
-			}
-			for one, err := range objectsOf(nested.Given, rules.With(nested.Rules)) {
-				if !yield(one, err) {
-					return
-				}
-			}
+// eachDeclared calls the function for each object that is given, with its rules, as hierarchies.Objects returns it.
+func eachDeclared(given any, rules Rules, act func(object any, rules Rules, err error)) {
+	for object, err := range hierarchies.Objects(given) {
+		if nested, ok := object.(*Ruled); ok {
+			eachDeclared(nested.Given, rules.With(nested.Rules), act)
+		} else {
+			act(object, rules, err)
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
@@ -28,7 +27,7 @@ type database struct {
 	Status databaseStatus `json:"status"`
 }
 
-func (d *database) DeepCopyObject() runtime.Object { return deepcopy.Copy(d) }
+func (d *database) DeepCopyObject() runtime.Object { return codec.DeepCopy(d) }
 
 type databaseSpec struct {
 	Engine     string                      `json:"engine"`

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
@@ -35,7 +34,7 @@ var unstructuredType = reflect.TypeFor[unstructured.Unstructured]()
 
 // New makes a codec for objects of type T, which is a pointer to typ.
 func New[T client.Object](typ reflect.Type) *Codec[T] {
-	return &Codec[T]{typ: typ, cacheable: typ != unstructuredType && deepcopy.Complete(typ)}
+	return &Codec[T]{typ: typ, cacheable: typ != unstructuredType && Complete(typ)}
 }
 
 // Type is the struct that T points to; nil for a nil codec, of a registration that has failed.
@@ -128,7 +127,7 @@ func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
 	if last.err != nil {
 		return last.object, last.err
 	}
-	return deepcopy.Copy(last.object), nil
+	return DeepCopy(last.object), nil
 }
 
 // Copy gives a copy that shares nothing with the object, which may have been modified. Types with state of their own
@@ -139,7 +138,7 @@ func (c *Codec[T]) Copy(object T) T {
 			return copied
 		}
 	}
-	return deepcopy.Copy(object)
+	return DeepCopy(object)
 }
 
 // Replace makes an object what another one is; that one must not be used any more.

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
 )
 
 // edited is a list after random edits, with the numbers that the items had at first: -1 for a new one.
@@ -77,7 +76,7 @@ func TestRandomEditsNeverMixItems(t *testing.T) {
 		e := &edited{random: random}
 		change := func(s *listingSpec) {
 			if e.items == nil {
-				e.items = deepcopy.Copy(s.Named)
+				e.items = codec.DeepCopy(s.Named)
 				for i := range e.items {
 					e.numbers = append(e.numbers, i)
 				}
@@ -85,7 +84,7 @@ func TestRandomEditsNeverMixItems(t *testing.T) {
 					e.step(keyed)
 				}
 			}
-			s.Named = deepcopy.Copy(e.items)
+			s.Named = codec.DeepCopy(e.items)
 		}
 		got, _ := changeList(t, "named", items, change, codec.Lists{}).([]any)
 		if len(got) != len(e.items) {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/deepcopy"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -22,7 +21,7 @@ type listing struct {
 	Spec listingSpec `json:"spec"`
 }
 
-func (l *listing) DeepCopyObject() runtime.Object { return deepcopy.Copy(l) }
+func (l *listing) DeepCopyObject() runtime.Object { return codec.DeepCopy(l) }
 
 type listingSpec struct {
 	Named  []named   `json:"named,omitempty"`

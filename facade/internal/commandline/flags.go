@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
 // runner is the command that runs the operator: the values of its flags, and what they lead to.
@@ -19,8 +19,8 @@ type runner struct {
 	health     string
 	inspection Inspection
 	liveness   string
-	endpoint   *liveness.Address // nil without that URL
-	modules    []string          // a flag of Kopf, which is refused
+	endpoint   *serving.LivenessAddress // nil without that URL
+	modules    []string                 // a flag of Kopf, which is refused
 }
 
 // add adds all flags to a command.
@@ -74,7 +74,7 @@ func (r *runner) check(cmd *cobra.Command) error {
 	if err := r.peering.check(cmd); err != nil || r.liveness == "" {
 		return err
 	}
-	endpoint, err := liveness.Parse(r.liveness)
+	endpoint, err := serving.ParseLiveness(r.liveness)
 	if err != nil {
 		return asUsage(cmd, fmt.Errorf("-L (--liveness): %w", err))
 	}

@@ -5,5 +5,5 @@
 //
 // It is apart because under a manager that the project makes, all of this is the project's. It never sends a request.
 // Neighbours: package commandline has a manager made with it; how long requests take on a connection is for package
-// reconcilers/internal/timing.
+// reconcilers/internal/transport.
 package connection

@@ -16,9 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/cachedreads"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 )
 
 // none is the address of what is not served.
@@ -39,7 +37,7 @@ type Options struct {
 	// Metrics and Health are the addresses of the manager's servers; empty and "0" are off.
 	Metrics, Health string
 	// Liveness is where the results of the probes are served; nil is nowhere.
-	Liveness *liveness.Address
+	Liveness *LivenessAddress
 	// Embedded is for an operator that is not the only thing in its process: others may have controllers of the same
 	// names.
 	Embedded bool
@@ -51,7 +49,7 @@ type Options struct {
 // Run serves until the context ends, which is no error.
 func Run(ctx context.Context, settings Settings, o Options) error {
 	if o.Liveness != nil {
-		endpoint, err := liveness.Serve(*o.Liveness, settings.Probe)
+		endpoint, err := ServeLiveness(*o.Liveness, settings.Probe)
 		if err != nil {
 			return err
 		}
@@ -60,7 +58,7 @@ func Run(ctx context.Context, settings Settings, o Options) error {
 	if settings.StopProbes != nil {
 		defer settings.StopProbes()
 	}
-	reads, err := cachedreads.New(settings.Scheme, settings.CachedReads)
+	reads, err := NewCachedReads(settings.Scheme, settings.CachedReads)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/liveness"
 )
 
 // Settings are what an operator says of its manager.
@@ -32,7 +31,7 @@ type Settings struct {
 	// Transport is put around that of all clients; nil is nothing.
 	Transport func(http.RoundTripper) http.RoundTripper
 	// Probe gives the results of the probes, StopProbes ends them; nil is without any.
-	Probe      liveness.Probe
+	Probe      LivenessProbe
 	StopProbes func()
 	// Login gives the credentials for the cluster, by the ids of the handlers that have them.
 	Login func(ctx context.Context, to Cluster) (map[string]*credentials.Info, error)

@@ -4,7 +4,7 @@
 // request of a table, API servers of Kubernetes 1.28 must send the request if, and only if, the operator would call its
 // handler; a filter that has no condition is asked about everything.
 //
-// It is apart from package webhooks/internal/conditions, which makes the conditions, because only the module of the
+// It is apart from package webhooks/admission, which makes the conditions, because only the module of the
 // rules has the CEL of API servers. It has tests only.
 //
 // Neighbours: package rules, and conformance, which asks a real API server.

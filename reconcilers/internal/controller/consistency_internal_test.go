@@ -29,12 +29,12 @@ func TestConsistentLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, c.reason)
 			var sent string
-			client := consistent(&http.Client{Transport: sending(func(r *http.Request) { sent = r.URL.RawQuery })})
+			send := consistent(sending(func(r *http.Request) { sent = r.URL.RawQuery }).RoundTrip)
 			asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x/widgets?"+c.query, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			response, err := client.Transport.RoundTrip(asked)
+			response, err := send(asked)
 			if err != nil {
 				t.Fatal(err)
 			}

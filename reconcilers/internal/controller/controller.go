@@ -22,7 +22,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
@@ -76,7 +75,7 @@ type Controller struct {
 	store     store
 	hasSynced func() bool   // whether the store is complete
 	version   func() string // that the informer has arrived at
-	queue     atomic.Pointer[queue.Queue]
+	queue     atomic.Pointer[source.PriorityQueue]
 	passes    sync.WaitGroup  // that are running
 	unwritten unwritten       // of one run
 	passing   context.Context //nolint:containedctx // the context of the passes of one run, which may end later

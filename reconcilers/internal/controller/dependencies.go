@@ -66,7 +66,7 @@ type Dependencies struct {
 	Permission func(namespace string) context.Context
 	// Health is told how the controllers are; nil is not.
 	Health *health.Health
-	// Outage logs when the API server cannot be reached; nil does not.
+	// Outage logs when the API server cannot be reached.
 	Outage *Outage
 	// Server has the schemas of the kinds whose objects tell of their handlers; nil has none.
 	Server discovery.Getter

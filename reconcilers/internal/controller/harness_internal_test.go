@@ -27,7 +27,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -228,8 +227,9 @@ func (w *world) comes() {
 }
 
 // queue has what passes ask for.
-func (w *world) queue() *queue.Queue {
-	waiting := queue.New(w.controller.workers.places, workqueue.DefaultTypedControllerRateLimiter[source.Request]())
+func (w *world) queue() *source.PriorityQueue {
+	limiter := workqueue.DefaultTypedControllerRateLimiter[source.Request]()
+	waiting := source.NewQueue(w.controller.workers.places, limiter)
 	w.t.Cleanup(waiting.ShutDown)
 	w.controller.queue.Store(waiting)
 	return waiting

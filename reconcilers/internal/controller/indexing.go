@@ -76,16 +76,13 @@ func (c *Controller) indexOnce(ctx context.Context) error {
 	var listing sync.WaitGroup
 	defer listing.Wait()
 	defer cancel()
-	registered, err := informer.AddEventHandler(c.indexed())
-	if err != nil {
+	informed := &source.Informed{
+		Informer: informer, Events: source.Events{Watcher: indexOnly{c}}, Listed: c.listedForIndices,
+	}
+	if err := informed.Start(ctx, nil); err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
 	}
-	listing.Go(func() {
-		if toolscache.WaitForCacheSync(ctx.Done(), registered.HasSynced) {
-			c.listedForIndices()
-			c.indicesFilled()
-		}
-	})
+	listing.Go(func() { _ = informed.WaitForSync(ctx) })
 	c.whileFeeding(ctx, informer)
 	return nil
 }
@@ -104,39 +101,27 @@ func (c *Controller) whileFeeding(ctx context.Context, informer toolscache.Share
 	informer.RunWithContext(ctx)
 }
 
-// indexed are the events of the informer. Nobody else hears of the end of an object.
-func (c *Controller) indexed() toolscache.ResourceEventHandler {
-	tell := func(eventType string, item any) {
-		if gone, unseen := item.(toolscache.DeletedFinalStateUnknown); unseen {
-			item = gone.Obj
-		}
-		if eventType == "DELETED" && c.selector != nil {
-			eventType = indexes.Left // which may be all that has happened
-		}
-		object, is := item.(source.Object)
-		if is && c.feed.Seen(eventType, object) && eventType == "DELETED" {
-			c.forget([]types.UID{object.GetUID()})
-		}
+// indexOnly is the watcher of a controller that fills indices and does nothing else.
+type indexOnly struct{ *Controller }
+
+var _ source.Watcher = indexOnly{}
+
+// Listed does nothing: no pass follows.
+func (indexOnly) Listed(source.Object) {}
+
+// Deleted does nothing: nothing is kept of the object but its part of the indices.
+func (indexOnly) Deleted(source.Object) {}
+
+// Seen updates the indices. No other watcher reports the end of an object to what depends on that.
+func (c indexOnly) Seen(eventType string, obj source.Object) (pass bool) {
+	if eventType == source.Vanished {
+		eventType = "DELETED"
 	}
-	return toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(item any, isInInitialList bool) {
-			if isInInitialList {
-				tell("", item)
-				return
-			}
-			tell("ADDED", item)
-		},
-		UpdateFunc: func(former, item any) {
-			before, _ := former.(source.Object)
-			after, _ := item.(source.Object)
-			switch {
-			case before.GetUID() != after.GetUID():
-				tell("DELETED", before)
-				tell("ADDED", after)
-			case before.GetResourceVersion() != after.GetResourceVersion():
-				tell("MODIFIED", after)
-			}
-		},
-		DeleteFunc: func(item any) { tell("DELETED", item) },
+	if eventType == "DELETED" && c.selector != nil {
+		eventType = indexes.Left // which may be all that has happened
 	}
+	if c.feed.Seen(eventType, obj) && eventType == "DELETED" {
+		c.forget([]types.UID{obj.GetUID()})
+	}
+	return false
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/informers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // syncTimeout is practically none: a kind that may not be listed yet is waited for, not given up.
@@ -22,7 +22,7 @@ const syncTimeout = 365 * 24 * time.Hour
 
 // inform makes the informer of this kind alone, and takes what is read from it.
 func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
-	way := c.reaching(consistent(c.health.Client(c.deps.HTTPClient)))
+	way := transport.Wrap(c.deps.HTTPClient, c.health.Around, consistent, c.reaching)
 	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.interest())
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (c *Controller) newQueued() (controller.TypedController[source.Request], er
 		NewQueue: func(
 			_ string, limiter workqueue.TypedRateLimiter[source.Request],
 		) workqueue.TypedRateLimitingInterface[source.Request] {
-			waiting := queue.New(c.workers.places, limiter)
+			waiting := source.NewQueue(c.workers.places, limiter)
 			c.queue.Store(waiting)
 			return waiting
 		},

@@ -10,7 +10,7 @@ import (
 )
 
 // Outage is the time in which the API server cannot be reached. It is logged once for all controllers of an operator.
-// The zero value is ready to use; nil logs nothing.
+// The zero value is ready to use.
 type Outage struct {
 	mu    sync.Mutex
 	since time.Time // zero while the API server answers
@@ -25,9 +25,6 @@ func isUnreachable(err error) bool {
 }
 
 func (o *Outage) begin(log logr.Logger, err error) {
-	if o == nil {
-		return
-	}
 	o.mu.Lock()
 	isNew := o.since.IsZero()
 	if isNew {
@@ -40,9 +37,6 @@ func (o *Outage) begin(log logr.Logger, err error) {
 }
 
 func (o *Outage) end(log logr.Logger) {
-	if o == nil {
-		return
-	}
 	o.mu.Lock()
 	since := o.since
 	o.since = time.Time{}

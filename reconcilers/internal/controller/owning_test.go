@@ -31,7 +31,7 @@ type family struct {
 
 func newFamily(t *testing.T) *family {
 	f := &family{site: newSite(t)}
-	f.deps.Owned = &owned.Children{Label: "owner", Author: f, Repairer: f}
+	f.deps.Owned = &owned.Children{Label: "owner", Author: f}
 	return f
 }
 

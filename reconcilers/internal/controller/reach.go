@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // reach is whether the objects of one scope can be listed and watched, as far as the log knows.
@@ -39,35 +41,21 @@ func (r *reach) recover() {
 	}
 }
 
-// reaching returns the client of the informer of the scope. It reports outages and their ends.
-func (c *Controller) reaching(way *http.Client) *http.Client {
-	own := *way
-	own.Transport = reaching{c, way.Transport}
-	return &own
-}
-
-type reaching struct {
-	controller *Controller
-	next       http.RoundTripper
-}
-
-// RoundTrip sends the request.
-func (t reaching) RoundTrip(request *http.Request) (*http.Response, error) {
-	next := t.next
-	if next == nil {
-		next = http.DefaultTransport
+// reaching reports outages and their ends, by the requests of the informer of the scope.
+func (c *Controller) reaching(next transport.RoundTripFunc) transport.RoundTripFunc {
+	return func(request *http.Request) (*http.Response, error) {
+		response, err := next(request)
+		switch {
+		case err == nil:
+			c.deps.Outage.end(c.deps.Log)
+		case isUnreachable(err) && request.Context().Err() == nil:
+			c.deps.Outage.begin(c.deps.Log, err) // here, as the reflector retries watches without a report
+		}
+		if err == nil && response.StatusCode == http.StatusOK {
+			c.reach.recover()
+		}
+		return response, err
 	}
-	response, err := next.RoundTrip(request)
-	switch deps := t.controller.deps; {
-	case err == nil:
-		deps.Outage.end(deps.Log)
-	case isUnreachable(err) && request.Context().Err() == nil:
-		deps.Outage.begin(deps.Log, err) // here, as the reflector retries watches without a report
-	}
-	if err == nil && response.StatusCode == http.StatusOK {
-		t.controller.reach.recover()
-	}
-	return response, err
 }
 
 // watchFailed reports once for each reason that the kind cannot be listed or watched, and again if it could be

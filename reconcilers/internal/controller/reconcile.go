@@ -16,13 +16,12 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
 var _ reconcile.TypedReconciler[source.Request] = (*Controller)(nil)
@@ -70,7 +69,7 @@ func (c *Controller) leave() {
 
 // work does what is requested, and has the queue do what follows. A panic is an error here: it would end the process
 // otherwise. It tells whether something that handlers did is left to be written.
-func (c *Controller) work(ctx context.Context, from *queue.Queue, request source.Request) (left bool) {
+func (c *Controller) work(ctx context.Context, from *source.PriorityQueue, request source.Request) (left bool) {
 	result, left, err := c.contained(ctx, request)
 	switch {
 	case err != nil:
@@ -329,7 +328,7 @@ func (c *Controller) postpone(
 	if o.Repeats(err) {
 		log = logr.Discard()
 	}
-	delay, again := o.Throttle.Fail(c.deps.Settings.ErrorDelays, rawclient.RetryAfter(err), time.Now())
+	delay, again := o.Throttle.Fail(c.deps.Settings.ErrorDelays, transport.RetryAfter(err), time.Now())
 	held := c.journal.Object(seen.Key(), seen.GetUID())
 	if !again {
 		held.Hold(journal.HeldError, err, time.Time{})

@@ -108,7 +108,7 @@ func newSite(t *testing.T) *site {
 		Forget: s.forget, Cluster: cluster{memapi.Config(s.connection)},
 		HTTPClient: &http.Client{Transport: s.connection},
 		Log:        funcr.New(s.say, funcr.Options{Verbosity: 1}), Resync: s, Memory: &memory.Registry{},
-		Events: posting.New(nil, posting.Options{Component: prefix}),
+		Outage: &controller.Outage{}, Events: posting.New(nil, posting.Options{Component: prefix}),
 		Writer: patching.Writer{}, Writes: &http.Client{Transport: s.connection},
 	}
 	return s

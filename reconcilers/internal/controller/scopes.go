@@ -138,14 +138,14 @@ func (s *scopes) start(ctx context.Context, name string, before <-chan struct{})
 		}
 		switch {
 		case s.indexing:
-			s.controller(name, s.turn).index(ctx)
+			s.index(ctx, name)
 			return
 		case s.turn.In == nil:
 			s.serve(ctx, name, s.turn)
 		default:
 			s.turn.In(ctx, name, func(ctx context.Context, gate background.Gate) {
 				s.serve(ctx, name, Turn{Gate: gate, Readiness: s.turn.Readiness})
-			}, func(ctx context.Context) { s.pause(ctx, name) })
+			}, func(ctx context.Context) { s.index(ctx, name) })
 		}
 		if context.Cause(ctx) == errVanished { //nolint:errorlint // a wrapped one is another one's
 			s.abandon(name) // what a pause has kept; all else is forgotten
@@ -160,9 +160,9 @@ func (s *scopes) serve(ctx context.Context, name string, turn Turn) {
 	c.run(ctx)
 }
 
-// pause keeps the indices of a paused namespace filled until the context ends, as handlers of other namespaces use
-// them. Nothing else is watched there.
-func (s *scopes) pause(ctx context.Context, name string) {
+// index keeps the indices of a namespace filled until the context ends. In a paused namespace, handlers of other ones
+// use them, and nothing else is watched there.
+func (s *scopes) index(ctx context.Context, name string) {
 	indexing := adapters.ByFamily(s.handlers).Indexing
 	turn := Turn{Readiness: s.turn.Readiness}
 	c := newController(s.deps, turn, s.resource, name, slices.Clone(indexing), s.workers)

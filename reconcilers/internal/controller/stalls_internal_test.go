@@ -11,19 +11,19 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
 // What waits for workers, and what occupies them, is in one line; and the end of that in another.
 func TestStallsAreTold(t *testing.T) {
 	for name, c := range map[string]struct {
-		stall queue.Stall
+		stall source.Stall
 		want  string
 	}{
-		"Changes":   {queue.Stall{Waiting: 3}, `"waiting"=3 "what"="objects"`},
-		"Deletions": {queue.Stall{Waiting: 3, Deletions: true}, `"what"="objects that are being deleted"`},
-		"Over":      {queue.Stall{}, `any more" "apiVersion"="example.org/v1" "kind"="Widget" "waited"="objects"`},
-		"OverToo":   {queue.Stall{Deletions: true}, `"waited"="objects that are being deleted"`},
+		"Changes":   {source.Stall{Waiting: 3}, `"waiting"=3 "what"="objects"`},
+		"Deletions": {source.Stall{Waiting: 3, Deletions: true}, `"what"="objects that are being deleted"`},
+		"Over":      {source.Stall{}, `any more" "apiVersion"="example.org/v1" "kind"="Widget" "waited"="objects"`},
+		"OverToo":   {source.Stall{Deletions: true}, `"waited"="objects that are being deleted"`},
 	} {
 		var said []string
 		deps := &Dependencies{Log: funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{})}

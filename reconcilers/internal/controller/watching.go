@@ -74,7 +74,6 @@ func (c *Controller) synced() {
 	c.health.Synced()
 	c.forgetMissing(c.store.List())
 	c.listedForIndices()
-	c.indicesFilled()
 }
 
 // listedForIndices ends the first listing for the indices. The memory of a run does not know of objects that were seen
@@ -83,6 +82,7 @@ func (c *Controller) listedForIndices() {
 	if c.feed != nil {
 		c.forget(c.feed.Listed(c.version()))
 	}
+	c.indicesFilled()
 }
 
 // forget calls Dependencies.Forget and that of the dependents for objects that are gone.

@@ -8,14 +8,14 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
 // workers are the places for the passes of one resource, in all its namespaces. There are only as many goroutines as
 // there is work.
 type workers struct {
-	places     *queue.Places
+	places     *source.Places
 	occupation *adapters.Occupation
 	log        logr.Logger
 }
@@ -25,13 +25,13 @@ func newWorkers(deps *Dependencies, r discovery.Resource) *workers {
 		occupation: &adapters.Occupation{Gauge: deps.Metrics.Occupied(r.GroupKind().String())},
 		log:        logging.OfKind(deps.Log, r.GroupVersionKind),
 	}
-	w.places = queue.NewPlaces(deps.Settings.Workers,
-		queue.Observer{Waiting: deps.Metrics.Waiting(r.GroupKind().String()), Stalled: w.stalled})
+	w.places = source.NewPlaces(deps.Settings.Workers,
+		source.Observer{Waiting: deps.Metrics.Waiting(r.GroupKind().String()), Stalled: w.stalled})
 	return w
 }
 
 // stalled logs which handlers occupy the workers that other objects wait for, and what users can do about that.
-func (w *workers) stalled(s queue.Stall) {
+func (w *workers) stalled(s source.Stall) {
 	what := "objects"
 	if s.Deletions {
 		what = "objects that are being deleted"

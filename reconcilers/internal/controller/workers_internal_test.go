@@ -11,7 +11,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/queue"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
@@ -19,7 +18,7 @@ import (
 func (w *world) served(t *testing.T) (stop func()) {
 	c := w.controller
 	c.queue.Store(
-		queue.New(
+		source.NewQueue(
 			c.workers.places,
 			workqueue.NewTypedItemExponentialFailureRateLimiter[source.Request](time.Second, time.Minute),
 		),

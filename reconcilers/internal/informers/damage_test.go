@@ -22,7 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/informers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 const (
@@ -116,7 +116,7 @@ func compressedHalf(text string) []byte {
 // then lists or watches again, so the kind is never left unwatched.
 func TestDamagedAnswersAreRequestedAgain(t *testing.T) {
 	const seconds = 5 // what the backoff of a reflector may take
-	limit := timing.DefaultInactivity
+	limit := transport.DefaultInactivity
 	hugeFrame := binary.BigEndian.AppendUint32(nil, 10<<20)
 	tests := map[string]struct {
 		reason string
@@ -156,7 +156,7 @@ func TestDamagedAnswersAreRequestedAgain(t *testing.T) {
 		}, seconds * time.Second},
 		"EndlessList": {"a list that never ends is requested again", damagedServer{
 			list: &answer{head: []byte(halfList), then: "x"},
-		}, timing.DefaultRequest + seconds*time.Second},
+		}, transport.DefaultRequest + seconds*time.Second},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func seenAfter(t *testing.T, server http.RoundTripper) time.Duration {
 	began := time.Now()
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	informer, err := informers.New(
-		&rest.Config{Host: "http://api"}, &http.Client{Transport: timing.New(server, timing.Limits{})},
+		&rest.Config{Host: "http://api"}, &http.Client{Transport: transport.Limits{}.Around(server.RoundTrip)},
 		discovery.Resource{GroupVersionKind: kind, Plural: "configmaps"},
 		informers.Interest{Kind: compact.KindOf(clientgoscheme.Scheme, kind)},
 	)

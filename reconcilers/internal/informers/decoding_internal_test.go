@@ -18,7 +18,7 @@ import (
 	restwatch "k8s.io/client-go/rest/watch"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // shown is what came out of the decoder, in one line.
@@ -225,7 +225,7 @@ func TestAnEventThatIsTooLargeEndsTheWatch(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	stream := io.NopCloser(io.MultiReader(strings.NewReader(`{"type":"`), endlessText{}))
-	frames := boundedFramer{json.Framer, &timing.Events{}}.NewFrameReader(stream)
+	frames := boundedFramer{json.Framer, &transport.Events{}}.NewFrameReader(stream)
 	if _, err := frames.Read(make([]byte, 10)); err == nil || !strings.Contains(err.Error(), "bytes") {
 		t.Errorf("an event that never ends must not be buffered without a limit: %v", err)
 	}
@@ -236,7 +236,7 @@ func TestLargeEventsOfOneWatchAreRead(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	event := `{"type":"ADDED","object":{"kind":"A","metadata":{"name":"` + strings.Repeat("x", largestEvent/3) + `"}}}`
-	events := &timing.Events{}
+	events := &transport.Events{}
 	stream := io.NopCloser(strings.NewReader(strings.Repeat(event, 9)))
 	decoder := streaming.NewDecoder(
 		boundedFramer{json.Framer, events}.NewFrameReader(stream), eventCounter{texts{}, events},

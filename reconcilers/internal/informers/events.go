@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 // largestEvent is the size limit of one event in bytes. An object in etcd has at most 1.5 MiB.
@@ -19,7 +19,7 @@ const largestEvent = 16 << 20
 type eventCounter struct {
 	runtime.Serializer
 
-	events *timing.Events
+	events *transport.Events
 }
 
 // Decode is that of the serializer.
@@ -38,7 +38,7 @@ func (c eventCounter) Decode(
 type boundedFramer struct {
 	runtime.Framer
 
-	events *timing.Events
+	events *transport.Events
 }
 
 // NewFrameReader reads one event after another.
@@ -50,7 +50,7 @@ func (f boundedFramer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
 type boundedReader struct {
 	io.ReadCloser
 
-	events *timing.Events
+	events *transport.Events
 	seen   uint64 // the number of events at the last read
 	size   int
 }

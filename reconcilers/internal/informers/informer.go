@@ -17,7 +17,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
@@ -65,7 +65,7 @@ func newListing(
 ) (*listing, error) {
 	version := resource.GroupVersion()
 	own := rawclient.ConfigFor(config, version)
-	known := serializer{packer: compact.NewPacker(interest.Kind), whole: interest.Whole, events: &timing.Events{}}
+	known := serializer{packer: compact.NewPacker(interest.Kind), whole: interest.Whole, events: &transport.Events{}}
 	switch {
 	case interest.Metadata:
 		known.bare = &metav1.TypeMeta{APIVersion: version.String(), Kind: resource.Kind}
@@ -92,7 +92,7 @@ type listing struct {
 	client   rest.Interface
 	plural   string
 	interest Interest
-	events   *timing.Events // of the watch
+	events   *transport.Events // of the watch
 }
 
 func (l *listing) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -101,7 +101,7 @@ func (l *listing) list(ctx context.Context, options metav1.ListOptions) (runtime
 
 func (l *listing) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
-	ctx = timing.WithEvents(ctx, l.events)
+	ctx = transport.WithEvents(ctx, l.events)
 	return l.request(&options, "PartialObjectMetadata").Watch(ctx)
 }
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/timing"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
 var errReading = errors.New("an informer sends nothing")
@@ -20,7 +20,7 @@ type serializer struct {
 	packer *compact.Packer
 	bare   *metav1.TypeMeta // of objects that are kept as metadata only; nil keeps whole objects
 	whole  func(metadata []byte) bool
-	events *timing.Events
+	events *transport.Events
 }
 
 var _ runtime.NegotiatedSerializer = serializer{}

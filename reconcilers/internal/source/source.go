@@ -22,7 +22,7 @@ type Request struct {
 	Handler string
 }
 
-// The priorities of requests: package queue serves higher ones first, and equal ones in the order of arrival.
+// The priorities of requests: a PriorityQueue serves higher ones first, and equal ones in the order of arrival.
 const (
 	PriorityDeletion = 200
 	PriorityChange   = 100
@@ -37,7 +37,7 @@ type Object = *compact.Object
 // Vanished is the type of a deletion whose event was missed: the object is its last known state, not its final one.
 const Vanished = "VANISHED"
 
-// Queue takes the requests.
+// Queue takes the requests. Nil takes none, for a Watcher that needs no passes.
 type Queue = workqueue.TypedRateLimitingInterface[Request]
 
 // Watcher observes each event before Events adds its request.
@@ -136,9 +136,9 @@ func add(q Queue, obj Object, priority int) {
 	request := Request{NamespacedName: obj.Key()}
 	if prioritized, ok := q.(priorityqueue.PriorityQueue[Request]); ok {
 		prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, request)
-		return
+	} else if q != nil {
+		q.Add(request)
 	}
-	q.Add(request)
 }
 
 // Informed is the source of a controller whose requests come from the events of an informer.

@@ -292,3 +292,18 @@ func TestEventsOfClusterScopedObjects(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
+
+// Without a queue, a watcher has all events, and nothing else happens.
+func TestNoQueue(t *testing.T) {
+	w := &watcher{queue: newQueue(t)}
+	events, ctx := source.Events{Watcher: w}, t.Context()
+	one, two := objectOf("one", "u", "1"), objectOf("one", "u", "2")
+	events.Create(ctx, event.TypedCreateEvent[source.Object]{Object: one}, nil)
+	events.Update(ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: one, ObjectNew: two}, nil)
+	events.Update(ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: two, ObjectNew: two}, nil)
+	events.Delete(ctx, event.TypedDeleteEvent[source.Object]{Object: two}, nil)
+	want := []string{"ADDED u@1, 0 queued", "MODIFIED u@2, 0 queued", "DELETED u@2, 0 queued"}
+	if d := cmp.Diff(want, w.seen); d != "" {
+		t.Errorf("seen: -want, +got:\n%s", d)
+	}
+}

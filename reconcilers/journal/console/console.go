@@ -11,7 +11,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/internal/overview"
 )
 
 // Path is where the page is. Its parts are below.
@@ -27,7 +26,7 @@ var page embed.FS
 // Console is the page of one operator.
 type Console struct {
 	journal  *journal.Journal
-	overview *overview.Overview
+	overview *Overview
 	peers    func() []attendance.Peer
 	streams  chan struct{} // has room for one more
 	mux      http.ServeMux
@@ -36,7 +35,7 @@ type Console struct {
 // New makes the page of an operator with this journal. Peers may be nil if it looks for none.
 func New(of *journal.Journal, peers func() []attendance.Peer) *Console {
 	c := &Console{
-		journal: of, overview: overview.New(of), peers: peers, streams: make(chan struct{}, mostStreams),
+		journal: of, overview: NewOverview(of), peers: peers, streams: make(chan struct{}, mostStreams),
 	}
 	for path, file := range map[string]string{
 		Path: "console.html", Path + "/style.css": "style.css", Path + "/script.js": "script.js",

@@ -17,11 +17,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 )
 
-var (
-	widgets = journaltest.Resource("example.org", "Widget", "widgets")
-	create  = journaltest.Handler("provision", "create")
-)
-
 // world is an operator with one object, and its page on a server with the limits that that of operators has.
 type world struct {
 	t        *testing.T

@@ -3,10 +3,11 @@
 // Package console serves a page that shows a running operator to people: what it serves, how its objects stand, which
 // retries wait, and who its peers are, as it changes.
 //
-// It is apart because it is HTML, and nobody else needs to know that there is a page. It only reads: there is nothing
-// that it could be asked to do. It shows nothing that the journal does not have, and never asks the API server. The
-// page is one, with its style and its script; nothing of it is built, or comes from elsewhere.
+// The console only reads the journal, and never asks the API server. An Overview sums up each object: its state in a
+// word, the last decision in a sentence, and the retries that wait; problems come first. It looks at an object again
+// only if it has a new entry. The page consists of one document, a style and a script; nothing of it is built or loaded
+// from other hosts.
 //
-// Neighbours: package overview sums up the objects, package journal explains one of them; package inspection has the
-// server, which keeps pages of other sites away.
+// Package journal has the entries and explains one object; package inspection has the server, which keeps pages of
+// other sites away.
 package console

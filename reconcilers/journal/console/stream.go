@@ -9,7 +9,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/internal/overview"
 )
 
 const (
@@ -34,8 +33,8 @@ type operator struct {
 // stream sends what is new, once a second at most: as server-sent events "operator" and "objects", each with all that
 // there is to know, and "beat" when there is nothing new.
 func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
-	query := overview.Query{
-		Kind: r.URL.Query().Get("kind"), State: overview.State(r.URL.Query().Get("state")),
+	query := Query{
+		Kind: r.URL.Query().Get("kind"), State: State(r.URL.Query().Get("state")),
 		Text: r.URL.Query().Get("text"), Most: mostRows,
 	}
 	if r.Method != http.MethodGet {
@@ -69,7 +68,7 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
 }
 
 // sendNews sends what has changed since the last time.
-func (c *Console) sendNews(s *stream, query overview.Query) error {
+func (c *Console) sendNews(s *stream, query Query) error {
 	now := operator{Standing: c.journal.Standing(), Peers: []attendance.Peer{}}
 	if c.peers != nil {
 		now.Peers = append(now.Peers, c.peers()...)

@@ -4,6 +4,6 @@
 // an operator, though nobody was called. And it reads what was noted of an object, a line for each entry, for the tests
 // of those who tell a journal.
 //
-// It is a kit: no product code imports it. Its neighbours: package journal, whose doors it uses; the tests of packages
-// overview and console, and those in a browser; those of packages changes, events, background, owned and controller.
+// It is a kit: no product code imports it. Its neighbours: package journal, whose doors it uses; the tests of package
+// console, and those in a browser; those of packages changes, events, background, owned and controller.
 package journaltest

@@ -50,12 +50,10 @@ func Outcome(attempt *execution.Attempt) map[string]any {
 }
 
 func classOf(err error) string {
-	var timeout *execution.TimeoutError
-	var retries *execution.RetriesError
 	switch {
-	case errors.As(err, &timeout):
+	case errors.Is(err, execution.ErrTimeout):
 		return "HandlerTimeoutError"
-	case errors.As(err, &retries):
+	case errors.Is(err, execution.ErrRetries):
 		return "HandlerRetriesError"
 	default:
 		return declared.Class(err)

@@ -1,0 +1,96 @@
+package codec_test
+
+import (
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+)
+
+type copiedTree struct {
+	Name   string
+	Next   *copiedTree
+	Rows   [2][]string
+	ByKey  map[string]any
+	Amount resource.Quantity
+}
+
+// locked has state of its own.
+type locked struct {
+	sync.Mutex
+	Names []string
+}
+
+func TestDeepCopySharesNothing(t *testing.T) {
+	fresh := func() *copiedTree {
+		return &copiedTree{
+			Name: "a", Next: &copiedTree{Name: "b"}, Rows: [2][]string{{"r"}, nil},
+			ByKey: map[string]any{"list": []any{"x", &copiedTree{Name: "c"}}}, Amount: resource.MustParse("1"),
+		}
+	}
+	original := fresh()
+	copied := codec.DeepCopy(original)
+	if d := cmp.Diff(fresh(), copied); d != "" {
+		t.Errorf("the copy differs, -want, +got:\n%s", d)
+	}
+	copied.Next.Name, copied.Rows[0][0] = "changed", "changed"
+	copied.ByKey["list"].([]any)[1].(*copiedTree).Name = "changed"
+	copied.ByKey["list"].([]any)[0] = "changed"
+	copied.Amount.Add(resource.MustParse("1"))
+	if d := cmp.Diff(fresh(), original); d != "" {
+		t.Errorf("a change of the copy changes the original, -want, +got:\n%s", d)
+	}
+}
+
+func TestCopyShares(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		value  any
+	}{
+		"Private": {reason: "only its own package can copy a lock", value: &locked{Names: []string{"a"}}},
+		"Nil":     {reason: "there is nothing to copy", value: (*copiedTree)(nil)},
+		"Number":  {reason: "an assignment is a copy", value: 7},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := codec.DeepCopy(tc.value); got != tc.value {
+				t.Errorf("%s: got %v, want %v itself", tc.reason, got, tc.value)
+			}
+		})
+	}
+}
+
+func TestCopyOfCyclesEnds(t *testing.T) {
+	loop := &copiedTree{Name: "loop"}
+	loop.Next = loop
+	if copied := codec.DeepCopy(loop); copied == loop || copied.Next.Next.Name != "loop" {
+		t.Errorf("got %p of %p", copied, loop)
+	}
+}
+
+func TestComplete(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		value  any
+		want   bool
+	}{
+		"Locked":   {reason: "the lock stays shared", value: locked{}},
+		"Behind":   {reason: "however deep the lock is", value: map[string][]*locked{}},
+		"Tree":     {reason: "types may contain themselves", value: copiedTree{}, want: true},
+		"Pod":      {reason: "Kubernetes objects copy themselves", value: corev1.Pod{}, want: true},
+		"Quantity": {reason: "so do quantities", value: ptr.To(resource.MustParse("1")), want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := codec.Complete(reflect.TypeOf(tc.value)); got != tc.want {
+				t.Errorf("%s: got %t, want %t", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

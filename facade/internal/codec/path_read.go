@@ -1,0 +1,98 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// ErrNoValue is returned if there is nothing at a path, or null.
+var ErrNoValue = errors.New("there is no value")
+
+// ReadPath decodes the value at a path of an object into a pointer. A time.Duration is read from a string. The value
+// shares nothing with the object, and errors never contain texts of the object, which may be secret.
+func ReadPath(object map[string]any, path string, into any) error {
+	value, err := valueOf(object, path)
+	if err != nil {
+		return err
+	}
+	return decodeInto(value, into)
+}
+
+// valueOf finds the value at a path; it is a part of the object.
+func valueOf(object map[string]any, text string) (any, error) {
+	path, err := ParsePath(text)
+	if err != nil {
+		return nil, err
+	}
+	var value any = object
+	for i, key := range path {
+		mapping, ok := value.(map[string]any)
+		switch {
+		case !ok && value == nil:
+			return nil, ErrNoValue
+		case !ok:
+			return nil, noMapping(path[:i], value)
+		}
+		value = mapping[key]
+	}
+	if value == nil {
+		return nil, ErrNoValue
+	}
+	return value, nil
+}
+
+// noMapping is for paths that lead into something that has no keys.
+func noMapping(path diff.Path, value any) error {
+	return fmt.Errorf("%s is %s: it has no keys", FormatPath(path), describe(value))
+}
+
+// describe says what a value is, without any text of it.
+func describe(value any) string {
+	switch value := value.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return fmt.Sprintf("the bool %t", value)
+	case []any:
+		return fmt.Sprintf("a list of %d items", len(value))
+	case map[string]any:
+		return fmt.Sprintf("a mapping of %d keys", len(value))
+	case int64, float64, int, int32:
+		return fmt.Sprintf("the number %v", value)
+	default:
+		return fmt.Sprintf("a %T", value)
+	}
+}
+
+// decodeInto decodes a value of an object.
+func decodeInto(value, into any) error {
+	if duration, ok := into.(*time.Duration); ok {
+		return decodeDuration(value, duration)
+	}
+	err := DecodeValue(value, into)
+	if err == nil {
+		return nil
+	}
+	var inside *MismatchError
+	switch value.(type) {
+	case []any, map[string]any: // the mismatch may be within; other errors may have texts of the object in them
+		if errors.As(err, &inside) {
+			return fmt.Errorf("it is %s: %w", describe(value), inside)
+		}
+	}
+	return fmt.Errorf("it is %s", describe(value))
+}
+
+func decodeDuration(value any, into *time.Duration) (err error) {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf(`it is %s: a duration is a string with a unit, such as "5m"`, describe(value))
+	}
+	if *into, err = time.ParseDuration(text); err != nil {
+		return errors.New(`it is a string, but not a duration such as "5m" or "1h30m"`)
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package serving_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+)
+
+// program is a manager on a connection of which the requests for config maps are counted, and can be refused.
+type program struct {
+	client.Client
+	t       *testing.T
+	people  client.Client
+	reads   atomic.Int64
+	watches atomic.Int64
+	refused atomic.Bool // lists and watches are
+	secret  string      // a namespace in which they always are
+}
+
+// run plays with a program that reads these kinds from its cache, which has these namespaces.
+func run(t *testing.T, cached []client.Object, namespaces []string, play func(t *testing.T, p *program)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server, p := memapi.New(), &program{t: t}
+		var err error
+		if p.people, err = client.New(memapi.Config(server), client.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		connection := server.Connect()
+		connection.Before = p.count
+		reads, err := serving.NewCachedReads(scheme.Scheme, cached)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := ctrl.Options{
+			Scheme: scheme.Scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
+		}
+		for _, name := range namespaces {
+			if options.Cache.DefaultNamespaces == nil {
+				options.Cache.DefaultNamespaces = map[string]cache.Config{}
+			}
+			options.Cache.DefaultNamespaces[name] = cache.Config{}
+		}
+		reads.Configure(&options)
+		m, err := ctrl.NewManager(memapi.Config(connection), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Client = m.GetClient()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- m.Start(ctx) }()
+		time.Sleep(time.Second)
+		play(t, p)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (p *program) count(_ context.Context, r memapi.Request) error {
+	if r.Resource.Plural != "configmaps" {
+		return nil
+	}
+	switch r.Verb {
+	case "get", "list":
+		p.reads.Add(1)
+	case "watch":
+		p.watches.Add(1)
+	}
+	if (p.refused.Load() || p.secret != "" && r.Namespace == p.secret) && r.Verb != "get" {
+		return memapi.Refusal(http.StatusForbidden)
+	}
+	return nil
+}
+
+func (p *program) create(namespace, name string) {
+	p.t.Helper()
+	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if err := p.people.Create(context.Background(), made); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// get reads a config map, and gives up after an hour.
+func (p *program) get(namespace, name string) (took time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	began := time.Now()
+	err = p.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &corev1.ConfigMap{})
+	return time.Since(began), err
+}
+
+func TestLiveReads(t *testing.T) {
+	run(t, nil, []string{"mine"}, func(t *testing.T, p *program) {
+		for _, namespace := range []string{"mine", "other"} {
+			p.create(namespace, "a")
+			if took, err := p.get(namespace, "a"); err != nil || took != 0 {
+				t.Errorf("%s: what was just written is there, in every namespace: %v after %s", namespace, err, took)
+			}
+		}
+		var typed corev1.ConfigMapList
+		untyped := &unstructured.UnstructuredList{}
+		untyped.SetAPIVersion("v1")
+		untyped.SetKind("ConfigMapList")
+		for _, list := range []client.ObjectList{&typed, untyped} {
+			if err := p.List(t.Context(), list); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(typed.Items) != 2 || len(untyped.Items) != 2 || p.reads.Load() != 4 || p.watches.Load() != 0 {
+			t.Errorf(
+				"%d and %d objects in lists; %d requests and %d watches: each read is a request, nothing is watched",
+				len(typed.Items), len(untyped.Items), p.reads.Load(), p.watches.Load(),
+			)
+		}
+		p.refused.Store(true)
+		if err := p.List(t.Context(), &typed); !apierrors.IsForbidden(err) {
+			t.Errorf("what may not be listed is an error: %v", err)
+		}
+	})
+}
+
+func TestCachedReads(t *testing.T) {
+	run(t, []client.Object{&corev1.ConfigMap{}}, []string{"mine"}, func(t *testing.T, p *program) {
+		p.create("mine", "a")
+		p.create("other", "a")
+		for range 3 {
+			if _, err := p.get("mine", "a"); err != nil {
+				t.Error(err)
+			}
+			var list corev1.ConfigMapList
+			if err := p.List(t.Context(), &list); err != nil || len(list.Items) != 1 {
+				t.Errorf("%d objects, error %v", len(list.Items), err)
+			}
+		}
+		if p.reads.Load() != 0 || p.watches.Load() != 1 {
+			t.Errorf("%d requests and %d watches: all is read from one watch", p.reads.Load(), p.watches.Load())
+		}
+		if _, err := p.get("mine", "b"); !apierrors.IsNotFound(err) {
+			t.Errorf("what is not there: %v", err)
+		}
+		if took, err := p.get("other", "a"); err == nil || took != 0 || !strings.Contains(err.Error(), "other") {
+			t.Errorf("a namespace that is not cached is an error: %v after %s", err, took)
+		}
+	})
+}
+
+// A kind that may not be listed must not stop a handler for ever.
+func TestCachesThatCannotBeFilled(t *testing.T) {
+	run(t, []client.Object{&corev1.ConfigMap{}}, nil, func(t *testing.T, p *program) {
+		p.create("mine", "a")
+		p.refused.Store(true)
+		for range 2 {
+			took, err := p.get("mine", "a")
+			if took > time.Second || err == nil || !apierrors.IsForbidden(err) || !strings.Contains(
+				err.Error(), "reading /v1, Kind=ConfigMap from the cache, as Settings.CachedReads says",
+			) {
+				t.Errorf("after %s: %v", took, err)
+			}
+		}
+		p.refused.Store(false)
+		time.Sleep(time.Minute)
+		if took, err := p.get("mine", "a"); err != nil || took != 0 {
+			t.Errorf("it may be listed now: %v after %s", err, took)
+		}
+		p.refused.Store(true)
+		time.Sleep(time.Hour)
+		if took, err := p.get("mine", "a"); err != nil || took != 0 {
+			t.Errorf("what was read once can be read: %v after %s", err, took)
+		}
+	})
+}
+
+// There is a cache for each namespace and each form of an object: one of them says nothing of the others.
+func TestCachesOfSomeNamespaces(t *testing.T) {
+	run(t, []client.Object{&corev1.ConfigMap{}}, []string{"mine", "other"}, func(t *testing.T, p *program) {
+		p.secret = "other"
+		p.create("mine", "a")
+		p.create("other", "a")
+		for range 2 {
+			if took, err := p.get("mine", "a"); err != nil || took > time.Second {
+				t.Errorf("a namespace that can be listed: %v after %s", err, took)
+			}
+			if took, err := p.get("other", "a"); !apierrors.IsForbidden(err) || took > time.Second {
+				t.Errorf("another one was read before: %v after %s", err, took)
+			}
+		}
+		untyped := &unstructured.Unstructured{}
+		untyped.SetAPIVersion("v1")
+		untyped.SetKind("ConfigMap")
+		if err := p.Get(t.Context(), client.ObjectKey{Namespace: "mine", Name: "a"}, untyped); err != nil {
+			t.Errorf("another one failed before: %v", err)
+		}
+	})
+}
+
+func TestKindsThatNobodyKnows(t *testing.T) {
+	if _, err := serving.NewCachedReads(scheme.Scheme, []client.Object{&unstructured.Unstructured{}}); err == nil {
+		t.Error("an object without a kind names none")
+	}
+}

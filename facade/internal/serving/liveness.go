@@ -1,0 +1,86 @@
+package serving
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// LivenessProbe returns the results of the probes by their ids.
+type LivenessProbe func(context.Context) (map[string]any, error)
+
+// LivenessEndpoint serves the results of the probes at one address, as JSON.
+type LivenessEndpoint struct {
+	listener net.Listener
+	server   http.Server
+}
+
+// ServeLiveness starts to serve the results at the address. It returns an error if the address is in use.
+func ServeLiveness(at LivenessAddress, probe LivenessProbe) (*LivenessEndpoint, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(context.Background(), "tcp", at.host)
+	if err != nil {
+		return nil, fmt.Errorf("serving the probes at %s: %w", at, err)
+	}
+	return serveLiveness(listener, at.path, probe), nil
+}
+
+// serveLiveness has limits for clients that send or read slowly, or never end: the probes themselves have their own.
+func serveLiveness(listener net.Listener, path string, probe LivenessProbe) *LivenessEndpoint {
+	e := &LivenessEndpoint{listener: listener, server: http.Server{
+		Handler: LivenessHandler(path, probe), DisableGeneralOptionsHandler: true, MaxHeaderBytes: 16 << 10,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // they are errors of clients
+	}}
+	go func() { _ = e.server.Serve(listener) }()
+	return e
+}
+
+// Addr is the network address of the endpoint.
+func (e *LivenessEndpoint) Addr() net.Addr { return e.listener.Addr() }
+
+// Close ends the service at once, with all requests.
+func (e *LivenessEndpoint) Close() { _ = e.server.Close() }
+
+// LivenessHandler answers requests for exactly that path: with the results, or with 500 and the error as a text.
+func LivenessHandler(path string, probe LivenessProbe) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != path:
+			http.NotFound(w, r)
+			return
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "405 method not allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		results, err := probe(r.Context())
+		if err == nil {
+			var body []byte
+			if body, err = encoded(results); err == nil {
+				w.Header().Set("Content-Type", "application/json; charset=utf-8")
+				_, _ = w.Write(body)
+				return
+			}
+		}
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	})
+}
+
+// encoded is a mapping even without results. What cannot be encoded is named.
+func encoded(results map[string]any) ([]byte, error) {
+	whole := make(map[string]json.RawMessage, len(results))
+	for id, result := range results {
+		data, err := json.Marshal(result)
+		if err != nil {
+			return nil, fmt.Errorf("probe: the result of handler %q: %w", id, err)
+		}
+		whole[id] = data
+	}
+	return json.Marshal(whole)
+}

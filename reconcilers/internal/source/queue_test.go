@@ -1,0 +1,336 @@
+package source_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
+	"github.com/kopf-runtime/kopf-runtime/test/growth"
+)
+
+func limiter() workqueue.TypedRateLimiter[source.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[source.Request](time.Second, time.Hour)
+}
+
+func named(name string) source.Request {
+	return source.Request{NamespacedName: types.NamespacedName{Name: name}}
+}
+
+func tickOf(name string) source.Request {
+	return source.Request{NamespacedName: types.NamespacedName{Name: name}, Handler: "t"}
+}
+
+// client adds to a queue, and notes what comes out of it.
+type client struct {
+	*source.PriorityQueue
+	mu  sync.Mutex
+	out []string
+}
+
+func newClient(places *source.Places) *client {
+	return &client{PriorityQueue: source.NewQueue(places, limiter())}
+}
+
+func (c *client) put(name string, priority int, after time.Duration) {
+	c.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, named(name))
+}
+
+// serve hands out until the queue is shut down. What act is true for is released at once.
+func (c *client) serve(act func(source.Request) bool) {
+	for {
+		r, _, shutdown := c.GetWithPriority()
+		if shutdown {
+			return
+		}
+		c.mu.Lock()
+		c.out = append(c.out, r.Name+r.Handler)
+		c.mu.Unlock()
+		if act(r) {
+			c.Release(r)
+		}
+	}
+}
+
+func (c *client) take() string {
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := strings.Join(c.out, " ")
+	c.out = nil
+	return out
+}
+
+func released(source.Request) bool { return true }
+
+func held(source.Request) bool { return false }
+
+func TestQueueMerges(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		put    func(c *client)
+		want   []string // after each second
+	}{
+		"Duplicates": {
+			reason: "a request is served once for all that was added before",
+			put: func(c *client) {
+				c.put("a", source.PriorityChange, 0)
+				c.put("a", source.PriorityChange, 0)
+			},
+			want: []string{"a"},
+		},
+		"Order": {
+			reason: "among equals, the first come first; more urgent ones come before",
+			put: func(c *client) {
+				c.put("z", source.PriorityResume, 0)
+				c.put("b", source.PriorityChange, 0)
+				c.put("a", source.PriorityChange, 0)
+				c.put("d", source.PriorityDeletion, 0)
+			},
+			want: []string{"d b a z"},
+		},
+		"Raised": {
+			reason: "one that becomes more urgent goes behind those that are so already",
+			put: func(c *client) {
+				c.put("z", source.PriorityResume, 0)
+				c.put("a", source.PriorityResume, 0)
+				c.put("b", source.PriorityChange, 0)
+				c.put("a", source.PriorityChange, 0)
+				c.put("a", source.PriorityRetry, 0)
+			},
+			want: []string{"b a z"},
+		},
+		"NotRaised": {
+			reason: "one that does not become more urgent keeps its place",
+			put: func(c *client) {
+				c.put("a", source.PriorityChange, 0)
+				c.put("b", source.PriorityChange, 0)
+				c.put("a", source.PriorityRetry, 0)
+				c.put("a", source.PriorityChange, 0)
+			},
+			want: []string{"a b"},
+		},
+		"Sooner": {
+			reason: "the earlier time counts, in whatever order they are added",
+			put: func(c *client) {
+				c.put("a", source.PriorityRetry, 1500*time.Millisecond)
+				c.put("a", source.PriorityRetry, 500*time.Millisecond)
+				c.put("a", source.PriorityRetry, 2500*time.Millisecond)
+			},
+			want: []string{"a", "", ""},
+		},
+		"NotLater": {
+			reason: "what can be served now is not put off",
+			put: func(c *client) {
+				c.put("a", source.PriorityChange, 0)
+				c.put("a", source.PriorityRetry, time.Second)
+			},
+			want: []string{"a", "", ""},
+		},
+		"NowAfterAll": {
+			reason: "a change comes before the time of the retry",
+			put: func(c *client) {
+				c.put("a", source.PriorityRetry, 90*time.Second)
+				c.put("b", source.PriorityRetry, 0)
+				c.put("a", source.PriorityChange, 0)
+			},
+			want: []string{"a b", ""},
+		},
+		"Times": {
+			reason: "what waits for its time comes in the order of times",
+			put: func(c *client) {
+				c.put("c", source.PriorityRetry, 2500*time.Millisecond)
+				c.put("a", source.PriorityRetry, 500*time.Millisecond)
+				c.put("b", source.PriorityDeletion, 1500*time.Millisecond)
+			},
+			want: []string{"a", "b", "c"},
+		},
+		"Ticks": {
+			reason: "the ticks of an object are requests of their own",
+			put: func(c *client) {
+				c.put("a", source.PriorityChange, 0)
+				c.AddWithOpts(priorityqueue.AddOpts{After: 1500 * time.Millisecond}, tickOf("a"))
+			},
+			want: []string{"a", "at"},
+		},
+		"RateLimited": {
+			reason: "the limiter's delays grow until it is told to forget",
+			put: func(c *client) {
+				c.AddRateLimited(named("a")) // 1 s
+				c.NumRequeues(named("a"))
+				c.AddRateLimited(named("b"))
+				c.Forget(named("b"))
+				c.AddRateLimited(named("b")) // 1 s again
+			},
+			want: []string{"", "a b"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newClient(source.NewPlaces(10, source.Observer{}))
+				defer c.ShutDown()
+				tc.put(c)
+				go c.serve(released)
+				for n, want := range tc.want {
+					time.Sleep(time.Second - time.Millisecond)
+					if d := cmp.Diff(want, c.take()); d != "" {
+						t.Errorf("%s: second %d: -want, +got:\n%s", tc.reason, n, d)
+					}
+					time.Sleep(time.Millisecond)
+				}
+			})
+		})
+	}
+}
+
+// What is added to a request while it is being served is served after that.
+func TestQueueExcludesARequestFromItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(source.NewPlaces(10, source.Observer{}))
+		defer c.ShutDown()
+		go c.serve(held)
+		c.put("a", source.PriorityChange, 0)
+		c.take()
+		c.put("a", source.PriorityRetry, 0)
+		c.put("a", source.PriorityDeletion, 0)
+		c.put("b", source.PriorityRetry, 0)
+		c.Done(named("a")) // the controller is done with it, but it is still being served
+		if got := c.take(); got != "b" {
+			t.Errorf("while a is being served: %q", got)
+		}
+		c.Release(named("a"))
+		if got := c.take(); got != "a" {
+			t.Errorf("after that: %q", got)
+		}
+		c.put("a", source.PriorityRetry, time.Second)
+		c.put("c", source.PriorityRetry, time.Second)
+		time.Sleep(2 * time.Second)
+		c.Release(named("a"))
+		if got := c.take(); got != "c a" {
+			t.Errorf("its time has come while it was being served: %q", got)
+		}
+		c.Release(named("never served"))
+	})
+}
+
+// Waiting costs no goroutines, and what waits for its time is found among many.
+func TestManyWait(t *testing.T) {
+	const many = 100_000
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(source.NewPlaces(10, source.Observer{}))
+		defer c.ShutDown()
+		before := growth.Goroutines()
+		go c.serve(released)
+		for n := range many {
+			c.AddAfter(named(fmt.Sprint(n)), time.Hour+time.Duration(n)*time.Millisecond)
+		}
+		c.AddAfter(named("soon"), time.Second)
+		if got := growth.Goroutines(); got > before+1 {
+			t.Errorf("%d goroutines, %d before", got, before)
+		}
+		time.Sleep(2 * time.Second)
+		if got := c.take(); got != "soon" {
+			t.Errorf("after two seconds: %q", got)
+		}
+		time.Sleep(2 * time.Hour)
+		if got := len(strings.Fields(c.take())); got != many {
+			t.Errorf("%d were served, of %d", got, many)
+		}
+	})
+}
+
+// Whatever is added and whoever serves: no request runs twice at once, no more run than may, and what was added last is
+// served after that.
+func TestQueueUnderLoad(t *testing.T) {
+	const size, names, adds = 7, 30, 400
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			places := source.NewPlaces(size, source.Observer{})
+			all := []*client{newClient(places), newClient(places)}
+			var mu sync.Mutex
+			busy, added, begun := map[string]bool{}, map[string]time.Time{}, map[string]time.Time{}
+			var working sync.WaitGroup
+			for number, c := range all {
+				luck := rand.New(rand.NewPCG(seed, uint64(number)))
+				begin := func(r source.Request) bool {
+					mu.Lock()
+					defer mu.Unlock()
+					key := fmt.Sprint(number, r)
+					if busy[key] || len(busy) == size {
+						t.Errorf("seed %d: %s begins while %v run", seed, key, busy)
+					}
+					busy[key], begun[key] = true, time.Now()
+					takes := time.Duration(luck.IntN(2000)) * time.Millisecond
+					working.Go(func() {
+						time.Sleep(takes)
+						mu.Lock()
+						delete(busy, key)
+						mu.Unlock()
+						c.Release(r)
+					})
+					return false
+				}
+				go c.serve(begin)
+				working.Go(func() {
+					luck := rand.New(rand.NewPCG(seed, uint64(number+10)))
+					priorities := []int{
+						source.PriorityDeletion, source.PriorityChange, source.PriorityRetry, source.PriorityResume,
+					}
+					for range adds {
+						r, after := named(
+							fmt.Sprint(luck.IntN(names)),
+						), time.Duration(max(0, luck.IntN(3000)-1500))*time.Millisecond
+						mu.Lock()
+						added[fmt.Sprint(number, r)] = time.Now()
+						mu.Unlock()
+						c.AddWithOpts(priorityqueue.AddOpts{Priority: &priorities[luck.IntN(4)], After: after}, r)
+						time.Sleep(time.Duration(luck.IntN(300)) * time.Millisecond)
+					}
+				})
+			}
+			time.Sleep(10 * time.Minute)
+			working.Wait()
+			for _, c := range all {
+				c.ShutDown()
+				c.ShutDown()
+			}
+			synctest.Wait()
+			for key, at := range added {
+				if begun[key].Before(at) {
+					t.Errorf("seed %d: %s was added at %s, and begun last at %s", seed, key, at, begun[key])
+				}
+			}
+		})
+	}
+}
+
+// A retry comes at the time of the limit, or at its own if that is earlier.
+func TestTheEarlierDelayCounts(t *testing.T) {
+	for reason, tc := range map[string]struct{ after, want time.Duration }{
+		"without a time, the limit counts": {0, time.Second},
+		"the limit is earlier":             {time.Hour, time.Second},
+		"the limit is later":               {time.Millisecond, time.Millisecond},
+		"they are the same":                {time.Second, time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newClient(source.NewPlaces(2, source.Observer{}))
+			began := time.Now()
+			c.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, After: tc.after}, named("a"))
+			c.GetWithPriority()
+			if took := time.Since(began); took != tc.want {
+				t.Errorf("%s: came after %v, want %v", reason, took, tc.want)
+			}
+			c.ShutDown()
+		})
+	}
+}

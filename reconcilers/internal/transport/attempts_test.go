@@ -1,0 +1,194 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
+)
+
+func failing(status int) []any { return []any{map[string]any{"status": int64(status)}} }
+
+func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		defer cancel()
+		s := &server{responses: failing(500), began: time.Now()}
+		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://api/one", nil)
+		response, err := transport.Attempts{
+			Backoffs: []time.Duration{time.Minute, time.Minute},
+		}.Around(s.RoundTrip)(request)
+		if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 2 ||
+			time.Since(s.began) != 90*time.Second {
+			t.Errorf(
+				"the answer so far is what there is: %v, error %v, after %v, in attempts at %v", response, err,
+				time.Since(s.began), s.attempts,
+			)
+			return
+		}
+		_ = response.Body.Close()
+	})
+}
+
+func TestWhatCannotBeSentAgainIsNot(t *testing.T) {
+	s := &server{responses: failing(500), began: time.Now()}
+	request, _ := http.NewRequestWithContext(
+		t.Context(), http.MethodPost, "http://api/one", io.NopCloser(strings.NewReader("a stream")),
+	)
+	response, err := transport.Attempts{Backoffs: []time.Duration{time.Hour}}.Around(s.RoundTrip)(request)
+	if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 1 {
+		t.Errorf("a body that was read is gone: %v, error %v, %d attempts", response, err, len(s.attempts))
+		return
+	}
+	_ = response.Body.Close()
+}
+
+func TestAnErrorOfTheBodyIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		s := &server{responses: failing(503), began: time.Now()}
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://api/one", strings.NewReader("x"))
+		request.GetBody = func() (io.ReadCloser, error) { return nil, broken }
+		response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.Around(s.RoundTrip)(request)
+		if !errors.Is(err, broken) {
+			t.Errorf("got %v", err)
+		}
+		if response != nil {
+			_ = response.Body.Close()
+		}
+	})
+}
+
+// A connection without further attempts leaves all to its client.
+func TestOneAttempt(t *testing.T) {
+	s := &server{
+		responses: []any{map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": "1"}}},
+		began:     time.Now(),
+	}
+	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
+	response, err := transport.Attempts{}.Around(s.RoundTrip)(request)
+	if err != nil || len(s.attempts) != 1 || response.Header.Get("Retry-After") != "1" {
+		t.Errorf("got %v, error %v, %d attempts", response, err, len(s.attempts))
+		return
+	}
+	_ = response.Body.Close()
+}
+
+// Clients begin all over again after some errors, by themselves.
+func TestTheAttemptsAreAllThereAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts := 0
+		next := sending(func(*http.Request) (*http.Response, error) { attempts++; return nil, syscall.ECONNRESET })
+		d, err := discovery.NewDiscoveryClientForConfigAndClient(&rest.Config{Host: "http://x", QPS: -1},
+			&http.Client{Transport: transport.Attempts{
+				Backoffs: []time.Duration{time.Second, time.Second}}.Around(next)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.RESTClient().Get().AbsPath("/x").DoRaw(t.Context()); err == nil || attempts != 3 {
+			t.Errorf("%d attempts, error %v", attempts, err)
+		}
+	})
+}
+
+func TestWhatAServerMayAskFor(t *testing.T) {
+	for wish, want := range map[string]time.Duration{
+		"NaN": time.Second, "1e300": 10 * time.Minute, "99999999999": 10 * time.Minute, "-5": time.Second,
+		"7": 7 * time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{
+				responses: []any{
+					map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": wish}},
+					map[string]any{"status": int64(200)},
+				},
+				began: time.Now(),
+			}
+			request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
+			response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.Around(s.RoundTrip)(request)
+			if took := time.Since(s.began); err != nil || took != want {
+				t.Errorf("%s: waited for %s, want %s, error %v", wish, took, want, err)
+				return
+			}
+			_ = response.Body.Close()
+		})
+	}
+}
+
+// The client below would begin all over again otherwise.
+func TestTheLastAnswerAsksForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{
+			responses: []any{map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": "1"}}},
+			began:     time.Now(),
+		}
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
+		response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.Around(s.RoundTrip)(request)
+		if err != nil || response.Header.Get("Retry-After") != "" {
+			t.Errorf("got %v, error %v", response, err)
+			return
+		}
+		_ = response.Body.Close()
+	})
+}
+
+// Who obeys waits for as long as the server asks, be it not at all; where it does not ask, the backoff counts.
+func TestObeying(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, header, body string
+		want                 time.Duration
+	}{
+		"AtOnce":     {"it asks for no delay", "0", "", 0},
+		"InTheBody":  {"it asks there", "", `{"details":{"retryAfterSeconds":5}}`, 5 * time.Second},
+		"NoWord":     {"it does not ask", "", `{"details":{}}`, time.Minute},
+		"NoDetails":  {"nor here", "", `{"kind":"Status"}`, time.Minute},
+		"NoJSON":     {"nobody knows", "", `busy`, time.Minute},
+		"AskedTwice": {"the header counts", "7", `{"details":{"retryAfterSeconds":5}}`, 7 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began, attempts, lines := time.Now(), 0, ""
+				next := sending(func(*http.Request) (*http.Response, error) {
+					if attempts++; attempts > 2 {
+						return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+					}
+					header := http.Header{}
+					if tc.header != "" {
+						header.Set("Retry-After", tc.header)
+					}
+					return &http.Response{
+						StatusCode: http.StatusTooManyRequests, Header: header,
+						Body: io.NopCloser(strings.NewReader(tc.body)),
+					}, nil
+				})
+				log := funcr.New(func(_, line string) { lines += line }, funcr.Options{})
+				request, _ := http.NewRequestWithContext(
+					logf.IntoContext(t.Context(), log), http.MethodGet, "http://api/one", nil,
+				)
+				repeat := transport.Attempts{Backoffs: []time.Duration{time.Minute, time.Minute}, Obey: true}
+				response, err := repeat.Around(next)(request)
+				if took := time.Since(began); err != nil || took != 2*tc.want {
+					t.Fatalf("%s: waited for %v, want %v twice; error %v", tc.reason, took, tc.want, err)
+				}
+				_ = response.Body.Close()
+				for _, attempt := range []string{`"attempt"=1 `, `"attempt"=2 `} {
+					if !strings.Contains(lines, attempt) {
+						t.Errorf("want %q in the log, got %s", attempt, lines)
+					}
+				}
+			})
+		})
+	}
+}

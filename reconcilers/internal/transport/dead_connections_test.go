@@ -1,0 +1,129 @@
+package transport_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
+)
+
+// shared is a connection that all requests get.
+type shared struct {
+	net.Conn
+
+	next http.RoundTripper
+
+	mu     sync.Mutex
+	closed time.Time
+}
+
+func (s *shared) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = time.Now()
+	return nil
+}
+
+// closedAfter is how long after the time it was closed; zero if it was not.
+func (s *shared) closedAfter(began time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed.IsZero() {
+		return 0
+	}
+	return s.closed.Sub(began)
+}
+
+func (s *shared) RoundTrip(r *http.Request) (*http.Response, error) {
+	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Conn: s})
+	return s.next.RoundTrip(r)
+}
+
+func TestDeadConnections(t *testing.T) {
+	const minute = time.Minute
+	pods := func(next http.RoundTripper) sending { // the server does not answer for nodes
+		return func(r *http.Request) (*http.Response, error) {
+			if strings.Contains(r.URL.Path, "nodes") {
+				return deaf(r)
+			}
+			return next.RoundTrip(r)
+		}
+	}
+	tests := map[string]struct {
+		reason string
+		server http.RoundTripper
+		later  time.Duration // the second watch begins
+		closed time.Duration
+	}{
+		"NothingComes": {"each attempt would get it anew", pods(sending(deaf)), 0, minute},
+		"SilentLong":   {"it died with the watch of the others", pods(&telling{}), 0, minute},
+		"EndedBySilence": {
+			"that the watch of the others was given up is no word of the server", pods(&telling{}), minute / 2,
+			minute + minute/2,
+		},
+		"OthersGoOn": {"the server may have a reason not to answer one", pods(&telling{
+			every: 20 * time.Second, times: 9,
+		}), 0, 0},
+		"OnlyOneSilent": {"a silent watch has been answered", sending(func(r *http.Request) (*http.Response, error) {
+			return (&telling{}).RoundTrip(r)
+		}), 0, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				way, began := &shared{next: tc.server}, time.Now()
+				bounded := limited(way, transport.Limits{Inactivity: minute})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() { _, _ = get(ctx, t, bounded, watching) }()
+				time.Sleep(tc.later)
+				_, _ = get(ctx, t, bounded, strings.Replace(watching, "pods", "nodes", 1))
+				synctest.Wait()
+				if closed := way.closedAfter(began); closed != tc.closed {
+					t.Errorf("%s: closed after %s, want %s", tc.reason, closed, tc.closed)
+				}
+			})
+		})
+	}
+}
+
+// What is heard by one connection has nothing to say on another one.
+func TestConnectionsAreKnownByThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		one := &shared{next: sending(func(r *http.Request) (*http.Response, error) {
+			if strings.Contains(r.URL.Path, "nodes") {
+				return deaf(r)
+			}
+			return (&telling{every: 25 * time.Second, times: 9}).RoundTrip(r)
+		})}
+		other := &shared{next: &telling{}}
+		way := limited(sending(func(r *http.Request) (*http.Response, error) {
+			if strings.Contains(r.URL.Path, "jobs") {
+				return other.RoundTrip(r)
+			}
+			return one.RoundTrip(r)
+		}), transport.Limits{Inactivity: time.Minute})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for _, kind := range []string{"pods", "nodes"} {
+			go func() { _, _ = get(ctx, t, way, strings.Replace(watching, "pods", kind, 1)) }()
+		}
+		time.Sleep(55 * time.Second)
+		go func() { _, _ = get(ctx, t, way, strings.Replace(watching, "pods", "jobs", 1)) }()
+		time.Sleep(time.Minute / 2)
+		synctest.Wait()
+		if closed := one.closedAfter(began); closed != 0 {
+			t.Errorf("closed after %s, though the pods were heard of ten seconds before", closed)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}

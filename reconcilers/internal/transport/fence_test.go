@@ -1,0 +1,270 @@
+package transport_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
+)
+
+// caching is all that is asked of a manager here.
+type caching struct {
+	manager.Manager
+
+	own cache.Cache
+}
+
+func (c caching) GetCache() cache.Cache { return c.own }
+
+type someCache struct{ cache.Cache }
+
+// counter counts the requests.
+type counter struct{ sent int }
+
+func (c *counter) RoundTrip(*http.Request) (*http.Response, error) {
+	c.sent++
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+// body notes that it is closed.
+type body struct {
+	io.Reader
+
+	closed bool
+}
+
+func (b *body) Close() error { b.closed = true; return nil }
+
+// started is a fence in a manager, and what takes it down.
+func started(t *testing.T) (f *transport.Fence, down func()) {
+	t.Helper()
+	f = transport.NewFence(caching{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- f.Start(ctx) }()
+	return f, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the end of a manager is no error: %v", err)
+		}
+	}
+}
+
+// It must be among the caches of the manager: they end when all that needs a leader has ended.
+func TestCacheOfTheManager(t *testing.T) {
+	own := someCache{}
+	if got := transport.NewFence(caching{own: own}).GetCache(); got != own {
+		t.Errorf("it waits for another cache than the manager: %v", got)
+	}
+}
+
+func TestHolds(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		after  time.Duration // of the end of the operator
+		holds  bool
+		takes  time.Duration
+	}{
+		"Before": {"the lease was lost, and nobody waited", -time.Second, false, 0},
+		"Soon": {"a manager that does not wait ends all contexts one after another", 10 * time.Millisecond, false,
+			10 * time.Millisecond},
+		"Later": {"the manager has waited", time.Second, true, 100 * time.Millisecond},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, down := started(t)
+				if tc.after < 0 {
+					down()
+				} else {
+					time.AfterFunc(tc.after, down)
+				}
+				began := time.Now()
+				if got := f.Holds(); got != tc.holds || time.Since(began) != tc.takes {
+					t.Errorf("%s: holds: %t, after %s", tc.reason, got, time.Since(began))
+				}
+				time.Sleep(time.Minute)
+				if <-f.Down(); f.Holds() {
+					t.Error("it is down in the end")
+				}
+			})
+		})
+	}
+}
+
+func TestRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := &counter{}
+		f, down := started(t)
+		fenced := f.Around(next.RoundTrip)
+		send := func(content io.ReadCloser) error {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/", content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := fenced(request)
+			if err == nil {
+				err = response.Body.Close()
+			}
+			return err
+		}
+		if err := send(nil); err != nil || next.sent != 1 {
+			t.Errorf("it stands: %v; %d requests", err, next.sent)
+		}
+		down()
+		content := &body{Reader: strings.NewReader("{}")}
+		for _, content := range []io.ReadCloser{content, nil} {
+			if err := send(content); !refused(err) {
+				t.Errorf("it is down: %v", err)
+			}
+		}
+		if next.sent != 1 || !content.closed {
+			t.Errorf("%d requests were sent; closed: %t, as transports must", next.sent, content.closed)
+		}
+	})
+}
+
+func TestClient(t *testing.T) {
+	f, down := started(t)
+	object := &corev1.Pod{}
+	object.Namespace, object.Name = "ns", "p"
+	c := f.Client(fake.NewClientBuilder().Build())
+	writes := []struct {
+		name string
+		call func(context.Context) error
+	}{
+		{"Create", func(ctx context.Context) error {
+			other := &corev1.Pod{}
+			other.Namespace, other.Name = "ns", "other"
+			return c.Create(ctx, other)
+		}},
+		{"Update", func(ctx context.Context) error { return c.Update(ctx, object) }},
+		{"Patch", func(ctx context.Context) error { return c.Patch(ctx, object, merging(`{}`)) }},
+		{"Status", func(ctx context.Context) error { return c.Status().Update(ctx, object) }},
+		{"StatusPatch", func(ctx context.Context) error {
+			return c.SubResource("status").Patch(ctx, object, merging(`{"status":{"phase":"Failed"}}`))
+		}},
+		{"StatusApply", func(ctx context.Context) error {
+			status := corev1apply.PodStatus().WithPhase(corev1.PodRunning)
+			return c.Status().Apply(ctx, corev1apply.Pod("p", "ns").WithStatus(status), client.FieldOwner("o"),
+				client.ForceOwnership)
+		}},
+		{"SubResourceCreate", func(ctx context.Context) error {
+			return c.SubResource("binding").Create(ctx, object, &corev1.Binding{})
+		}},
+		{"Apply", func(ctx context.Context) error {
+			return c.Apply(ctx, corev1apply.Pod("q", "ns"), client.FieldOwner("o"))
+		}},
+		{"DeleteAllOf", func(ctx context.Context) error {
+			return c.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("ns"))
+		}},
+		{"Delete", func(ctx context.Context) error { return c.Delete(ctx, object) }},
+	}
+	for _, write := range writes { // whatever the server says
+		if err := write.call(t.Context()); refused(err) {
+			t.Errorf("%s: it stands: %v", write.name, err)
+		}
+	}
+	down()
+	for _, write := range writes {
+		if err := write.call(t.Context()); !refused(err) {
+			t.Errorf("%s: it is down: %v", write.name, err)
+		}
+	}
+	if err := c.List(t.Context(), &corev1.PodList{}); err != nil {
+		t.Errorf("reads do no harm: %v", err)
+	}
+}
+
+func refused(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "nothing is written")
+}
+
+func merging(patch string) client.Patch {
+	return client.RawPatch("application/merge-patch+json", []byte(patch))
+}
+
+// Without permission, writes are refused, though the fence stands, and reads are not.
+func TestPermission(t *testing.T) {
+	next := &counter{}
+	f, down := started(t)
+	defer down()
+	allowed := true
+	f.Limit(func(string) bool { return allowed })
+	c := f.Client(fake.NewClientBuilder().Build())
+	for _, allowed = range []bool{true, false, true} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+			request, err := http.NewRequestWithContext(t.Context(), method, "http://localhost/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := f.Around(next.RoundTrip)(request)
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			if want := !allowed && method != http.MethodGet; refused(err) != want {
+				t.Errorf("permission %t, %s: refused %t: %v", allowed, method, !want, err)
+			}
+		}
+		object := &corev1.Pod{}
+		object.Namespace, object.Name = "ns", "p"
+		if err := c.Delete(t.Context(), object); refused(err) == allowed {
+			t.Errorf("permission %t, the client of handlers: %v", allowed, err)
+		}
+		if err := c.List(t.Context(), &corev1.PodList{}); err != nil {
+			t.Errorf("permission %t, reads do no harm: %v", allowed, err)
+		}
+	}
+}
+
+// Permission is asked for by the namespace of what is written.
+func TestPermissionByNamespace(t *testing.T) {
+	f, down := started(t)
+	defer down()
+	f.Limit(func(namespace string) bool { return namespace != "shut" })
+	for path, want := range map[string]bool{
+		"/apis/apps/v1/namespaces/shut/deployments/d":        true,
+		"/apis/apps/v1/namespaces/shut/deployments/d/status": true,
+		"/apis/apps/v1/namespaces/open/deployments/shut":     false,
+		"/api/v1/namespaces/shut":                            false, // which is outside of any
+		"/api/v1/nodes/n":                                    false,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://localhost"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := f.Around((&counter{}).RoundTrip)(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		if refused(err) != want {
+			t.Errorf("%s: refused %t, want %t", path, refused(err), want)
+		}
+	}
+	c, pod := f.Client(fake.NewClientBuilder().Build()), &corev1.Pod{}
+	for namespace, want := range map[string]bool{"shut": true, "open": false} {
+		pod.Namespace, pod.Name = namespace, "p"
+		for name, err := range map[string]error{
+			"Delete":      c.Delete(t.Context(), pod),
+			"Status":      c.Status().Update(t.Context(), pod),
+			"DeleteAllOf": c.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace)),
+			"Apply":       c.Apply(t.Context(), corev1apply.Pod("p", namespace)),
+		} {
+			if refused(err) != want {
+				t.Errorf("%s in %s: refused %t, want %t", name, namespace, refused(err), want)
+			}
+		}
+	}
+}

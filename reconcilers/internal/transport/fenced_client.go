@@ -1,0 +1,127 @@
+package transport
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Client is the client with writes that are refused when the fence is down, or without permission. Reads are not: they
+// do no harm.
+func (f *Fence) Client(next client.Client) client.Client { return fencedClient{Client: next, fence: f} }
+
+// standing makes the request if the fence stands.
+func (f *Fence) standing(namespace string, request func() error) error {
+	if err := f.refusal(true, namespace); err != nil {
+		return err
+	}
+	return request()
+}
+
+// configured is the namespace of an object to be applied, as far as its type says it.
+func configured(object runtime.ApplyConfiguration) string {
+	switch named := object.(type) {
+	case interface{ GetNamespace() string }:
+		return named.GetNamespace()
+	case interface{ GetNamespace() *string }:
+		if namespace := named.GetNamespace(); namespace != nil {
+			return *namespace
+		}
+	}
+	return ""
+}
+
+// fencedClient embeds the client because later versions of controller-runtime may ask for more methods.
+type fencedClient struct {
+	client.Client
+
+	fence *Fence
+}
+
+// Create creates the object if the fence stands.
+func (c fencedClient) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
+	return c.fence.standing(object.GetNamespace(), func() error { return c.Client.Create(ctx, object, opts...) })
+}
+
+// Delete deletes the object if the fence stands.
+func (c fencedClient) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
+	return c.fence.standing(object.GetNamespace(), func() error { return c.Client.Delete(ctx, object, opts...) })
+}
+
+// Update replaces the object if the fence stands.
+func (c fencedClient) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
+	return c.fence.standing(object.GetNamespace(), func() error { return c.Client.Update(ctx, object, opts...) })
+}
+
+// Patch patches the object if the fence stands.
+func (c fencedClient) Patch(
+	ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption,
+) error {
+	return c.fence.standing(object.GetNamespace(), func() error { return c.Client.Patch(ctx, object, patch, opts...) })
+}
+
+// Apply applies the configuration if the fence stands.
+func (c fencedClient) Apply(
+	ctx context.Context, object runtime.ApplyConfiguration, opts ...client.ApplyOption,
+) error {
+	return c.fence.standing(configured(object), func() error { return c.Client.Apply(ctx, object, opts...) })
+}
+
+// DeleteAllOf deletes the objects of the kind if the fence stands.
+func (c fencedClient) DeleteAllOf(
+	ctx context.Context, object client.Object, opts ...client.DeleteAllOfOption,
+) error {
+	options := client.DeleteAllOfOptions{}
+	options.ApplyOptions(opts)
+	return c.fence.standing(options.Namespace, func() error { return c.Client.DeleteAllOf(ctx, object, opts...) })
+}
+
+// Status writes the status if the fence stands.
+func (c fencedClient) Status() client.SubResourceWriter { return c.SubResource("status") }
+
+// SubResource writes the subresource if the fence stands.
+func (c fencedClient) SubResource(name string) client.SubResourceClient {
+	return fencedSubResource{SubResourceClient: c.Client.SubResource(name), fence: c.fence}
+}
+
+// fencedSubResource is the same for a subresource.
+type fencedSubResource struct {
+	client.SubResourceClient
+
+	fence *Fence
+}
+
+// Create creates the subresource if the fence stands.
+func (c fencedSubResource) Create(
+	ctx context.Context, object, sub client.Object, opts ...client.SubResourceCreateOption,
+) error {
+	return c.fence.standing(object.GetNamespace(), func() error {
+		return c.SubResourceClient.Create(ctx, object, sub, opts...)
+	})
+}
+
+// Update replaces the subresource if the fence stands.
+func (c fencedSubResource) Update(
+	ctx context.Context, object client.Object, opts ...client.SubResourceUpdateOption,
+) error {
+	return c.fence.standing(object.GetNamespace(), func() error {
+		return c.SubResourceClient.Update(ctx, object, opts...)
+	})
+}
+
+// Patch patches the subresource if the fence stands.
+func (c fencedSubResource) Patch(
+	ctx context.Context, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
+) error {
+	return c.fence.standing(object.GetNamespace(), func() error {
+		return c.SubResourceClient.Patch(ctx, object, patch, opts...)
+	})
+}
+
+// Apply applies the configuration to the subresource if the fence stands.
+func (c fencedSubResource) Apply(
+	ctx context.Context, object runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption,
+) error {
+	return c.fence.standing(configured(object), func() error { return c.SubResourceClient.Apply(ctx, object, opts...) })
+}

@@ -1,0 +1,132 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
+)
+
+// sending is a function as a connection.
+type sending = transport.RoundTripFunc
+
+// limited sends requests within limits.
+func limited(next http.RoundTripper, limits transport.Limits) http.RoundTripper {
+	return limits.Around(next.RoundTrip)
+}
+
+// deaf is a server that never answers.
+func deaf(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// stuck is a server that begins an answer, and never goes on.
+func stuck(r *http.Request) (*http.Response, error) {
+	in, out := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(out, "{")
+		<-r.Context().Done()
+		_ = out.CloseWithError(r.Context().Err())
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
+}
+
+func get(ctx context.Context, t *testing.T, way http.RoundTripper, url string) (string, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := way.RoundTrip(request)
+	if err != nil {
+		return "", err
+	}
+	data, err := io.ReadAll(response.Body)
+	return string(data), errors.Join(err, response.Body.Close())
+}
+
+func TestRequestsAreLimited(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		server sending
+		limit  time.Duration
+		asked  time.Duration // the limit of who asks
+		took   time.Duration
+		want   string
+	}{
+		"NoAnswer":  {"a server that only accepts requests", deaf, time.Minute, 0, time.Minute, "within 1m0s"},
+		"HalfOfIt":  {"the limit is for the whole answer", stuck, time.Minute, 0, time.Minute, "within 1m0s"},
+		"Default":   {"a list may take long, but not for ever", deaf, 0, 0, 5 * time.Minute, "within 5m0s"},
+		"NoLimit":   {"it is wanted so", deaf, -1, time.Hour, time.Hour, "deadline"},
+		"NotOurEnd": {"who asks has an end of its own", stuck, time.Minute, time.Second, time.Second, "deadline"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				if tc.asked > 0 {
+					ctx, cancel = context.WithTimeout(t.Context(), tc.asked)
+				}
+				defer cancel()
+				began := time.Now()
+				_, err := get(ctx, t, limited(tc.server, transport.Limits{Request: tc.limit}), "http://api/api/v1/pods")
+				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("%s: %v", tc.reason, err)
+				}
+				const blame = "within"
+				if strings.Contains(err.Error(), blame) != strings.Contains(tc.want, blame) {
+					t.Errorf("%s: the limit is blamed: %v", tc.reason, err)
+				}
+				if took := time.Since(began); took != tc.took {
+					t.Errorf("%s: it took %s, want %s", tc.reason, took, tc.took)
+				}
+			})
+		})
+	}
+}
+
+func TestAnswersInTimeAreWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := sending(func(*http.Request) (*http.Response, error) {
+			in, out := io.Pipe()
+			go func() {
+				for range 3 {
+					time.Sleep(15 * time.Second)
+					_, _ = io.WriteString(out, "x")
+				}
+				_ = out.Close()
+			}()
+			return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
+		})
+		got, err := get(t.Context(), t, limited(slow, transport.Limits{Request: time.Minute}), "http://api/api/v1/pods")
+		if err != nil || got != "xxx" {
+			t.Errorf("got %q, error %v", got, err)
+		}
+	})
+}
+
+// The limit ends what hangs. What the connection gives nevertheless is an answer.
+func TestWhatComesLateIsAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := sending(func(*http.Request) (*http.Response, error) {
+			in, out := io.Pipe()
+			go func() {
+				time.Sleep(2 * time.Minute)
+				_, _ = io.WriteString(out, "x")
+				_ = out.Close()
+			}()
+			return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
+		})
+		got, err := get(t.Context(), t, limited(late, transport.Limits{Request: time.Minute}), "http://api/api/v1/pods")
+		if err != nil || got != "x" {
+			t.Errorf("got %q, error %v", got, err)
+		}
+	})
+}

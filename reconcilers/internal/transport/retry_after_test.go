@@ -1,0 +1,93 @@
+package transport_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
+)
+
+// refusing refuses the first request, with a delay.
+func refusing(code int, after, text string) sending {
+	refused := false
+	return func(r *http.Request) (*http.Response, error) {
+		answer := &http.Response{
+			StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(`{"kind":"ConfigMap"}`)),
+		}
+		if refused {
+			return answer, nil
+		}
+		refused = true
+		answer.StatusCode, answer.Body = code, io.NopCloser(strings.NewReader(text))
+		answer.Header.Set("Retry-After", after)
+		return answer, nil
+	}
+}
+
+// TestRetryAfter is about a server that asks for another attempt later: if the request has time for that, it waits, and
+// otherwise its error has the status and the delay.
+func TestRetryAfter(t *testing.T) {
+	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","code":429,"reason":"TooManyRequests",` +
+		`"message":"slow down","details":{"causes":[{"message":"a cause"}]}}`
+	const late, busy = 10 * time.Second, "too many requests"
+	tests := map[string]struct {
+		reason string
+		server sending
+		limit  time.Duration // of the connection, where a negative one is none
+		wait   time.Duration // for the answer
+		took   time.Duration
+		want   time.Duration // the delay in the error; zero is a success
+		text   string
+	}{
+		"InTime":      {"the request waits", refusing(429, "3", ""), 0, late, 3 * time.Second, 0, ""},
+		"Late":        {"the caller waits", refusing(429, "30", "busy"), 0, late, 0, 30 * time.Second, busy},
+		"LateStatus":  {"the text is kept", refusing(429, "30", status), 0, late, 0, 30 * time.Second, "slow down"},
+		"LateNoLimit": {"so without a limit", refusing(429, "30", "busy"), -1, late, 0, 30 * time.Second, busy},
+		"Unavailable": {"so with a 503", refusing(503, "30", "busy"), 0, late, 0, 30 * time.Second, "unable to handle"},
+		"VeryLate":    {"a server can be wrong", refusing(429, "99999999999", ""), 0, late, 0, 10 * time.Minute, busy},
+		"NotLimited":  {"there is time", refusing(429, "30", "busy"), 0, 0, 30 * time.Second, 0, ""},
+		"Conflict":    {"other refusals have no delay", refusing(409, "30", status), 0, late, 0, -1, "slow down"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := t.Context(), context.CancelFunc(func() {})
+				if tc.wait > 0 {
+					ctx, cancel = context.WithTimeout(ctx, tc.wait)
+				}
+				defer cancel()
+				client := rawclient.New(
+					&rest.Config{Host: "http://api", QPS: -1},
+					&http.Client{Transport: limited(tc.server, transport.Limits{Request: tc.limit})},
+					schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+				)
+				began := time.Now()
+				patch := rawclient.Patch{Type: types.MergePatchType, Data: []byte("{}")}
+				err := client.Patch(ctx, types.NamespacedName{Name: "one"}, patch, func([]byte) error { return nil })
+				if took := time.Since(began); took != tc.took {
+					t.Errorf("%s: it took %s, want %s", tc.reason, took, tc.took)
+				}
+				if got := transport.RetryAfter(err); (err == nil) != (tc.want == 0) || got != max(tc.want, 0) {
+					t.Errorf("%s: the delay is %s, want %s: %v", tc.reason, got, tc.want, err)
+				}
+				if err == nil {
+					return
+				}
+				if !strings.Contains(err.Error(), tc.text) {
+					t.Errorf("%s: want %q in the error: %v", tc.reason, tc.text, err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,39 @@
+package transport_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
+)
+
+func TestWrap(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	var passed []string
+	noting := func(name string) func(transport.RoundTripFunc) transport.RoundTripFunc {
+		return func(next transport.RoundTripFunc) transport.RoundTripFunc {
+			return func(r *http.Request) (*http.Response, error) {
+				passed = append(passed, name)
+				return next(r)
+			}
+		}
+	}
+	given := &http.Client{}
+	response, err := transport.Wrap(given, noting("first"), noting("last")).Get(server.URL) //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"last", "first"}, passed); d != "" {
+		t.Errorf("a request passes the last function first (-want, +got):\n%s", d)
+	}
+	if given.Transport != nil {
+		t.Error("the given client must stay as it is: others use it")
+	}
+}

@@ -1,0 +1,185 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// The reasons why a watch is ended on this side.
+var (
+	errSilent = errors.New("nothing was heard for too long")
+	errLong   = errors.New("its time is over")
+)
+
+// watch sends the request of a watch, and watches over its answer.
+func (t *timed) watch(r *http.Request) (*http.Response, error) {
+	key := r.URL.Path
+	if err := t.ends.wait(r.Context(), key, t.limits.Pause); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	end := func() {
+		cancel(nil)
+		t.ends.note(key, t.limits.Pause)
+	}
+	traced, way := t.ways.trace(ctx)
+	s := &stream{ctx: ctx, inactivity: t.limits.Inactivity, end: end, way: way, events: eventsOf(r.Context())}
+	s.silence = timer(s.inactivity, func() {
+		cancel(errSilent)
+		if !s.answered.Load() {
+			way.drop(ctx, s.inactivity)
+		}
+	})
+	s.life = timer(t.limits.Client, func() { cancel(errLong) })
+	request := t.requested(r.WithContext(traced))
+	response, err := t.next(request)
+	s.silence.Stop()
+	if err != nil {
+		defer s.stop()
+		if reason := s.reason(); reason != nil {
+			return nil, fmt.Errorf("the API server did not answer a request for a watch: %w", reason)
+		}
+		return nil, err
+	}
+	s.answered.Store(true)
+	way.hear()
+	s.source, s.path = response.Body, key
+	response.Body = s
+	return response, nil
+}
+
+// timer is one that never fires if there is no limit.
+func timer(limit time.Duration, fire func()) *time.Timer {
+	if limit == 0 {
+		limit = math.MaxInt64
+	}
+	return time.AfterFunc(limit, fire)
+}
+
+// requested is the request with the time that the server is asked for.
+func (t *timed) requested(r *http.Request) *http.Request {
+	const parameter = "timeoutSeconds"
+	if t.limits.Server == 0 {
+		return r
+	}
+	location := *r.URL
+	query := location.Query()
+	query.Del(parameter)
+	if t.limits.Server > 0 {
+		query.Set(parameter, strconv.FormatInt(int64(math.Ceil(t.limits.Server.Seconds())), 10))
+	}
+	location.RawQuery = query.Encode()
+	asked := r.WithContext(r.Context()) // a copy: a transport must not change what it is given
+	asked.URL = &location
+	return asked
+}
+
+// stream is the answer to a watch. When a limit is reached, it ends as if the server had closed it.
+type stream struct {
+	ctx           context.Context //nolint:containedctx // the watch's own; it has the reason of the end
+	path          string
+	source        io.ReadCloser
+	inactivity    time.Duration
+	remaining     time.Duration // how long the server may still send no event
+	events        *Events       // nil counts what is read as events
+	counted       uint64        // the number of events at the last read
+	silence, life *time.Timer
+	end           func()
+	once          sync.Once
+	way           *used
+	answered      atomic.Bool
+}
+
+// reason is why the watch was ended on this side; nil if it was not.
+func (s *stream) reason() error {
+	cause := context.Cause(s.ctx)
+	if errors.Is(cause, errSilent) || errors.Is(cause, errLong) {
+		return cause
+	}
+	return nil
+}
+
+// Read reads from the server. The inactivity timeout covers the time spent in Read only, so a slow reader does not end
+// its watch. It starts again with each event. Bytes that never complete an event do not count.
+func (s *stream) Read(p []byte) (int, error) {
+	if s.inactivity > 0 {
+		defer s.limitSilence()()
+	}
+	n, err := s.source.Read(p)
+	if n > 0 {
+		s.way.hear()
+	}
+	if err == nil {
+		return n, nil
+	}
+	if reason := s.reason(); reason != nil {
+		logf.FromContext(s.ctx).V(1).Info("Ended a watch; watching on from there",
+			"path", s.path, "reason", reason.Error())
+		return n, io.EOF
+	}
+	return n, err
+}
+
+// limitSilence starts the timer of one read. The returned function stops it.
+func (s *stream) limitSilence() (stop func()) {
+	if now := s.events.Count(); s.events == nil || s.remaining <= 0 || now != s.counted {
+		s.counted, s.remaining = now, s.inactivity
+	}
+	began := time.Now()
+	s.silence.Reset(s.remaining)
+	return func() {
+		s.silence.Stop()
+		s.remaining = max(1, s.remaining-time.Since(began))
+	}
+}
+
+// Close ends the watch.
+func (s *stream) Close() error {
+	defer s.stop()
+	return s.source.Close()
+}
+
+func (s *stream) stop() {
+	s.once.Do(func() {
+		s.silence.Stop()
+		s.life.Stop()
+		s.end()
+	})
+}
+
+// ends are when watches have ended, by their paths, as long as that matters.
+type ends struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// note remembers the end of a watch, and forgets those that are over for longer than the pause.
+func (e *ends) note(key string, pause time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.at, func(_ string, ended time.Time) bool { return time.Since(ended) >= pause })
+	e.at[key] = time.Now()
+}
+
+// wait waits for the end of the pause after the last watch, or for that of the context.
+func (e *ends) wait(ctx context.Context, key string, pause time.Duration) error {
+	e.mu.Lock()
+	ended, known := e.at[key]
+	e.mu.Unlock()
+	rest := pause - time.Since(ended)
+	if !known || rest <= 0 {
+		return ctx.Err()
+	}
+	return sleep(ctx, rest)
+}

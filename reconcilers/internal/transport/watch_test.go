@@ -1,0 +1,188 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
+)
+
+const watching = "http://api/api/v1/pods?watch=true&timeoutSeconds=400&resourceVersion=7"
+
+// telling is a server that tells something in these intervals, and then nothing any more. It notes what is asked for.
+type telling struct {
+	every    time.Duration
+	times    int
+	last     error // the end of its answer; nil goes on in silence
+	requests []string
+}
+
+func (s *telling) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.requests = append(s.requests, r.URL.Query().Get("timeoutSeconds"))
+	in, out := io.Pipe()
+	ctx := r.Context()
+	go func() {
+		for range s.times {
+			select {
+			case <-ctx.Done():
+			case <-time.After(s.every):
+				_, _ = io.WriteString(out, "x")
+			}
+		}
+		if s.last == nil {
+			<-ctx.Done()
+			s.last = ctx.Err()
+		}
+		_ = out.CloseWithError(s.last)
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
+}
+
+func TestWatchesAreLimited(t *testing.T) {
+	cut := errors.New("cut")
+	tests := map[string]struct {
+		reason string
+		server telling
+		limits transport.Limits
+		took   time.Duration
+		want   string // the answer, and the error after it
+	}{
+		"Silence": {"a connection that is dead without anybody's word", telling{every: time.Minute, times: 3},
+			transport.Limits{Inactivity: 80 * time.Second}, 260 * time.Second, "xxx <nil>"},
+		"SilenceByDefault": {"bookmarks come every minute", telling{every: time.Minute, times: 2},
+			transport.Limits{}, 190 * time.Second, "xx <nil>"},
+		"SilenceIsFine": {"it is wanted so", telling{every: 24 * time.Hour, times: 1, last: io.EOF},
+			transport.Limits{Inactivity: -1}, 24 * time.Hour, "x <nil>"},
+		"Long": {"the client has its own time", telling{every: time.Minute, times: 100},
+			transport.Limits{Client: 150 * time.Second}, 150 * time.Second, "xx <nil>"},
+		"Broken": {"other ends are not hidden", telling{every: time.Minute, times: 1, last: cut},
+			transport.Limits{}, time.Minute, "x cut"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				got, err := get(t.Context(), t, limited(&tc.server, tc.limits), watching)
+				took := time.Since(began)
+				if line := fmt.Sprint(got, " ", err); line != tc.want || took != tc.took {
+					t.Errorf("%s: want %q after %s, got %q after %s", tc.reason, tc.want, tc.took, line, took)
+				}
+			})
+		})
+	}
+}
+
+// What the server is asked for is the client's wish, unless the settings say something else.
+func TestServersAreAskedForATime(t *testing.T) {
+	for limit, want := range map[time.Duration]string{
+		0: "400", -1: "", time.Minute: "60", 1500 * time.Millisecond: "2", time.Nanosecond: "1",
+	} {
+		s := &telling{last: io.EOF}
+		if _, err := get(t.Context(), t, limited(s, transport.Limits{Server: limit}), watching); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(s.requests, []string{want}) {
+			t.Errorf("%s: the server is asked for %q, want %q", limit, s.requests, want)
+		}
+	}
+}
+
+func TestRequestsOfWatchesAreLimited(t *testing.T) {
+	for name, limits := range map[string]transport.Limits{
+		"Inactivity": {Inactivity: time.Minute}, "Client": {Client: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				_, err := get(t.Context(), t, limited(sending(deaf), limits), watching)
+				if err == nil || !strings.Contains(err.Error(), "did not answer") || time.Since(began) != time.Minute {
+					t.Errorf("after %s: %v", time.Since(began), err)
+				}
+			})
+		})
+	}
+}
+
+// A reader that takes its time is not a server that says nothing.
+func TestSlowReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &telling{every: time.Second, times: 3, last: io.EOF}
+		way := limited(server, transport.Limits{Inactivity: 2 * time.Second})
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, watching, nil)
+		response, err := way.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		for n := range 3 {
+			time.Sleep(time.Minute)
+			if _, err := response.Body.Read(make([]byte, 1)); err != nil {
+				t.Errorf("read %d: %v", n, err)
+			}
+		}
+	})
+}
+
+// The pause is between the watches of one resource. One that ended long ago leaves none, nor does another resource.
+func TestWatchesAreSpaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for pause, want := range map[time.Duration]time.Duration{
+			0: 100 * time.Millisecond, -1: 0, 5 * time.Second: 5 * time.Second,
+		} {
+			way := limited(&telling{last: io.EOF}, transport.Limits{Pause: pause})
+			another := strings.Replace(watching, "pods", "nodes", 1)
+			for n, url := range []string{watching, watching, another, "wait", watching} {
+				if url == "wait" {
+					time.Sleep(5 * time.Second)
+					continue
+				}
+				began := time.Now()
+				if _, err := get(t.Context(), t, way, url); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); n == 1 && took != want || n != 1 && took != 0 {
+					t.Errorf("pause %s: watch %d began after %s", pause, n, took)
+				}
+			}
+		}
+	})
+}
+
+func TestEndDuringThePause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refusing := sending(func(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe })
+		way := limited(refusing, transport.Limits{Pause: time.Hour})
+		if _, err := get(t.Context(), t, way, watching); !errors.Is(err, io.ErrClosedPipe) {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := get(ctx, t, way, watching); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a watch that failed is one that ended, and who waits can leave: %v", err)
+		}
+	})
+}
+
+// Each resource has its own pause, whatever ends beside it.
+func TestPausesOfTwoResources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		way := limited(&telling{last: io.EOF}, transport.Limits{Pause: time.Minute})
+		began := time.Now()
+		for _, resource := range []string{"pods", "nodes", "pods"} {
+			if _, err := get(t.Context(), t, way, "http://api/api/v1/"+resource+"?watch=true"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("the second watch of pods began after %s, want the pause", took)
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package console_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
+)
+
+// crowd are objects with problems of all severities, and some without, each with a timer that ticks once a second.
+type crowd struct {
+	journal *journal.Journal
+	of      map[string]story
+}
+
+func newCrowd() *crowd {
+	c := &crowd{journal.New(journal.Limits{}), map[string]story{}}
+	for name := range strings.FieldsSeq("retrying-1 failed-1 handled-1 retrying-2 held failed-2 handled-2") {
+		s := journaltest.Of(c.journal, widgets, "default", name).Event("ADDED").Look("create", verdict{Handler: create})
+		switch {
+		case strings.HasPrefix(name, "retrying"):
+			s.Call(create, 1, retried(10*time.Second))
+		case strings.HasPrefix(name, "failed"):
+			s.Call(create, 1, failed())
+		case strings.HasPrefix(name, "handled"):
+			s.Call(create, 1, succeeded())
+		default:
+			s.Hold(journal.HeldError, errBroken, time.Now().Add(time.Hour))
+		}
+		c.of[name] = s
+		time.Sleep(time.Second)
+	}
+	return c
+}
+
+// pass is one second of the operator: ticks and raw events of all objects, and each retry after ten seconds.
+func (c *crowd) pass(second int) {
+	for name, s := range c.of {
+		if name != "held" {
+			s.Event("MODIFIED").Call(event, 1, succeeded()).Look("background").Call(timer, 1, waits(time.Second))
+		}
+		if strings.HasPrefix(name, "retrying") && second%10 == 0 {
+			s.Look("create", verdict{Handler: create})
+			if second%20 == 0 {
+				continue // the call takes its time
+			}
+			s.Call(create, 2+second/10, retried(10*time.Second))
+		}
+	}
+	time.Sleep(time.Second)
+}
+
+// Rows stand by their severity, then by the time since when, whatever timers and retries do meanwhile.
+func TestTheOrderIsStable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd()
+		o := console.NewOverview(c.journal)
+		rows := func() (all []string) {
+			for _, one := range o.Look(console.Query{Most: 9}).Objects {
+				all = append(all, fmt.Sprintf("%s since %s", one.Name, one.Since.Format("05")))
+			}
+			return all
+		}
+		want := []string{
+			"held since 04", "failed-1 since 01", "failed-2 since 05", "retrying-1 since 00", "retrying-2 since 03",
+			"handled-2 since 06", "handled-1 since 02",
+		}
+		for second := range 120 {
+			c.pass(second)
+			if d := cmp.Diff(want, rows()); d != "" {
+				t.Fatalf("after %d seconds, -want, +got:\n%s", second+1, d)
+			}
+		}
+		superseded := verdict{Handler: create, Why: execution.OtherReason}
+		c.of["failed-1"].Look("update", superseded, verdict{Handler: update}).Call(update, 1, succeeded())
+		c.of["handled-1"].Look("update", superseded, verdict{Handler: update}).Call(update, 1, failed())
+		time.Sleep(time.Second)
+		want = []string{"held", "failed-2", "handled-1", "retrying-1", "retrying-2", "failed-1", "handled-2"}
+		if d := cmp.Diff(want, names(o.Look(console.Query{Most: 9}))); d != "" {
+			t.Errorf("what has changed stands elsewhere, the rest as before: -want, +got:\n%s", d)
+		}
+	})
+}
+
+// The time since when a problem lasts is kept when the journal has no room for its beginning any more.
+func TestTheBeginningIsKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now().UTC()
+		j := journal.New(journal.Limits{Entries: 3})
+		s := journaltest.Of(j, widgets, "default", "one").Event("ADDED")
+		o := console.NewOverview(j)
+		for n := range 20 {
+			outcome := retried(time.Second)
+			outcome.Err = fmt.Errorf("error %d", n)
+			s.Call(create, n+1, outcome)
+			time.Sleep(time.Second)
+			one := o.Look(console.Query{Most: 9}).Objects[0]
+			if !one.Since.Equal(began) || !strings.Contains(one.Says, fmt.Sprintf("error %d", n)) {
+				t.Fatalf("call %d: it is so since %s, and says %q", n+1, one.Since, one.Says)
+			}
+		}
+	})
+}
+
+// Objects of a kind without handlers of changes have nothing that could be unknown.
+func TestRestartWithTimersAlone(t *testing.T) {
+	t.Parallel()
+	j := journal.New(journal.Limits{})
+	operator := &journaltest.Operator{}
+	operator.Set(journal.Standing{Kinds: []journal.Served{
+		journaltest.Served(j, widgets, timer), journaltest.Served(j, gadgets, timer, create),
+	}})
+	j.Watch(operator)
+	journaltest.Of(j, widgets, "default", "a").Event("LISTED").Call(timer, 1, waits(time.Hour))
+	journaltest.Of(j, gadgets, "default", "b").Event("LISTED").Call(timer, 1, waits(time.Hour))
+	got := map[string]console.State{}
+	for _, one := range console.NewOverview(j).Look(console.Query{Most: 9}).Objects {
+		got[one.Name] = one.State
+	}
+	if d := cmp.Diff(map[string]console.State{"a": console.Handled, "b": console.Unknown}, got); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+// New entries are seen after half a second, unchanged objects stay as before, and objects that the journal has dropped
+// disappear.
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := journal.New(journal.Limits{Objects: 2})
+		of := func(name string) story { return journaltest.Of(j, widgets, "default", name) }
+		of("a").Event("ADDED")
+		of("b").Event("ADDED")
+		o := console.NewOverview(j)
+		look := func() (all []string) {
+			for _, one := range o.Look(console.Query{Most: 9}).Objects {
+				all = append(all, fmt.Sprintf("%s %s", one.Name, one.State))
+			}
+			return all
+		}
+		want := func(when string, want ...string) {
+			t.Helper()
+			if diff := cmp.Diff(want, look()); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", when, diff)
+			}
+		}
+		want("at first", "a seen", "b seen")
+		of("b").Look("noop")
+		want("it was asked just now, so nothing is summed up again", "a seen", "b seen")
+		time.Sleep(time.Second)
+		want("half a second later, and more", "a seen", "b unchanged")
+		of("c").Event("ADDED")
+		time.Sleep(time.Second)
+		want("there is no room for a third one", "c seen", "b unchanged")
+	})
+}
