@@ -27,12 +27,17 @@ func (g *pendingGate) Set(bool) { g.isPending = false }
 
 func (g *pendingGate) AllowWritesUntil(time.Time) { g.isPending = true }
 
-// answers is a peering object with a peer of a higher priority.
-type answers struct{ version int }
+// answers is a peering object with a peer of a higher priority, or without peers.
+type answers struct {
+	version int
+	isAlone bool
+}
 
 func (a *answers) PatchStatus(_ context.Context, status map[string]any, _ string) (map[string]any, error) {
 	a.version++
-	status["him"] = map[string]any{"priority": int64(9), "lifetime": int64(3600)}
+	if !a.isAlone {
+		status["him"] = map[string]any{"priority": int64(9), "lifetime": int64(3600)}
+	}
 	return map[string]any{
 		"metadata": map[string]any{"name": "default", "resourceVersion": strconv.Itoa(a.version)}, "status": status,
 	}, nil
@@ -109,6 +114,29 @@ func TestAlarmAfterDelay(t *testing.T) {
 		synctest.Wait()
 		if !gate.isClosed.Load() {
 			t.Error("the gate is open after the record was lost")
+		}
+	})
+}
+
+// A process that is suspended until its record expires pauses before it acts again: peers may act by now.
+func TestAnswerAfterSuspension(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := &testGate{}
+		m := Member{Self: testSelf, Name: "default", Acting: true}.Join(t.Context(), &answers{isAlone: true}, gate)
+		if err := m.touch(t.Context()); err != nil || gate.isClosed.Load() {
+			t.Fatalf("the operator does not act with its record: %v", err)
+		}
+		m.mu.Lock()
+		m.alarm.Stop() // a suspended process has no alarms
+		m.mu.Unlock()
+		time.Sleep(DefaultLifetime)
+		if err := m.touch(t.Context()); err != nil || !gate.isClosed.Load() {
+			t.Fatalf("the operator acts at once after its record expired: %v", err)
+		}
+		time.Sleep(settling)
+		if gate.isClosed.Load() {
+			t.Error("the operator does not act again")
 		}
 	})
 }

@@ -52,6 +52,7 @@ func (m *Membership) confirm(ctx context.Context, record Record, object map[stri
 	isCanceled := s.hasLeft || errors.Is(ctx.Err(), context.Canceled)
 	switch {
 	case err == nil:
+		m.decide(now) // the former record may have expired while the process was suspended
 		if s.publish(record, now) {
 			m.logged["alone"], m.logged["failed"] = "", ""
 			m.gate.AllowWritesUntil(s.lostAt)
