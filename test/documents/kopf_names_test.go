@@ -131,7 +131,7 @@ func (g goForms) problem(one documents.KopfName) string {
 		switch {
 		case strings.HasPrefix(span, "--") && !g.flags[flag]:
 			return "there is no flag " + flag
-		case strings.HasPrefix(span, "--"), strings.HasPrefix(span, "$"):
+		case strings.HasPrefix(span, "--"), strings.HasPrefix(span, "$"), span == "object":
 			found++
 		default:
 			names, err := resolver.Check(span)
