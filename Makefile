@@ -262,9 +262,11 @@ vulncheck:
 
 .PHONY: docs
 # A checkout of a tag has links to the sources of that tag.
-docs: ## Build the site of the documentation into bin/site; needs python3 with venv, and the package index once.
+# With PUBLISH, the site is copied there as the manual of its version, beside those of other versions.
+docs: ## Build the site of the documentation into bin/site, and with PUBLISH=DIR into DIR; needs python3 with venv.
 	$(call say,the site of the documentation$(comma) for which python3 (3.11 or later) with venv is needed)
-	@$(GO) run ./test/documents/site -into bin/site -ref "$$(git describe --tags --exact-match 2>/dev/null || true)"
+	@$(GO) run ./test/documents/site -into bin/site -ref "$$(git describe --tags --exact-match 2>/dev/null || true)" \
+		$(if $(PUBLISH),-publish '$(PUBLISH)')
 
 .PHONY: fmt
 fmt: golangci-lint ## Format all Go files as the linters want them.
