@@ -1,0 +1,22 @@
+// Command admission has the admission handler of the page about all settings of admission.
+package main
+
+import (
+	"context"
+
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+)
+
+func main() {
+	op := kopf.New("databases.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
+		Managed: "databases.example.org", URL: "https://localhost:9443", SelfSigned: true, DumpCA: "/tmp/ca.crt",
+	}})
+	websites := kopf.ForResource(op, "websites.websites.example.org")
+	websites.Validate("size", func(_ context.Context, a *kopf.Admission[*kopf.Unstructured]) error {
+		if len(kopf.GetFieldOr(a.Object, "spec.title", "")) > 100 {
+			return kopf.Deny(403, "the title is too large")
+		}
+		return nil
+	})
+	kopf.Main(op)
+}
