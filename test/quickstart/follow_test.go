@@ -19,6 +19,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/documents"
 )
 
+// tries is how often a command is repeated whose output must become that of a page.
+const tries = 50
+
 // exampleImport is the path of the first operator in the repository.
 const exampleImport = module + "/examples/getting-started"
 
@@ -61,11 +64,23 @@ func (r *reader) follow(ctx context.Context, document string, p page) {
 		r.install(ctx, p.program)
 	}
 	printed := r.runBlock(ctx, p.given, p.started)
+	if p.handled != "" {
+		r.operator().await(p.handled)
+	}
+	var last string
 	for _, block := range documents.Blocks(document) {
 		switch {
 		case block.IsCommands() && block.Needs() == "":
-			printed += r.runBlock(ctx, block.Text, p.started)
+			last = block.Text
+			printed += r.runBlock(ctx, last, p.started)
 		case p.shows && block.Language == "" && block.File == "":
+			// The operator handles the events of its own writes a moment later.
+			for range tries {
+				if missingLine(block.Text, printed) == "" {
+					break
+				}
+				printed = r.runBlock(ctx, last, p.started)
+			}
 			r.requireLines(block.Text, printed)
 		}
 	}
@@ -87,12 +102,20 @@ func (r *reader) follow(ctx context.Context, document string, p page) {
 // requireLines compares lines of a page, except those with an ellipsis alone, with the output of commands.
 func (r *reader) requireLines(lines, printed string) {
 	r.t.Helper()
+	if line := missingLine(lines, printed); line != "" {
+		r.t.Errorf("the page shows the line %q, got:\n%s", line, printed)
+	}
+}
+
+// missingLine returns the first of the lines that the output does not have.
+func missingLine(lines, printed string) string {
 	for line := range strings.Lines(lines) {
 		line = strings.TrimSpace(withoutTime(line))
 		if line != "…" && !strings.Contains(withoutTime(printed), line) {
-			r.t.Errorf("the page shows the line %q, got:\n%s", line, printed)
+			return line
 		}
 	}
+	return ""
 }
 
 // install builds another program as operator and my-operator, in a folder before those of PATH.

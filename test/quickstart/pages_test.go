@@ -19,8 +19,8 @@ type page struct {
 	folder string
 	// program is the folder of another program that is installed, or the page that has it.
 	program string
-	// given are commands before those of the page.
-	given string
+	// given are commands before those of the page, and handled is a text in the log that follows from them.
+	given, handled string
 	// started is a text in the log of an operator that has started; by default, that it has.
 	started string
 	// shows is set if the page shows the output of its commands in blocks without a language.
@@ -36,7 +36,7 @@ type page struct {
 // special are the pages whose commands need something. All other pages with commands need nothing else.
 var special = map[string]page{
 	"docs/admission-reference.md": {
-		program: "test/quickstart/testdata/admission",
+		program: "test/quickstart/testdata/admission", started: "Wrote a webhook configuration",
 		given:   "cp \"$REPOSITORY/test/quickstart/testdata/review.json\" .\noperator run -A",
 		printed: []string{`"allowed":true`},
 	},
@@ -52,8 +52,8 @@ var special = map[string]page{
 		folder: "examples/getting-started", printed: []string{"deployment.apps/operator created"}, then: runDeployed,
 	},
 	"docs/explain.md": {
-		program: "examples/lessons/07-filters", shows: true, started: "[default/home] The title is longer now",
-		given: "my-operator run -A",
+		program: "examples/lessons/07-filters", shows: true, handled: "[default/home] The title is longer now",
+		given: "my-operator run -A\nkubectl patch website home --type merge -p '{\"spec\":{\"title\":\"Hello again\"}}'",
 	},
 	"docs/health.md":  {started: "Handler succeeded", printed: []string{"ok", "{}"}},
 	"docs/metrics.md": {started: "Handler succeeded", printed: []string{"kopf_handler_attempts_total"}},
@@ -72,7 +72,7 @@ var special = map[string]page{
 			"cp \"$REPOSITORY/test/quickstart/testdata/orders_test.go\" internal/controller/",
 	},
 	"docs/troubleshooting.md": {
-		given: "my-operator run -A", started: "Handler succeeded", printed: []string{"publish", "finalizers"},
+		given: "my-operator run -A", handled: "Handler succeeded", printed: []string{"publish", "finalizers"},
 	},
 	"docs/tutorial.md": {
 		folder: "examples/ephemeral-volume-claim", program: "examples/ephemeral-volume-claim",

@@ -74,6 +74,14 @@ func (p *process) await(text string) string {
 // awaitLine returns the next line that the function selects.
 func (p *process) awaitLine(what string, isSelected func(line string) bool) string {
 	p.t.Helper()
+	isLate := false
+	late := time.AfterFunc(linePatience, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		isLate = true
+		p.more.Broadcast()
+	})
+	defer late.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
@@ -83,8 +91,8 @@ func (p *process) awaitLine(what string, isSelected func(line string) bool) stri
 				return line
 			}
 		}
-		if p.hasEnded {
-			p.t.Fatalf("the process ended before it printed %q:\n%s", what, strings.Join(p.lines, "\n"))
+		if p.hasEnded || isLate {
+			p.t.Fatalf("the process has not printed %q:\n%s", what, strings.Join(p.lines, "\n"))
 		}
 		p.more.Wait()
 	}

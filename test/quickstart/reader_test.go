@@ -12,8 +12,12 @@ import (
 	"time"
 )
 
-// patience is how long a test may take: the first time, the packages of the module are compiled.
-const patience = 20 * time.Minute
+const (
+	// patience is how long a test may take: the first time, the packages of the module are compiled.
+	patience = 40 * time.Minute
+	// linePatience is how long a process may take to print a line. Some of them are compiled first.
+	linePatience = 10 * time.Minute
+)
 
 // reader follows a page in a folder. The variables and the folder of its shell last from one command to the next.
 type reader struct {

@@ -3,13 +3,20 @@ package main
 
 import (
 	"context"
+	"net"
+	"strconv"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
+// address has the port of the page, which the test replaces.
+const address = "localhost:9443"
+
 func main() {
+	_, text, _ := net.SplitHostPort(address)
+	port, _ := strconv.Atoi(text)
 	op := kopf.New("databases.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
-		Managed: "databases.example.org", URL: "https://localhost:9443", SelfSigned: true, DumpCA: "/tmp/ca.crt",
+		Managed: "databases.example.org", URL: "https://" + address, Port: port, SelfSigned: true, DumpCA: "/tmp/ca.crt",
 	}})
 	websites := kopf.ForResource(op, "websites.websites.example.org")
 	websites.Validate("size", func(_ context.Context, a *kopf.Admission[*kopf.Unstructured]) error {
