@@ -78,7 +78,7 @@ func pages(t *testing.T) (names []string) {
 }
 
 // TestCommands checks that all commands of pages stand in blocks of commands. Such blocks are run by test/quickstart,
-// or begin with a line that names what they need.
+// or begin with a line that names their needs.
 func TestCommands(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, block := range documents.Blocks(read(t, page)) {
@@ -111,7 +111,7 @@ func runs(file string) (test string, compared bool) {
 	return "", false
 }
 
-// stock counts what the pages have, and what tests do with it.
+// stock counts the files and commands of pages, and the work of tests with them.
 type stock struct {
 	quoted   map[string]bool // Go files that pages quote
 	programs map[string]bool // first files that a test runs, and whether it compares the log

@@ -19,8 +19,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/documents"
 )
 
-// tries is how often a command is repeated whose output must become that of a page.
-const tries = 50
+const (
+	// tries is how often a command is repeated whose output must become that of a page.
+	tries = 50
+	// quickBuild links faster than go build alone. The path of the program follows.
+	quickBuild = "go build -ldflags='-s -w' -o "
+)
 
 // exampleImport is the path of the first operator in the repository.
 const exampleImport = module + "/examples/getting-started"
@@ -50,7 +54,7 @@ func (r *reader) followFirst(ctx context.Context) {
 	}
 	r.play(ctx, r.operator(), readFile(r.t, example+"/session.txt"))
 	r.stop(func(p *process) bool { return p.isOperator })
-	r.run(ctx, "go build -o \"$GOBIN/my-operator\" .\ncp \"$GOBIN/my-operator\" \"$GOBIN/operator\"")
+	r.run(ctx, quickBuild+"\"$GOBIN/my-operator\" .\ncp \"$GOBIN/my-operator\" \"$GOBIN/operator\"")
 }
 
 // follow runs the commands of a page.
@@ -71,6 +75,9 @@ func (r *reader) follow(ctx context.Context, document string, p page) {
 	for _, block := range documents.Blocks(document) {
 		switch {
 		case block.IsCommands() && block.Needs() == "":
+			if p.stops != "" && strings.Contains(block.Text, p.stops) {
+				r.stop(func(p *process) bool { return p.isOperator })
+			}
 			last = block.Text
 			printed += r.runBlock(ctx, last, p.started)
 		case p.shows && block.Language == "" && block.File == "":
@@ -123,7 +130,7 @@ func (r *reader) install(ctx context.Context, program string) {
 	r.t.Helper()
 	r.writeProgram(program)
 	bin := r.t.TempDir()
-	r.run(ctx, "go build -o '"+bin+"/my-operator' ./program\ncp '"+bin+"/my-operator' '"+bin+"/operator'\n"+
+	r.run(ctx, quickBuild+"'"+bin+"/my-operator' ./program\ncp '"+bin+"/my-operator' '"+bin+"/operator'\n"+
 		"export PATH='"+bin+"':\"$PATH\"")
 }
 
@@ -176,7 +183,7 @@ var (
 	remark       = regexp.MustCompile(`\s+# .*$`)
 )
 
-// runBlock runs the commands of a block and returns what they print, except those that serve.
+// runBlock runs the commands of a block and returns their output, without that of commands that serve.
 func (r *reader) runBlock(ctx context.Context, text, started string) (printed string) {
 	r.t.Helper()
 	var pending []string

@@ -12,7 +12,7 @@ import (
 
 const firstPage = "docs/getting-started.md"
 
-// page is what a reader has before the commands of a page. By default, it is the folder of the first page, with a
+// page is the situation before the commands of a page. By default, the reader has the folder of the first page, with a
 // Website on the cluster, and the first operator is installed as operator and my-operator.
 type page struct {
 	// folder is a folder of the repository whose manifests the reader has, too.
@@ -23,6 +23,8 @@ type page struct {
 	given, handled string
 	// started is a text in the log of an operator that has started; by default, that it has.
 	started string
+	// stops is a text of the block before which the operator ends.
+	stops string
 	// shows is set if the page shows the output of its commands in blocks without a language.
 	shows bool
 	// printed are texts in the output of the commands.
@@ -38,7 +40,8 @@ var special = map[string]page{
 	"docs/admission-reference.md": {
 		program: "test/quickstart/testdata/admission", started: "Wrote a webhook configuration",
 		given:   "cp \"$REPOSITORY/test/quickstart/testdata/review.json\" .\noperator run -A",
-		printed: []string{`"allowed":true`},
+		stops:   "operator webhooks",
+		printed: []string{`"allowed":true`, "validatingwebhookconfiguration.admissionregistration.k8s.io/databases.example.org created"},
 	},
 	"docs/command-line.md": {
 		given: "kubectl apply -f \"$REPOSITORY/config/crd/peerings.yaml\"\n" +
@@ -77,7 +80,7 @@ var special = map[string]page{
 	"docs/tutorial.md": {
 		folder: "examples/ephemeral-volume-claim", program: "examples/ephemeral-volume-claim",
 		given:   "my-operator run -A",
-		printed: []string{"ephemeralvolumeclaim.kopf.dev/my-claim created", "patched", "labeled"},
+		printed: []string{"ephemeralvolumeclaim.kopf.dev/my-claim created", "patched", "modified"},
 	},
 }
 
