@@ -17,6 +17,10 @@ PACKAGES   ?= ./...
 TESTS      ?= all
 BASE       ?= origin/main
 BREAKING   ?= no
+NAME       ?=
+SINCE      ?=
+FOR        ?= 60s
+RECORD     ?= no
 SCENARIOS  ?= all
 CONTENDERS ?= all
 N          ?= 0
@@ -34,6 +38,9 @@ TOOL         = $(GO) tool '-modfile=$(CURDIR)/test/tools/go.mod'
 CONTROLPLANE = $(GO) -C test/controlplane run ./cmd/controlplane
 BROWSER      = $(GO) -C test/browser run ./cmd/browser
 PROSE        = $(GO) -C test/prose run . -root '$(CURDIR)'
+# Where the branch began. Without a branch to compare with, a recipe ends here.
+FIND_BASE    = base=$$(git merge-base HEAD '$(BASE)' 2>/dev/null || git merge-base HEAD main 2>/dev/null) || \
+	{ echo 'skipped, there is no $(BASE) and no main to compare with'; exit 0; }
 # go test with a line every now and then about what is running, and a limit for each package that a slow machine does not reach.
 TEST         = '$(CURDIR)/bin/gotest' -go '$(GO)'
 LIMIT        = -timeout '$(TIMEOUT)'
@@ -88,10 +95,8 @@ say = @printf '\n== %s\n' "$(1)"
 help: ## Show this list.
 	@awk 'BEGIN {FS = ":.*## "} \
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
-		/^[a-z][a-z-]*:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables: EXAMPLE=%s CLUSTER=%s FUZZTIME=%s BENCHTIME=%s COUNT=%s STORMS=%s COURSES=%s CHAOS=%s LIFETIME=%s SEED=%s TIMEOUT=%s PACKAGES=%s TESTS=%s BASE=%s BREAKING=%s SCENARIOS=%s CONTENDERS=%s N=%s SIZE=%s ROUNDS=%s\n' \
-		'$(EXAMPLE)' '$(CLUSTER)' '$(FUZZTIME)' '$(BENCHTIME)' '$(COUNT)' '$(STORMS)' '$(COURSES)' '$(CHAOS)' '$(LIFETIME)' '$(SEED)' '$(TIMEOUT)' '$(PACKAGES)' '$(TESTS)' '$(BASE)' '$(BREAKING)' \
-		'$(SCENARIOS)' '$(CONTENDERS)' '$(N)' '$(SIZE)' '$(ROUNDS)'
+		/^[a-z][a-z-]*:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@printf '\nSet variables as in "make run EXAMPLE=database". The names and defaults are at the top of the Makefile.\n'
 
 .PHONY: run
 run: ## Run an example until Ctrl-C, in memory; with CLUSTER=real on kube-apiserver, with CLUSTER=current on yours, after a question.
@@ -109,6 +114,26 @@ demo: ## Play an example against kube-apiserver: print each command and what was
 
 ##@ Before a commit
 
+.PHONY: check
+check: prose-changed ## Check the format, the layers, the language, and the short tests of changed packages: under a minute.
+	$(call say,format and vet)
+	@set -e; files=$$(git ls-files -co --exclude-standard -- '*.go' | xargs gofmt -l); \
+	[ -z "$$files" ] || { printf 'run make fmt for these files:\n%s\n' "$$files"; exit 1; }; $(GO) vet ./...
+	$(call say,short tests of the packages that changed since $(BASE))
+	@set -e; $(FIND_BASE); \
+	changed=$$({ git diff --name-only --diff-filter=d "$$base" -- '*.go'; git ls-files -o --exclude-standard -- '*.go'; } | \
+		grep -v /testdata/ | xargs -r -n 1 dirname | sort -u); \
+	for module in $(MODULES); do \
+		$(WORKSPACE); \
+		packages=$$($(GO) -C "$$module" list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r package folder; do \
+			case "$$folder" in '$(CURDIR)') folder=.;; *) folder=$${folder#'$(CURDIR)/'};; esac; \
+			! printf '%s\n' "$$changed" | grep -qx "$$folder" || echo "$$package"; \
+		done | grep -vE '$(UNIT_NOT)' || true); \
+		[ -z "$$packages" ] || $(GO) -C "$$module" test -short $(LIMIT) $$packages; \
+	done
+	$(call say,layers of packages$(comma) sizes and docs of files)
+	@$(GO) test -v -count=1 ./test/layers/...
+
 .PHONY: test
 # Of the suites, that of the API server in memory leaves out what needs a real one. Most of the time goes into linking a
 # program per folder, so the examples wait for test-all.
@@ -121,10 +146,10 @@ test: test-unit ## Run the unit tests of every module and the suites in memory, 
 		'Kopf, and the limits of size and allocations. "make test-all" runs everything.'
 
 .PHONY: test-all
-test-all: test-unit test-newest weight allocations alerts test-browser test-envtest ## Run all tests, also in a browser, against a real API server, and beside genuine Kopf.
+test-all: test-unit test-newest test-limits test-browser test-envtest ## Run all tests, also in a browser, against a real API server, and beside genuine Kopf.
 
 .PHONY: test-unit
-test-unit: gotest ## Run the tests that need no API server, with the race detector.
+test-unit: gotest
 	$(call say,unit tests$(if $(RACE),, without the race detector (no C compiler)); the first time waits for the compiler)
 	@$(MAKE) --no-print-directory -j 2 SHORT='$(SHORT)' IN_MEMORY='$(IN_MEMORY)' APART='$(APART)' unit-root unit-others
 
@@ -144,33 +169,23 @@ unit-root unit-others:
 
 .PHONY: test-newest
 # The folder test has what is to be shown once: it is the same code of ours that it looks at.
-test-newest: gotest ## Run the unit tests with the newest versions of what go.mod requires, as test/newest/go.mod has them.
+test-newest: gotest
 	$(call say,unit tests with the newest versions; the first time waits for the compiler)
 	@set -e; packages=$$($(GO) list $(NEWEST) ./... | grep -vE '$(UNIT_NOT)|/kopf-runtime/test/'); \
 	$(GO) vet $(NEWEST) ./test/...; \
 	$(TEST) -- $(NEWEST) $(LIMIT) $$packages
 
-# What it builds is no input that the test cache knows of.
-.PHONY: weight
-weight: ## Tell what a project takes on with this module, and fail if that is more than it should be.
-	$(call say,what is added to a program with controller-runtime alone)
+.PHONY: test-limits
+# What they build and read is outside of the tests' modules, so the test cache does not know of it. The race detector
+# allocates, so it is off.
+test-limits:
+	$(call say,limits of size and allocations$(comma) and the alerts of config/monitoring)
 	@$(GO) test -v -count 1 $(LIMIT) ./test/weight
-
-# The benchmarks that it runs are no input that the test cache knows of, and the race detector allocates. That also holds
-# for the reviews, whose memory is measured.
-.PHONY: allocations
-allocations: ## Fail if what is done for every event allocates more than make bench-record has written down.
-	$(call say,allocations on the way of an object)
 	@$(GO) test -count 1 $(LIMIT) ./test/benchmarks/... ./test/reviews
-
-.PHONY: alerts
-# The rules are outside of the tests' module, so the test cache does not know of them.
-alerts: ## Evaluate the alerts of config/monitoring over time series: each must fire, and stay silent.
-	$(call say,alerts; the first time waits for the compiler)
 	@$(GO) -C test/monitoring/alerts test -count 1 $(LIMIT) ./...
 
 .PHONY: test-envtest
-test-envtest: gotest ## Run the suites against a real API server; that with genuine Kopf only if there is a python3 with venv.
+test-envtest: gotest ## Run SUITES against a real API server; test/interop, with genuine Kopf, needs a python3 with venv.
 	$(call say,suites against a real API server; the first time waits for its binaries)
 	@set -e; suites='$(SUITES:%=./%/...)'; \
 	if ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then \
@@ -184,14 +199,9 @@ test-envtest: gotest ## Run the suites against a real API server; that with genu
 		$(TEST) -C "$$(dirname "$$suite")" -- $(LIMIT) $(RACE) "./$$(basename "$$suite")/..."; \
 	done
 
-.PHONY: console-figures
-console-figures: ## Tell what the console costs with 10,000 objects and 100 handlers: its size, its first picture, memory.
-	$(call say,the console with 10000 objects and 100 handlers)
-	@$(GO) -C test/browser test -v -count 1 $(LIMIT) -run TestFigures ./console
-
 .PHONY: test-browser
 # The browser is no input that the test cache knows of.
-test-browser: gotest ## Run the tests in headless Chromium; without one they are skipped, with CI=true they fail.
+test-browser: gotest
 	$(call say,tests in headless Chromium)
 	@set -e; if ! $(BROWSER) find; then \
 		[ "$$CI" != true ]; \
@@ -200,7 +210,7 @@ test-browser: gotest ## Run the tests in headless Chromium; without one they are
 	$(TEST) -C test/browser -- -count 1 $(LIMIT) $(RACE) ./...
 
 .PHONY: browser
-browser: ## Get Chromium for test-browser, as root by apt-get if there is none, and axe-core by npm.
+browser:
 	$(call say,what tests in a browser need)
 	@$(BROWSER)
 
@@ -208,14 +218,8 @@ browser: ## Get Chromium for test-browser, as root by apt-get if there is none, 
 gotest:
 	@$(GO) build -C test/tools -o '$(CURDIR)/bin/gotest' ./gotest
 
-.PHONY: interop
-interop: ## Hand objects from genuine Kopf to our operator and back; needs python3 with venv, and the package index once.
-	$(call say,interop with genuine Kopf; the first time waits for binaries and for Python packages)
-	@set -e; assets=$$($(CONTROLPLANE) assets); \
-	KUBEBUILDER_ASSETS="$$assets" $(GO) test $(LIMIT) $(RACE) -count 1 ./test/interop -ginkgo.v
-
 .PHONY: lint
-lint: prose-changed golangci-lint ## Run the linters over every module, and the language check over changed lines.
+lint: prose-changed golangci-lint apidiff vulncheck ## Run the linters; check changed lines, changes of the public API, and vulnerabilities.
 	$(call say,linters; the first time waits for building them: some minutes)
 	@set -e; for module in $(MODULES); do \
 		$(WORKSPACE); \
@@ -225,38 +229,44 @@ lint: prose-changed golangci-lint ## Run the linters over every module, and the 
 		(cd "$$module" && '$(CURDIR)/bin/golangci-lint' run --config '$(CURDIR)/.golangci.yml' ./...); \
 	done
 
-.PHONY: prose
-prose: ## Check the language of all pages, comments and messages.
+.PHONY: prose prose-changed
+prose:
 	@$(PROSE)
 
-.PHONY: prose-changed
-prose-changed: ## The same for the lines that changed since BASE.
+prose-changed:
 	$(call say,language of the lines that changed since $(BASE); the first time waits for building Vale: some minutes)
-	@base=$$(git merge-base HEAD '$(BASE)' 2>/dev/null || git merge-base HEAD main 2>/dev/null) || \
-		{ echo 'skipped, there is no $(BASE) and no main to compare with'; exit 0; }; \
+	@$(FIND_BASE); \
 	$(PROSE) -base "$$base"
 
 .PHONY: apidiff
 # Sources of the base are loaded from a folder with a fixed name, so that the build cache applies. Other targets skip it.
-apidiff: ## Report changes of the public API since BASE; after the first tag, incompatible ones fail without BREAKING=yes.
+# After the first tag, incompatible changes fail without BREAKING=yes.
+apidiff:
 	$(call say,the public API since $(BASE))
-	@set -e; base=$$(git merge-base HEAD '$(BASE)' 2>/dev/null || git merge-base HEAD main 2>/dev/null) || \
-		{ echo 'skipped, there is no $(BASE) and no main to compare with'; exit 0; }; \
+	@set -e; $(FIND_BASE); \
 	fail=$$([ '$(BREAKING)' != yes ] && git describe --tags --match 'v[0-9]*' --abbrev=0 "$$base" >/dev/null 2>&1 && echo -fail || true); \
 	rm -rf bin/.base; mkdir -p bin/.base; trap 'rm -rf bin/.base' EXIT; \
 	git archive --format tar -o bin/.base/sources.tar "$$base"; tar -xf bin/.base/sources.tar -C bin/.base; \
 	$(GO) build -C test/tools -o '$(CURDIR)/bin/apidiff' ./apidiff; \
 	bin/apidiff $$fail bin/.base .
 
+.PHONY: vulncheck
+# The database may be out of reach.
+vulncheck:
+	$(call say,known vulnerabilities)
+	@set -e; answer=$$($(GO) -C test/tools run ./reachable -timeout 5s '$(GOVULNDB)/index/db.json'); \
+	case "$$answer" in \
+		yes) $(TOOL) govulncheck -db '$(GOVULNDB)' ./... ;; \
+		*) printf 'skipped, the database is out of reach: %s\n' "$${answer#no: }" ;; \
+	esac
+
 .PHONY: docs
 # A checkout of a tag has links to the sources of that tag.
-docs: ## Build the site of the documentation into bin/site; needs python3 with venv, and the package index once.
+# With PUBLISH, the site is copied there as the manual of its version, beside those of other versions.
+docs: ## Build the site of the documentation into bin/site, and with PUBLISH=DIR into DIR; needs python3 with venv.
 	$(call say,the site of the documentation$(comma) for which python3 (3.11 or later) with venv is needed)
-	@$(GO) run ./test/documents/site -into bin/site -ref "$$(git describe --tags --exact-match 2>/dev/null || true)"
-
-.PHONY: layers
-layers: ## Check the layers of packages, and sizes and docs of files.
-	@$(GO) test -v -count=1 ./test/layers/...
+	@$(GO) run ./test/documents/site -into bin/site -ref "$$(git describe --tags --exact-match 2>/dev/null || true)" \
+		$(if $(PUBLISH),-publish '$(PUBLISH)')
 
 .PHONY: fmt
 fmt: golangci-lint ## Format all Go files as the linters want them.
@@ -269,73 +279,72 @@ golangci-lint:
 
 ##@ Now and then
 
-.PHONY: fuzz
-fuzz: ## Run every fuzz test for FUZZTIME.
-	@grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed -E 's|^(.*)/[^/]*:[0-9]+:func (.*)$$|\1 \2|' | sort -u | \
+# What "make explore" runs. Chaos ends with genuine Kopf among the operators. LIFETIME is that of peering records.
+EXPLORE_courses = EXPLORER_COURSES='$(COURSES)' $(TEST) -- -count=1 -timeout 6h ./test/explorer
+EXPLORE_storms  = STORMS='$(STORMS)' $(GO) test $(RACE) -count=1 -timeout 60m -run 'TestStorms|TestForgery' ./reconcilers/changes ./test/forgery
+EXPLORE_chaos   = assets=$$($(CONTROLPLANE) assets); \
+	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_LIFETIME='$(LIFETIME)' CHAOS_SEED='$(SEED)' CHAOS_KOPF=yes \
+	$(GO) test -timeout 6h $(RACE) -count 1 -v ./test/chaos
+EXPLORE_fuzz    = grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed -E 's|^(.*)/[^/]*:[0-9]+:func (.*)$$|\1 \2|' | sort -u | \
 	while read -r folder name; do \
 		printf '== %s in %s for %s\n' "$$name" "$$folder" '$(FUZZTIME)'; \
 		module=$$folder; $(WORKSPACE); \
 		$(GO) -C "$$folder" test -run '^$$' -fuzz "^$$name\$$" -fuzztime '$(FUZZTIME)' . || exit 1; \
 	done
 
-.PHONY: soak
-soak: ## Play STORMS random histories of one object, on virtual time: edits, kills, refusals, lost answers; forged memory.
-	@STORMS='$(STORMS)' $(GO) test $(RACE) -count=1 -timeout 60m -run 'TestStorms|TestForgery' ./reconcilers/changes ./test/forgery
+define EXPLORE_NAMES
+Choose one with "make explore NAME=...":
+  courses  kill an operator at every point of every scenario, beside every disturbance: all courses, or COURSES of each
+  storms   STORMS random histories of one object: edits, kills, refusals, lost answers; forged memory
+  chaos    kill, freeze and cut off five operators of one peering for CHAOS, then with genuine Kopf; SEED repeats it
+  fuzz     every fuzz test for FUZZTIME
+endef
 
 .PHONY: explore
-explore: gotest ## Kill an operator at every point of every scenario, beside every disturbance: all courses, or COURSES of each scenario.
-	@EXPLORER_COURSES='$(COURSES)' $(TEST) -- -count=1 -timeout 6h ./test/explorer
-
-.PHONY: chaos
-chaos: ## Kill, freeze and cut off five operators of one peering for CHAOS, then with genuine Kopf among them; LIFETIME of records; SEED repeats it.
-	$(call say,five operators and what happens to them; the first time waits for binaries and for Python packages)
-	@set -e; assets=$$($(CONTROLPLANE) assets); \
-	KUBEBUILDER_ASSETS="$$assets" CHAOS_FOR='$(CHAOS)' CHAOS_LIFETIME='$(LIFETIME)' CHAOS_SEED='$(SEED)' CHAOS_KOPF=yes \
-	$(GO) test -timeout 6h $(RACE) -count 1 -v ./test/chaos
+explore: gotest ## Look for failures in one way, the NAME: courses, storms, chaos or fuzz. Without a name, it describes them.
+	@set -e; $(or $(EXPLORE_$(NAME)),$(info $(EXPLORE_NAMES))exit 2)
 
 .PHONY: mutants
-mutants: ## Change the code of PACKAGES in small ways, and list what no test notices: storage and reconcilers, or one of them.
+# With SINCE, only what fits into FOR is tried; the output lists the rest.
+mutants: BASE := $(or $(SINCE),$(BASE))
+mutants: ## Change the code of PACKAGES, or only lines changed SINCE a branch, and list what no test notices.
 	$(call say,small changes of the code$(comma) tried with TESTS=$(TESTS): all that import a package$(comma) own$(comma) or packages)
-	@nice -n 10 $(GO) run ./test/mutants -tests '$(TESTS)' $(if $(filter ./...,$(PACKAGES)),./storage/... ./reconcilers/...,$(PACKAGES))
+	@$(if $(SINCE),$(FIND_BASE); )nice -n 10 $(GO) run ./test/mutants -tests '$(TESTS)' $(if $(SINCE),-since "$$base" -for '$(FOR)') \
+		$(if $(filter ./...,$(PACKAGES)),./storage/... ./reconcilers/...,$(PACKAGES))
 
-.PHONY: mutants-changed
-# A minute for what a branch adds: what does not fit in is told. Without a branch there is nothing to do.
-mutants-changed: ## The same for the lines that were changed since BASE, for a minute.
-	$(call say,small changes of the lines that were changed since $(BASE))
-	@base=$$(git merge-base HEAD '$(BASE)' 2>/dev/null || git merge-base HEAD main 2>/dev/null) || \
-		{ echo 'skipped, there is no $(BASE) and no main to compare with'; exit 0; }; \
-	$(GO) run ./test/mutants -since "$$base" -for 60s ./storage/... ./reconcilers/...
-
-.PHONY: deafness
-deafness: ## Tell how long an operator takes to notice that its connection is dead, beside one of plain controller-runtime.
-	@DEAFNESS=long $(GO) test -count=1 -v -parallel 4 -timeout 10m ./test/deafness
-
-.PHONY: takeover
-takeover: ## Tell how long a paused operator takes to take over 20,000 handled objects, beside a fresh start.
-	@TAKEOVER_OBJECTS=20000 $(GO) test -count=1 -v -run '^TestTakeOver$$' -timeout 10m ./reconcilers
-
-.PHONY: children
-children: ## Tell what 1,000 objects with three children each cost, beside the same on controller-runtime by hand.
-	@ENSURE_PARENTS=1000 $(GO) test -count=1 -v -run '^Test(Ensure|Conditions)Figures$$' -timeout 10m ./facade
-
-.PHONY: idle-timers
-idle-timers: ## Tell what 100,000 timers cost that wait for their next tick: heap, and goroutines.
-	@$(GO) test -count=1 -v -run '^TestIdleTimersCostLittle$$' -timeout 10m ./reconcilers/background
-
-.PHONY: event-flood
-event-flood: ## Tell how many events 500 objects make whose handler fails at once, with the limits of posting and without.
-	@FLOOD_OBJECTS=500 $(GO) test -count=1 -v -run '^TestEventFlood$$' -timeout 20m ./facade
-
-.PHONY: virtual-day
-virtual-day: ## Tell what the test kit costs over 15 virtual days of an operator with ten handlers, beside the same without it.
-	@VIRTUAL_DAYS=15 $(GO) test -count=1 -v -run '^TestVirtualDayFigures$$' -timeout 10m ./facade/facadetest
-
-.PHONY: yardstick
-yardstick: ## Compare whole operators, ours, by hand and genuine Kopf, as ratios: SCENARIOS, CONTENDERS, N, SIZE, ROUNDS; go run ./test/yardstick --help.
-	$(call say,whole operators side by side; the first time waits for binaries and for Python packages)
-	@set -e; $(GO) build -o bin/yardstick ./test/yardstick; \
+# What "make figures" measures.
+FIGURE_children    = ENSURE_PARENTS=1000 $(GO) test -count=1 -v -run '^Test(Ensure|Conditions)Figures$$' -timeout 10m ./facade
+FIGURE_console     = $(GO) -C test/browser test -v -count 1 $(LIMIT) -run TestFigures ./console
+FIGURE_coverage    = mkdir -p bin; $(GO) test -coverprofile=bin/cover.out $$($(GO) list ./... | grep -vE '/kopf-runtime/(test|examples)/'); \
+	$(GO) tool cover -html=bin/cover.out -o bin/cover.html; $(GO) tool cover -func=bin/cover.out | tail -n 1
+FIGURE_deafness    = DEAFNESS=long $(GO) test -count=1 -v -parallel 4 -timeout 10m ./test/deafness
+FIGURE_event-flood = FLOOD_OBJECTS=500 $(GO) test -count=1 -v -run '^TestEventFlood$$' -timeout 20m ./facade
+FIGURE_idle-timers = $(GO) test -count=1 -v -run '^TestIdleTimersCostLittle$$' -timeout 10m ./reconcilers/background
+FIGURE_takeover    = TAKEOVER_OBJECTS=20000 $(GO) test -count=1 -v -run '^TestTakeOver$$' -timeout 10m ./reconcilers
+FIGURE_virtual-day = VIRTUAL_DAYS=15 $(GO) test -count=1 -v -run '^TestVirtualDayFigures$$' -timeout 10m ./facade/facadetest
+FIGURE_weight      = $(GO) test -v -count 1 $(LIMIT) ./test/weight
+FIGURE_yardstick   = $(GO) build -o bin/yardstick ./test/yardstick; \
 	assets=$$($(CONTROLPLANE) assets); export KUBEBUILDER_ASSETS="$$assets"; \
 	exec bin/yardstick -scenarios '$(SCENARIOS)' -contenders '$(CONTENDERS)' -n '$(N)' -size '$(SIZE)' -rounds '$(ROUNDS)'
+
+define FIGURE_NAMES
+Choose one with "make figures NAME=...":
+  children     1,000 objects with three children each, beside the same on controller-runtime by hand
+  console      the console with 10,000 objects and 100 handlers: its size, its first picture, memory
+  coverage     coverage by unit tests: bin/cover.out, bin/cover.html, and the total
+  deafness     how long an operator takes to notice that its connection is dead, beside plain controller-runtime
+  event-flood  the events of 500 objects whose handler fails at once, with the limits of posting and without
+  idle-timers  100,000 timers that wait for their next tick: heap and goroutines
+  takeover     how long a paused operator takes to take over 20,000 handled objects, beside a fresh start
+  virtual-day  the test kit over 15 virtual days of an operator with ten handlers
+  weight       what a project takes on with this module
+  yardstick    whole operators, ours, by hand and genuine Kopf: SCENARIOS, CONTENDERS, N, SIZE, ROUNDS
+endef
+
+.PHONY: figures
+figures: ## Measure one thing, the NAME, and print its figures. Without a name, it lists the names.
+	@set -e; $(or $(FIGURE_$(NAME)),$(info $(FIGURE_NAMES))exit 2)
+
 
 # The benchmarks of PACKAGES, as go test prints them, in bin/bench.txt.
 MEASURE = set -e; mkdir -p bin; : >bin/bench.txt; all=$$($(GO) list -f '{{.ImportPath}} {{.Dir}}' $(PACKAGES)); \
@@ -346,45 +355,23 @@ MEASURE = set -e; mkdir -p bin; : >bin/bench.txt; all=$$($(GO) list -f '{{.Impor
 			{ cat bin/bench.part; exit 1; }; \
 		cat bin/bench.part >>bin/bench.txt; \
 	done; rm -f bin/bench.part
-FIGURES = test/benchmarks/figures.txt
+RECORDED = test/benchmarks/figures.txt
 
 .PHONY: bench
 # What tells machines apart is left out, so that figures of two machines stand in one table.
-bench: ## Run the benchmarks of PACKAGES, COUNT times for BENCHTIME, and compare them with those recorded last.
+bench: ## Run the benchmarks of PACKAGES, COUNT times for BENCHTIME; compare them with the recorded ones, or record them: RECORD=yes.
 	$(call say,benchmarks$(comma) $(COUNT) times each)
 	@$(MEASURE)
-	$(call say,compared with $(FIGURES))
-	@sed -n 's/^# //p' $(FIGURES)
-	@set -e; [ -s bin/bench.txt ] || { echo 'there are no benchmarks in $(PACKAGES)'; exit; }; \
+	@set -e; [ -s bin/bench.txt ] || { echo 'there are no benchmarks in $(PACKAGES)'; exit; }; $(if $(filter yes,$(RECORD)),$(RECORD_BENCH),$(COMPARE_BENCH))
+
+COMPARE_BENCH = printf '\n== compared with $(RECORDED)\n'; sed -n 's/^\# //p' $(RECORDED); \
 	measured=$$(awk '/^pkg: / {printf "%s%s", or, $$2; or = " OR "}' bin/bench.txt); \
-	$(TOOL) benchstat -table pkg -ignore goos,goarch,cpu,/gomaxprocs -filter "pkg:($$measured)" recorded=$(FIGURES) now=bin/bench.txt
-
-.PHONY: bench-record
-bench-record: override PACKAGES := ./...
-bench-record: ## Record the figures of all benchmarks anew, for others to compare theirs with.
-	$(call say,benchmarks$(comma) $(COUNT) times each)
-	@$(MEASURE)
-	@set -e; { \
-		printf '# Recorded by make bench-record: %s, %s\n' "$$($(GO) version)" "$$(sed -n 's/^cpu: //p' bin/bench.txt | sort -u)"; \
-		echo '# Times are those of that machine. Allocations and bytes can be compared from one machine to the next.'; \
+	$(TOOL) benchstat -table pkg -ignore goos,goarch,cpu,/gomaxprocs -filter "pkg:($$measured)" recorded=$(RECORDED) now=bin/bench.txt
+RECORD_BENCH = { \
+		printf '\# Recorded by make bench RECORD=yes: %s, %s\n' "$$($(GO) version)" "$$(sed -n 's/^cpu: //p' bin/bench.txt | sort -u)"; \
+		echo '\# Times are those of that machine. Allocations and bytes can be compared from one machine to the next.'; \
 		grep -E '^(goos|goarch|cpu|pkg|Benchmark)' bin/bench.txt; \
-	} >bin/figures.txt; mv bin/figures.txt $(FIGURES)
-
-.PHONY: cover
-cover: ## Measure the coverage by unit tests: bin/cover.out, bin/cover.html, and the total.
-	@mkdir -p bin
-	@$(GO) test -coverprofile=bin/cover.out $$($(GO) list ./... | grep -v '/kopf-runtime/test/' | grep -v '/kopf-runtime/examples/')
-	@$(GO) tool cover -html=bin/cover.out -o bin/cover.html
-	@$(GO) tool cover -func=bin/cover.out | tail -n 1
-
-.PHONY: vulncheck
-vulncheck: ## Look for known vulnerabilities, if their database can be reached.
-	$(call say,known vulnerabilities)
-	@set -e; answer=$$($(GO) -C test/tools run ./reachable -timeout 5s '$(GOVULNDB)/index/db.json'); \
-	case "$$answer" in \
-		yes) $(TOOL) govulncheck -db '$(GOVULNDB)' ./... ;; \
-		*) printf 'skipped, the database is out of reach: %s\n' "$${answer#no: }" ;; \
-	esac
+	} >bin/figures.txt; mv bin/figures.txt $(RECORDED)
 
 .PHONY: assets
 assets: ## Get etcd, kube-apiserver and kubectl; print their folder.

@@ -13,6 +13,9 @@ import (
 
 // A wrong option must be found by the compiler, and its message must say what is wrong.
 func TestWhatCompiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	const folder, file = "./testdata/compile", "testdata/compile/compile.go"
 	// -e is for all errors, not ten.
 	build := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "-o", os.DevNull, folder)

@@ -26,15 +26,15 @@ func (op *Operator) LeaderLock(lock resourcelock.Interface) resourcelock.Interfa
 	return op.lease.Around(lock)
 }
 
-// newGate gives the options a gate, and returns its seats. In a manager of the project, it also closes when the process
-// may have lost its lease, unless the peering elects the leader.
-func (op *Operator) newGate(options *reconcilers.Options) *peering.Seats {
+// newGate sets a combined gate of the options and returns it. In a manager of the project, it also closes when the
+// process may have lost its lease, unless the peering elects the leader.
+func (op *Operator) newGate(options *reconcilers.Options) *peering.CombinedGate {
 	options.Gate = &reconcilers.Gate{}
-	seats := peering.NewSeats(options.Gate)
+	gate := peering.ClosedByAny(options.Gate)
 	if op.program || op.lock != nil {
-		return seats
+		return gate
 	}
-	op.lease.Follow(seats.Take())
+	op.lease.Follow(gate.Add())
 	options.Beside = func(ctx context.Context) (rest func()) {
 		return func() {
 			if electsLeader() {
@@ -42,7 +42,7 @@ func (op *Operator) newGate(options *reconcilers.Options) *peering.Seats {
 			}
 		}
 	}
-	return seats
+	return gate
 }
 
 // newLeaseGate gives the options a gate that only the lease of a leader closes.

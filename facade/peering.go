@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"time"
 
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -101,14 +100,14 @@ func (op *Operator) addPeering(m ctrl.Manager, options *reconcilers.Options) err
 
 // minding connects the options to the peering. It returns the part that runs before the manager has a leader, if any.
 func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manager.Runnable, error) {
-	told, live := peering.Gate(op.newGate(options).Take()), cmp.Or(options.Matching, namespaces.NewLive())
+	told, live := peering.Gate(op.newGate(options).Add()), cmp.Or(options.Matching, namespaces.NewLive())
 	options.Matching = live
 	own := op.settings.values
 	member := own.Peering.member()
 	member.Busy, member.Idle = options.Gate.Busy, options.Gate.Idle
 	if op.lock != nil {
 		member.Mandatory, member.Self.Identity = true, op.lock.identity
-		told = both{told, op.lock.Lock}
+		told = peering.Gates{told, op.lock.Lock}
 	}
 	present, err := attendance.New(m.GetConfig(), m.GetHTTPClient(), member, told)
 	if err != nil {
@@ -130,7 +129,7 @@ func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manag
 				"peering objects cannot decide who leads: set Peering.Clusterwide, or name the namespaces in full")
 		}
 		if gate := options.Gate; op.lock == nil && !own.Peering.KopfRules {
-			present.Part(func(namespace string) attendance.Gate { return gate.In(namespace) })
+			present.PauseNamespaces(func(namespace string) attendance.Gate { return gate.In(namespace) })
 		}
 	}
 	if op.lock != nil {
@@ -138,23 +137,6 @@ func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manag
 	}
 	options.Beside = beside(options.Beside, present.Begin)
 	return nil, nil
-}
-
-// both forwards to two gates.
-type both [2]peering.Gate
-
-// Set closes both gates, or opens them.
-func (b both) Set(closed bool) {
-	for _, gate := range b {
-		gate.Set(closed)
-	}
-}
-
-// AllowWritesUntil forwards the time to both gates.
-func (b both) AllowWritesUntil(end time.Time) {
-	for _, gate := range b {
-		gate.AllowWritesUntil(end)
-	}
 }
 
 // attending keeps up a presence in every process, whichever leads. The manager ends it after all that needs a leader.

@@ -79,7 +79,7 @@ func (p PeeringSettings) idle() bool {
 func (p *PeeringSettings) member() peering.Member {
 	m := peering.Member{
 		Self: peering.Self{Identity: p.Identity, Priority: p.Priority, Elects: !p.KopfRules}, Name: p.Name,
-		Lifetime: p.Lifetime, Runtime: peeringRuntime, Mandatory: p.Mandatory, Stealth: p.Stealth,
+		Lifetime: p.Lifetime, Mandatory: p.Mandatory, Stealth: p.Stealth,
 		Skew: atLeastNothing(p.ClockSkew), Wait: atLeastNothing(p.TakeOverWait), KopfRules: p.KopfRules,
 	}
 	if p.KopfRules {
@@ -87,9 +87,6 @@ func (p *PeeringSettings) member() peering.Member {
 	}
 	return m
 }
-
-// peeringRuntime is the value of the key "runtime" in peer records.
-const peeringRuntime = "kopf-runtime"
 
 // atLeastNothing returns a negative delay for Immediately, as the peering expects.
 func atLeastNothing(d time.Duration) time.Duration {

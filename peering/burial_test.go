@@ -22,8 +22,8 @@ func TestBurialByStaleView(t *testing.T) {
 		}
 		object := b.existing(api, "", "default")
 		me := peering.Member{
-			Self: peering.Self{Identity: "me", Priority: 9, Elects: true}, Name: "default", Runtime: "x",
-		}.Join(object, peering.NewLock("me", "default"))
+			Self: peering.Self{Identity: "me", Priority: 9, Elects: true}, Name: "default",
+		}.Join(t.Context(), object, peering.NewLock("me", "default"))
 		write := func() map[string]any {
 			t.Helper()
 			seen, err := object.Put(t.Context(), "him", peering.Record{

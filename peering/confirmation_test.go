@@ -20,7 +20,7 @@ func (h *hurried) PatchStatus(ctx context.Context, status map[string]any, _ stri
 			"metadata": map[string]any{"name": "default", "resourceVersion": strconv.Itoa(number)}, "status": status,
 		}
 	}
-	h.member.Hear(ctx, version(2))
+	h.member.Observe(version(2))
 	return version(1), nil
 }
 
@@ -30,7 +30,7 @@ func TestNewsBeforeTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		object, gate := &hurried{}, &door{}
 		self := peering.Self{Identity: "me"}
-		object.member = peering.Member{Self: self, Name: "default", Runtime: "x"}.Join(object, gate)
+		object.member = peering.Member{Self: self, Name: "default"}.Join(t.Context(), object, gate)
 		if err := object.member.Touch(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -38,9 +38,7 @@ func TestNewsBeforeTheAnswer(t *testing.T) {
 		if gate.closed.Load() {
 			t.Error("there are no peers, and it does not act")
 		}
-		select {
-		case <-object.member.Answered():
-		default:
+		if !object.member.IsAnswered() {
 			t.Error("it has no answer")
 		}
 	})

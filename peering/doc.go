@@ -1,15 +1,14 @@
 // Not part of the public API.
 //
-// Package peering lets several operators share a cluster without handling the same objects at once: each of them keeps
-// a record of itself in a ClusterKopfPeering or KopfPeering object, as Kopf's own operators do, and pauses while the
-// record of another one says that it must.
+// Package peering lets several operators share a cluster without handling the same objects at once. Each operator keeps
+// a record in a ClusterKopfPeering or KopfPeering object, as Kopf's operators do, and pauses while the record of
+// another one demands that.
 //
-// It stands apart because peers are told by the format of these objects alone, whatever they handle. It never knows of
-// handlers or reconcilers, and never makes or removes a peering object.
+// A [Record] is what one operator reports of itself. [Judge] decides by all records of an object. A [Membership] keeps
+// one record alive and sets a [Gate] by the decision; its file state.go has all rules and no requests. A [CombinedGate]
+// joins the gates of several memberships, a [Lock] lets a manager's leader election follow a gate, and a [Lease] closes
+// a gate when the process may have lost its manager's lease. [Identity] names an operator.
 //
-// Its parts: a [Record] is what one operator says of itself; [Judge] is the decision about a status full of them;
-// [Identity] names an operator; a [Membership] keeps one operator's record in one object, and does what the decision
-// says; [Seats] make one gate of several memberships; a [Lock] has a manager's leader election follow a gate.
-//
-// Neighbours: storage/progress formats the times; package attendance finds the objects in a cluster and follows them.
+// The package does not create or remove peering objects and does not depend on the handled kinds. Package attendance
+// finds and watches the objects; storage/progress formats the times.
 package peering

@@ -70,8 +70,8 @@ func TestFenceBeforeTheEndOfTheRecord(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				object, gate, began := &registry{lag: 200 * time.Millisecond}, &barrier{}, time.Now()
 				member := peering.Member{
-					Self: peering.Self{Identity: "me"}, Name: "default", Runtime: "x", Lifetime: lifetime,
-				}.Join(object, gate)
+					Self: peering.Self{Identity: "me"}, Name: "default", Lifetime: lifetime,
+				}.Join(t.Context(), object, gate)
 				if err := member.Touch(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -123,9 +123,9 @@ func TestExpiredRecords(t *testing.T) {
 				}
 				object, gate := &registry{others: map[string]any{"him": him}}, &barrier{}
 				member := peering.Member{
-					Self: peering.Self{Identity: "me"}, Name: "default", Runtime: "x", Skew: tc.skew,
+					Self: peering.Self{Identity: "me"}, Name: "default", Skew: tc.skew,
 					Lifetime: time.Hour,
-				}.Join(object, gate)
+				}.Join(t.Context(), object, gate)
 				if err := member.Touch(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -155,8 +155,8 @@ func TestRecordsWithoutTime(t *testing.T) {
 				him := map[string]any{"priority": int64(9), "lifetime": int64(60)}
 				object, gate := &registry{others: map[string]any{"him": him}}, &barrier{}
 				member := peering.Member{
-					Self: peering.Self{Identity: "me"}, Name: "default", Runtime: "x", KopfRules: tc.rules,
-				}.Join(object, gate)
+					Self: peering.Self{Identity: "me"}, Name: "default", KopfRules: tc.rules,
+				}.Join(t.Context(), object, gate)
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan struct{})
 				go func() { defer close(done); member.Run(ctx) }()

@@ -168,7 +168,7 @@ func TestBeats(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, vectors.Fields{}, peering.Member{
-					Self: peering.Self{Identity: "me"}, Runtime: "kopf-runtime", Jitter: c.jitter,
+					Self: peering.Self{Identity: "me"}, Jitter: c.jitter,
 				})
 				var refused atomic.Bool
 				b.connection.Before = func(context.Context, memapi.Request) error {

@@ -13,18 +13,19 @@ import (
 	"time"
 )
 
-// Person is what an identity is made of, where a pod does not say its own.
+// Person describes a process whose pod does not have an identity.
 type Person struct {
-	// User and Host are whose process it is, and where it runs.
+	// User and Host are the owner of the process and the host on which it runs.
 	User, Host string
-	// Started tells the processes of a user on a host from each other, together with Random.
+	// Started and Random distinguish the processes of a user on a host.
 	Started time.Time
-	// Random is a short text by chance.
+	// Random is a short random text.
 	Random string
 }
 
-// Identity names an operator among its peers: by $POD_ID, else by the person. One that is made by hand, as to pause all
-// operators, has no process: it is the same every time. Kopf: detect_own_id.
+// Identity returns the name of an operator among its peers: $POD_ID, or a text from the person. A record that is
+// written by hand, such as to pause all operators, does not have a process, so its identity is always the same. Kopf:
+// detect_own_id.
 func Identity(pod string, p Person, byHand bool) string {
 	switch who := p.User + "@" + p.Host; {
 	case pod != "":
@@ -36,10 +37,10 @@ func Identity(pod string, p Person, byHand bool) string {
 	}
 }
 
-// alphabet is of what the random parts of identities are made in Kopf.
+// alphabet has the characters of random texts in Kopf.
 const alphabet = "abcdefhijklmnopqrstuvwxyz0123456789"
 
-// Present is the person of this process. What the system does not say is replaced by something that says so.
+// Present returns the person of this process. Unknown values are replaced by "unknown".
 func Present(ctx context.Context) Person {
 	p := Person{User: "unknown", Started: time.Now(), Random: random(3)}
 	if account, err := user.Current(); err == nil {
@@ -49,20 +50,20 @@ func Present(ctx context.Context) Person {
 	if err != nil {
 		name = "unknown"
 	}
-	p.Host = Hostname(name, lookUp(ctx, name))
+	p.Host = hostname(name, lookUp(ctx, name))
 	return p
 }
 
 func random(length int) string {
 	bytes := make([]byte, length)
-	_, _ = rand.Read(bytes) // it never fails
+	_, _ = rand.Read(bytes) // it does not fail
 	for i, b := range bytes {
 		bytes[i] = alphabet[int(b)%len(alphabet)]
 	}
 	return string(bytes)
 }
 
-// lookUp gives the names of a host, nil if there are none.
+// lookUp returns the names of a host, nil without any.
 func lookUp(ctx context.Context, name string) (names []string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -82,8 +83,8 @@ func lookUp(ctx context.Context, name string) (names []string) {
 	return names
 }
 
-// Hostname chooses the name of a host that says most to people, of its own and those that the network knows.
-func Hostname(own string, known []string) string {
+// hostname returns the most specific name of a host: of its own name, and those that the network has.
+func hostname(own string, known []string) string {
 	dotted := slices.IndexFunc(known, func(name string) bool {
 		return strings.Contains(name, ".") && !strings.HasSuffix(name, ".arpa") && net.ParseIP(name) == nil
 	})

@@ -6,49 +6,50 @@ import (
 	"time"
 )
 
-// Verdict is what an operator must do about its peers.
+// Verdict is what the records of peers demand of an operator. All lists are sorted identities.
 type Verdict struct {
-	// Blockers are the identities of the live peers that it must pause for, sorted; empty if it may act.
+	// Blockers are the live peers for which the operator must pause.
 	Blockers []string
-	// Equals are those among the blockers that have the same priority, and pause as well.
+	// Equals are the blockers of the same priority, which pause as well.
 	Equals []string
-	// Acting are the live peers of ours that pause for it, but are not at rest yet, sorted.
+	// Acting are the live peers of this framework that pause for the operator, but are not idle yet.
 	Acting []string
-	// Untold are the live peers that pause for it, and do not say when they are at rest, as those of Kopf; sorted.
-	Untold []string
-	// Dead are the identities whose records are good no more, sorted; its own may be among them.
-	Dead []string
-	// Wake is when the first of the blockers expires, if it says nothing of itself until then.
+	// Silent are the live peers that pause for the operator, and do not report when they are idle, such as those of
+	// Kopf.
+	Silent []string
+	// Expired are the records that have ended. The operator's own can be among them.
+	Expired []string
+	// Wake is when the first blocker expires, unless it renews its record.
 	Wake time.Time
 }
 
-// Paused tells whether the operator must not act.
+// Paused reports whether the operator must not act.
 func (v Verdict) Paused() bool { return len(v.Blockers) > 0 }
 
-// Self is the operator that looks at its peers.
+// Self is the operator in its own view.
 type Self struct {
-	// Identity is its key among the records.
+	// Identity is the key of its record.
 	Identity string
-	// Priority is that which counts, whatever its record says.
+	// Priority is its priority. The one in its record is ignored.
 	Priority int
-	// Elects lets the smallest identity act among peers of one priority that say to be of a runtime of ours. Otherwise,
-	// and beside peers of Kopf, all of one priority pause, as in Kopf.
+	// Elects lets the smallest identity act among peers of this framework with the same priority. Otherwise, and beside
+	// peers of Kopf, all of them pause, as in Kopf.
 	Elects bool
 }
 
-// Judge decides by the records of a peering object. Only these and the time count, so all who see the same records
-// decide alike.
+// Judge returns what the records of a peering object demand. It depends on nothing else but the time, so all operators
+// decide alike by the same records.
 func Judge(self Self, records map[string]Record, now time.Time) (v Verdict) {
 	for _, identity := range slices.Sorted(maps.Keys(records)) {
 		record := records[identity]
 		switch {
 		case !record.Expires().After(now):
-			v.Dead = append(v.Dead, identity)
+			v.Expired = append(v.Expired, identity)
 			continue
 		case identity == self.Identity:
 			continue
 		case record.Priority < self.Priority || self.precedes(identity, record):
-			v.follow(identity, record)
+			v.addYielding(identity, record)
 			continue
 		case record.Priority == self.Priority:
 			v.Equals = append(v.Equals, identity)
@@ -61,17 +62,17 @@ func Judge(self Self, records map[string]Record, now time.Time) (v Verdict) {
 	return v
 }
 
-// follow notes a peer that pauses for the operator.
-func (v *Verdict) follow(identity string, record Record) {
+// addYielding adds a peer that pauses for the operator.
+func (v *Verdict) addYielding(identity string, record Record) {
 	switch {
 	case record.Runtime == "" || record.Busy == nil:
-		v.Untold = append(v.Untold, identity)
-	case !record.atRest():
+		v.Silent = append(v.Silent, identity)
+	case !record.isIdle():
 		v.Acting = append(v.Acting, identity)
 	}
 }
 
-// precedes tells whether the operator is the one that acts of two of the same priority.
+// precedes reports whether the operator acts rather than a peer of the same priority.
 func (s Self) precedes(identity string, record Record) bool {
 	return s.Elects && record.Runtime != "" && record.Priority == s.Priority && s.Identity < identity
 }

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// slack is LeaseDuration minus RenewDeadline of a manager, by its defaults: a process that stands still for longer
-	// can lose its lease before its elector notices.
+	// slack is the default of LeaseDuration minus that of RenewDeadline. A process that is suspended for longer can
+	// lose its lease before its elector notices.
 	slack = 5 * time.Second
-	// pulse is how often a process notes that it does not stand still.
+	// pulse is how often a process checks whether it was suspended.
 	pulse = time.Second
-	// decided is the LeaseDuration of a manager, by its default: an elector that runs again has renewed the lease by
-	// the end of it, or has ended the process.
+	// decided is the default of LeaseDuration. When an elector has run for so long after a suspension, it has renewed
+	// the lease or ended the process.
 	decided = 15 * time.Second
 )
 
-// Lease closes a gate when the process may have lost the lease of its manager unnoticed, as after it stood still: an
-// elector that wakes up needs until its RenewDeadline to notice that another process leads.
+// Lease closes a gate when the process may have lost the lease of its manager unnoticed, such as after a suspension: an
+// elector may need until its RenewDeadline to notice that another process leads.
 //
-// With [Lease.Around], the gate follows the renewals of the lease itself. Without, [Lease.Run] closes the gate when the
-// process has stood still for longer than the slack of a manager's default timing, until its elector has decided.
+// With [Lease.Around], the gate follows the renewals of the lease. Otherwise, [Lease.Run] closes the gate when the
+// process was suspended for longer than the slack of a manager's default timing, until its elector has decided.
 type Lease struct {
 	mu    sync.Mutex
-	lock  resourcelock.Interface // nil if the renewals are not seen
+	lock  resourcelock.Interface // nil without Around
 	gate  Gate                   // nil before Follow
-	until time.Time              // zero is without an end
+	until time.Time              // zero has no limit
 }
 
-// Around returns the lock with its renewals seen: the gate allows writes for seven eighths of the duration of each
-// lease, from when its renewal was sent. The rest is for writes that are on their way.
+// Around returns a lock that reports its renewals: the gate allows writes for seven eighths of the duration of each
+// lease, from when its renewal was sent. The rest is for requests that are under way.
 func (l *Lease) Around(lock resourcelock.Interface) resourcelock.Interface {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *Lease) Around(lock resourcelock.Interface) resourcelock.Interface {
 	return seenLock{Interface: lock, lease: l}
 }
 
-// Follow has the gate follow the lease, in place of the gate before.
+// Follow sets the gate that follows the lease, and replaces the one before.
 func (l *Lease) Follow(gate Gate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *Lease) Follow(gate Gate) {
 	gate.AllowWritesUntil(l.until)
 }
 
-// allow ends the permission to write at the given time.
+// allow sets the time when the permission to write ends.
 func (l *Lease) allow(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *Lease) allow(until time.Time) {
 	}
 }
 
-// Run notices when the process has stood still, until the context ends. It returns at once if the renewals are seen.
+// Run detects suspensions of the process until the context ends. It returns at once after Around.
 func (l *Lease) Run(ctx context.Context) {
 	l.mu.Lock()
 	seen := l.lock != nil
@@ -89,30 +89,30 @@ func (l *Lease) Run(ctx context.Context) {
 	l.allow(time.Time{})
 }
 
-// between is the time from one reading of the clock to another. A machine that was suspended has a wall clock that went
-// on, and another clock that may not have.
+// between returns the time between two readings of the clock. The monotonic clock of a suspended machine can stop, but
+// its wall clock continues.
 func between(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
 
-// seenLock is a lock with its renewals seen.
+// seenLock is a lock that reports its renewals to the lease.
 type seenLock struct {
 	resourcelock.Interface
 
 	lease *Lease
 }
 
-// Create is that of the lock.
+// Create calls the lock.
 func (s seenLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return s.renew(ctx, record, s.Interface.Create)
 }
 
-// Update is that of the lock.
+// Update calls the lock.
 func (s seenLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return s.renew(ctx, record, s.Interface.Update)
 }
 
-// renew notes until when the process leads, if the API server confirms that it does.
+// renew sets the end of the lease, if the API server confirms the write.
 func (s seenLock) renew(
 	ctx context.Context, record resourcelock.LeaderElectionRecord,
 	write func(context.Context, resourcelock.LeaderElectionRecord) error,
@@ -124,7 +124,7 @@ func (s seenLock) renew(
 	case err != nil:
 	case record.HolderIdentity == s.Identity():
 		s.lease.allow(sent.Add(duration - duration/8))
-	default: // the process gives it up
+	default: // the process releases it
 		s.lease.allow(sent)
 	}
 	return err

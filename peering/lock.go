@@ -13,17 +13,17 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Lock has a manager elect its leader by a peering: it leads while the gate of its membership is open. The gate has to
-// be told to it, as to any other [Gate]; until then, it is closed.
+// Lock makes a manager's leader election follow a peering: the process leads while the lock is open. A membership sets
+// the lock as its [Gate]; before that, it is closed.
 //
-// An elector notices that it does not lead any more only after its RenewDeadline, and gives no time to anybody then. So
-// what must stop in an orderly way has to have a gate of its own, which is closed at the same time.
+// An elector notices the loss of leadership only after its RenewDeadline, and then ends the process at once. Handlers
+// that must stop in an orderly way need another gate, which is closed at the same time.
 type Lock struct {
 	identity, name string
 
 	mu     sync.Mutex
 	open   bool
-	record *resourcelock.LeaderElectionRecord // that of this process, while it leads
+	record *resourcelock.LeaderElectionRecord // of this process, while it leads
 }
 
 var (
@@ -31,7 +31,7 @@ var (
 	_ Gate                   = (*Lock)(nil)
 )
 
-// NewLock makes the lock of an operator in a peering of this name.
+// NewLock returns the lock of an operator in a peering of this name.
 func NewLock(identity, name string) *Lock { return &Lock{identity: identity, name: name} }
 
 // Set lets the process lead while the gate is open.
@@ -44,19 +44,19 @@ func (l *Lock) Set(closed bool) {
 	}
 }
 
-// AllowWritesUntil makes no difference: the gate is closed by then.
+// AllowWritesUntil does nothing, because the gate is closed at that time.
 func (*Lock) AllowWritesUntil(time.Time) {}
 
-// errNotFree is what an elector gets that leads, when it must not lead any more.
+// errNotFree is the error of an elector that must not lead any more.
 var errNotFree = errors.New("another operator of the peering may act")
 
-// others is what an elector takes for the leader where the peering does not say who it is.
+// others is the identity of the leader while the process does not lead.
 const others = "another operator of the peering"
 
-// othersLease is for how long an elector waits, unless it asks again.
+// othersLease is how many seconds an elector waits, unless it reads the lock again.
 const othersLease = 15
 
-// Get gives the record of this process if it leads; none if it may; that of somebody else otherwise, renewed each time.
+// Get returns the record of this process if it leads, no record if it may lead, and otherwise a fresh record of others.
 func (l *Lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,16 +73,16 @@ func (l *Lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte,
 	return record, raw, err
 }
 
-// Create makes the process the leader, if it may be.
+// Create makes the process the leader, if it may lead.
 func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.Update(ctx, record)
 }
 
-// Update renews or gives up that the process leads.
+// Update renews or releases the leadership of the process.
 //
 // # Errors
 //
-// It must not lead any more.
+// The process must not lead any more.
 func (l *Lock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,8 +100,8 @@ func (l *Lock) Update(_ context.Context, record resourcelock.LeaderElectionRecor
 // RecordEvent does nothing: the members log what changes.
 func (*Lock) RecordEvent(string) {}
 
-// Identity is that of the operator among its peers.
+// Identity returns the name of the operator among its peers.
 func (l *Lock) Identity() string { return l.identity }
 
-// Describe names the lock in logs.
+// Describe returns the name of the lock in logs.
 func (l *Lock) Describe() string { return "peering " + l.name }

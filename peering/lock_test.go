@@ -53,28 +53,52 @@ func TestLock(t *testing.T) {
 	lock.RecordEvent("nobody")
 }
 
-// A gate is open while all of its seats are, and the first end of a seat is that of all.
-func TestSeats(t *testing.T) {
+// The state of a combined gate follows from its parts, in whatever order they are set.
+func TestCombinedGates(t *testing.T) {
 	t.Parallel()
-	g := &ended{}
-	seats := peering.NewSeats(g)
-	a, b := seats.Take(), seats.Take()
-	soon, late := now.Add(time.Minute), now.Add(time.Hour)
-	a.Set(true)
-	b.Set(false)
-	a.AllowWritesUntil(late)
-	b.AllowWritesUntil(soon)
-	if !g.closed.Load() || !g.end.Equal(soon) {
-		t.Errorf("one of two is closed, and one ends soon: %t, %s", g.closed.Load(), g.end)
+	soon, late, never := now.Add(time.Minute), now.Add(time.Hour), time.Time{}
+	type part struct {
+		closed bool
+		end    time.Time
 	}
-	b.Leave()
-	a.Set(false)
-	if g.closed.Load() || !g.end.Equal(late) {
-		t.Errorf("the other one is left: %t, %s", g.closed.Load(), g.end)
+	tests := map[string]struct {
+		combine func(peering.Gate) *peering.CombinedGate
+		parts   []part
+		want    part
+	}{
+		"AnyOfTwo":     {peering.ClosedByAny, []part{{true, late}, {false, soon}}, part{true, soon}},
+		"AnyOpen":      {peering.ClosedByAny, []part{{false, late}, {false, never}}, part{false, late}},
+		"AnyUnlimited": {peering.ClosedByAny, []part{{true, never}, {false, never}}, part{true, never}},
+		"AllOfTwo":     {peering.ClosedByAll, []part{{true, late}, {false, soon}}, part{false, late}},
+		"AllClosed":    {peering.ClosedByAll, []part{{true, soon}, {true, late}}, part{true, late}},
+		"AllUnlimited": {peering.ClosedByAll, []part{{true, never}, {true, late}}, part{true, never}},
 	}
-	a.AllowWritesUntil(time.Time{})
-	if !g.end.IsZero() {
-		t.Errorf("nothing ends: %s", g.end)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, order := range [][]part{tc.parts, {tc.parts[1], tc.parts[0]}} {
+				g := &ended{}
+				combined := tc.combine(g)
+				var all []*peering.GatePart
+				for _, p := range order {
+					one := combined.Add()
+					one.Set(p.closed)
+					one.AllowWritesUntil(p.end)
+					all = append(all, one)
+				}
+				if got := (part{g.closed.Load(), g.end}); got != tc.want {
+					t.Errorf("%v: want %v, got %v", order, tc.want, got)
+				}
+				all[0].Remove()
+				if got := (part{g.closed.Load(), g.end}); got != order[1] {
+					t.Errorf("%v: one part is left, got %v", order, got)
+				}
+				all[1].Remove()
+				if got := (part{g.closed.Load(), g.end}); got != (part{}) {
+					t.Errorf("%v: no part is left, got %v", order, got)
+				}
+			}
+		})
 	}
 }
 

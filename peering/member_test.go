@@ -135,7 +135,7 @@ func TestDecodeLifetimes(t *testing.T) {
 func TestReactionGoesOnAfterErrors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, vectors.Fields{}, peering.Member{Self: peering.Self{Identity: "me"}})
+		b := newBench(t, vectors.Fields{}, peering.Member{Self: peering.Self{Identity: "me"}, KopfRules: true})
 		b.connection.Before = func(context.Context, memapi.Request) error { return memapi.Refusal(404) }
 		object := map[string]any{
 			"metadata": map[string]any{"name": "default"},
@@ -145,13 +145,15 @@ func TestReactionGoesOnAfterErrors(t *testing.T) {
 			},
 		}
 		began := time.Now()
+		time.AfterFunc(peering.DefaultLifetime-1, func() {
+			if !b.gate.closed.Load() {
+				t.Error("the operator does not pause for its peer")
+			}
+		})
 		err := b.member.React(t.Context(), object)
 		text := fmt.Sprint(err)
-		if !strings.Contains(text, "dead records") || !strings.Contains(text, `record of "me"`) {
+		if !strings.Contains(text, "expired records") || !strings.Contains(text, `record of "me"`) {
 			t.Errorf("the error is %v, not of both writes", err)
-		}
-		if !b.gate.closed.Load() {
-			t.Error("the operator does not pause for its peer")
 		}
 		if took := time.Since(began); took != peering.DefaultLifetime {
 			t.Errorf("it waited %s for the peer", took)
@@ -164,7 +166,7 @@ func TestKeepAliveGoesOnAfterErrors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, vectors.Fields{}, peering.Member{
-			Self: peering.Self{Identity: "me"}, Runtime: "x", Busy: func() int { return 2 },
+			Self: peering.Self{Identity: "me"}, Busy: func() int { return 2 },
 		})
 		count := 0
 		b.connection.Before = func(context.Context, memapi.Request) error {
@@ -178,11 +180,11 @@ func TestKeepAliveGoesOnAfterErrors(t *testing.T) {
 		time.AfterFunc(4*time.Minute, func() {
 			status, _ := b.server.Object(b.resource, "", "default")["status"].(map[string]any)
 			own, _ := status["me"].(map[string]any)
-			if own["runtime"] != "x" || own["busy"] != int64(3) {
+			if own["runtime"] != "kopf-runtime" || own["busy"] != int64(3) {
 				t.Errorf("two attempts, and maybe more soon: the record is %v", own)
 			}
 		})
-		b.member.KeepAlive(ctx)
+		b.member.Run(ctx)
 		if count < 6 {
 			t.Errorf("there were %d requests in 5 minutes", count)
 		}

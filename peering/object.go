@@ -13,24 +13,24 @@ import (
 
 // Stored is a peering object in a cluster.
 type Stored struct {
-	// Client writes to it.
+	// Client writes the object.
 	Client client.Client
 	// Kind is KopfPeering or ClusterKopfPeering, in one of the two groups that Kopf knows.
 	Kind schema.GroupVersionKind
 	// Namespace is empty for a ClusterKopfPeering.
 	Namespace string
-	// Name is its name.
+	// Name is the name of the object.
 	Name string
-	// Subresource says that the kind has its status in a subresource.
+	// Subresource is true if the status of the kind is a subresource.
 	Subresource bool
 }
 
-// PatchStatus merges records into the status, and removes those that are nil. It gives the object as it is then.
+// PatchStatus merges records into the status, and removes those that are nil. It returns the object after that.
 //
 // # Errors
 //
-// That of the client: apierrors.IsNotFound if there is no such object, for it is never created here;
-// apierrors.IsConflict if it has another resourceVersion, and one was given.
+// That of the client: apierrors.IsNotFound without such an object, because it is not created here;
+// apierrors.IsConflict if the object has another resourceVersion than the given one.
 func (s Stored) PatchStatus(
 	ctx context.Context, status map[string]any, resourceVersion string,
 ) (map[string]any, error) {
@@ -55,8 +55,8 @@ func (s Stored) PatchStatus(
 	return object.Object, err
 }
 
-// Put writes a record by hand, or removes it if it has no lifetime. It gives the object as it is then, and has the
-// errors of PatchStatus.
+// Put writes a record by hand, or removes it if it does not have a lifetime. It returns the object after that, and has
+// the errors of PatchStatus.
 func (s Stored) Put(ctx context.Context, identity string, record Record) (map[string]any, error) {
 	return s.PatchStatus(ctx, map[string]any{identity: record.encode()}, "")
 }

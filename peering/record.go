@@ -15,55 +15,54 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// DefaultLifetime is that of records that say none. Kopf has the same.
+// DefaultLifetime is the lifetime of records without one, as in Kopf.
 const DefaultLifetime = 60 * time.Second
 
-// Record is what an operator says of itself under its identity in the status of a peering object. Kopf: Peer.
+// Record is what an operator reports of itself under its identity in the status of a peering object. Kopf: Peer.
 type Record struct {
 	// Priority decides who acts: the highest one.
 	Priority int
-	// Lifetime is how long the record is good after LastSeen, in whole seconds.
+	// Lifetime is how long the record is valid after LastSeen, in whole seconds.
 	Lifetime time.Duration
-	// LastSeen is when the operator has written it, on its own clock.
+	// LastSeen is when the operator wrote the record, by its own clock.
 	LastSeen time.Time
-	// Runtime is empty in records of Kopf; ours say what they are of.
+	// Runtime is [Runtime] in records of this framework, and empty in those of Kopf.
 	Runtime string
-	// Busy is 0 if the operator is at rest: it starts nothing, and nothing of it is running. Otherwise it counts the
-	// attempts that are running, and one more while it may start any. It is nil if the record does not say. Kopf's
-	// never do.
+	// Busy is the number of running attempts, plus one while the operator may start more. Zero means that it is idle.
+	// Kopf's records do not have it.
 	Busy *int
 
-	dies    time.Time // zero is as the record says
-	undated bool      // it does not say when it was written
+	expiry  time.Time // by the clock here; zero is as the record says
+	undated bool      // the record does not have a time
 }
 
-// Expires is when the record is good no more.
+// Expires returns when the record ends.
 func (r Record) Expires() time.Time {
-	if !r.dies.IsZero() {
-		return r.dies
+	if !r.expiry.IsZero() {
+		return r.expiry
 	}
 	return r.LastSeen.Add(r.Lifetime)
 }
 
-// atRest tells whether the record says that its operator does nothing.
-func (r Record) atRest() bool { return r.Busy != nil && *r.Busy == 0 }
+// isIdle reports whether the operator has reported that no attempt is running or will start.
+func (r Record) isIdle() bool { return r.Busy != nil && *r.Busy == 0 }
 
-// acts tells whether the record is one of ours that says that its operator does something.
+// acts reports whether the record is of this framework and its operator does not report that it is idle.
 func (r Record) acts() bool { return r.Runtime != "" && r.Busy != nil && *r.Busy > 0 }
 
-// same tells whether it is the same record, seen again.
-func (r Record) same(other Record) bool {
+// equals reports whether the records have the same content.
+func (r Record) equals(other Record) bool {
 	return r.Priority == other.Priority && r.Lifetime == other.Lifetime && r.LastSeen.Equal(other.LastSeen) &&
 		r.Runtime == other.Runtime && ptr.Equal(r.Busy, other.Busy)
 }
 
-// sameUndated reports whether it is the same record without a time, seen again.
-func (r Record) sameUndated(other Record) bool {
+// equalsUndated reports whether both records have no time, and the same content.
+func (r Record) equalsUndated(other Record) bool {
 	other.LastSeen = r.LastSeen
-	return r.undated && other.undated && r.same(other)
+	return r.undated && other.undated && r.equals(other)
 }
 
-// encode gives the record as it is stored; nil, which removes it, if it is good for no time at all.
+// encode returns the record as it is stored. Without a lifetime, it returns nil, which removes the record.
 func (r Record) encode() any {
 	if r.Lifetime <= 0 {
 		return nil
@@ -82,13 +81,13 @@ func (r Record) encode() any {
 	return fields
 }
 
-// Decode reads the records in the status of a peering object, by identities. What a record does not say is its default:
-// the priority 0, the [DefaultLifetime], and now for its time.
+// Decode returns the records in the status of a peering object by identity. Defaults of missing fields are the priority
+// 0, the [DefaultLifetime], and now as the time.
 //
 // # Errors
 //
-// A record that cannot be read is missing in the result. The error joins one for each of these, with its identity and
-// its field.
+// A malformed record is missing in the result. The error joins one error for each of these, with its identity and
+// field.
 func Decode(object map[string]any, now time.Time) (map[string]Record, error) {
 	records, problems := map[string]Record{}, []error(nil)
 	status, ok := object["status"].(map[string]any)
@@ -142,7 +141,7 @@ func decodeRecord(value any, now time.Time) (r Record, err error) {
 	return r, nil
 }
 
-// integer takes whole numbers only.
+// integer accepts whole numbers only.
 func integer(value any) (int64, error) {
 	switch value := value.(type) {
 	case int64:
@@ -155,10 +154,10 @@ func integer(value any) (int64, error) {
 	return 0, fmt.Errorf("%v is not a whole number", value)
 }
 
-// maxLifetime is a century, in seconds. What is longer is as good as that, and would not fit into a duration some time.
+// maxLifetime is a century, in seconds. Longer lifetimes are shortened to it, because they may not fit into a duration.
 const maxLifetime = 100 * 365 * 24 * 60 * 60
 
-// seconds takes fractions, which are cut off, and texts of whole numbers, as Kopf does.
+// seconds accepts fractions, which are cut off, and texts of whole numbers, as Kopf does.
 func seconds(value any) (int64, error) {
 	var number float64
 	switch value := value.(type) {

@@ -106,8 +106,8 @@ func TestRemovedRecordOvertaken(t *testing.T) {
 		}
 		object := w.bench.existing(api, "", "default")
 		low := peering.Member{
-			Self: peering.Self{Identity: "low", Priority: 1, Elects: true}, Name: "default", Runtime: "x",
-		}.Join(object, &gate)
+			Self: peering.Self{Identity: "low", Priority: 1, Elects: true}, Name: "default",
+		}.Join(t.Context(), object, &gate)
 		if err := low.Touch(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestRemovedRecordOvertaken(t *testing.T) {
 			state  map[string]any
 			closed bool
 		}{{acting, true}, {removed, true}, {before, true}, {resting, false}} {
-			low.Hear(t.Context(), one.state)
+			low.Observe(one.state)
 			if time.Sleep(2 * time.Second); gate.closed.Load() != one.closed {
 				t.Errorf("after state %d, the gate is closed: %t", i, !one.closed)
 			}

@@ -67,7 +67,7 @@ func (w *town) settle(identity string, priority int, clock time.Duration) *resid
 	}
 	r.member = peering.Member{
 		Self: peering.Self{Identity: identity, Priority: priority, Elects: true}, Name: "default",
-		Runtime: "kopf-runtime", Busy: r.busy, Idle: r.idling, Wait: 5 * time.Second,
+		Busy: r.busy, Idle: r.idling, Wait: 5 * time.Second,
 	}
 	w.mu.Lock()
 	w.all = append(w.all, r)
@@ -86,7 +86,7 @@ func (r *resident) live(ctx context.Context) {
 		r.town.t.Error(err)
 		return
 	}
-	membership := r.member.Join(skewed{r.town.bench.existing(api, "", "default"), r.clock, r.town}, r)
+	membership := r.member.Join(ctx, skewed{r.town.bench.existing(api, "", "default"), r.clock, r.town}, r)
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	parts.Go(func() { membership.Run(ctx) })
@@ -107,7 +107,7 @@ func (r *resident) watch(ctx context.Context, membership *peering.Membership) {
 		}
 		all := r.town.history()
 		for _, object := range append(all[len(heard):], r.town.object()) {
-			membership.Hear(ctx, shifted(object, -r.clock))
+			membership.Observe(shifted(object, -r.clock))
 		}
 		heard = all
 	}

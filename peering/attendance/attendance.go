@@ -20,46 +20,47 @@ import (
 )
 
 const (
-	// scan is how often the kinds are looked for.
-	scan = time.Minute
-	// hasty is the same while the operator waits for them, or for an answer.
-	hasty = 5 * time.Second
-	// patience is how long a request of the search may take.
-	patience = 10 * time.Second
+	// searchInterval is how often the kinds are searched.
+	searchInterval = time.Minute
+	// hastyInterval is the same while the operator waits for them.
+	hastyInterval = 5 * time.Second
+	// requestTimeout is how long a request may take.
+	requestTimeout = 10 * time.Second
+	// idleInterval is how often it is checked whether attempts have ended that outlive a membership.
+	idleInterval = time.Second
 )
 
 // Attendance is the presence of one operator in its peering objects.
 type Attendance struct {
-	member   peering.Member
-	seats    *peering.Seats
-	parts    *parts // nil unless each namespace has a gate of its own
-	scope    Scope
-	identify func(context.Context) string
-	api      rest.Interface
-	client   client.WithWatch
-	kind     string
-	found    []kind
-	opened   bool
-	begun    atomic.Bool
-	ready    atomic.Bool
-	said     string
+	member     peering.Member
+	gate       *peering.CombinedGate
+	namespaces *namespaceGates // nil unless each namespace has a gate
+	scope      Scope
+	identify   func(context.Context) string
+	api        rest.Interface
+	client     client.WithWatch
+	kind       string
+	found      []kind
+	opened     bool
+	begun      atomic.Bool
+	ready      atomic.Bool
+	logged     string
 
-	places  map[place]presence
 	present sync.WaitGroup
-	seeing  sync.Mutex
-	seen    map[place]*peering.Membership // for whoever asks meanwhile
+	mu      sync.Mutex // for writing places, and for reading them beside Run
+	places  map[place]presence
 
-	admit    func(namespaces []string) // nil if nobody asks
-	admitted map[string]bool           // namespaces that were given to it; nil before the first time
-	answers  chan struct{}             // a place may have answered
+	admit    func(namespaces []string)
+	admitted map[string]bool // by the last call of admit; nil before the first one
+	answers  chan struct{}   // has an item after a place has answered
 }
 
-// New makes the attendance of a member in the ClusterKopfPeering of its name. The gate is closed from then on until the
-// operator may act.
+// New returns the attendance of a member in the ClusterKopfPeering of its name. It closes the gate until the operator
+// may act.
 func New(config *rest.Config, http *http.Client, member peering.Member, gate peering.Gate) (*Attendance, error) {
 	a := &Attendance{
-		member: member, seats: peering.NewSeats(gate), kind: clusterKind, places: map[place]presence{},
-		scope: cluster{}, answers: make(chan struct{}, 1), seen: map[place]*peering.Membership{},
+		member: member, gate: peering.ClosedByAny(gate), kind: clusterKind, places: map[place]presence{},
+		scope: cluster{}, answers: make(chan struct{}, 1),
 	}
 	gate.Set(true)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, http)
@@ -76,69 +77,70 @@ func New(config *rest.Config, http *http.Client, member peering.Member, gate pee
 	return a, nil
 }
 
-// Scope is the set of namespaces that an operator is restricted to. They are nil as long as they are not known: then it
-// does not act. What is closed when they change comes with them.
+// Scope is the set of namespaces to which an operator is restricted. They are nil while they are unknown, and the
+// operator does not act then. The channel is closed when they change.
 type Scope interface {
 	Current() (names []string, changed <-chan struct{})
 }
 
-// Follow has the operator present in the KopfPeering of each namespace, as they come and go. In one that comes while it
-// acts already, it goes on unless a peer has to be regarded. It is called before Run.
+// Follow makes the operator join the KopfPeering of each namespace of the scope. If it already acts when a namespace is
+// added, it continues unless a peer there demands a pause. It must be called before Run.
 func (a *Attendance) Follow(scope Scope) { a.kind, a.scope = namespacedKind, scope }
 
-// Admit gives what is called with the namespaces in which it is known what peers ask for, as there is an answer from
-// all their peering objects, or there are none: for the first time when it is so in all of them, and before the gate is
-// opened. In one that comes later, the operator is not to begin before that. It is called before Run.
+// Admit sets a function that is called with the namespaces in which the demands of the peers are known. It is first
+// called when that is so in all namespaces, and before the gate opens. In a namespace that is added later, the operator
+// must not begin before that. Admit must be called before Run.
 func (a *Attendance) Admit(admit func(namespaces []string)) { a.admit = admit }
 
-// Identify gives what is asked for the identity, once, when there is a peering, if the member has none.
+// Identify sets a function that returns the identity of a member without one. It is called once, when there is a
+// peering.
 func (a *Attendance) Identify(identify func(context.Context) string) { a.identify = identify }
 
 // cluster is the scope of a ClusterKopfPeering.
 type cluster struct{}
 
-// Current is the place of objects without a namespace.
+// Current returns the place of cluster-scoped objects.
 func (cluster) Current() (names []string, changed <-chan struct{}) { return []string{""}, nil }
 
-// Begin begins to look for peers: from now on, it is not [Attendance.Ready] before they are known. It gives what runs
-// until the context ends.
+// Begin starts the search for peers: from now on, [Attendance.Ready] fails until they are known. It returns a function
+// that runs until the context ends.
 func (a *Attendance) Begin(ctx context.Context) (run func()) {
 	a.begun.Store(true)
 	return func() { a.Run(ctx) }
 }
 
-// Run keeps the operator present until the context ends; then it removes all of its records.
+// Run keeps the records of the operator until the context ends, and then removes them.
 func (a *Attendance) Run(ctx context.Context) {
 	a.begun.Store(true)
-	search := a.seats.Take()
-	search.Set(true)
+	searching := a.gate.Add()
+	searching.Set(true)
 	defer a.leaveAll()
 	for ctx.Err() == nil {
-		pause := scan
+		pause := searchInterval
 		namespaces, changed := a.scope.Current()
-		found := a.look(ctx, namespaces)
+		found := a.search(ctx, namespaces)
 		if found {
 			a.opened = true
 			a.ready.Store(true)
 		} else {
-			pause = hasty
+			pause = hastyInterval
 		}
 		if !found && a.member.Mandatory {
-			search.Set(true)
+			searching.Set(true)
 		}
 		for end := time.After(pause); ; {
-			if found && a.admitAll(namespaces) {
-				search.Set(false)
+			if found && a.admitAnswered(namespaces) {
+				searching.Set(false)
 			}
-			if a.rest(ctx, changed, end) {
+			if a.wait(ctx, changed, end) {
 				break
 			}
 		}
 	}
 }
 
-// rest waits until the kinds are to be looked for again, or a place has answered.
-func (a *Attendance) rest(ctx context.Context, changed <-chan struct{}, end <-chan time.Time) (again bool) {
+// wait waits until a place has answered. It returns true if the kinds must be searched again before that.
+func (a *Attendance) wait(ctx context.Context, changed <-chan struct{}, end <-chan time.Time) (isOver bool) {
 	select {
 	case <-ctx.Done():
 	case <-changed:
@@ -149,8 +151,8 @@ func (a *Attendance) rest(ctx context.Context, changed <-chan struct{}, end <-ch
 	return true
 }
 
-// Ready is an error until it is known whether there are peers. An operator that pauses for them is in order, and so is
-// one that is not looking for them yet.
+// Ready returns an error until it is known whether there are peers. An operator that pauses for them is ready, and so
+// is one that has not begun to search.
 func (a *Attendance) Ready() error {
 	if a.ready.Load() || !a.begun.Load() {
 		return nil
@@ -158,10 +160,10 @@ func (a *Attendance) Ready() error {
 	return fmt.Errorf("it is not known yet whether there are peers in %q", a.member.Name)
 }
 
-// look finds the kinds, and the places in them. It is false if the operator must wait for them.
-func (a *Attendance) look(ctx context.Context, namespaces []string) bool {
+// search finds the kinds and updates the places. It returns false if the operator must wait for them.
+func (a *Attendance) search(ctx context.Context, namespaces []string) bool {
 	log := logf.FromContext(ctx).WithValues("peering", a.member.Name)
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if namespaces == nil {
 		return false
@@ -171,31 +173,31 @@ func (a *Attendance) look(ctx context.Context, namespaces []string) bool {
 	case ctx.Err() != nil:
 		return false
 	case err != nil && !apierrors.IsForbidden(err):
-		if a.news(err.Error()) {
+		if a.isNew(err.Error()) {
 			logging.Warn(log, "Cannot look for kinds of peering objects", "reason", err.Error())
 		}
 		if len(a.found) == 0 {
 			return false
 		}
-		// What was found is followed nevertheless.
+		// The kinds of the last search are still used.
 	case err == nil && len(found) > 0:
-		a.said, a.found = "", found
+		a.logged, a.found = "", found
 	case a.member.Mandatory && len(a.found) == 0:
-		if a.news(a.kind) {
+		if a.isNew(a.kind) {
 			logging.Warn(log, "Waiting for a kind of peering objects, as peering is mandatory; install their CRDs",
 				"resource", a.kind)
 		}
 		return false
-	case len(a.found) == 0 && a.news(a.kind):
+	case len(a.found) == 0 && a.isNew(a.kind):
 		log.V(1).Info("Peering kinds are not there; the operator acts without regard to others", "resource", a.kind)
 	}
-	a.attend(ctx, namespaces)
+	a.updatePlaces(ctx, namespaces)
 	return true
 }
 
-// news tells whether something is to be said that was not said last.
-func (a *Attendance) news(text string) bool {
-	before := a.said
-	a.said = text
+// isNew reports whether a text differs from the one that was logged last.
+func (a *Attendance) isNew(text string) bool {
+	before := a.logged
+	a.logged = text
 	return before != text
 }

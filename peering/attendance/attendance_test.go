@@ -43,15 +43,19 @@ type one struct {
 
 	refused atomic.Bool
 
-	mu     sync.Mutex
-	closed bool
-	end    time.Time
-	log    bytes.Buffer
+	mu       sync.Mutex
+	closed   bool
+	openings int
+	end      time.Time
+	log      bytes.Buffer
 }
 
 func (o *one) Set(closed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.closed && !closed {
+		o.openings++
+	}
 	o.closed = closed
 }
 
@@ -77,7 +81,7 @@ func attend(t *testing.T, server *memapi.Server, m peering.Member, namespaces ..
 		}
 		return nil
 	}
-	m.Name, m.Runtime = "default", "kopf-runtime"
+	m.Name = "default"
 	if m.Self.Identity == "" {
 		m.Self.Identity = "me"
 	}

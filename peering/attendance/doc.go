@@ -1,11 +1,11 @@
 // Not part of the public API.
 //
-// Package attendance keeps an operator present in all peering objects of its scope: it finds their kinds, has a
-// membership in each object, follows it, and makes one gate of all of them.
+// Package attendance joins an operator to all peering objects of its scope. It finds their kinds, has a membership in
+// each object, watches the objects, and combines the gates of all memberships.
 //
-// It stands apart from the rules of one object, as it is about what a cluster has: kinds and objects that are not
-// there, come, go, or may not be read. It never decides who acts, and never makes a peering object.
+// It handles what differs between clusters: kinds and objects that are missing, appear, disappear, or may not be read.
+// It does not decide who acts, and does not create peering objects.
 //
-// Neighbours: package peering has the members; facade knows what the settings ask for, and gives the gate of the
+// Package peering has the memberships and their rules. The facade translates the settings, and has the gate of the
 // engine.
 package attendance

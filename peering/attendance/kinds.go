@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// versions are those of the groups that Kopf knows.
+// versions are the API versions of Kopf's peering kinds.
 var versions = []schema.GroupVersion{{Group: "kopf.dev", Version: "v1"}, {Group: "zalando.org", Version: "v1"}}
 
 const (
@@ -21,13 +21,13 @@ const (
 	namespacedKind = "KopfPeering"
 )
 
-// kind is one that the API server has.
+// kind is a peering kind of the API server.
 type kind struct {
 	schema.GroupVersionKind
-	subresource bool // it has its status in one
+	subresource bool // its status is one
 }
 
-// mapper knows all kinds, whether the API server has them or not.
+// mapper returns a mapper with all kinds, even those that the API server does not have.
 func mapper() meta.RESTMapper {
 	all := meta.NewDefaultRESTMapper(nil)
 	for _, of := range versions {
@@ -41,7 +41,7 @@ func mapper() meta.RESTMapper {
 	return all
 }
 
-// find asks for the kinds of this name, in all groups.
+// find requests the kinds with this name in all groups.
 func find(ctx context.Context, api rest.Interface, name string) (found []kind, err error) {
 	for _, of := range versions {
 		var list metav1.APIResourceList

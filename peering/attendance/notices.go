@@ -12,21 +12,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// calm is how long after an event the next one about the same object follows at the earliest: records may change often.
-const calm = time.Minute
+// eventInterval is the least time between two events about one object. Records may change often.
+const eventInterval = time.Minute
 
-// replace puts a notice in the place of the one that waits.
+// replace replaces the waiting notice.
 func replace(notices chan []string, peers []string) {
 	select {
 	case <-notices:
 	default:
 	}
-	notices <- peers // the membership is the only one that puts notices
+	notices <- peers // it does not block: the membership is the only sender
 }
 
-// post posts an event on the peering object for each pause and each end of one, until the context ends.
+// post creates an event on the peering object for each pause and each resumption, until the context ends.
 func (a *Attendance) post(ctx context.Context, at place, notices <-chan []string) {
 	for {
 		select {
@@ -41,17 +43,17 @@ func (a *Attendance) post(ctx context.Context, at place, notices <-chan []string
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(calm):
+		case <-time.After(eventInterval):
 		}
 	}
 }
 
-// postOne posts that the operator pauses for these peers, or that it resumes, if there are none.
+// postOne creates an event that the operator pauses for these peers, or resumes if there are none.
 func (a *Attendance) postOne(ctx context.Context, at place, peers []string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	objects := a.objects(at)
-	if err := a.client.List(ctx, objects, a.only(at, metav1.ListOptions{})...); err != nil {
+	if err := a.client.List(ctx, objects, a.onlyOwn(at, metav1.ListOptions{})...); err != nil {
 		return fmt.Errorf("listing the peering object: %w", err)
 	}
 	if len(objects.Items) == 0 {
@@ -74,8 +76,8 @@ func (a *Attendance) postOne(ctx context.Context, at place, peers []string) erro
 			APIVersion: at.kind.GroupVersion().String(), Kind: at.kind.Kind, Namespace: at.namespace,
 			Name: a.member.Name, UID: objects.Items[0].GetUID(),
 		},
-		Reason: reason, Message: message[:min(len(message), longest)], Type: corev1.EventTypeNormal,
-		Source: corev1.EventSource{Component: a.member.Runtime}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		Reason: reason, Message: message[:min(len(message), longestMessage)], Type: corev1.EventTypeNormal,
+		Source: corev1.EventSource{Component: peering.Runtime}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	})
 	if err != nil {
 		return fmt.Errorf("encoding the event: %w", err)
@@ -88,5 +90,5 @@ func (a *Attendance) postOne(ctx context.Context, at place, peers []string) erro
 	return nil
 }
 
-// longest is how long the message of an event may be.
-const longest = 1024
+// longestMessage is how long the message of an event may be.
+const longestMessage = 1024

@@ -4,32 +4,31 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// Peer is a record in a peering object, as it was seen last.
+// Peer is a record in a peering object, as it was last seen.
 type Peer struct {
 	Identity string `json:"identity"`
-	// Own is that of the operator itself.
+	// Own is true for the record of the operator itself.
 	Own bool `json:"own,omitempty"`
-	// Namespace is that of the peering object; empty for one of the cluster.
+	// Namespace is the namespace of the peering object. It is empty for a ClusterKopfPeering.
 	Namespace string `json:"namespace,omitempty"`
 	Priority  int    `json:"priority"`
-	// LastSeen is when the record was written, by the clock of its operator; Until is how long it is good.
+	// LastSeen is when the record was written, by the clock of its operator. Until is when it ends.
 	LastSeen time.Time `json:"lastSeen"`
 	Until    time.Time `json:"until"`
 	// Runtime is empty for operators of Kopf.
 	Runtime string `json:"runtime,omitempty"`
-	// Busy is how many attempts its operator says to be running, and one more while it may start any; nil is unknown.
+	// Busy is the number of running attempts that the operator reports, plus one while it may start more. Nil is
+	// unknown.
 	Busy *int `json:"busy,omitempty"`
 }
 
-// Peers are all records that are known, without asking anybody: of all peering objects, by namespace and identity.
+// Peers returns all known records of all peering objects, by namespace and identity. It makes no requests.
 func (a *Attendance) Peers() (all []Peer) {
-	a.seeing.Lock()
-	defer a.seeing.Unlock()
-	for at, here := range a.seen {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for at, here := range a.places {
 		own := here.Self()
 		for identity, record := range here.Records() {
 			all = append(all, Peer{
@@ -43,15 +42,4 @@ func (a *Attendance) Peers() (all []Peer) {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Identity, b.Identity))
 	})
 	return all
-}
-
-// show has the records of a place be known; nil is of a place that there is no more.
-func (a *Attendance) show(at place, here *peering.Membership) {
-	a.seeing.Lock()
-	defer a.seeing.Unlock()
-	if here == nil {
-		delete(a.seen, at)
-		return
-	}
-	a.seen[at] = here
 }

@@ -19,30 +19,30 @@ import (
 )
 
 const (
-	slowest  = 30 * time.Second // between attempts to watch
-	silence  = 70 * time.Second // after which a watch is taken for dead
-	duration = 5 * time.Minute  // of a watch
+	longestPause   = 30 * time.Second // between attempts to watch
+	longestSilence = 70 * time.Second // after which a watch counts as dead
+	watchDuration  = 5 * time.Minute
 )
 
-// follow tells the membership of its object, as long as the context lasts. It also hears of it whenever it writes, so
-// that a watch that fails makes it slower, and nothing else.
+// follow keeps the membership informed about its object until the context ends. Each write returns the object, too, so
+// without a watch the membership only notices changes later.
 func (a *Attendance) follow(ctx context.Context, at place, m *peering.Membership) {
-	pause, said := time.Second, ""
+	pause, logged := time.Second, ""
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := a.see(ctx, at, m)
+		err := a.listAndWatch(ctx, at, m)
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err == nil || time.Since(began) > slowest:
+		case err == nil || time.Since(began) > longestPause:
 			pause = time.Second
 		default:
-			pause = min(2*pause, slowest)
+			pause = min(2*pause, longestPause)
 		}
-		if err != nil && err.Error() != said && !apierrors.IsNotFound(err) {
-			said = err.Error()
+		if err != nil && err.Error() != logged && !apierrors.IsNotFound(err) {
+			logged = err.Error()
 			logging.Warn(logf.FromContext(ctx), "Cannot watch the peering object; peers are noticed later",
-				"peering", a.member.Name, "reason", said)
+				"peering", a.member.Name, "reason", logged)
 		}
 		select {
 		case <-ctx.Done():
@@ -51,16 +51,16 @@ func (a *Attendance) follow(ctx context.Context, at place, m *peering.Membership
 	}
 }
 
-// see lists the object and watches it once.
-func (a *Attendance) see(ctx context.Context, at place, m *peering.Membership) error {
+// listAndWatch lists the object and watches it once.
+func (a *Attendance) listAndWatch(ctx context.Context, at place, m *peering.Membership) error {
 	version, err := a.list(ctx, at, m)
 	if err != nil {
 		return fmt.Errorf("listing the peering object: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	events, err := a.client.Watch(ctx, a.objects(at), a.only(at, metav1.ListOptions{
-		ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: seconds(duration),
+	events, err := a.client.Watch(ctx, a.objects(at), a.onlyOwn(at, metav1.ListOptions{
+		ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: seconds(watchDuration),
 	})...)
 	if err != nil {
 		return fmt.Errorf("watching the peering object: %w", err)
@@ -70,38 +70,38 @@ func (a *Attendance) see(ctx context.Context, at place, m *peering.Membership) e
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(silence):
+		case <-time.After(longestSilence):
 			return nil
 		case event, ok := <-events.ResultChan():
 			if !ok {
 				return nil
 			}
-			if err := hear(ctx, event, m); err != nil {
+			if err := handleEvent(event, m); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// list tells the membership of its object, and gives the version to watch from.
+// list forwards the object to the membership, and returns the version to watch from.
 func (a *Attendance) list(ctx context.Context, at place, m *peering.Membership) (version string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	objects := a.objects(at)
-	if err := a.client.List(ctx, objects, a.only(at, metav1.ListOptions{})...); err != nil {
+	if err := a.client.List(ctx, objects, a.onlyOwn(at, metav1.ListOptions{})...); err != nil {
 		return "", err
 	}
 	if len(objects.Items) == 0 {
-		m.Miss()
+		m.ObserveAbsence()
 	}
 	for i := range objects.Items {
-		m.Hear(ctx, objects.Items[i].Object)
+		m.Observe(objects.Items[i].Object)
 	}
 	return objects.GetResourceVersion(), nil
 }
 
-// hear tells the membership of an event.
-func hear(ctx context.Context, event watch.Event, m *peering.Membership) error {
+// handleEvent forwards the object of an event to the membership.
+func handleEvent(event watch.Event, m *peering.Membership) error {
 	object, ok := event.Object.(*unstructured.Unstructured)
 	switch {
 	case event.Type == watch.Bookmark:
@@ -109,15 +109,15 @@ func hear(ctx context.Context, event watch.Event, m *peering.Membership) error {
 	case event.Type == watch.Error:
 		err := apierrors.FromObject(event.Object)
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-			return nil // it is listed anew
+			return nil // it is listed again
 		}
 		return fmt.Errorf("watching the peering object: %w", err)
 	case !ok:
 		return errors.New("watching the peering object: an event has no object")
 	case event.Type == watch.Deleted:
-		m.Miss()
+		m.ObserveAbsence()
 	default:
-		m.Hear(ctx, object.Object)
+		m.Observe(object.Object)
 	}
 	return nil
 }
@@ -128,8 +128,8 @@ func (a *Attendance) objects(at place) *unstructured.UnstructuredList {
 	return list
 }
 
-// only are the options for the one object.
-func (a *Attendance) only(at place, raw metav1.ListOptions) []client.ListOption {
+// onlyOwn returns the options that select the peering object.
+func (a *Attendance) onlyOwn(at place, raw metav1.ListOptions) []client.ListOption {
 	return []client.ListOption{
 		&client.ListOptions{Raw: &raw}, client.InNamespace(at.namespace),
 		client.MatchingFields{"metadata.name": a.member.Name},

@@ -118,7 +118,7 @@ func (s *storm) blow(turn int, deadly bool) {
 	}
 }
 
-// storms is how many there are: more of them with `make soak`.
+// storms is how many there are: more of them with `make explore NAME=storms`.
 func storms(t *testing.T) uint64 {
 	wanted := os.Getenv("STORMS")
 	switch {

@@ -75,7 +75,7 @@ func TestCRDWatch(t *testing.T) {
 			[]string{"list 0", "watch 7 0", "list 300"}, []int{1}, 2,
 		},
 		"Events": {
-			"a change is news, a bookmark is none; the watch goes on from where it ended",
+			"a change requests a resync, a bookmark does not; the watch goes on from where it ended",
 			[]answer{ok(list), ok(another + added), ok(another), {http.StatusForbidden, "{}"}},
 			[]string{"list 0", "watch 7 0", "watch 8 1", "watch 9 3"}, []int{1, 3}, 2,
 		},
@@ -103,6 +103,7 @@ func TestCRDWatch(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began, asked, n := time.Now(), []string(nil), 0
 				client := restClient(t, func(r *http.Request) (int, string) {
+					time.Sleep(time.Millisecond) // each change is handled before the next answer
 					what := "list"
 					if r.URL.Query().Get("watch") != "" {
 						what = "watch " + r.URL.Query().Get("resourceVersion")

@@ -5,5 +5,5 @@
 // whose allocations are not those of a program. It never looks at times, which are those of a machine.
 //
 // Its neighbours: objects has what is measured with; the bench_test.go files measure. `make bench` compares all figures
-// with figures.txt, and `make bench-record` writes that anew.
+// with figures.txt, and `make bench RECORD=yes` records them again.
 package benchmarks

@@ -53,7 +53,7 @@ func TestAllocations(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		t.Log("make bench shows both; if it has to be so, make bench-record writes it down")
+		t.Log("make bench shows both; if it has to be so, make bench RECORD=yes writes it down")
 	}
 }
 

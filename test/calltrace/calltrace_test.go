@@ -26,6 +26,9 @@ const most = 43
 // TestCreation compares what one created object with one handler passes through with what is written down, so whoever
 // makes the way longer sees by how much; and with the tour in the documentation of package reconcilers.
 func TestCreation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	is := calltrace.Summarize(play(t))
 	if *update {
 		if err := os.WriteFile(golden, []byte(is.String()), 0o600); err != nil {

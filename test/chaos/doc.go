@@ -3,8 +3,8 @@
 //
 // It is apart because it needs a control plane, processes that stop, and real time. Handlers say themselves when they
 // begin, write and end: no record on an object is believed. account_test.go defines what it is that two operators act
-// at once. A seed makes the history. The short form is a part of make test; make chaos plays for longer, and with
-// genuine Kopf among the five. With CHAOS_HISTORY=FILE, the whole history is there afterwards.
+// at once. A seed makes the history. The short form is a part of make test-all; make explore NAME=chaos plays for
+// longer, and with genuine Kopf among the five. With CHAOS_HISTORY=FILE, the whole history is there afterwards.
 //
 // Neighbours: the tests of package peering have the same turbulence on virtual time; test/interop has operators of
 // Kopf.

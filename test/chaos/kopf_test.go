@@ -17,7 +17,7 @@ import (
 // it is counted by the reason, and fails only without one: docs/peering.md explains them.
 func TestWithKopf(t *testing.T) {
 	if os.Getenv("CHAOS_KOPF") == "" {
-		t.Skip("CHAOS_KOPF is not set: make chaos sets it")
+		t.Skip("CHAOS_KOPF is not set: make explore NAME=chaos sets it")
 	}
 	folder, err := genuine.Folder()
 	if err != nil {

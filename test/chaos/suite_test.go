@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 func withControlPlane(m *testing.M) int {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		fmt.Fprintln(os.Stderr, "KUBEBUILDER_ASSETS is not set: run `make chaos`, or `make assets` for the folder")
+		fmt.Fprintln(os.Stderr, "KUBEBUILDER_ASSETS is not set: use make explore NAME=chaos, or make assets")
 		return 1
 	}
 	crds := filepath.Join("..", "..", "config", "crd")

@@ -3,5 +3,5 @@
 // that.
 //
 // It is apart because it needs a network and real time, as the timers of TCP and HTTP/2 are what it is about. It
-// asserts no times, but prints them: make deafness has the settings as they are by default.
+// asserts no times, but prints them: make figures NAME=deafness has the settings as they are by default.
 package deafness

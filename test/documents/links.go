@@ -18,6 +18,9 @@ var (
 	linked  = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
+// WithoutBlocks returns a document without its blocks of code.
+func WithoutBlocks(document string) string { return anyFence.ReplaceAllString(document, "") }
+
 // Prose is a document without blocks of code and without the targets of links.
 func Prose(document string) string {
 	return linked.ReplaceAllString(linked.ReplaceAllString(anyFence.ReplaceAllString(document, ""), "$1"), "$1")

@@ -2,9 +2,9 @@
 //
 // It is apart because it asks one question of the whole runtime, through its public door: whatever dies, and whatever
 // goes wrong with it, is everything done in the end, and nothing more often than it must be? The explorer for users
-// plays the scenarios, some of their courses by default, all of them with `make explore`, and looks for handlers that
-// are lost or repeated; the ledger here knows what must have been told, and what the objects must be like, whatever the
-// uncut run was. Planted faults show that both would notice.
+// plays the scenarios, some of their courses by default, all of them with `make explore NAME=courses`, and looks for
+// handlers that are lost or repeated; the ledger here has the expected reports and
+// objects, without looking at the uncut run. Planted faults show that both would notice.
 //
 // Neighbours: facade/facadetest/explorer plays; test/e2e kills real processes, less often.
 package explorer

@@ -25,7 +25,7 @@ const (
 	dearerBytes, dearerCPU = 8, 25
 )
 
-// runs is how many there are of each memory: more of them with `make soak`.
+// runs is how many there are of each memory: more of them with `make explore NAME=storms`.
 func runs(t *testing.T) uint64 {
 	wanted := os.Getenv("STORMS")
 	if wanted == "" {

@@ -32,7 +32,7 @@ const patience = 5 * time.Minute
 
 func TestInterop(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Fatal("KUBEBUILDER_ASSETS is not set: run `make interop`, or `make assets` for the folder to set it to")
+		t.Fatal("KUBEBUILDER_ASSETS is not set: use make test-envtest SUITES=test/interop, or make assets")
 	}
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "Genuine Kopf and ours on one API server")

@@ -11,6 +11,9 @@ import (
 
 // Each file in testdata/rules belongs to one rule: it finds every paragraph below "# Bad" and none below "# Good".
 func TestRules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all runs it")
+	}
 	rules, err := filepath.Glob("styles/Plain/*.yml")
 	if err != nil || len(rules) == 0 {
 		t.Fatalf("the rules are in styles/Plain: got %v, %v", rules, err)

@@ -56,6 +56,8 @@ func TestStories(t *testing.T) {
 		{"29-pause", "In a pause, results are written; afterwards, work goes on from consistent lists.", pause},
 		{"30-restart", "After a restart, a resume handler costs no write; nor do an index and conditions.", restart},
 		{"31-pause-without-writes", "Unsaved results are written before any handler is called.", pauseWithoutWrites},
+		{"32-namespaces", "A pattern of namespaces costs a watch of these, and one of the kind in each.", patterns},
+		{"33-events", "A Kubernetes event that repeats is counted in the first one.", postedEvents},
 	} {
 		t.Run(story.name, func(t *testing.T) { traces.Run(t, story.name, story.promise, story.play) })
 	}

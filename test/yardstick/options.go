@@ -15,10 +15,10 @@ import (
 
 const usage = `yardstick measures whole operators side by side on one control plane.
 
-  make yardstick                                       all scenarios, all contenders: an hour or more
-  make yardstick SCENARIOS=pods N=50000                one scenario, with more objects
-  make yardstick SCENARIOS=changes N=20000 SIZE=2048   where objects outweigh the programs: compare memory here
-  make yardstick CONTENDERS=ours-typed,byhand-typed ROUNDS=5
+  make figures NAME=yardstick                                       all scenarios, all contenders: an hour or more
+  make figures NAME=yardstick SCENARIOS=pods N=50000                one scenario, with more objects
+  make figures NAME=yardstick SCENARIOS=changes N=20000 SIZE=2048   objects outweigh programs: compare memory
+  make figures NAME=yardstick CONTENDERS=ours-typed,byhand-typed ROUNDS=5
 
 Scenarios, with their numbers of objects:
 %s
@@ -100,7 +100,7 @@ func (o options) check(rest []string) error {
 	case o.objects < 0 || o.size < 1 || o.rounds < 1 || o.rate < 1:
 		return errors.New("-n, -size, -rounds and -rate are numbers above zero")
 	case o.assets == "":
-		return errors.New("there is no control plane: use make yardstick, or name the folder that make assets prints")
+		return errors.New("there is no control plane: use make figures NAME=yardstick, or the folder of make assets")
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func TestHelp(t *testing.T) {
 	if _, err := parse([]string{"--help"}, &stderr); err == nil {
 		t.Error("whoever asks for help does not want to wait for an hour")
 	}
-	words := []string{"changes", "timers", "restart", "latency", "pods", "idle", "make yardstick"}
+	words := []string{"changes", "timers", "restart", "latency", "pods", "idle", "make figures NAME=yardstick"}
 	words = append(words, contenders...)
 	for _, word := range words {
 		if !strings.Contains(stderr.String(), word) {

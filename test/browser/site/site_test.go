@@ -1,14 +1,17 @@
 // Package site tests the site of the documentation in a browser: that pages load nothing from another host and report
-// no error, that the search finds pages, and that diagrams follow the colours of the page.
+// no error, that the search finds pages, that diagrams follow the colours of the page, and that the header has the menu
+// of versions.
 //
 // It stands apart because it needs the result of `make docs`, and skips its tests without it. The links of the site are
 // checked by test/documents/site, which builds it.
 package site_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,5 +101,37 @@ func TestDiagrams(t *testing.T) {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, d)
 			}
 		})
+	}
+}
+
+// TestVersions checks that the theme makes the menu of versions of versions.json, which make docs writes with PUBLISH.
+// The built site is served as the manual of a version, with the setting that it has there.
+func TestVersions(t *testing.T) {
+	site := serve(t)
+	setting := strings.NewReplacer(`"version":null`, `"version":{"default":"latest","provider":"mike"}`)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/versions.json" {
+			_, _ = w.Write([]byte(`[{"version": "v1.0.0", "title": "1.0.0", "aliases": ["latest"]},
+				{"version": "main", "title": "main", "aliases": []}]`))
+			return
+		}
+		page, err := http.Get(site + strings.TrimPrefix(r.URL.Path, "/main")) //nolint:gosec // a server of this test
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer func() { _ = page.Body.Close() }()
+		content, _ := io.ReadAll(page.Body)
+		w.Header().Set("Content-Type", page.Header.Get("Content-Type"))
+		w.WriteHeader(page.StatusCode)
+		_, _ = setting.WriteString(w, string(content))
+	}))
+	defer server.Close()
+	p := browser.Open(t, server.URL+"/main/upgrading.html", browser.View{})
+	p.Wait("document.querySelector('.md-version__current')?.textContent.trim() === 'main'")
+	var links []string
+	p.Read("[...document.querySelectorAll('.md-version__link')].map((a) => a.getAttribute('href'))", &links)
+	if d := cmp.Diff([]string{server.URL + "/v1.0.0/", server.URL + "/main/"}, links); d != "" {
+		t.Errorf("the menu of versions (-want, +got):\n%s", d)
 	}
 }

@@ -6,6 +6,9 @@
 // of docs/site/requirements.txt, and checks the result: every link and anchor must have a target, and no page may
 // load anything from another host. The pages stay readable on GitHub, where their links and anchors are the same.
 //
+// With -publish DIR, the site becomes a folder of DIR with the name of the version, and DIR lists all versions: in a
+// page, and in versions.json for the menu in the header of each page. Manuals of other versions stay as they are.
+//
 // It needs python3 with venv, and for changed diagrams the go command, which builds d2.
 package main
 
@@ -26,6 +29,8 @@ import (
 // options are the flags.
 type options struct {
 	root, into, tools, ref string
+	// publish is the folder of all manuals; empty does not publish the site.
+	publish string
 }
 
 func main() {
@@ -34,6 +39,8 @@ func main() {
 	flag.StringVar(&o.into, "into", "bin/site", "the folder for the site and its sources")
 	flag.StringVar(&o.tools, "tools", "test/tools", "the folder of the module that pins d2")
 	flag.StringVar(&o.ref, "ref", "", "the branch or tag that links to sources lead to; main if empty")
+	flag.StringVar(&o.publish, "publish", "",
+		"the folder that gets the site as the manual of ref, beside those of other versions, and the list of versions")
 	flag.Parse()
 	o.ref = cmp.Or(o.ref, "main")
 	if err := run(o, os.Stdout); err != nil {
@@ -59,6 +66,12 @@ func run(o options, out io.Writer) error {
 	html := filepath.Join(o.into, "html")
 	if problems := check(os.DirFS(html)); len(problems) > 0 {
 		return fmt.Errorf("%s:\n%w", html, errors.Join(problems...))
+	}
+	if o.publish != "" {
+		if err := publish(html, o.publish, o.ref); err != nil {
+			return err
+		}
+		html = o.publish
 	}
 	_, err = fmt.Fprintf(out, "%d pages are in %s. To view them at http://localhost:8000:\n"+
 		"  python3 -m http.server --bind 127.0.0.1 --directory %s 8000\n", pages, html, html)

@@ -31,6 +31,11 @@ func write(o options) (int, error) {
 	if err := checkNavigation(configuration, names); err != nil {
 		return 0, err
 	}
+	if o.publish != "" {
+		if configuration, err = withSelector(configuration); err != nil {
+			return 0, err
+		}
+	}
 	links, err := newAPILinks(sources, o.ref)
 	if err != nil {
 		return 0, err

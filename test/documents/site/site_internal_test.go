@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 )
 
 const root = "../../.."
@@ -176,5 +178,79 @@ func TestCheck(t *testing.T) {
 	site["assets/a.css"].Data = []byte("@import 'https://example.org/fonts.css';")
 	if err := errors.Join(check(site)...); err == nil || !strings.Contains(err.Error(), "another host") {
 		t.Errorf("a style of another host is found: %v", err)
+	}
+}
+
+func TestPublish(t *testing.T) {
+	built, into := t.TempDir(), t.TempDir()
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(built, "index.html"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, ref := range []string{"v0.9.0", "main", "v0.10.0", "v1.0.0-rc.1"} {
+		write("<h1>" + ref + "</h1>")
+		if err := publish(built, into, ref); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("<h1>main again</h1>")
+	if err := publish(built, into, "main"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"v0.9.0/index.html": "<h1>v0.9.0</h1>", "main/index.html": "<h1>main again</h1>",
+		"versions.json": `[{"version": "v0.10.0", "title": "0.10.0", "aliases": ["latest"]},
+			{"version": "v0.9.0", "title": "0.9.0", "aliases": []},
+			{"version": "v1.0.0-rc.1", "title": "1.0.0-rc.1", "aliases": []},
+			{"version": "main", "title": "main", "aliases": []}]`,
+	} {
+		text, err := os.ReadFile(filepath.Join(into, name))
+		got, want := any(string(text)), any(want)
+		if filepath.Ext(name) == ".json" {
+			expected := []byte(want.(string))
+			if err := errors.Join(json.Unmarshal(text, &got), json.Unmarshal(expected, &want)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("%s (-want, +got):\n%s%v", name, d, err)
+		}
+	}
+	if problems := check(os.DirFS(into)); len(problems) > 0 {
+		t.Errorf("the list of versions must lead to each manual: %v", errors.Join(problems...))
+	}
+	if text, err := os.ReadFile(filepath.Join(into, "index.html")); err != nil ||
+		strings.Count(string(text), "<li>") != 4 || !strings.Contains(string(text), "0.10.0</a>, the latest") {
+		t.Errorf("the list of versions, %v:\n%s", err, text)
+	}
+	for _, ref := range []string{"", "topic", "../v1.0.0", "v1"} {
+		if err := publish(built, into, ref); err == nil {
+			t.Errorf("%q is not a version, and must not be published", ref)
+		}
+	}
+}
+
+// TestSelector checks that the header has the menu of versions in published manuals only: others have no list.
+func TestSelector(t *testing.T) {
+	configuration, err := os.ReadFile(root + "/docs/site/mkdocs.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after struct {
+		Extra map[string]any `json:"extra"`
+	}
+	changed, err := withSelector(configuration)
+	if err := errors.Join(err, yaml.Unmarshal(configuration, &before), yaml.Unmarshal(changed, &after)); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"provider": "mike", "default": "latest"}
+	if d := cmp.Diff(any(want), after.Extra["version"]); d != "" || before.Extra["version"] != nil ||
+		len(after.Extra) != len(before.Extra)+1 {
+		t.Errorf("the configuration of a published manual (-want, +got):\n%s", d)
+	}
+	if _, err := withSelector([]byte("site_name: a\n")); err == nil {
+		t.Error("a configuration without the section would have no menu")
 	}
 }

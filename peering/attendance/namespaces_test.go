@@ -15,16 +15,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// room is the gate of one namespace, behind which nothing runs.
-type room struct{ one }
+// room is the gate of one namespace.
+type room struct {
+	one
 
-func (*room) Busy() int { return 0 }
-
-func (*room) Idle() <-chan struct{} {
-	idle := make(chan struct{})
-	close(idle)
-	return idle
+	running atomic.Int64
 }
+
+func (r *room) Busy() int { return int(r.running.Load()) }
+
+// Idle is never closed, so a membership asks again when its record must be renewed.
+func (r *room) Idle() <-chan struct{} { return nil }
 
 // house is an operator with a gate in each namespace.
 type house struct {
@@ -58,13 +59,13 @@ func (o *one) until() time.Time {
 func attendAll(t *testing.T, server *memapi.Connection, scope attendance.Scope) (h *house, stop func()) {
 	t.Helper()
 	h = &house{t: t, rooms: map[string]*room{}}
-	member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default", Runtime: "kopf-runtime"}
+	member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default"}
 	a, err := attendance.New(memapi.Config(server), &http.Client{Transport: server}, member, &h.whole)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.Follow(scope)
-	a.Part(h.room)
+	a.PauseNamespaces(h.room)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); a.Run(ctx) }()
@@ -124,13 +125,13 @@ func TestSilentPart(t *testing.T) {
 			return nil
 		}
 		h := &house{t: t, rooms: map[string]*room{}}
-		member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default", Runtime: "kopf-runtime"}
+		member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default"}
 		a, err := attendance.New(memapi.Config(connection), &http.Client{Transport: connection}, member, &h.whole)
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.Follow(fixed{"a", "b"})
-		a.Part(h.room)
+		a.PauseNamespaces(h.room)
 		admitted := make(chan []string, 100)
 		a.Admit(func(names []string) { admitted <- names })
 		ctx, cancel := context.WithCancel(t.Context())

@@ -1,0 +1,98 @@
+package attendance_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/peering"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+)
+
+// An operator that is paused in all of its namespaces stays paused as a whole when one of them is dropped:
+// D-peering-namespace.
+func TestDroppedNamespaceInPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, scope := memapi.New(), namespaces.NewLive("a", "b")
+		server.Install(namespaced)
+		peerings(server, namespaced, "a", him(int64(9)))
+		peerings(server, namespaced, "b", him(int64(9)))
+		h, stop := attendAll(t, server.Connect(), scope)
+		defer stop()
+		time.Sleep(time.Minute)
+		h.want("peers in both", false, map[string]bool{"a": false, "b": false})
+		before := h.whole.opened()
+		scope.Set([]string{"b"})
+		time.Sleep(2 * time.Minute)
+		h.want("a namespace less", false, map[string]bool{"a": true, "b": false})
+		if got := h.whole.opened(); got != before {
+			t.Errorf("the operator's gate was opened %d times in between", got-before)
+		}
+	})
+}
+
+// wantEnded checks that the gate is closed, and that its permission to write has ended.
+func (o *one) wantEnded(t *testing.T, when string) {
+	t.Helper()
+	o.want(t, when, false)
+	if end := o.until(); end.IsZero() || end.After(time.Now()) {
+		t.Errorf("%s: want no permission to write, got one until %s", when, end)
+	}
+}
+
+// The end of the peering does not open the gate while an attempt is running, because peers can act then:
+// D-peering-fence. It does not wait for the attempt longer than the record lasts.
+func TestAttemptsAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, running := memapi.New(), atomic.Int64{}
+		server.Install(clustered)
+		peerings(server, clustered, "", nil)
+		o := attend(t, server, peering.Member{Busy: func() int { return int(running.Load()) }})
+		time.Sleep(time.Minute)
+		o.want(t, "alone", true)
+		running.Store(1)
+		ended := time.Now()
+		if o.stop(); time.Since(ended) > peering.DefaultLifetime+10*time.Second {
+			t.Errorf("Run has waited %s for the attempt", time.Since(ended))
+		}
+		time.Sleep(time.Hour)
+		o.wantEnded(t, "the attempt is running")
+		running.Store(0)
+		time.Sleep(2 * time.Second)
+		o.want(t, "the attempt has ended", true)
+	})
+}
+
+// The same holds for the gate of a namespace that is dropped, and for the one of the operator that depends on it.
+func TestAttemptsInDroppedNamespace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, scope := memapi.New(), namespaces.NewLive("a", "b")
+		server.Install(namespaced)
+		peerings(server, namespaced, "a", nil)
+		peerings(server, namespaced, "b", him(int64(9)))
+		h, stop := attendAll(t, server.Connect(), scope)
+		defer stop()
+		time.Sleep(time.Minute)
+		h.want("a peer in one", true, map[string]bool{"a": true, "b": false})
+		h.in("a").running.Store(1)
+		scope.Set([]string{"b"})
+		time.Sleep(10 * time.Minute)
+		h.in("a").wantEnded(t, "the attempt is running")
+		h.want("a namespace less", false, map[string]bool{"b": false})
+		h.in("a").running.Store(0)
+		time.Sleep(2 * time.Second)
+		h.want("the attempt has ended", false, map[string]bool{"a": true, "b": false})
+	})
+}
+
+// opened returns how often the gate was opened.
+func (o *one) opened() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.openings
+}

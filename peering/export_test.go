@@ -1,0 +1,41 @@
+package peering
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Hostname is exported for its vectors.
+var Hostname = hostname
+
+// React applies one state of the object as Kopf does: it removes expired records, and writes the own record when the
+// first blocker expires, unless the context ends before.
+func (m *Membership) React(ctx context.Context, object map[string]any) error {
+	if metadata, _ := object["metadata"].(map[string]any); metadata["name"] != m.state.member.Name {
+		return nil
+	}
+	m.Observe(object)
+	var err error
+	if len(m.state.expired) > 0 {
+		err = m.removeExpired(ctx)
+	}
+	if m.state.wakeAt.IsZero() {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return err
+	case <-time.After(time.Until(m.state.wakeAt)):
+		return errors.Join(err, m.touch(ctx))
+	}
+}
+
+// Touch writes the record. Run must not do so at the same time.
+func (m *Membership) Touch(ctx context.Context) error { return m.touch(ctx) }
+
+// Leave removes the record.
+func (m *Membership) Leave(ctx context.Context) error {
+	_, err := m.patchRecord(ctx, Record{})
+	return err
+}

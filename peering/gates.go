@@ -1,0 +1,96 @@
+package peering
+
+import (
+	"sync"
+	"time"
+)
+
+// CombinedGate derives the state of one gate from several parts.
+type CombinedGate struct {
+	mu    sync.Mutex
+	gate  Gate
+	byAll bool
+	parts map[*GatePart]struct{}
+}
+
+// ClosedByAny returns a combined gate that is closed while any of its parts is closed. Writes end with the first part.
+func ClosedByAny(gate Gate) *CombinedGate {
+	return &CombinedGate{gate: gate, parts: map[*GatePart]struct{}{}}
+}
+
+// ClosedByAll returns a combined gate that is closed while all of its parts are closed. Writes end with the last part.
+func ClosedByAll(gate Gate) *CombinedGate {
+	return &CombinedGate{gate: gate, parts: map[*GatePart]struct{}{}, byAll: true}
+}
+
+// GatePart is one part of a combined gate.
+type GatePart struct {
+	combined *CombinedGate
+	closed   bool
+	end      time.Time
+}
+
+// Add returns a new part, which is open. It does not change the gate before its first call.
+func (c *CombinedGate) Add() *GatePart {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	part := &GatePart{combined: c}
+	c.parts[part] = struct{}{}
+	return part
+}
+
+// Set closes the part, or opens it.
+func (p *GatePart) Set(closed bool) {
+	p.combined.update(func() { p.closed = closed })
+}
+
+// AllowWritesUntil sets the end of the part.
+func (p *GatePart) AllowWritesUntil(end time.Time) {
+	p.combined.update(func() { p.end = end })
+}
+
+// Remove removes the part from its gate. A gate without parts is open.
+func (p *GatePart) Remove() {
+	p.combined.update(func() { delete(p.combined.parts, p) })
+}
+
+// update changes a part, and sets the gate.
+func (c *CombinedGate) update(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+	closed, end, isFirst := false, time.Time{}, true
+	for part := range c.parts {
+		// One closed part decides that the gate is closed, or, if it is closed by all parts, one open part that it is
+		// open.
+		if isFirst || part.closed != c.byAll {
+			closed = part.closed
+		}
+		if isFirst || endsBefore(part.end, end) != c.byAll {
+			end = part.end
+		}
+		isFirst = false
+	}
+	c.gate.AllowWritesUntil(end)
+	c.gate.Set(closed)
+}
+
+// endsBefore reports whether a permission ends before another one. The zero time never ends.
+func endsBefore(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }
+
+// Gates are several gates that are always in the same state.
+type Gates []Gate
+
+// Set closes all gates, or opens them.
+func (g Gates) Set(closed bool) {
+	for _, gate := range g {
+		gate.Set(closed)
+	}
+}
+
+// AllowWritesUntil forwards the time to all gates.
+func (g Gates) AllowWritesUntil(end time.Time) {
+	for _, gate := range g {
+		gate.AllowWritesUntil(end)
+	}
+}

@@ -1,0 +1,155 @@
+package peering
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// leavingTimeout is how long the removal of the record may take.
+const leavingTimeout = 5 * time.Second
+
+// KopfJitter returns how long before its end Kopf renews a record: 5 to 10 seconds, at random.
+func KopfJitter() time.Duration {
+	return time.Duration(5+rand.IntN(6)) * time.Second //nolint:gosec // no secret
+}
+
+// Run keeps the record alive and removes the expired records of others until the context ends. It then removes the
+// record.
+func (m *Membership) Run(ctx context.Context) {
+	defer m.removals.Wait()
+	for ctx.Err() == nil {
+		m.work(ctx)
+	}
+	m.leave(context.WithoutCancel(ctx))
+}
+
+// work writes the record if that is due, or starts a removal. Otherwise it waits. A removal after a write does not
+// conflict with it.
+func (m *Membership) work(ctx context.Context) {
+	m.mu.Lock()
+	s, now := &m.state, time.Now()
+	write, orIdle := s.nextWrite(now)
+	removes, removal := len(s.expired) > 0 && !s.isRemoving, s.nextRemoval
+	m.mu.Unlock()
+	switch {
+	case !write.After(now):
+		m.renew(ctx)
+	case removes && !removal.After(now):
+		m.startRemoval(ctx)
+	default:
+		if removes && removal.Before(write) {
+			write = removal
+		}
+		m.wait(ctx, write.Sub(now), orIdle)
+	}
+}
+
+// wait waits for the time, for news, or for the end of all attempts.
+func (m *Membership) wait(ctx context.Context, limit time.Duration, orIdle bool) {
+	var idle <-chan struct{}
+	if orIdle && m.state.member.Idle != nil {
+		idle = m.state.member.Idle()
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-m.wake:
+	case <-idle:
+		time.Sleep(time.Millisecond) // an attempt that has ended may be counted a moment longer
+	}
+}
+
+// renew writes the record.
+func (m *Membership) renew(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, m.requestTimeout())
+	defer cancel()
+	if err := m.touch(ctx); err == nil && !m.state.member.Stealth {
+		m.log.V(1).Info("Kept the peering record alive")
+	}
+}
+
+// requestTimeout leaves time for another request before the record is lost.
+func (m *Membership) requestTimeout() time.Duration {
+	return max(retryDelay, min(m.state.member.lifetime()/6, 10*time.Second))
+}
+
+// startRemoval removes expired records in the background, one request at a time. The loop does not wait for the answer,
+// which may take long: until then, it would neither renew the own record nor write it again after a removal, and peers
+// could begin.
+func (m *Membership) startRemoval(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state.isRemoving = true
+	m.removals.Go(func() {
+		if err := m.removeExpired(ctx); err != nil && ctx.Err() == nil {
+			m.log.V(1).Info("Failed to write about peers", "reason", err.Error())
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.state.isRemoving = false
+		m.wakeLoop()
+	})
+}
+
+// removeExpired removes the expired records of others, unless the object has changed since. A process that was
+// suspended may hold a stale object and would otherwise remove the records of live peers.
+func (m *Membership) removeExpired(ctx context.Context) error {
+	m.mu.Lock()
+	expired, version := m.state.expired, m.state.version
+	m.state.expired = nil
+	m.mu.Unlock()
+	if len(expired) == 0 {
+		return nil // a newer object does not have them
+	}
+	status := make(map[string]any, len(expired))
+	for _, identity := range expired {
+		status[identity] = nil
+	}
+	limited, cancel := context.WithTimeout(ctx, m.requestTimeout())
+	defer cancel()
+	if _, err := m.object.PatchStatus(limited, status, version); err != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.state.nextRemoval = time.Now().Add(retryDelay) // the next object may come at once
+		return fmt.Errorf("removing expired records from peering %q: %w", m.state.member.Name, err)
+	}
+	return nil
+}
+
+// leave closes the gate, and removes the record when no attempt is running. The record reports that before, because the
+// others do not accept the removal otherwise. This is written again even if it was reported: an answer may be lost.
+func (m *Membership) leave(ctx context.Context) {
+	m.mu.Lock()
+	s := &m.state
+	s.hasLeft, s.isClosed = true, true
+	m.gate.Set(true)
+	if m.alarm != nil {
+		m.alarm.Stop()
+	}
+	hasPlace := s.record != recordUnavailable
+	m.mu.Unlock()
+	if !hasPlace {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, s.member.lifetime())
+	defer cancel()
+	for s.member.runningAttempts() > 0 {
+		if limited.Err() != nil {
+			return // the record expires by itself
+		}
+		m.work(limited)
+	}
+	ctx, stop := context.WithTimeout(ctx, leavingTimeout)
+	defer stop()
+	err := m.touch(ctx)
+	if err == nil {
+		_, err = m.patchRecord(ctx, Record{})
+	}
+	if err != nil && !hasNoPlace(err) {
+		m.log.Error(err, "Failed to remove the peering record")
+	}
+}

@@ -1,0 +1,117 @@
+package peering
+
+import (
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+)
+
+// isLogged notes the state of a matter, and reports whether it was the same before.
+func (m *Membership) isLogged(matter, text string) bool {
+	before := m.logged[matter]
+	m.logged[matter] = text
+	return before == text
+}
+
+func (m *Membership) notify(peers []string) {
+	if m.state.member.Notify != nil {
+		m.state.member.Notify(peers)
+	}
+}
+
+// reportClosed logs why the gate is closed.
+func (m *Membership) reportClosed(now time.Time) {
+	verdict := m.state.verdict
+	switch m.state.step {
+	case pauseForPeers:
+		if !m.isLogged("paused", "for peers") {
+			m.log.Info("Pausing operations in favour of peers", "peers", verdict.Blockers)
+			m.notify(verdict.Blockers)
+		}
+		if equals := verdict.Equals; len(equals) > 0 && !m.isLogged("equals", "of "+equals[0]) {
+			m.warnEquals()
+		}
+	case awaitPeers:
+		if !m.isLogged("awaited", "peers") {
+			m.log.Info("Waiting until peers of lower rank are idle", "peers", m.state.awaited(now))
+		}
+	}
+}
+
+// warnEquals warns of peers that pause as well, unless it will be decided which of them acts.
+func (m *Membership) warnEquals() {
+	hasKopf := slices.ContainsFunc(m.state.verdict.Equals, func(identity string) bool {
+		return m.state.peers.all[identity].record.Runtime == ""
+	})
+	if self := m.state.member.Self; !self.Elects || hasKopf {
+		logging.Warn(m.log, "Operators have the same priority, so all of them pause; give them different ones",
+			"peers", m.state.verdict.Equals, "priority", self.Priority)
+	}
+}
+
+// reportResumed logs that the gate opens after a pause.
+func (m *Membership) reportResumed() {
+	if m.logged["paused"] != "" {
+		m.notify(nil)
+	}
+	if m.logged["paused"] != "" || m.logged["awaited"] != "" {
+		m.log.Info("Resuming operations after the pause")
+	}
+	m.logged["paused"], m.logged["equals"], m.logged["awaited"] = "", "", ""
+}
+
+func (m *Membership) reportExpired() {
+	logging.Warn(m.log, "Pausing operations, as the peering record could not be renewed in time")
+}
+
+// reportRemoved logs which records another client has removed.
+func (m *Membership) reportRemoved(removed []string) {
+	if len(removed) > 0 && !m.state.hasLeft {
+		logging.Warn(m.log, "Peer records were removed by someone else; treating these peers as alive until their "+
+			"lifetime ends", "peers", removed)
+	}
+}
+
+// reportMalformed logs the errors of malformed records.
+func (m *Membership) reportMalformed(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if !m.isLogged("malformed", text) && err != nil {
+		m.log.Error(err, "Ignored malformed peering records")
+	}
+}
+
+// reportFailed logs that the record could not be written, for the time being.
+func (m *Membership) reportFailed(err error) {
+	if !m.isLogged("failed", err.Error()) {
+		m.log.Error(err, "Failed to keep the peering record alive")
+	}
+}
+
+// reportUnavailable logs that there is no place for the record, and the consequence.
+func (m *Membership) reportUnavailable(err error) {
+	if m.isLogged("alone", err.Error()) {
+		return
+	}
+	switch member := m.state.member; {
+	case member.Mandatory:
+		logging.Warn(m.log, "Waiting for a peering that can be used, as it is mandatory", "reason", err.Error())
+	case m.state.verdict.Paused():
+		until := "it is back"
+		if !member.KopfRules {
+			until = "it is back, or the records of its peers have ended"
+		}
+		logging.Warn(m.log, "Peering cannot be used any more; the operator stays paused", "until", until,
+			"reason", err.Error())
+	case apierrors.IsNotFound(err):
+		m.log.Info("There is no peering object; the operator acts without regard to others until there is one")
+	default:
+		m.log.Info("Peering cannot be used; the operator acts without regard to others until it can",
+			"reason", err.Error())
+	}
+}

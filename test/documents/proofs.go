@@ -1,0 +1,84 @@
+package documents
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Proof is a test that a document names beside a promise.
+type Proof struct {
+	// Line is the line of the document.
+	Line int
+	// Folder is the folder of the test, from the root of the repository.
+	Folder string
+	// Name is the name of a function, or of a file.
+	Name string
+}
+
+var (
+	testName   = regexp.MustCompile(`^(?:Test|Fuzz)\w+$|^\w+_test\.go$`)
+	folderName = regexp.MustCompile(`^[a-z]\w*(?:/[\w-]+)*$`)
+)
+
+// Proofs returns the tests that a document names in tables whose last column is "Test": folders and names in
+// backquotes, where several names can follow a folder. Without has the lines of the rows that do not name a test.
+func Proofs(document string) (all []Proof, without []int) {
+	number, inTable, hasTests := 0, false, false
+	for line := range strings.Lines(document) {
+		number++
+		isRow := strings.HasPrefix(line, "|")
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		last := strings.TrimSpace(cells[len(cells)-1])
+		switch {
+		case !isRow:
+			inTable = false
+		case !inTable:
+			inTable, hasTests = true, last == "Test"
+		case hasTests && !strings.HasPrefix(line, "|--"):
+			found := proofsIn(last, number)
+			if all = append(all, found...); len(found) == 0 {
+				without = append(without, number)
+			}
+		}
+	}
+	return all, without
+}
+
+func proofsIn(cell string, line int) (found []Proof) {
+	folder := ""
+	for _, span := range codeSpan.FindAllString(cell, -1) {
+		name := strings.Trim(span, "`")
+		switch {
+		case testName.MatchString(name):
+			found = append(found, Proof{line, folder, name})
+		case folderName.MatchString(name):
+			folder = name
+		}
+	}
+	return found
+}
+
+// Check returns an error if the test does not exist.
+func (p Proof) Check(sources fs.FS) error {
+	pattern := "*_test.go"
+	if path.Ext(p.Name) == ".go" {
+		pattern = p.Name
+	}
+	files, err := fs.Glob(sources, path.Join(p.Folder, pattern))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := fs.ReadFile(sources, file)
+		if err != nil {
+			return err
+		}
+		if pattern == p.Name || strings.Contains(string(text), "\nfunc "+p.Name+"(") {
+			return nil
+		}
+	}
+	return fmt.Errorf("line %d: %q does not have the test %s", p.Line, p.Folder, p.Name)
+}
