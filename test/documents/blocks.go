@@ -32,8 +32,8 @@ var (
 	errUnmarked = errors.New("the block has commands: begin it with ```sh, so that a test runs them, " +
 		"or with ```text if it only looks like commands")
 	errShell = errors.New("begin blocks of commands with ```sh")
-	errNeed  = errors.New("only a whole block can be left out: divide it, and begin the second one with the reason, " +
-		"such as \"# Needs a cluster that runs containers.\"")
+	errNeed  = errors.New("only a whole block can be left out: divide it, and begin the second one with the " +
+		"reason, such as \"# Needs a cluster that runs containers.\"")
 )
 
 // Blocks returns all blocks of a document.

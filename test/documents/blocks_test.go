@@ -92,6 +92,7 @@ func TestCommands(t *testing.T) {
 // runs returns the test that runs a quoted file, and whether it compares the log.
 func runs(file string) (test string, compared bool) {
 	folder := path.Dir(file)
+	ownTests, err := filepath.Glob(path.Join(root, folder, "*_test.go"))
 	exists := func(name string) bool {
 		_, err := os.Stat(path.Join(root, folder, name))
 		return err == nil
@@ -107,6 +108,8 @@ func runs(file string) (test string, compared bool) {
 		return "test/e2e/examples_kubebuilder_test.go", false
 	case strings.HasPrefix(file, "examples/getting-started/deploy/"):
 		return "test/quickstart/follow_test.go", false
+	case !strings.HasPrefix(file, "examples/") && err == nil && len(ownTests) > 0: // a part of the framework
+		return folder, false
 	}
 	return "", false
 }
@@ -190,7 +193,7 @@ func TestStock(t *testing.T) {
 	}
 	t.Logf("Go: %d files compiled in their folders, %d blocks compiled from pages; first files: %d run by a test, "+
 		"%d of them with a comparison of the log", len(s.quoted), s.snippets, len(s.programs), compared)
-	t.Logf("commands: %d run, in %d blocks and %d parts of sessions; %d blocks need another cluster",
+	t.Logf("commands: %d run, in %d blocks and %d parts of sessions; %d blocks need more than the development cluster",
 		s.commands, s.blocks, s.sessions, s.marked)
 	t.Logf("anchors resolved: %d in links of pages, %d references in sources to pages", s.anchors, s.references)
 	if s.commands < 100 || s.anchors < 100 || len(s.programs) < 20 {

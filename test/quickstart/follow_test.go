@@ -128,6 +128,9 @@ func missingLine(lines, printed string) string {
 // install builds another program as operator and my-operator, in a folder before those of PATH.
 func (r *reader) install(ctx context.Context, program string) {
 	r.t.Helper()
+	if err := os.RemoveAll(filepath.Join(r.folder, "program")); err != nil {
+		r.t.Fatal(err)
+	}
 	r.writeProgram(program)
 	bin := r.t.TempDir()
 	r.run(ctx, quickBuild+"'"+bin+"/my-operator' ./program\ncp '"+bin+"/my-operator' '"+bin+"/operator'\n"+
@@ -141,7 +144,7 @@ func (r *reader) writeProgram(from string) {
 		return r.addresses.Replace(strings.ReplaceAll(text, exampleImport, "example.org/websites"))
 	}
 	if path.Ext(from) == ".md" {
-		for _, snippet := range documents.Snippets(readFile(r.t, from)) {
+		for _, snippet := range documents.Snippets(documents.WithoutQuotes(readFile(r.t, from))) {
 			if snippet.IsProgram() {
 				r.write("program/main.go", adapt(snippet.Text))
 				return
@@ -258,6 +261,16 @@ func (r *reader) play(ctx context.Context, p *process, session string) {
 			r.t.Errorf("the session has the line\n%s\ngot:\n%s", line, got)
 		}
 	}
+}
+
+// runSketch runs the operator with which the tutorial begins: it logs a created object.
+func runSketch(ctx context.Context, r *reader) {
+	r.t.Helper()
+	r.run(ctx, "kubectl delete evc my-claim")
+	r.stop(func(p *process) bool { return p.isOperator })
+	r.run(ctx, "kubectl apply -f object.yaml")
+	r.install(ctx, "docs/tutorial.md")
+	r.serve(ctx, "my-operator run -A", "A claim is created")
 }
 
 // runDeployed runs the operator with the arguments of the Deployment, and calls its probes.

@@ -41,7 +41,7 @@ var special = map[string]page{
 		program: "test/quickstart/testdata/admission", started: "Wrote a webhook configuration",
 		given:   "cp \"$REPOSITORY/test/quickstart/testdata/review.json\" .\noperator run -A",
 		stops:   "operator webhooks",
-		printed: []string{`"allowed":true`, "validatingwebhookconfiguration.admissionregistration.k8s.io/databases.example.org created"},
+		printed: []string{`"allowed":true`, "k8s.io/databases.example.org created"},
 	},
 	"docs/command-line.md": {
 		given: "kubectl apply -f \"$REPOSITORY/config/crd/peerings.yaml\"\n" +
@@ -49,14 +49,16 @@ var special = map[string]page{
 			"kubectl apply -f \"$REPOSITORY/test/quickstart/testdata/peering.yaml\"",
 	},
 	"docs/debugging.md": {
-		program: "examples/lessons/10-daemons", started: "[default/home] Started", printed: []string{`"handler":"watch"`},
+		program: "examples/lessons/10-daemons", started: "[default/home] Started",
+		printed: []string{`"handler":"watch"`},
 	},
 	"docs/deployment.md": {
 		folder: "examples/getting-started", printed: []string{"deployment.apps/operator created"}, then: runDeployed,
 	},
 	"docs/explain.md": {
 		program: "examples/lessons/07-filters", shows: true, handled: "[default/home] The title is longer now",
-		given: "my-operator run -A\nkubectl patch website home --type merge -p '{\"spec\":{\"title\":\"Hello again\"}}'",
+		given: "my-operator run -A\n" +
+			"kubectl patch website home --type merge -p '{\"spec\":{\"title\":\"Hello again\"}}'",
 	},
 	"docs/health.md":  {started: "Handler succeeded", printed: []string{"ok", "{}"}},
 	"docs/metrics.md": {started: "Handler succeeded", printed: []string{"kopf_handler_attempts_total"}},
@@ -80,7 +82,7 @@ var special = map[string]page{
 	"docs/tutorial.md": {
 		folder: "examples/ephemeral-volume-claim", program: "examples/ephemeral-volume-claim",
 		given:   "my-operator run -A",
-		printed: []string{"ephemeralvolumeclaim.kopf.dev/my-claim created", "patched", "modified"},
+		printed: []string{"ephemeralvolumeclaim.kopf.dev/my-claim created", "patched", "modified"}, then: runSketch,
 	},
 }
 

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// killDelay is how long a process may take to end after Ctrl-C. The command devcluster waits 15 seconds for its program.
+// killDelay is how long a process may take to end after Ctrl-C. The command devcluster waits 15 seconds for its
+// program.
 const killDelay = 30 * time.Second
 
 // process is a command that runs beside the others.
