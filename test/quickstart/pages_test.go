@@ -41,7 +41,7 @@ var special = map[string]page{
 		program: "test/quickstart/testdata/admission", started: "Wrote a webhook configuration",
 		given:   "cp \"$REPOSITORY/test/quickstart/testdata/review.json\" .\noperator run -A",
 		stops:   "operator webhooks",
-		printed: []string{`"allowed":true`, "k8s.io/databases.example.org created"},
+		printed: []string{`"allowed":true`, "k8s.io/databases.example.org configured"},
 	},
 	"docs/command-line.md": {
 		given: "kubectl apply -f \"$REPOSITORY/config/crd/peerings.yaml\"\n" +
