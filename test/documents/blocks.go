@@ -24,8 +24,8 @@ var (
 	// need is the first line of commands that the development cluster cannot run.
 	need = regexp.MustCompile(`\A# Needs (.+)\.\n`)
 	// prompt matches the begin of commands: a prompt, or a program that pages use.
-	prompt = regexp.MustCompile(`(?m)^(?:\$ |(?:[A-Z_]+=\S+ )*(?:\./)?(?:cd|curl|devcluster|docker|export|git|go|helm|` +
-		`kopf|kubectl|make|mkdir|my-operator|operator|python3?) )`)
+	prompt = regexp.MustCompile(`(?m)^(?:\$ |(?:[A-Z_]+=\S+ )*(?:\./)?(?:cd|curl|devcluster|docker|export|git|go|` +
+		`helm|kopf|kubectl|make|mkdir|my-operator|operator|python3?) )`)
 )
 
 var (
