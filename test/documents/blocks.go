@@ -20,7 +20,7 @@ type Block struct {
 }
 
 var (
-	anyBlock = regexp.MustCompile("(?ms)^(?:<!-- ([\\w./-]+) -->\n)? *```([^\n`]*)\n(.*?)^ *```$")
+	anyBlock = regexp.MustCompile("(?ms)^(?:<!-- ([\\w./-]+) -->\n)?( *)```([^\n`]*)\n(.*?)^ *```$")
 	// need is the first line of commands that the development cluster cannot run.
 	need = regexp.MustCompile(`\A# Needs (.+)\.\n`)
 	// prompt matches the begin of commands: a prompt, or a program that pages use.
@@ -29,7 +29,8 @@ var (
 )
 
 var (
-	errUnmarked = errors.New("the block has commands: begin it with ```sh, so that a test runs them, " +
+	// ErrUnmarked is returned for commands outside of a block of commands.
+	ErrUnmarked = errors.New("the block has commands: begin it with ```sh, so that a test runs them, " +
 		"or with ```text if it only looks like commands")
 	errShell = errors.New("begin blocks of commands with ```sh")
 	errNeed  = errors.New("only a whole block can be left out: divide it, and begin the second one with the " +
@@ -40,8 +41,8 @@ var (
 func Blocks(document string) (all []Block) {
 	for _, at := range anyBlock.FindAllStringSubmatchIndex(document, -1) {
 		b := Block{
-			Line:     strings.Count(document[:at[6]], "\n") + 1,
-			Language: document[at[4]:at[5]], Text: document[at[6]:at[7]],
+			Line:     strings.Count(document[:at[8]], "\n") + 1,
+			Language: document[at[6]:at[7]], Text: withoutIndent(document[at[8]:at[9]], document[at[4]:at[5]]),
 		}
 		if at[2] >= 0 {
 			b.File = document[at[2]:at[3]]
@@ -49,6 +50,11 @@ func Blocks(document string) (all []Block) {
 		all = append(all, b)
 	}
 	return all
+}
+
+// withoutIndent removes the spaces that a block in a list has before each line.
+func withoutIndent(text, indent string) string {
+	return strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n"+indent, "\n"), "\n")
 }
 
 // IsCommands reports whether the block has commands for a shell.
@@ -93,7 +99,7 @@ func (b Block) Check() error {
 	case b.Language == "bash", b.Language == "shell", b.Language == "console":
 		problem = errShell
 	case b.Language == "" && b.File == "" && prompt.MatchString(b.Text):
-		problem = errUnmarked
+		problem = ErrUnmarked
 	case b.IsCommands() && b.Needs() == "" && strings.Contains(b.Text, "# Needs "):
 		problem = errNeed
 	default:

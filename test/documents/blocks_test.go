@@ -1,6 +1,7 @@
 package documents_test
 
 import (
+	"errors"
 	"os"
 	"path"
 	"path/filepath"
@@ -77,14 +78,28 @@ func pages(t *testing.T) (names []string) {
 	return append(names, "README.md")
 }
 
+// unmarked are the pages with blocks whose commands no test runs yet, and the number of these blocks.
+var unmarked = map[string]int{
+	"docs/api-design.md": 3, "docs/certificates.md": 6, "docs/not-called.md": 4, "docs/own-storages.md": 1,
+	"docs/peering.md": 1, "docs/renaming.md": 1, "docs/replacing.md": 2, "docs/secrets.md": 2,
+	"docs/troubleshooting.md": 1,
+}
+
 // TestCommands checks that all commands of pages stand in blocks of commands. Such blocks are run by test/quickstart,
 // or begin with a line that names their needs.
 func TestCommands(t *testing.T) {
 	for _, page := range pages(t) {
+		found := 0
 		for _, block := range documents.Blocks(read(t, page)) {
-			if err := block.Check(); err != nil {
+			err := block.Check()
+			if errors.Is(err, documents.ErrUnmarked) && unmarked[page] > 0 {
+				found++
+			} else if err != nil {
 				t.Errorf("%s: %v", page, err)
 			}
+		}
+		if found != unmarked[page] {
+			t.Errorf("%s has %d blocks whose commands no test runs, not %d", page, found, unmarked[page])
 		}
 	}
 }
@@ -108,6 +123,8 @@ func runs(file string) (test string, compared bool) {
 		return "test/e2e/examples_kubebuilder_test.go", false
 	case strings.HasPrefix(file, "examples/getting-started/deploy/"):
 		return "test/quickstart/follow_test.go", false
+	case strings.HasPrefix(file, "examples/tasks/api/"): // the types of the programs beside it
+		return "examples/tasks", false
 	case !strings.HasPrefix(file, "examples/") && err == nil && len(ownTests) > 0: // a part of the framework
 		return folder, false
 	}
@@ -167,6 +184,13 @@ func (s *stock) addFirst(t *testing.T, page, text string) string {
 	return "no file"
 }
 
+func total(numbers map[string]int) (sum int) {
+	for _, number := range numbers {
+		sum += number
+	}
+	return sum
+}
+
 // TestStock prints, with -v, what tests do with each page, and the counts. It fails if no test runs the first file of a
 // page.
 func TestStock(t *testing.T) {
@@ -195,6 +219,7 @@ func TestStock(t *testing.T) {
 		"%d of them with a comparison of the log", len(s.quoted), s.snippets, len(s.programs), compared)
 	t.Logf("commands: %d run, in %d blocks and %d parts of sessions; %d blocks need more than the development cluster",
 		s.commands, s.blocks, s.sessions, s.marked)
+	t.Logf("commands that no test runs yet: %d blocks in %d pages", total(unmarked), len(unmarked))
 	t.Logf("anchors resolved: %d in links of pages, %d references in sources to pages", s.anchors, s.references)
 	if s.commands < 100 || s.anchors < 100 || len(s.programs) < 20 {
 		t.Error("the test would pass for nothing")

@@ -72,7 +72,10 @@ func TestLogLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range []string{"docs/troubleshooting.md", "docs/goroutines.md"} {
+	for _, page := range []string{
+		"docs/troubleshooting.md", "docs/goroutines.md", "docs/not-called.md", "docs/own-storages.md",
+		"docs/certificates.md", "docs/api-design.md",
+	} {
 		text, err := os.ReadFile(root + "/" + page)
 		if err != nil {
 			t.Fatal(err)

@@ -237,7 +237,7 @@ func (c *cluster) print(ctx context.Context, object *unstructured.Unstructured, 
 	if err := parsed.Execute(&text, content()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.output, strings.TrimSuffix(text.String(), "\n"))
+	_, err = fmt.Fprintln(c.output, clock.ReplaceAllString(strings.TrimSuffix(text.String(), "\n"), "<time>"))
 	return err
 }
 

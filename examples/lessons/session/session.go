@@ -2,7 +2,11 @@ package session
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,9 +29,9 @@ const pause = 800 * time.Millisecond
 // Play runs the commands of session.txt in the folder of the test, and compares the output with the lines below them.
 // With FACADETEST_UPDATE=1 in the environment, it writes these lines.
 //
-// A command begins with "$ ": kubectl with the verbs and flags that [cluster] has, or sleep. The lines "# Start the
-// operator." and "# Stop the operator." are commands, too. The operator runs from the beginning. Lines with one of the
-// texts in without are left out, such as those of a handler that runs beside others, in any order.
+// A command begins with "$ ": kubectl with the verbs and flags that [cluster] has, my-operator explain, or sleep. The
+// lines "# Start the operator." and "# Stop the operator." are commands, too. The operator runs from the beginning.
+// Lines with one of the texts in without are left out, such as those of a handler that runs beside others, in any order.
 func Play(t *testing.T, newOperator func() *kopf.Operator, without ...string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -66,6 +70,7 @@ type player struct {
 	newOperator func() *kopf.Operator
 	cluster     *cluster
 	operator    *facadetest.Runner
+	explain     http.Handler
 	log         *transcript
 }
 
@@ -85,6 +90,8 @@ func (p *player) run(line string) {
 			p.t.Fatalf("%s: %v", line, err)
 		}
 		time.Sleep(duration)
+	case words[0] == "my-operator" && len(words) == 4 && words[1] == "explain":
+		_, _ = fmt.Fprint(p.log, p.explanation(words[2], words[3]))
 	case words[0] == "kubectl":
 		if err := p.cluster.kubectl(p.t.Context(), words[1:]); err != nil {
 			_, _ = fmt.Fprintln(p.log, serverError(err))
@@ -96,9 +103,24 @@ func (p *player) run(line string) {
 
 func (p *player) start() {
 	p.t.Helper()
-	log := logr.FromSlogHandler(logHandler{to: p.log})
-	p.operator = facadetest.Start(p.t, p.newOperator(), facadetest.Settings(kopf.RunSettings{
+	log, op := logr.FromSlogHandler(logHandler{to: p.log}), p.newOperator()
+	p.explain = op.ExplainHandler()
+	p.operator = facadetest.Start(p.t, op, facadetest.Settings(kopf.RunSettings{
 		Config: memapi.Config(p.cluster.server), Log: log,
 	}))
 	p.operator.Ready()
+}
+
+// clock matches the times of explanations and objects, which differ in each run.
+var clock = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?( UTC|Z|\+00:00)?`)
+
+// explanation returns the output of the command explain, without the history.
+func (p *player) explanation(kind, object string) string {
+	namespace, name, _ := strings.Cut(object, "/")
+	query := url.Values{"kind": {kind}, "namespace": {namespace}, "name": {name}, "output": {"text"}}
+	request := httptest.NewRequest(http.MethodGet, "/explain?"+query.Encode(), nil)
+	answer := httptest.NewRecorder()
+	p.explain.ServeHTTP(answer, request)
+	text, _, _ := strings.Cut(answer.Body.String(), "\nHISTORY")
+	return clock.ReplaceAllString(text, "<time>")
 }
