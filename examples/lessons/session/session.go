@@ -31,7 +31,8 @@ const pause = 800 * time.Millisecond
 //
 // A command begins with "$ ": kubectl with the verbs and flags that [cluster] has, my-operator explain, or sleep. The
 // lines "# Start the operator." and "# Stop the operator." are commands, too. The operator runs from the beginning.
-// Lines with one of the texts in without are left out, such as those of a handler that runs beside others, in any order.
+// Lines with one of the texts in without are left out, such as those of a handler that runs beside others, in any
+// order.
 func Play(t *testing.T, newOperator func() *kopf.Operator, without ...string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
