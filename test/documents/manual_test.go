@@ -15,10 +15,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/documents"
 )
 
-// TestReferences checks that every page and anchor of docs exists that a message, a comment, an alert or a manifest
-// refers to.
-func TestReferences(t *testing.T) {
-	sources, addresses, references := os.DirFS(root), 0, 0
+// sourceFiles returns the files of the repository that can refer to pages, with their texts.
+func sourceFiles(t *testing.T, sources fs.FS) map[string]string {
+	t.Helper()
+	files := map[string]string{}
 	err := fs.WalkDir(sources, ".", func(name string, entry fs.DirEntry, err error) error {
 		base := path.Base(name)
 		switch {
@@ -34,22 +34,29 @@ func TestReferences(t *testing.T) {
 			return nil
 		}
 		text, err := fs.ReadFile(sources, name)
-		if err != nil {
-			return err
-		}
-		found := documents.References(name, string(text))
-		references += len(found)
-		addresses += strings.Count(string(text), manual.Base)
-		if name == "reconcilers/manual/manual.go" {
-			addresses += len(found)
-		}
-		for _, problem := range documents.CheckReferences(sources, name, string(text)) {
-			t.Error(problem)
-		}
-		return nil
+		files[name] = string(text)
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	return files
+}
+
+// TestReferences checks that every page and anchor of docs exists that a message, a comment, an alert or a manifest
+// refers to.
+func TestReferences(t *testing.T) {
+	sources, addresses, references := os.DirFS(root), 0, 0
+	for name, text := range sourceFiles(t, sources) {
+		found := documents.References(name, text)
+		references += len(found)
+		addresses += strings.Count(text, manual.Base)
+		if name == "reconcilers/manual/manual.go" {
+			addresses += len(found)
+		}
+		for _, problem := range documents.CheckReferences(sources, name, text) {
+			t.Error(problem)
+		}
 	}
 	if references < 80 || addresses < 12 {
 		t.Errorf("found %d references and %d addresses: the test would pass for nothing", references, addresses)

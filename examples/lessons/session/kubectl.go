@@ -64,11 +64,12 @@ func newCluster(t testing.TB) *cluster {
 	c.server.CollectGarbage(100 * time.Millisecond)
 	config := memapi.Config(c.server)
 	config.WarningHandler = rest.NewWarningWriter(warnings{c}, rest.WarningWriterOptions{})
-	found, err := restmapper.GetAPIGroupResources(discovery.NewDiscoveryClientForConfigOrDie(config))
+	kinds := discovery.NewDiscoveryClientForConfigOrDie(config)
+	found, err := restmapper.GetAPIGroupResources(kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.mapper = restmapper.NewDiscoveryRESTMapper(found)
+	c.mapper = restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(found), kinds, nil)
 	direct, err := client.New(config, client.Options{Scheme: runtime.NewScheme(), Mapper: c.mapper})
 	if err != nil {
 		t.Fatal(err)

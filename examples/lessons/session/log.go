@@ -17,6 +17,9 @@ import (
 
 // transcript collects the output of one command.
 type transcript struct {
+	// without are the texts of lines that are left out.
+	without []string
+
 	mu   sync.Mutex
 	text strings.Builder
 }
@@ -99,6 +102,9 @@ func (h logHandler) Handle(_ context.Context, record slog.Record) error {
 			continue
 		}
 		text += " " + a.Key + "=" + format(a.Value.Resolve().Any())
+	}
+	if slices.ContainsFunc(h.to.without, func(part string) bool { return strings.Contains(text, part) }) {
+		return nil
 	}
 	_, err := fmt.Fprintln(h.to, text)
 	return err

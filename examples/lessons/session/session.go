@@ -31,14 +31,16 @@ const pause = 800 * time.Millisecond
 //
 // A command begins with "$ ": kubectl with the verbs and flags that [cluster] has, my-operator explain, or sleep. The
 // lines "# Start the operator." and "# Stop the operator." are commands, too. The operator runs from the beginning.
-func Play(t *testing.T, newOperator func() *kopf.Operator) {
+// Lines with one of the texts in without are left out, such as those of a handler that runs beside others, in any
+// order.
+func Play(t *testing.T, newOperator func() *kopf.Operator, without ...string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		p := &player{t: t, newOperator: newOperator, cluster: newCluster(t), log: &transcript{}}
+		p := &player{t: t, newOperator: newOperator, cluster: newCluster(t), log: &transcript{without: without}}
 		p.cluster.output = p.log
 		p.start()
 		got := p.log.take()

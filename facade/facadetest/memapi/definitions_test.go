@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
 
@@ -90,8 +91,9 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// The preferred version is the one that the real server prefers: the highest, wherever it stands in the definition.
-func TestPreferredVersion(t *testing.T) {
+// serveToys serves a kind with three versions.
+func serveToys(t *testing.T) *discovery.DiscoveryClient {
+	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.UnmarshalStrict([]byte(`
 apiVersion: apiextensions.k8s.io/v1
@@ -116,6 +118,30 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
+	return client
+}
+
+// kubectl apply sends a changed definition as a strategic merge.
+func TestStrategicMergeOfDefinition(t *testing.T) {
+	answer, err := serveToys(t).RESTClient().Patch(types.StrategicMergePatchType).
+		AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/toys.example.org").
+		Body([]byte(`{"metadata":{"labels":{"changed":"yes"}},"spec":{"names":{"shortNames":["ty"]}}}`)).
+		DoRaw(t.Context())
+	if err != nil || !strings.Contains(string(answer), `"changed":"yes"`) {
+		t.Fatalf("the definition must have the label: %v\n%s", err, answer)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(answer, &crd); err != nil {
+		t.Fatal(err)
+	}
+	if names := crd.Spec.Names; names.Kind != "Toy" || len(names.ShortNames) != 1 || len(crd.Spec.Versions) != 3 {
+		t.Errorf("the definition must keep its other fields, got %v", crd.Spec)
+	}
+}
+
+// The preferred version is the one that the real server prefers: the highest, wherever it stands in the definition.
+func TestPreferredVersion(t *testing.T) {
+	client := serveToys(t)
 	groups, err := client.ServerGroups()
 	if err != nil {
 		t.Fatal(err)

@@ -49,6 +49,8 @@ func clusterScript() []clusterStep {
 		`"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
 	return append(steps, []clusterStep{
 		{"POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", plain, definition},
+		{"PATCH", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/shorts.memapi.example.org",
+			"application/strategic-merge-patch+json", `{"metadata":{"annotations":{"e/a":"1"}}}`},
 		{"POST", "/api/v1/namespaces/gone/configmaps", plain, fmt.Sprintf(config, "")},
 		{"POST", "/api/v1/namespaces", plain, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"gone"}}`},
 		{"POST", "/api/v1/namespaces/gone/configmaps", plain, fmt.Sprintf(config,

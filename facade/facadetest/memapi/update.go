@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -112,7 +114,7 @@ func (t target) merged(form string, document, data []byte) ([]byte, error) {
 // forms are those that patches may have.
 func (t target) forms() []string {
 	forms := []string{string(types.JSONPatchType), string(types.MergePatchType)}
-	if scheme.Scheme.Recognizes(t.groupVersion().WithKind(t.Kind)) {
+	if _, err := t.goType(); err == nil {
 		forms = append(forms, string(types.StrategicMergePatchType))
 	}
 	return append(forms, applying)
@@ -127,9 +129,17 @@ func unknownForm(known []string) error {
 	}}
 }
 
+// goType returns an empty object of a built-in kind. The scheme of client-go does not have definitions.
+func (t target) goType() (runtime.Object, error) {
+	if t.groupVersion().Group == apiextensionsv1.GroupName && t.Kind == definitionsResource.Kind {
+		return &apiextensionsv1.CustomResourceDefinition{}, nil
+	}
+	return scheme.Scheme.New(t.groupVersion().WithKind(t.Kind))
+}
+
 // strategic merges a patch by the Go type of a built-in kind.
 func (t target) strategic(document, data []byte) ([]byte, error) {
-	form, err := scheme.Scheme.New(t.groupVersion().WithKind(t.Kind))
+	form, err := t.goType()
 	if err != nil {
 		return nil, err
 	}

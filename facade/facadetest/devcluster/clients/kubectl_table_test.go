@@ -69,6 +69,8 @@ func commands() []command {
 		{name: "WaitEstablished",
 			line: "wait crd/databases.clients.example.org --for=condition=Established --timeout=60s",
 			want: "condition met"},
+		{name: "DefineChanged", line: `patch crd databases.clients.example.org -p {"metadata":{"labels":{"a":"b"}}}`,
+			want: "patched"},
 		{name: "CreateCustom", line: "apply -f testdata/database.yaml", want: "main created"},
 		{name: "CustomMisspelt", line: "apply -f testdata/misspelt-database.yaml",
 			want: `unknown field "spec.enginee"`, fails: true},

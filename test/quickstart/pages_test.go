@@ -1,0 +1,137 @@
+package quickstart_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/kopf-runtime/kopf-runtime/test/documents"
+)
+
+const firstPage = "docs/getting-started.md"
+
+// page is the situation before the commands of a page. By default, the reader has the folder of the first page, with a
+// Website on the cluster, and the first operator is installed as operator and my-operator.
+type page struct {
+	// folder is a folder of the repository whose manifests the reader has, too.
+	folder string
+	// program is the folder of another program that is installed, or the page that has it.
+	program string
+	// given are commands before those of the page, and handled is a text in the log that follows from them.
+	given, handled string
+	// started is a text in the log of an operator that has started; by default, that it has.
+	started string
+	// stops is a text of the block before which the operator ends.
+	stops string
+	// shows is set if the page shows the output of its commands in blocks without a language.
+	shows bool
+	// printed are texts in the output of the commands.
+	printed []string
+	// logged are texts in the log of the operator that was started last.
+	logged []string
+	// then checks more.
+	then func(ctx context.Context, r *reader)
+}
+
+// special are the pages whose commands need something. All other pages with commands need nothing else.
+var special = map[string]page{
+	"docs/admission-reference.md": {
+		program: "test/quickstart/testdata/admission", started: "Wrote a webhook configuration",
+		given:   "cp \"$REPOSITORY/test/quickstart/testdata/review.json\" .\noperator run -A",
+		stops:   "operator webhooks",
+		printed: []string{`"allowed":true`, "k8s.io/databases.example.org configured"},
+	},
+	"docs/command-line.md": {
+		given: "kubectl apply -f \"$REPOSITORY/config/crd/peerings.yaml\"\n" +
+			"kubectl wait --for=condition=Established crd/clusterkopfpeerings.kopf.dev\n" +
+			"kubectl apply -f \"$REPOSITORY/test/quickstart/testdata/peering.yaml\"",
+	},
+	"docs/debugging.md": {
+		program: "examples/lessons/10-daemons", started: "[default/home] Started",
+		printed: []string{`"handler":"watch"`},
+	},
+	"docs/deployment.md": {
+		folder: "examples/getting-started", printed: []string{"deployment.apps/operator created"}, then: runDeployed,
+	},
+	"docs/explain.md": {
+		program: "examples/lessons/07-filters", shows: true, handled: "[default/home] The title is longer now",
+		given: "my-operator run -A\n" +
+			"kubectl patch website home --type merge -p '{\"spec\":{\"title\":\"Hello again\"}}'",
+	},
+	"docs/health.md":  {started: "Handler succeeded", printed: []string{"ok", "{}"}},
+	"docs/metrics.md": {started: "Handler succeeded", printed: []string{"kopf_handler_attempts_total"}},
+	"docs/porting.md": {
+		program: "docs/porting.md", started: "Created kopf-example-1 with spec",
+		given: "kubectl apply -f \"$REPOSITORY/config/crd/kopfexamples.yaml\"\n" +
+			"kubectl wait --for=condition=Established crd/kopfexamples.kopf.dev\n" +
+			"kubectl apply -f \"$REPOSITORY/examples/01-minimal/object.yaml\"\n" +
+			"my-operator run -A --verbose\n" +
+			"kubectl patch kopfexample kopf-example-1 --type merge -p '{\"spec\":{\"field\":\"other\"}}'\n" +
+			"kubectl delete kopfexample kopf-example-1",
+		logged: []string{"value -> other", "Cleaning up"},
+	},
+	"docs/testing-reference.md": {
+		given: "mkdir -p internal/controller\n" +
+			"cp \"$REPOSITORY/test/quickstart/testdata/orders_test.go\" internal/controller/",
+	},
+	"docs/troubleshooting.md": {
+		given: "my-operator run -A", handled: "Handler succeeded", printed: []string{"publish", "finalizers"},
+	},
+	"docs/tutorial.md": {
+		folder: "examples/ephemeral-volume-claim", program: "examples/ephemeral-volume-claim",
+		given:   "my-operator run -A",
+		printed: []string{"ephemeralvolumeclaim.kopf.dev/my-claim created", "patched", "modified"}, then: runSketch,
+	},
+}
+
+// TestPages runs the commands of all pages, each page in a folder of its own. The cluster is that of the first page.
+func TestPages(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r := newReader(t, "", devcluster, "webhooks/tunnels/ngrok")
+	r.followFirst(ctx)
+	names, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range names {
+		name := "docs/" + filepath.Base(file)
+		p, isSpecial := special[name]
+		document := readFile(t, name)
+		if name == firstPage || !isSpecial && !hasCommands(document) {
+			continue
+		}
+		t.Run(filepath.Base(file), func(t *testing.T) { r.at(t).follow(ctx, document, p) })
+	}
+}
+
+// TestLogin plays the session of an operator that logs in itself.
+func TestLogin(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r := newReader(t)
+	const folder = "examples/18-login"
+	r.run(ctx, "go build -C \"$REPOSITORY/"+folder+"\" -o \"$GOBIN/login\" .\n"+
+		"(cd \"$REPOSITORY/"+devcluster+"\" && GOWORK=$PWD/go.work go install ./cmd/devcluster)\n"+
+		"cp \"$REPOSITORY/"+folder+"/object.yaml\" .")
+	operator := r.serve(ctx, "devcluster --load \"$REPOSITORY/config/crd/kopfexamples.yaml\" -- "+
+		"login run -A --log-format=plain", "")
+	r.play(ctx, operator, readFile(t, folder+"/session.txt"))
+}
+
+func hasCommands(document string) bool {
+	return slices.ContainsFunc(documents.Blocks(document), func(b documents.Block) bool {
+		return b.IsCommands() && b.Needs() == ""
+	})
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
