@@ -24,7 +24,10 @@ import (
 func newUploader() *kopf.Operator {
 	op := kopf.New("websites.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{v1.AddToScheme}})
 	websites := kopf.For(op, &v1.Website{})
-	websites.On("publish", kopf.CreateUpdateResume(), func(context.Context, *Change) error { return nil })
+	websites.On("publish", kopf.CreateUpdateResume(), func(context.Context, *Change) error {
+		time.Sleep(time.Second) // a second operator begins before the first one saves that it handled the change
+		return nil
+	})
 	websites.OnCreate("upload", func(_ context.Context, c *Change) error {
 		if c.Retry == 0 {
 			return kopf.Temporary(errors.New("the disk is full"), time.Hour)
