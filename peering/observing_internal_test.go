@@ -135,6 +135,7 @@ func TestAnswerAfterSuspension(t *testing.T) {
 			t.Fatalf("the operator acts at once after its record expired: %v", err)
 		}
 		time.Sleep(settling)
+		synctest.Wait() // the alarm is at the same moment
 		if gate.isClosed.Load() {
 			t.Error("the operator does not act again")
 		}
