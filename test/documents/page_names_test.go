@@ -2,8 +2,6 @@ package documents_test
 
 import (
 	"os"
-	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,14 +15,7 @@ import (
 // manuals returns the names of the pages for users.
 func manuals(t *testing.T) (names []string) {
 	t.Helper()
-	pages, err := filepath.Glob(root + "/docs/*.md")
-	if err != nil || len(pages) < 60 {
-		t.Fatalf("found %d pages: %v", len(pages), err)
-	}
-	for _, page := range pages {
-		names = append(names, path.Join("docs", filepath.Base(page)))
-	}
-	return append(names, "README.md", "SECURITY.md", "config/README.md", "examples/README.md")
+	return append(pages(t), "SECURITY.md", "config/README.md", "examples/README.md")
 }
 
 var (

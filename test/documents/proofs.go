@@ -49,8 +49,7 @@ func Proofs(document string) (all []Proof, without []int) {
 
 func proofsIn(cell string, line int) (found []Proof) {
 	folder := ""
-	for _, span := range codeSpan.FindAllString(cell, -1) {
-		name := strings.Trim(span, "`")
+	for _, name := range Spans(cell) {
 		switch {
 		case testName.MatchString(name):
 			found = append(found, Proof{line, folder, name})

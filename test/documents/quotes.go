@@ -3,7 +3,6 @@ package documents
 import (
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strings"
 )
 
@@ -17,22 +16,23 @@ type Quote struct {
 	Text string
 }
 
-// quoted matches a block below a comment that names the file, such as <!-- examples/clusters/main.go -->.
-var quoted = regexp.MustCompile("(?ms)^<!-- ([\\w./-]+) -->\n```\\w*\n(.*?)^```$")
-
-// Quotes returns the quotes of a document.
+// Quotes returns the quotes of a document: the blocks below a comment that names the file, such as
+// <!-- examples/clusters/main.go -->.
 func Quotes(document string) (all []Quote) {
-	for _, at := range quoted.FindAllStringSubmatchIndex(document, -1) {
-		all = append(all, Quote{
-			Line: strings.Count(document[:at[4]], "\n") + 1, File: document[at[2]:at[3]], Text: document[at[4]:at[5]],
-		})
+	for _, block := range Blocks(document) {
+		if block.File != "" {
+			all = append(all, Quote{Line: block.Line, File: block.File, Text: block.Text})
+		}
 	}
 	return all
 }
 
 // WithoutQuotes returns the document with empty lines in place of its quotes, so that line numbers stay the same.
 func WithoutQuotes(document string) string {
-	return quoted.ReplaceAllStringFunc(document, func(block string) string {
+	return anyBlock.ReplaceAllStringFunc(document, func(block string) string {
+		if !strings.HasPrefix(block, "<!-- ") {
+			return block
+		}
 		return strings.Repeat("\n", strings.Count(block, "\n"))
 	})
 }
