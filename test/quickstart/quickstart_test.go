@@ -19,11 +19,7 @@ const devcluster = "facade/facadetest/devcluster"
 
 // TestQuickStart runs the commands of the quick start as the README has them, and compares the log with the README.
 func TestQuickStart(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(page), "\n## Quick start\n")
+	_, section, _ := strings.Cut(readFile(t, "README.md"), "\n## Quick start\n")
 	section, _, _ = strings.Cut(section, "\nThe same with [a type of your own]")
 	blocks := documents.Blocks(section)
 	var kinds []string
@@ -39,12 +35,8 @@ func TestQuickStart(t *testing.T) {
 	r.run(ctx, blocks[0].Text)
 	r.write("main.go", blocks[1].Text)
 	begun := time.Now()
-	cluster := r.start(ctx, blocks[2].Text)
-	started := cluster.await("KUBECONFIG=")
-	_, kubeconfig, _ := strings.Cut(started, "KUBECONFIG=")
-	cluster.await("Operator started")
+	cluster := r.serve(ctx, strings.TrimSpace(blocks[2].Text), "")
 	t.Logf("%.1f s until the operator has started", time.Since(begun).Seconds())
-	r.export("KUBECONFIG", strings.TrimSpace(kubeconfig))
 	want := strings.Split(strings.TrimSpace(blocks[4].Text), "\n")
 	commands := strings.Split(strings.TrimSpace(blocks[3].Text), "\n")
 	if len(want) != len(commands) {
