@@ -149,7 +149,7 @@ func (m *Membership) leave(ctx context.Context) {
 	if err == nil {
 		_, err = m.patchRecord(ctx, Record{})
 	}
-	if err != nil && !hasNoPlace(err) {
+	if err != nil && !isRecordRefused(err) {
 		m.log.Error(err, "Failed to remove the peering record")
 	}
 }

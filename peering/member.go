@@ -121,7 +121,7 @@ func (m Member) Join(ctx context.Context, object Object, gate Gate) *Membership 
 }
 
 // IsAnswered reports whether the demands of the peers are known and applied to the gate, and the record is published or
-// there is no place for it. Once true, it remains so.
+// cannot be stored. Once true, it remains so.
 func (m *Membership) IsAnswered() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -93,7 +93,7 @@ func (m *Membership) reportFailed(err error) {
 	}
 }
 
-// reportUnavailable logs that there is no place for the record, and the consequence.
+// reportUnavailable logs that the record cannot be stored, and the consequence.
 func (m *Membership) reportUnavailable(err error) {
 	if m.isLogged("alone", err.Error()) {
 		return

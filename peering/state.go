@@ -18,7 +18,7 @@ type recordState int
 const (
 	recordUnknown     recordState = iota // the API server has not answered yet
 	recordPublished                      // the object has the record, which is valid
-	recordUnavailable                    // there is no place for the record
+	recordUnavailable                    // the object is missing, or writing it is refused
 	recordExpired                        // the record could not be renewed in time
 )
 
@@ -207,7 +207,7 @@ func (s *state) publish(record Record, now time.Time) bool {
 	return true
 }
 
-// withdraw notes that there is no place for the record.
+// withdraw notes that the record cannot be stored.
 func (s *state) withdraw() {
 	s.record, s.isMissing, s.lostAt, s.joined = recordUnavailable, false, time.Time{}, time.Time{}
 }

@@ -48,7 +48,7 @@ func (m *Membership) confirm(ctx context.Context, record Record, object map[stri
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, now := &m.state, time.Now()
-	s.scheduleRenewal(now, err != nil && !hasNoPlace(err))
+	s.scheduleRenewal(now, err != nil && !isRecordRefused(err))
 	isCanceled := s.hasLeft || errors.Is(ctx.Err(), context.Canceled)
 	switch {
 	case err == nil:
@@ -59,7 +59,7 @@ func (m *Membership) confirm(ctx context.Context, record Record, object map[stri
 		}
 		m.observe(object, now)
 	case isCanceled:
-	case hasNoPlace(err):
+	case isRecordRefused(err):
 		s.withdraw()
 		if !s.member.Mandatory && !s.verdict.Paused() {
 			m.gate.AllowWritesUntil(time.Time{})
@@ -71,8 +71,8 @@ func (m *Membership) confirm(ctx context.Context, record Record, object map[stri
 	m.decide(now)
 }
 
-// hasNoPlace reports whether there is no place for a record, rather than no answer.
-func hasNoPlace(err error) bool {
+// isRecordRefused reports whether the API server answered that it cannot store a record.
+func isRecordRefused(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) ||
 		apierrors.IsInvalid(err) || errors.Is(err, errDropped)
 }
