@@ -180,7 +180,7 @@ test-newest: gotest
 # allocates, so it is off.
 test-limits:
 	$(call say,limits of size and allocations$(comma) and the alerts of config/monitoring)
-	@$(GO) test -v -count 1 $(LIMIT) ./test/weight
+	@$(FIGURE_weight)
 	@$(GO) test -count 1 $(LIMIT) ./test/benchmarks/... ./test/reviews
 	@$(GO) -C test/monitoring/alerts test -count 1 $(LIMIT) ./...
 
