@@ -12,12 +12,12 @@ const (
 	// mostAllocated is how much more may be allocated for four times the size: 2.5 times for each doubling. It is asked
 	// over two of them, as slices and maps grow in steps. What grows with the square takes sixteen times as much.
 	mostAllocated = 2.5 * 2.5
-	// step is between the sizes whose processor times are compared. It is wide, because work that fits into the
-	// processor's cache at one size and not at the next takes up to three times as long for each element.
-	step = 16
-	// mostTime is how much more processor time may go to step times the size: what grows with the square takes 256
-	// times as much.
-	mostTime = 4 * step
+	// step is the ratio of the two sizes whose processor times are compared. It is large, because an element takes up to
+	// five times as long once the data no longer fits into the processor's cache.
+	step = 32
+	// mostTime limits the ratio of the two processor times. Linear work takes 32 times as long, and up to 160 times
+	// beyond the cache; quadratic work takes 1,024 times as long.
+	mostTime = 8 * step
 	// runs are compared by the best of them: others on the machine can only make a run slower.
 	runs = 8
 	// mostMemory is where the collector runs after all, though it is kept from what is timed.
@@ -25,7 +25,7 @@ const (
 )
 
 // Linear fails the test if the work grows faster than its size: if four times the size needs more than 6.25 times the
-// allocated bytes or allocations, or more than 64 times the processor time that a quarter of the size takes. The size
+// allocated bytes or allocations, or more than 256 times the processor time of an eighth of the size. The size
 // is best so large that the work takes some milliseconds. What prepare does is not measured; it runs before every run.
 func Linear(t *testing.T, size int, prepare func(size int) (work func())) {
 	t.Helper()

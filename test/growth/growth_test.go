@@ -61,7 +61,7 @@ func TestNotLinear(t *testing.T) {
 		command := exec.Command(os.Args[0], "-test.run=^TestNotLinear$")
 		command.Env = append(os.Environ(), asked+"="+name)
 		if out, err := command.CombinedOutput(); err == nil ||
-			!strings.Contains(string(out), "16 times the size of 600") {
+			!strings.Contains(string(out), "32 times the size of 300") {
 			t.Errorf("%s grows with the square, and passes: %v, %s", name, err, out)
 		}
 	}
