@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
@@ -51,8 +52,8 @@ func (op *Operator) activityOf(call *handlers.Invocation) *Activity {
 
 // loginOf returns the argument of a login handler.
 func (op *Operator) loginOf(call *handlers.Invocation) *Activity {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	settings := op.settings.values.clone()
 	return &Activity{
 		ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: &settings, cluster: op.cluster,
@@ -61,8 +62,8 @@ func (op *Operator) loginOf(call *handlers.Invocation) *Activity {
 
 // ownClients are the clients of handlers. In a program they are those of the startup until the manager exists.
 func (op *Operator) ownClients() (client.Client, client.Reader) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	if op.clients.client == nil && op.late != nil {
 		return op.late, op.late
 	}
@@ -84,9 +85,9 @@ func caller(missing bool, call acting) acting {
 func (op *Operator) act(
 	verb, activity, id string, opts []activityOption, call acting, problems ...error,
 ) {
-	where := location()
+	where := registry.Location()
 	if op == nil {
-		addOwnerless(fmt.Errorf("%s(%q): %w", verb, id, errNoOperator))
+		registry.AddOwnerless(fmt.Errorf("%s(%q): %w", verb, id, errNoOperator))
 		return
 	}
 	h := &handlers.Handler{
@@ -95,39 +96,19 @@ func (op *Operator) act(
 	}
 	_, wrong := applyOptions(h, asOptions(opts))
 	problems = slices.Concat(problems, checkHandler(id, call == nil), wrong)
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if op.stage != registering {
-		problems = append(problems, errors.New("registered after the operator was set up, so it is never called"))
-	}
-	for _, other := range op.activities {
-		if other.ID == id && other.Activity == activity {
-			problems = append(problems, fmt.Errorf(
-				"the id is taken at %s; give every handler of a verb its own", other.Location,
-			))
-		}
-	}
-	for _, problem := range problems {
-		op.keepError(where, fmt.Errorf("%s(%q): %w", verb, id, problem))
-	}
-	op.activities = append(op.activities, h)
-}
-
-// acts reports whether the operator has a handler of the activity.
-func (op *Operator) acts(activity string) bool {
-	return slices.ContainsFunc(op.activities, func(h *handlers.Handler) bool { return h.Activity == activity })
+	op.registry.RegisterActivity(verb, h, problems)
 }
 
 // activity has the handlers of one activity, in the order of registration.
 func (op *Operator) activity(name string) activities.Activity {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	activity := activities.Activity{Name: name, Backoff: op.settings.backoff()}
-	measured, err := metrics.New(op.name, op.registry())
+	measured, err := metrics.New(op.name, op.metricsRegistry())
 	if err != nil {
 		measured = nil // the engine registers the same ones and reports the error
 	}
-	for _, h := range op.activities {
+	for _, h := range op.registry.Activities {
 		if h.Activity == name {
 			activity.Handlers = append(activity.Handlers, adapters.New(h, measured))
 		}

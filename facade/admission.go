@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -110,7 +111,7 @@ func admit[T client.Object](s Selection[T], fn admitting[T], opts []admissionOpt
 			continue
 		}
 		ok = false
-		s.kind.addError(fmt.Errorf("%s(%q): %w", fn.verb, fn.id, problem))
+		s.kind.AddError(fmt.Errorf("%s(%q): %w", fn.verb, fn.id, problem))
 	}
 	if !ok {
 		return
@@ -123,11 +124,11 @@ func admit[T client.Object](s Selection[T], fn admitting[T], opts []admissionOpt
 		if err != nil {
 			return err
 		}
-		defer s.kind.op.reviewed.begin(call.Admission, a.Object, a.Old)()
+		defer s.op.reviewed.begin(call.Admission, a.Object, a.Old)()
 		err = fn.call(ctx, a)
 		return a.end(cmp.Or(err, context.Cause(ctx)))
 	}
-	s.kind.op.register(registration{kind: s.kind, verb: fn.verb, handler: &h})
+	s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: fn.verb, Handler: &h})
 }
 
 // Resource describes the kind of the object, see [Change.Resource].

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -26,13 +27,13 @@ func (c *creations) learn(o reconcilers.Options) { c.known.Store(o.Creations()) 
 
 // setsFinalizers gives a mutating handler of the operator's own for each selection whose objects are to be held on
 // their deletion. With it, the object is stored with the finalizer already, which would be a write of its own.
-func (op *Operator) setsFinalizers(all []resolved) (more []resolved) {
+func (op *Operator) setsFinalizers(all []registry.ResolvedEntry) (more []registry.ResolvedEntry) {
 	if !op.settings.values.Admission.FinalizerOnCreate {
 		return nil
 	}
 	for _, one := range all {
-		known := func(other resolved) bool { return other.selector == one.selector }
-		if one.handler.Holds() && !slices.ContainsFunc(more, known) {
+		known := func(other registry.ResolvedEntry) bool { return other.Selector == one.Selector }
+		if one.Handler.Holds() && !slices.ContainsFunc(more, known) {
 			more = append(more, op.setsFinalizer(one, all))
 		}
 	}
@@ -40,17 +41,17 @@ func (op *Operator) setsFinalizers(all []resolved) (more []resolved) {
 }
 
 // setsFinalizer is the handler of one selection. Nobody waits for it who does not have to.
-func (op *Operator) setsFinalizer(one resolved, all []resolved) resolved {
-	selector := one.selector
+func (op *Operator) setsFinalizer(one registry.ResolvedEntry, all []registry.ResolvedEntry) registry.ResolvedEntry {
+	selector := one.Selector
 	h := &handlers.Handler{
 		ID: finalizerID, Family: handlers.Admitting, Mutating: true, Operations: []string{"CREATE"},
 		IgnoreFailures: true, Sparing: true, ReadsText: true, Labels: commonLabels(selector, all),
-		Location: op.location,
+		Location: op.registry.Location,
 	}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		return op.setFinalizer(ctx, selector, call)
 	}
-	return resolved{registration{kind: one.kind, verb: "Mutate", handler: h}, selector}
+	return registry.ResolvedEntry{HandlerEntry: registry.HandlerEntry{Kind: one.Kind, Verb: "Mutate", Handler: h}, Selector: selector}
 }
 
 // setFinalizer adds the finalizer to an object that is about to be created, if the engine would. It denies nothing.
@@ -77,12 +78,12 @@ func (op *Operator) setFinalizer(ctx context.Context, of discovery.Selector, cal
 
 // commonLabels are what all handlers for which objects are held demand of the labels, if it is the same; nil is
 // nothing.
-func commonLabels(of discovery.Selector, all []resolved) (common labels.Selector) {
+func commonLabels(of discovery.Selector, all []registry.ResolvedEntry) (common labels.Selector) {
 	first := true
 	for _, one := range all {
-		own := one.handler.Labels
+		own := one.Handler.Labels
 		switch {
-		case one.selector != of || !one.handler.Holds():
+		case one.Selector != of || !one.Handler.Holds():
 		case own == nil:
 			return nil
 		case first:

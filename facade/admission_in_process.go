@@ -2,7 +2,6 @@ package kopf
 
 import (
 	"context"
-	"slices"
 )
 
 // serveInProcess has the handlers of admission served by the webhooks of package facadetest, if there are any: without
@@ -11,7 +10,7 @@ func (op *Operator) serveInProcess(own *AdmissionSettings) {
 	switch {
 	case op.inProcess == nil:
 	case own.Server == op.inProcess.Server: // settled before
-	case own.Server != nil || !own.FinalizerOnCreate && !op.hasAdmission() || !op.inProcess.Attach():
+	case own.Server != nil || !own.FinalizerOnCreate && !op.registry.Admits() || !op.inProcess.Attach():
 		op.inProcess = nil
 	default:
 		*own = AdmissionSettings{
@@ -19,11 +18,6 @@ func (op *Operator) serveInProcess(own *AdmissionSettings) {
 			ExcludedNamespaces: own.ExcludedNamespaces, WithoutMatchConditions: true,
 		}
 	}
-}
-
-// hasAdmission reports whether the operator has admission handlers.
-func (op *Operator) hasAdmission() bool {
-	return slices.ContainsFunc(op.registrations, func(r registration) bool { return admits(r.handler) })
 }
 
 // awaitReviews waits until handlers of admission can be called in the process. It returns false if the operator ends

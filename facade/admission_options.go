@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -48,7 +49,7 @@ func Operations(list ...admissionv1.Operation) admissionOption {
 // withOperations adds the default operations to a validating handler. A check of the object's content must not prevent
 // the deletion of an invalid object, so DELETE must be explicit. With Kopf's formats, DELETE is included, as in Kopf.
 func (op *Operator) withOperations(h *handlers.Handler) *handlers.Handler {
-	if !admits(h) || h.Mutating || len(h.Operations) > 0 || op.settings.values.Persistence.KopfFormats {
+	if !registry.Admits(h) || h.Mutating || len(h.Operations) > 0 || op.settings.values.Persistence.KopfFormats {
 		return h
 	}
 	own := *h

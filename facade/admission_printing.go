@@ -43,8 +43,8 @@ func (op *Operator) webhooks(
 
 // printable is what the configurations are made of, and by which way.
 func (op *Operator) printable(way commandline.Way) (o admission.Options, own AdmissionSettings, err error) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	_, plan, err := op.planAlone()
 	if err != nil {
 		return o, own, err

@@ -8,6 +8,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
@@ -43,7 +44,7 @@ func (op *Operator) openerOfAdmission(plan []reconcilers.Registration) func() {
 
 // watching are the handlers that the engine watches objects for. Those of admission need no objects.
 func watching(plan []reconcilers.Registration) []reconcilers.Registration {
-	return slices.DeleteFunc(slices.Clone(plan), func(r reconcilers.Registration) bool { return admits(r.Handler) })
+	return slices.DeleteFunc(slices.Clone(plan), func(r reconcilers.Registration) bool { return registry.Admits(r.Handler) })
 }
 
 // addAdmission has the handlers of admission served by the manager's webhook server.
@@ -52,7 +53,7 @@ func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration
 	options.Config, options.HTTPClient = m.GetConfig(), m.GetHTTPClient()
 	options.ScanOnce = op.settings.values.ScanningDisabled
 	options.Log = m.GetLogger().WithName(op.name)
-	waits := !op.started && op.acts(activities.Startup)
+	waits := !op.started && op.registry.Acts(activities.Startup)
 	for _, r := range plan {
 		waits = waits || r.Handler.Index != nil
 	}
@@ -66,7 +67,7 @@ func (op *Operator) addAdmission(m ctrl.Manager, plan []reconcilers.Registration
 		options.Announce = op.inProcess.Announce
 	}
 	var err error
-	if options.Metrics, err = metrics.New(op.name, op.registry()); err != nil {
+	if options.Metrics, err = metrics.New(op.name, op.metricsRegistry()); err != nil {
 		return err
 	}
 	certified, err := op.reachAdmission(m, &options)
@@ -94,7 +95,7 @@ func (op *Operator) admissionOptions(plan []reconcilers.Registration) admission.
 	}
 	options.AtRoot = op.program && !options.AsKopf && op.settings.values.Admission.Tunnel == nil
 	for _, r := range plan {
-		if admits(r.Handler) {
+		if registry.Admits(r.Handler) {
 			options.Registrations = append(options.Registrations, admission.Registration(r))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -45,7 +46,7 @@ func (s Selection[T]) Timer(id string, interval time.Duration, fn TaskFunc[T], o
 		return
 	}
 	if h.Background.Sharp && interval == 0 {
-		s.kind.addError(fmt.Errorf("Timer(%q): Sharp needs an interval: give one, or leave Sharp out", id))
+		s.kind.AddError(fmt.Errorf("Timer(%q): Sharp needs an interval: give one, or leave Sharp out", id))
 		return
 	}
 	s.spawn("Timer", h, fn)
@@ -55,10 +56,10 @@ func (s Selection[T]) spawn(verb string, h handlers.Handler, fn TaskFunc[T]) {
 	setFunction(&h, fn)
 	said := &mistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
-		r := newRun(ctx, call, s.codec, s.kind.op.clients, said)
+		r := newRun(ctx, call, s.codec, s.op.clients, said)
 		return r.change.end(r.change.succeed(ctx, fn(ctx, r)))
 	}
-	s.kind.op.register(registration{kind: s.kind, verb: verb, handler: &h})
+	s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: verb, Handler: &h})
 }
 
 // Task is one call of a daemon or timer. Goroutines may use it until the function returns. The logger is

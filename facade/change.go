@@ -86,7 +86,7 @@ func (s Selection[T]) call(fn ChangeFunc[T]) handlers.Func {
 func (s Selection[T]) newChange(
 	ctx context.Context, call *handlers.Invocation, said *mistakes,
 ) (*Change[T], error) {
-	return newChange(ctx, call, s.codec, s.kind.op.clients, said)
+	return newChange(ctx, call, s.codec, s.op.clients, said)
 }
 
 // newChange creates the argument of a handler.

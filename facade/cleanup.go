@@ -28,9 +28,9 @@ const defaultCleanup = 30 * time.Second
 
 // cleanUp calls the handlers of the cleanup. The operator is exiting: its context may have ended.
 func (op *Operator) cleanUp(ctx context.Context) error {
-	op.mu.Lock()
+	op.registry.Lock()
 	limit := op.settings.values.CleanupTimeout
-	op.mu.Unlock()
+	op.registry.Unlock()
 	ctx = logf.IntoContext(context.WithoutCancel(ctx), op.logger())
 	if limit != Never {
 		var cancel context.CancelFunc

@@ -52,8 +52,8 @@ type commandOperator struct{ op *Operator }
 // Settings returns the settings of the manager of an operator that makes its own. It reports all errors of
 // registrations.
 func (c commandOperator) Settings() (serving.Settings, error) {
-	c.op.mu.Lock()
-	defer c.op.mu.Unlock()
+	c.op.registry.Lock()
+	defer c.op.registry.Unlock()
 	scheme, _, err := c.op.planAlone()
 	if err != nil {
 		return serving.Settings{}, err
@@ -86,13 +86,13 @@ func (op *Operator) planAlone() (*runtime.Scheme, []reconcilers.Registration, er
 func (c commandOperator) Around(ctx context.Context, given commandline.Given, serve func() error) error {
 	limit := exitlimit.Watch(ctx, c.op.logger(), c.op.exitLimit)
 	defer limit.Stop()
-	c.op.mu.Lock()
+	c.op.registry.Lock()
 	if given.Scoped {
 		c.op.given.Namespaces, c.op.given.NamespacePatterns, c.op.given.NamespaceLabels = given.Namespaces, nil, ""
 	}
 	c.op.given.Peering.take(given.Peering)
 	c.op.listening = addresses{given.Metrics, given.Health}
-	c.op.mu.Unlock()
+	c.op.registry.Unlock()
 	c.op.inspectAt(given.Inspection)
 	own, err := c.Settings()
 	if err == nil {
@@ -110,8 +110,8 @@ func (op *Operator) useLateClient(ctx context.Context, settings serving.Settings
 	if err != nil {
 		return fmt.Errorf("operator %q: making the client of the startup: %w", op.name, err)
 	}
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	op.late, op.cluster = client.WithFieldOwner(late, op.name), to
 	return nil
 }
@@ -135,7 +135,7 @@ func (c commandOperator) SetupWithManager(m ctrl.Manager, defaultNamespace func(
 
 // exitLimit is the limit of the exit by the current settings, which the startup may have changed.
 func (op *Operator) exitLimit() time.Duration {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	return op.settings.values.UltimateExitingTimeout
 }

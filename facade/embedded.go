@@ -15,10 +15,10 @@ import (
 
 // accompany has the startup and the cleanup called where the operator runs, in a manager that is not its own.
 func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
-	if op.acts(activities.Cleanup) {
+	if op.registry.Acts(activities.Cleanup) {
 		options.End = op.cleanUp
 	}
-	if !op.acts(activities.Startup) {
+	if !op.registry.Acts(activities.Startup) {
 		return
 	}
 	options.Begin = func(ctx context.Context) (reconcilers.Options, error) {
@@ -50,8 +50,8 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 
 // restarted are the options as the startup has left the settings.
 func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (reconcilers.Options, error) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	if err := op.checkProgramOnly(); err != nil {
 		return reconcilers.Options{}, err
 	}
@@ -78,8 +78,8 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 
 // schemeAdders are the functions of AddToScheme, to be compared.
 func (op *Operator) schemeAdders() (all []uintptr) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	for _, add := range op.given.AddToScheme {
 		all = append(all, reflect.ValueOf(add).Pointer())
 	}
@@ -88,21 +88,21 @@ func (op *Operator) schemeAdders() (all []uintptr) {
 
 // admissionSettings are those as they are by now.
 func (op *Operator) admissionSettings() AdmissionSettings {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	return op.given.Admission
 }
 
 // peeringSettings are those as they are by now.
 func (op *Operator) peeringSettings() PeeringSettings {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	return op.given.Peering
 }
 
 // tracingSettings are those as they are by now.
 func (op *Operator) tracingSettings() TracingSettings {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	return op.given.Tracing
 }

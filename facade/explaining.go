@@ -35,8 +35,8 @@ func (op *Operator) ConsoleHandler() http.Handler {
 
 // keepJournal makes the operator record its decisions.
 func (op *Operator) keepJournal() *journal.Journal {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	if op.journal == nil {
 		op.journal = journal.New(journal.Limits{}) // those of the settings come with the set-up
 	}
@@ -49,8 +49,8 @@ func (op *Operator) inspectAt(at commandline.Inspection) {
 		return
 	}
 	op.keepJournal()
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	op.inspection = at
 }
 

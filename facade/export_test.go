@@ -15,8 +15,8 @@ import (
 
 // Plan is what the operator hands to the engine; or all that is wrong with it.
 func Plan(op *Operator, scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	return op.plan(scheme)
 }
 

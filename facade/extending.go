@@ -10,7 +10,7 @@ import (
 // AddError makes the set-up fail with this error, for packages that register handlers. Nil is ignored.
 func (s Selection[T]) AddError(err error) {
 	if err != nil {
-		s.kind.addError(err)
+		s.kind.AddError(err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
@@ -20,7 +21,7 @@ import (
 //	})
 func (op *Operator) LeaderLock(lock resourcelock.Interface) resourcelock.Interface {
 	if !op.valid() {
-		addOwnerless(fmt.Errorf("LeaderLock: %w", errNoOperator))
+		registry.AddOwnerless(fmt.Errorf("LeaderLock: %w", errNoOperator))
 		return lock
 	}
 	return op.lease.Around(lock)

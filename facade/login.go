@@ -99,7 +99,7 @@ func given(info *credentials.Info, err error) (*ConnectionInfo, error) {
 
 // logIn calls the login handlers. Without any, it finds the cluster as kubectl does, or as pods do.
 func (op *Operator) logIn(ctx context.Context, to serving.Cluster) (map[string]*credentials.Info, error) {
-	if !op.acts(activities.Login) {
+	if !op.registry.Acts(activities.Login) {
 		info, err := connection.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"built-in": info}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
@@ -45,7 +46,7 @@ func (op *Operator) keeper(writing client.Client, live client.Reader) *children.
 		Manager: op.name, FormerManagers: op.settings.values.Execution.FormerManagers,
 		LikeKopf: kept.KopfFormats, NoLabels: op.settings.values.Execution.NoInheritedLabels,
 	}
-	if op.owns() {
+	if op.registry.Owns() {
 		keeper.Owned = &owned.Children{Label: keeper.Label(), Author: keeper}
 		keeper.Watched, keeper.Repaired = op.watchesChildren, op.repairs()
 	}
@@ -61,21 +62,15 @@ type managed struct {
 // WithManager registers a function that gets the manager at the set-up, also under [Main]: to add controllers, webhooks
 // or checks. It must not register handlers or read the cache. An error fails the set-up.
 func (op *Operator) WithManager(add func(ctrl.Manager) error) {
-	where := location()
+	where := registry.Location()
 	switch {
 	case op == nil:
-		addOwnerless(fmt.Errorf("WithManager: %w", errNoOperator))
+		registry.AddOwnerless(fmt.Errorf("WithManager: %w", errNoOperator))
 	case add == nil:
-		op.addError(where, errors.New("WithManager: the function is nil"))
+		op.registry.AddError(where, errors.New("WithManager: the function is nil"))
 	default:
-		op.mu.Lock()
-		defer op.mu.Unlock()
-		if op.stage != registering {
-			err := errors.New("WithManager: called after the operator was set up, so the function never is")
-			op.keepError(where, err)
-			return
-		}
-		op.managed = append(op.managed, managed{where, add})
+		op.registry.IfOpen(where, func() { op.managed = append(op.managed, managed{where, add}) },
+			errors.New("WithManager: called after the operator was set up, so the function never is"))
 	}
 }
 
@@ -87,4 +82,12 @@ func (op *Operator) addManaged(m ctrl.Manager) error {
 		}
 	}
 	return nil
+}
+
+func (op *Operator) watchesChildren(of schema.GroupKind) bool {
+	return op.registry.WatchesChildren(of, op.filled)
+}
+
+func (op *Operator) watchesFor(owner discovery.Resource, of schema.GroupKind) (children, objects bool) {
+	return op.registry.WatchesFor(owner, of, op.filled)
 }

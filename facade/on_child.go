@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -28,15 +29,15 @@ func OnChild[T, C client.Object](
 	if !ok {
 		return
 	}
-	kinds := s.ownedKinds(reflect.TypeFor[C]())
+	kinds := s.kind.Registry.OwnedTypes(s.kind, reflect.TypeFor[C]())
 	if len(kinds) == 0 {
-		s.kind.addError(fmt.Errorf("OnChild(%q): children of the Go type %s are not watched: call Owns for an empty "+
+		s.kind.AddError(fmt.Errorf("OnChild(%q): children of the Go type %s are not watched: call Owns for an empty "+
 			"object of this type before", id, reflect.TypeFor[C]()))
 		return
 	}
 	children := codec.New[C](reflect.TypeFor[C]().Elem())
 	if err := addChildFilter(&h, children, chosen); err != nil {
-		s.kind.addError(fmt.Errorf("OnChild(%q): %w", id, err))
+		s.kind.AddError(fmt.Errorf("OnChild(%q): %w", id, err))
 		return
 	}
 	setFunction(&h, fn)
@@ -58,7 +59,7 @@ func OnChild[T, C client.Object](
 	for _, owning := range kinds {
 		own := h
 		own.Owned = owning
-		s.kind.op.register(registration{kind: s.kind, verb: "OnChild", handler: &own})
+		s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "OnChild", Handler: &own})
 	}
 }
 
@@ -82,17 +83,4 @@ func addChildFilter[C client.Object](h *handlers.Handler, of *codec.Codec[C], ch
 		return matches(ctx, child), nil
 	}
 	return nil
-}
-
-// ownedKinds returns the watches that Owns has registered for children of the Go type: one for a type of the scheme,
-// one for each kind for unstructured objects.
-func (s Selection[T]) ownedKinds(child reflect.Type) (all []*handlers.Handler) {
-	s.kind.op.mu.Lock()
-	defer s.kind.op.mu.Unlock()
-	for _, r := range s.kind.op.registrations {
-		if r.kind == s.kind && r.verb == "Owns" && r.child == child {
-			all = append(all, r.handler.Owned)
-		}
-	}
-	return all
 }

@@ -1,11 +1,14 @@
 package kopf
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
 // Option is an option of any verb.
@@ -57,6 +60,13 @@ type deleteOption interface {
 // finalizerOption is an option of the verbs that add the finalizer: OnDelete, Daemon and Timer.
 type finalizerOption interface {
 	deleteOption
+	backgroundOption
+}
+
+// storingOption is an option of the verbs that store something under the id of the handler: those for changes, and
+// those in the background.
+type storingOption interface {
+	changeOption
 	backgroundOption
 }
 
@@ -172,4 +182,20 @@ func HoldOnFailure() deleteOption {
 // EvenIfDeleted calls a resume handler also for objects that are being deleted. Kopf: deleted=True.
 func EvenIfDeleted() resumeOption {
 	return optionOf[resumeOption]("EvenIfDeleted", nil, func(h *handlers.Handler) { h.EvenIfDeleted = true })
+}
+
+// FormerIDs renames a handler: it takes over the unfinished progress, the result and the children of former ids. The
+// present id takes precedence. A former id is given as the id was, without the field. See docs/renaming.md. Kopf: none.
+func FormerIDs(ids ...string) storingOption {
+	ids = slices.Clone(ids)
+	var wrong []error
+	if len(ids) == 0 {
+		wrong = append(wrong, errors.New("FormerIDs(): give the former ids"))
+	}
+	for _, id := range ids {
+		if err := keys.ValidateID(id); err != nil {
+			wrong = append(wrong, fmt.Errorf("FormerIDs(%q): %w", id, err))
+		}
+	}
+	return optionOf[storingOption]("FormerIDs", errors.Join(wrong...), func(h *handlers.Handler) { h.FormerIDs = ids })
 }

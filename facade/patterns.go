@@ -153,7 +153,7 @@ func required(path diff.Path, pattern, equals any) *requirements.Requirement {
 func (s Selection[T]) byMetadata(method, name, key string, pattern any) Selection[T] {
 	matches, err := textPatternOf(pattern)
 	if err = errors.Join(checkMetadata(name, key, pattern), err); err != nil {
-		s.kind.addError(fmt.Errorf("%s(%q): %w", method, key, err))
+		s.kind.AddError(fmt.Errorf("%s(%q): %w", method, key, err))
 		return s
 	}
 	words := requirements.Criterion{

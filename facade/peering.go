@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -30,11 +31,11 @@ import (
 //	})
 func (op *Operator) PeeringLock() resourcelock.Interface {
 	if !op.valid() {
-		addOwnerless(fmt.Errorf("PeeringLock: %w", errNoOperator))
+		registry.AddOwnerless(fmt.Errorf("PeeringLock: %w", errNoOperator))
 		return peering.NewLock("", "")
 	}
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	if op.lock == nil {
 		p := op.given.Peering
 		_ = p.resolve(op.name) // the set-up reports the error

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
@@ -38,7 +39,7 @@ func registerField[T client.Object](
 	}
 	matches, err := s.changeFilterOf(chosen)
 	if err != nil {
-		s.kind.addError(fmt.Errorf("%s(%q): %w", fn.verb, fn.id, err))
+		s.kind.AddError(fmt.Errorf("%s(%q): %w", fn.verb, fn.id, err))
 		return
 	}
 	if matches != nil {
@@ -59,7 +60,7 @@ func registerField[T client.Object](
 		}
 		h.FormerIDs = all.FormerIDs
 		setReason(&h, reason)
-		s.kind.op.register(registration{kind: s.kind, verb: verbs[reason], handler: &h})
+		s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: verbs[reason], Handler: &h})
 	}
 }
 
@@ -89,7 +90,7 @@ func prepare[T client.Object](
 	s Selection[T], h *handlers.Handler, verb string, missing bool, opts choice, problems []error,
 ) ([]option, bool) {
 	id := h.ID
-	h.Filters, h.Labels, h.Redacted, h.Location = s.filters, s.selector(), s.redacted, location()
+	h.Filters, h.Labels, h.Redacted, h.Location = s.filters, s.selector(), s.redacted, registry.Location()
 	h.Words.Filters, h.RecheckOn = s.words, s.rechecks
 	chosen, wrong := opts.resolve()
 	problems = append(append(checkHandler(id, missing), problems...), wrong...)
@@ -115,9 +116,9 @@ func prepare[T client.Object](
 		problems = append(problems, errors.New("the selection is empty: make it with kopf.For or kopf.ForResource"))
 	}
 	for _, problem := range problems {
-		s.kind.addError(fmt.Errorf("%s(%q): %w", verb, id, problem))
+		s.kind.AddError(fmt.Errorf("%s(%q): %w", verb, id, problem))
 	}
-	return chosen, len(problems) == 0 && s.kind.find != nil
+	return chosen, len(problems) == 0 && s.kind.Find != nil
 }
 
 // checkHandler tells what is wrong with an id and a function.

@@ -47,7 +47,7 @@ func (op *Operator) newProbing() *activities.Probing {
 
 // addProbes adds a health check for the probes, if there are any.
 func (op *Operator) addProbes(m ctrl.Manager) error {
-	if !op.acts(activities.Probe) {
+	if !op.registry.Acts(activities.Probe) {
 		return nil
 	}
 	if err := m.AddHealthzCheck(op.name+"/probes", op.checkProbes); err != nil {
@@ -61,9 +61,9 @@ func (op *Operator) addProbes(m ctrl.Manager) error {
 
 // checkProbes is the health check. It passes during the startup, as a long startup must not cause a restart.
 func (op *Operator) checkProbes(r *http.Request) error {
-	op.mu.Lock()
-	early := op.acts(activities.Startup) && !op.started
-	op.mu.Unlock()
+	op.registry.Lock()
+	early := op.registry.Acts(activities.Startup) && !op.started
+	op.registry.Unlock()
 	if early {
 		return nil
 	}

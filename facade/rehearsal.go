@@ -15,8 +15,8 @@ func rehearse(operator any, scheme *runtime.Scheme, cluster client.Client) (rehe
 	if !op.valid() {
 		return rehearsal.Parts{}, errNoOperator
 	}
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	plan, err := op.plan(scheme)
 	if err != nil {
 		return rehearsal.Parts{}, err

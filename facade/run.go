@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 )
@@ -110,10 +111,10 @@ func (op *Operator) awaitWork(ctx context.Context) error {
 
 // embed takes over the settings of the process. It fails for an operator that was run before.
 func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	switch {
-	case op.stage != registering || op.embedding:
+	case op.registry.Stage != registry.Registering || op.embedding:
 		return given, fmt.Errorf("running operator %q: it was run or set up already: make another one with kopf.New",
 			op.name)
 	case len(all) > 1:
@@ -128,7 +129,7 @@ func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 	if part := given.inspection().Unserved(); part != "" {
 		return given, fmt.Errorf("running operator %q: %s: it is served at the DebugBindAddress: set it", op.name, part)
 	}
-	if given.Config != nil && (given.Kubeconfig != "" || given.Context != "" || op.acts(activities.Login)) {
+	if given.Config != nil && (given.Kubeconfig != "" || given.Context != "" || op.registry.Acts(activities.Login)) {
 		return given, fmt.Errorf("running operator %q: %w", op.name, errors.New("the Config says which cluster, so "+
 			"there must be neither Kubeconfig, nor Context, nor OnLogin: give one of them"))
 	}
@@ -172,8 +173,8 @@ func (s *RunSettings) chooseLog(own Settings) {
 	}
 }
 
-// registry is the registry of the operator's metrics.
-func (op *Operator) registry() prometheus.Registerer {
+// metricsRegistry is the registry of the operator's metrics.
+func (op *Operator) metricsRegistry() prometheus.Registerer {
 	if op.embedded.Metrics != nil {
 		return op.embedded.Metrics
 	}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
@@ -41,9 +44,9 @@ func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	case m == nil:
 		return fmt.Errorf("setting up operator %q: the manager is nil", op.name)
 	}
-	before := registering
+	before := registry.Registering
 	if started {
-		before = starting
+		before = registry.Starting
 	}
 	op.program = started
 	plan, err := op.begin(m, before)
@@ -51,19 +54,19 @@ func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 		return err
 	}
 	if err := op.addTo(m, plan); err != nil {
-		op.mu.Lock()
-		defer op.mu.Unlock()
-		op.stage = before
+		op.registry.Lock()
+		defer op.registry.Unlock()
+		op.registry.Stage = before
 		return fmt.Errorf("setting up operator %q: %w", op.name, err)
 	}
 	return nil
 }
 
 // begin checks everything that only needs the manager's scheme, and ends the registration of handlers.
-func (op *Operator) begin(m ctrl.Manager, expected stage) ([]reconcilers.Registration, error) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if op.stage != expected {
+func (op *Operator) begin(m ctrl.Manager, expected registry.SetupStage) ([]reconcilers.Registration, error) {
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	if op.registry.Stage != expected {
 		return nil, fmt.Errorf(
 			"setting up operator %q: it was set up already; make one operator for each manager", op.name,
 		)
@@ -83,7 +86,7 @@ func (op *Operator) begin(m ctrl.Manager, expected stage) ([]reconcilers.Registr
 	if op.clients.keys, err = newListKeys(m); err != nil {
 		return nil, err
 	}
-	op.stage = setUp
+	op.registry.Stage = registry.SetUp
 	return plan, nil
 }
 
@@ -124,7 +127,7 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 }
 
 // valid is false for nil and for the zero value.
-func (op *Operator) valid() bool { return op != nil && op.location != "" }
+func (op *Operator) valid() bool { return op != nil && op.registry.Valid() }
 
 // fillScheme adds the types of AddToScheme, once to each scheme.
 func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
@@ -143,22 +146,45 @@ func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
+// plan returns the handlers for the engine, with those of the operator itself, or an error that lists all mistakes.
+func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
+	found := slices.Concat(op.registry.Mistakes, op.settle(scheme), registry.TakeOwnerless())
+	op.observe()
+	op.registry.DemandLabel((&children.Keeper{Prefix: op.settings.values.Persistence.AnnotationPrefix}).Label())
+	all, wrong := op.registry.Plan(scheme, registry.PlanRules{
+		KopfFormats: op.given.Persistence.KopfFormats, IgnoredFields: op.given.Persistence.IgnoredFields,
+		Progress: op.settings.values.Persistence.ProgressStorage,
+		Places:   func() ([]string, error) { return op.engineOptions(nil).Places() }, Add: op.setsFinalizers,
+		Conditions: op.settings.values.Conditions, ConditionTypes: op.settings.conditions.All(),
+	})
+	if err := append(found, wrong...).Report(op.name); err != nil {
+		return nil, err
+	}
+	registry.ShareFormerIDs(all)
+	plan := make([]reconcilers.Registration, 0, len(all))
+	for _, one := range all {
+		h := op.withOperations(one.Handler)
+		plan = append(plan, reconcilers.Registration{Selector: one.Selector, Handler: h})
+	}
+	return plan, nil
+}
+
 // settle fills in the defaults of the settings and returns all mistakes in them.
-func (op *Operator) settle(scheme *runtime.Scheme) (wrong setupErrors) {
+func (op *Operator) settle(scheme *runtime.Scheme) (wrong registry.SetupErrors) {
 	var problems []error
 	op.settings, problems = resolveSettings(op.name, op.given)
 	op.ownWrites.Store(op.settings.values.Persistence.ownWrites())
 	op.judged.Store(op.settings.values.judged(&op.settings.values.Admission))
 	op.serveInProcess(&op.settings.values.Admission)
 	for _, err := range append(problems, op.settings.values.checkCachedReads(scheme)...) {
-		wrong.add(op.location, fmt.Errorf("%s: %w", op.settingsSource(), err))
+		wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", op.settingsSource(), err))
 	}
 	return wrong
 }
 
 // settingsSource names the origin of the settings for error texts.
 func (op *Operator) settingsSource() string {
-	if op.started && op.acts(activities.Startup) {
+	if op.started && op.registry.Acts(activities.Startup) {
 		return "kopf.New, changed by OnStartup"
 	}
 	return "kopf.New"
@@ -166,18 +192,18 @@ func (op *Operator) settingsSource() string {
 
 // checkProgramOnly refuses the settings of a connection and a client that are the project's own.
 func (op *Operator) checkProgramOnly() error {
-	var wrong setupErrors
+	var wrong registry.SetupErrors
 	for _, err := range op.given.programOnly() {
-		wrong.add(op.location, fmt.Errorf("%s: %w", op.settingsSource(), err))
+		wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", op.settingsSource(), err))
 	}
-	for _, h := range op.activities {
+	for _, h := range op.registry.Activities {
 		if h.Activity == activities.Login {
-			wrong.add(h.Location, fmt.Errorf(
+			wrong.Add(h.Location, fmt.Errorf(
 				"OnLogin(%q): only kopf.Main logs in: the connection is the manager's, so give it a rest.Config", h.ID,
 			))
 		}
 	}
-	return wrong.report(op.name)
+	return wrong.Report(op.name)
 }
 
 // engineOptions converts the settings for the engine.
@@ -200,10 +226,10 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 			InstantExit: limits.InstantExitTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 			PauseTimeout: s.values.Peering.PauseTimeout,
 		},
-		Matching: matching, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: op.registry(),
+		Matching: matching, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: op.metricsRegistry(),
 		Journal: op.journal, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
-		Forget: op.forgetMemos(), Filled: op.openerOfAdmission(plan), EveryReplica: len(watching(plan)) < len(plan),
+		Forget: op.registry.ForgetMemos(), Filled: op.openerOfAdmission(plan), EveryReplica: len(watching(plan)) < len(plan),
 		Watching: s.watching(), ScanOnce: s.values.ScanningDisabled, RequestTimeout: s.values.Networking.RequestTimeout,
 		StuckTimeout: s.values.Queueing.StuckTimeout, Posting: op.posting(), Fence: op.fence,
 		Dependents: op.dependents(), Owned: op.owned(), Started: op.startLine(plan),
@@ -213,8 +239,8 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 // start stops the manager at its start if anything was registered after the set-up: the program must not run without
 // some of its handlers silently.
 func (op *Operator) start(context.Context) error {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	op.stage = running
-	return op.errs.report(op.name)
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	op.registry.Stage = registry.Running
+	return op.registry.Mistakes.Report(op.name)
 }

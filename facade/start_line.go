@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
@@ -16,7 +17,7 @@ type addresses struct{ metrics, health string }
 func (op *Operator) startLine(plan []reconcilers.Registration) []any {
 	kinds, ids := map[string]bool{}, map[string]bool{}
 	for _, r := range plan {
-		if watches(r.Handler) || reports(r.Handler) || r.Handler.Sparing {
+		if registry.Watches(r.Handler) || registry.Reports(r.Handler) || r.Handler.Sparing {
 			continue // not a handler of the user
 		}
 		kind := r.Selector.String()

@@ -6,6 +6,7 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -19,11 +20,11 @@ func (op *Operator) OnStartup(
 	op.act("OnStartup", activities.Startup, id, opts, caller(fn == nil, func(
 		ctx context.Context, call *handlers.Invocation,
 	) (any, error) {
-		op.mu.Lock()
+		op.registry.Lock()
 		a := &Activity{
 			ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: op.changing, cluster: op.cluster,
 		}
-		op.mu.Unlock()
+		op.registry.Unlock()
 		a.Client, a.APIReader = op.ownClients()
 		return nil, fn(ctx, a)
 	}))
@@ -32,16 +33,16 @@ func (op *Operator) OnStartup(
 // startUp calls the startup handlers and takes over the settings that they leave. It returns false if the operator must
 // not continue: with an error, or because the operator is stopping.
 func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
-	op.mu.Lock()
+	op.registry.Lock()
 	changing := op.given.clone()
 	op.changing = &changing
-	if op.stage == registering {
-		op.stage = starting
+	if op.registry.Stage == registry.Registering {
+		op.registry.Stage = registry.Starting
 	}
-	op.mu.Unlock()
+	op.registry.Unlock()
 	_, err = op.activity(activities.Startup).Run(logf.IntoContext(ctx, op.logger()))
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	if err != nil {
 		return false, op.activityError(err)
 	}

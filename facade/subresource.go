@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 )
 
 // AdmissionSelection selects requests to a subresource, see [ForSubresource].
@@ -24,7 +25,7 @@ type AdmissionSelection[T client.Object] struct {
 //
 // Use [Unstructured] for objects without metadata. The selection must not have filters.
 func ForSubresource[S, T client.Object](of Selection[T], name string) AdmissionSelection[S] {
-	made := AdmissionSelection[S]{Selection[S]{kind: of.kind}, name}
+	made := AdmissionSelection[S]{Selection[S]{op: of.op, kind: of.kind}, name}
 	typ := reflect.TypeFor[S]()
 	var problem error
 	switch {
@@ -41,9 +42,9 @@ func ForSubresource[S, T client.Object](of Selection[T], name string) AdmissionS
 		made.objects.codec = codec.New[S](typ.Elem())
 		return made
 	}
-	of.kind.addError(fmt.Errorf("kopf.ForSubresource(%q): %w", name, problem))
+	of.kind.AddError(fmt.Errorf("kopf.ForSubresource(%q): %w", name, problem))
 	if of.kind != nil {
-		made.objects.kind = &kind{op: of.kind.op, location: of.kind.location} // nothing can be registered for it
+		made.objects.kind = &registry.SelectedKind{Registry: of.kind.Registry, Location: of.kind.Location} // nothing can be registered for it
 	}
 	return made
 }

@@ -63,10 +63,10 @@ func (op *Operator) observe() {
 	by := observation.Beside(op.observed, tracing.Attempts{
 		Provider: traces.Provider, Operator: op.name, Apart: traces.Apart,
 	}.Observer())
-	for _, r := range op.registrations {
-		r.handler.Observe = by
+	for _, r := range op.registry.Entries {
+		r.Handler.Observe = by
 	}
-	for _, h := range op.activities {
+	for _, h := range op.registry.Activities {
 		h.Observe = by
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -65,7 +66,7 @@ func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) boo
 	case w.Any && !found:
 		state = "there is no such object in the namespaces that the operator serves"
 	case found:
-		state = "it is there, but not as the function wants it at " + location()
+		state = "it is there, but not as the function wants it at " + registry.Location()
 	}
 	return Permanent(fmt.Errorf("waited %s for %s for object %s in handler %q: %s: %w",
 		timeout, described, c.name(), c.ID, state, ErrWaitTimeout))

@@ -64,7 +64,7 @@ func (s Selection[T]) changeFilterOf(chosen []option) (handlers.Filter, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, what *cause.Cause) (bool, error) {
-		return changeFilter(s.codec, s.kind.op.clients, matches)(ctx, what)
+		return changeFilter(s.codec, s.op.clients, matches)(ctx, what)
 	}, nil
 }
 
@@ -100,7 +100,7 @@ func (s Selection[T]) addEventFilter(h *handlers.Handler, chosen []option) error
 	}
 	id := h.ID
 	h.Filters = append(slices.Clip(h.Filters), func(ctx context.Context, what *cause.Cause) (bool, error) {
-		c, err := changeOfFilter(ctx, s.codec, s.kind.op.clients, what)
+		c, err := changeOfFilter(ctx, s.codec, s.op.clients, what)
 		if err != nil {
 			return false, err
 		}

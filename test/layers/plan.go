@@ -114,6 +114,7 @@ var House = Plan{
 	{Dir: "webhooks/tunnels", Layer: 5},
 
 	{Dir: "facade/internal/children", Layer: 9},
+	{Dir: "facade/internal/registry", Layer: 9},
 	{Dir: "facade/internal/rehearsal", Layer: 10},
 	{Dir: "reconcilers/adapters", Layer: 6, Exports: 27},
 	{Dir: "reconcilers/journal", Layer: 6},

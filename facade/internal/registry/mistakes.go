@@ -1,31 +1,33 @@
-package kopf
+package registry
 
 import (
 	"errors"
 	"fmt"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
 )
 
-// packagePath begins the names of all functions of this package, and of no other one.
-const packagePath = "github.com/kopf-runtime/kopf-runtime/facade."
+// own begin the names of all functions of this package, of the verbs, and of the package that registers handlers for its
+// users.
+var own = []string{
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry.", "github.com/kopf-runtime/kopf-runtime/facade.",
+	"github.com/kopf-runtime/kopf-runtime/facade/rules.",
+}
 
-// onBehalf begins those of the package that registers handlers for its users.
-const onBehalf = "github.com/kopf-runtime/kopf-runtime/facade/rules."
-
-// location is "folder/file.go:line" of the user's call that led here. It is found by walking out of this package,
+// Location is "folder/file.go:line" of the user's call that led here. It is found by walking out of these packages,
 // rather than by counting frames: verbs are called directly, through embedding and from one another.
-func location() string {
+func Location() string {
 	var callers [32]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {
 		frame, more := frames.Next()
-		if frame.Function != "" && !strings.HasPrefix(frame.Function, packagePath) &&
-			!strings.HasPrefix(frame.Function, onBehalf) {
+		isOwn := func(prefix string) bool { return strings.HasPrefix(frame.Function, prefix) }
+		if frame.Function != "" && !slices.ContainsFunc(own, isOwn) {
 			folder, file := path.Split(frame.File)
 			return fmt.Sprintf("%s:%d", path.Join(path.Base(folder), file), frame.Line)
 		}
@@ -35,16 +37,17 @@ func location() string {
 	}
 }
 
-// setupErrors are the errors of options and registrations. They are kept until the set-up, as registration has nobody
+// SetupErrors are the errors of options and registrations. They are kept until the set-up, as registration has nobody
 // to return them to.
-type setupErrors []error
+type SetupErrors []error
 
-func (s *setupErrors) add(where string, err error) {
+// Add adds an error of a call at this place.
+func (s *SetupErrors) Add(where string, err error) {
 	*s = append(*s, fmt.Errorf("%s: %w", where, err))
 }
 
-// report joins them under one line with the operator and the page that explains them; nil if there are none.
-func (s setupErrors) report(operator string) error {
+// Report joins them under one line with the operator and the page that explains them; nil if there are none.
+func (s SetupErrors) Report(operator string) error {
 	switch len(s) {
 	case 0:
 		return nil
@@ -60,16 +63,18 @@ func (s setupErrors) report(operator string) error {
 // operator that is set up reports them, or else their handlers would be missing silently.
 var ownerless struct {
 	mu   sync.Mutex
-	errs setupErrors
+	errs SetupErrors
 }
 
-func addOwnerless(err error) {
+// AddOwnerless keeps an error of the user's call without an operator.
+func AddOwnerless(err error) {
 	ownerless.mu.Lock()
 	defer ownerless.mu.Unlock()
-	ownerless.errs.add(location(), err)
+	ownerless.errs.Add(Location(), err)
 }
 
-func takeOwnerless() setupErrors {
+// TakeOwnerless returns these errors, and forgets them.
+func TakeOwnerless() SetupErrors {
 	ownerless.mu.Lock()
 	defer ownerless.mu.Unlock()
 	taken := ownerless.errs
