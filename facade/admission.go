@@ -124,7 +124,7 @@ func admit[T client.Object](s Selection[T], fn admitting[T], opts []admissionOpt
 		if err != nil {
 			return err
 		}
-		defer s.op.reviewed.begin(call.Admission, a.Object, a.Old)()
+		defer s.op.reviewed.Begin(call.Admission, a.Object, a.Old)()
 		err = fn.call(ctx, a)
 		return a.end(cmp.Or(err, context.Cause(ctx)))
 	}

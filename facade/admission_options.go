@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -44,17 +43,6 @@ func Operations(list ...admissionv1.Operation) admissionOption {
 		names = append(names, string(one))
 	}
 	return optionOf[admissionOption]("Operations", err, func(h *handlers.Handler) { h.Operations = names })
-}
-
-// withOperations adds the default operations to a validating handler. A check of the object's content must not prevent
-// the deletion of an invalid object, so DELETE must be explicit. With Kopf's formats, DELETE is included, as in Kopf.
-func (op *Operator) withOperations(h *handlers.Handler) *handlers.Handler {
-	if !registry.Admits(h) || h.Mutating || len(h.Operations) > 0 || op.settings.values.Persistence.KopfFormats {
-		return h
-	}
-	own := *h
-	own.Operations = []string{string(admissionv1.Create), string(admissionv1.Update), string(admissionv1.Connect)}
-	return &own
 }
 
 // Subresource restricts a handler to a subresource, such as "status", or to all and the object itself by "*". For a

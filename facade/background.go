@@ -9,6 +9,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -39,7 +40,7 @@ func (s Selection[T]) Timer(id string, interval time.Duration, fn TaskFunc[T], o
 	var problems []error
 	if interval < 0 {
 		problems = append(problems, fmt.Errorf("the interval %s is negative", interval))
-	} else if err := tooShort(interval); err != nil {
+	} else if err := defaults.TooShort(interval); err != nil {
 		problems = append(problems, fmt.Errorf("the interval %w", err))
 	}
 	if _, ok := prepare(s, &h, "Timer", fn == nil, asOptions(opts), problems); !ok {
@@ -120,7 +121,7 @@ func (r *Task[T]) Stopping() <-chan struct{} { return r.live().Stopping() }
 //	}
 func (r *Task[T]) Sleep(d time.Duration) bool {
 	stopping := r.Stopping()
-	if err := tooShort(d); err != nil {
+	if err := defaults.TooShort(d); err != nil {
 		r.change.mistakes.noteSleep(r.change.log, err)
 		d = unitlessDelay
 	}

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -47,7 +48,9 @@ func (option) timerOption()  {}
 func durationOption[O Option](
 	name string, value time.Duration, field func(*handlers.Background) *time.Duration,
 ) O {
-	return optionOf[O](name, positiveDuration(name, value), func(h *handlers.Handler) { *field(h.Background) = value })
+	return optionOf[O](name, defaults.CheckPositive(name, value), func(h *handlers.Handler) {
+		*field(h.Background) = value
+	})
 }
 
 // InitialDelay delays the first call after the object is selected. Default: zero. Kopf: initial_delay=.
@@ -56,7 +59,7 @@ func InitialDelay[D time.Duration | func(object *Unstructured) time.Duration](de
 	var initial func(body map[string]any) (time.Duration, error)
 	switch delay := any(delay).(type) {
 	case time.Duration:
-		err = delayDuration("InitialDelay", delay)
+		err = defaults.CheckDelay("InitialDelay", delay)
 		initial = func(map[string]any) (time.Duration, error) { return delay, nil }
 	case func(object *Unstructured) time.Duration:
 		if delay == nil {

@@ -12,11 +12,13 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
@@ -46,6 +48,23 @@ func (op *Operator) Command() *cobra.Command {
 	return commandline.New(program)
 }
 
+// webhooks are the webhook configurations as they would be managed.
+func (op *Operator) webhooks(
+	ctx context.Context, cluster *rest.Config, way commandline.Way,
+) (objects []client.Object, hints []string, err error) {
+	op.registry.Lock()
+	_, plan, err := op.planAlone()
+	var printed reviews.PrintedReviews
+	if err == nil {
+		printed, err = op.reviews.Print(plan, way)
+	}
+	op.registry.Unlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	return printed.Objects(ctx, cluster)
+}
+
 // commandOperator adapts an operator to the command line.
 type commandOperator struct{ op *Operator }
 
@@ -59,13 +78,14 @@ func (c commandOperator) Settings() (serving.Settings, error) {
 		return serving.Settings{}, err
 	}
 	own := c.op.settings.values
-	cached, _ := own.patterns().Plain() // patterns may match any others
+	patterns := c.op.settings.scope.Patterns()
+	cached, _ := patterns.Plain() // patterns may match any others
 	return serving.Settings{
-		Scheme: scheme, Namespaces: own.patterns().Texts(), Patterns: own.patterns(), CachedNamespaces: cached,
+		Scheme: scheme, Namespaces: patterns.Texts(), Patterns: patterns, CachedNamespaces: cached,
 		CachedReads: own.CachedReads, LogHandler: own.LogHandler,
 		Connection: c.op.settings.connection(), Transport: own.Tracing.wrapper(),
 		Probe: c.op.probing.Ask, StopProbes: c.op.probing.Stop,
-		Login: c.op.logIn, WebhookServer: own.Admission.webhookServer(), ExitTimeout: own.Queueing.ExitTimeout,
+		Login: c.op.logIn, WebhookServer: own.Admission.rules().WebhookServer(), ExitTimeout: own.Queueing.ExitTimeout,
 	}, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 )
 
 // Conditions maintains the conditions Ready, Reconciling and Stalled, and status.observedGeneration, of the selected
@@ -26,14 +25,4 @@ func (s Selection[T]) Conditions() {
 
 func errNoSelection(verb string) error {
 	return fmt.Errorf("%s: the selection is empty: make it with kopf.For or kopf.ForResource", verb)
-}
-
-// resolveConditions makes the types of the domain.
-func (s *resolvedSettings) resolveConditions() (problems []error) {
-	types, err := conditions.Named(s.values.ConditionsDomain)
-	if err != nil {
-		problems = append(problems, fmt.Errorf("ConditionsDomain: %w", err))
-	}
-	s.conditions = types
-	return problems
 }

@@ -63,7 +63,7 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 	op.clients.finalizer = op.settings.values.Persistence.Finalizer
 	options := op.engineOptions(plan)
 	options.End = before.End
-	op.creations.learn(options)
+	op.reviews.Learn(options.Creations())
 	if op.lock != nil {
 		options.Gate, options.Matching = before.Gate, before.Matching
 		return options, nil

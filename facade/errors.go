@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -98,7 +99,7 @@ func (e *temporaryError) RetryAfter() time.Duration {
 const unitlessDelay = time.Second
 
 // unitless reports whether the delay is a number without a unit.
-func (e *temporaryError) unitless() bool { return e.delay > 0 && e.delay < shortest }
+func (e *temporaryError) unitless() bool { return e.delay > 0 && e.delay < defaults.Shortest }
 
 type permanentError struct{ err error }
 

@@ -52,7 +52,9 @@ func AskProbes(ctx context.Context, op *Operator) (any, error) { return op.probi
 func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, true) }
 
 // WebhookServerOf is the webhook server of a program of the operator, after [StartUp].
-func WebhookServerOf(op *Operator) webhook.Server { return op.given.Admission.webhookServer() }
+func WebhookServerOf(op *Operator) webhook.Server {
+	return op.given.Admission.rules().WebhookServer()
+}
 
 // ExplainAt has a program of the operator explain itself there; or not, if that is optional, and the address is taken.
 func ExplainAt(op *Operator, address string, optional bool) {

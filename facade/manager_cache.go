@@ -94,7 +94,7 @@ func textOf(v reflect.Value, name string) string { return fieldOf(v, name, refle
 func (op *Operator) warnOfCache(m ctrl.Manager, plan []reconcilers.Registration) {
 	limits := limitsOf(m.GetCache())
 	log := m.GetLogger().WithValues("operator", op.name)
-	if limits.namespaces != nil && len(op.settings.values.patterns()) == 0 {
+	if limits.namespaces != nil && len(op.settings.scope.Patterns()) == 0 {
 		logging.Warn(log, "Cache.DefaultNamespaces of the manager does not apply to handlers, which serve all "+
 			"namespaces: give the namespaces to kopf.New as Settings.Namespaces", "namespaces", limits.namespaces)
 	}

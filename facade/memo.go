@@ -9,12 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
 )
 
 // Memo keeps a value in memory for each object.
 type Memo[V any] struct {
 	fresh    func() *V
-	reviewed *reviewed
+	reviewed *reviews.ReviewedObjects
 
 	mu    sync.Mutex
 	byUID map[types.UID]*V
@@ -34,7 +36,7 @@ const mostAdmitted = 1000
 func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V] {
 	m := &Memo[V]{
 		fresh: func() *V { return new(V) }, byUID: map[types.UID]*V{}, admitted: lru.New(mostAdmitted),
-		reviewed: &reviewed{},
+		reviewed: &reviews.ReviewedObjects{},
 	}
 	switch {
 	case s.kind == nil:
@@ -56,7 +58,7 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 // Of returns the value of an object. Handlers can run concurrently, so shared data needs a lock. See docs/indices.md.
 func (m *Memo[V]) Of(object client.Object) *V {
 	m.needFresh()
-	asked := m.reviewed.of(object)
+	asked := m.reviewed.Of(object)
 	if asked != nil && asked.Operation == string(admissionv1.Create) {
 		value, _ := asked.Keep(m, func() any { return m.fresh() }).(*V)
 		return value

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
@@ -74,7 +75,7 @@ func (m *mistakes) noteDelay(log logr.Logger, err error) {
 	_ = panics.Contain(func() error { found = errors.As(err, &temporary); return nil })
 	if found && temporary.unitless() && m.delay.CompareAndSwap(false, true) {
 		logging.Warn(log, "Waiting a second after a temporary error: its delay is too short to be meant; logged once "+
-			"for the handler", "delay", tooShort(temporary.delay).Error())
+			"for the handler", "delay", defaults.TooShort(temporary.delay).Error())
 	}
 }
 

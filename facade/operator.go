@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
@@ -22,7 +22,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
-	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
 // Operator is a set of handlers, which [For] and [ForResource] register. Run it with [Main], [Operator.Run] or
@@ -42,26 +41,21 @@ type Operator struct {
 	started  bool // the startup has succeeded
 
 	// The lock of the registry guards the following fields, too.
-	reviewed  reviewed
-	indexed   gate
-	creations creations
-	matching  *namespaces.Live                 // those that match by their labels, if these matter
-	judged    atomic.Pointer[namespaces.Scope] // the namespaces of admission, as of the last plan
-	ownWrites atomic.Pointer[review.OwnWrites] // as of the last plan
-	filled    *runtime.Scheme                  // the last one that the types were added to
-	clients   clients
-	late      client.Client      // of the startup; nil under the project's manager
-	fence     *reconcilers.Fence // nil before the set-up
-	lock      *peeringLock       // nil unless it was asked for
-	lease     peering.Lease      // of the project's manager
-	present   atomic.Pointer[attendance.Attendance]
-	program   bool // it is that of Main
-	managed   []managed
-	cluster   serving.Cluster // that of the flags
+	reviewed reviews.ReviewedObjects
+	reviews  reviews.ReviewServer
+	matching *namespaces.Live // those that match by their labels, if these matter
+	filled   *runtime.Scheme  // the last one that the types were added to
+	clients  clients
+	late     client.Client      // of the startup; nil under the project's manager
+	fence    *reconcilers.Fence // nil before the set-up
+	lock     *peeringLock       // nil unless it was asked for
+	lease    peering.Lease      // of the project's manager
+	present  atomic.Pointer[attendance.Attendance]
+	program  bool // it is that of Main
+	managed  []managed
+	cluster  serving.Cluster // that of the flags
 
 	observed  observation.Observer // of the caller of Run; may be nil
-	inProcess *inprocess.Webhooks  // answers admission reviews without a port; nil in products
-	reviews   bool                 // handlers of admission are served
 	embedding bool                 // by Run
 	embedded  RunSettings
 
@@ -78,6 +72,7 @@ type Operator struct {
 func New(name string, settings ...Settings) *Operator {
 	op := &Operator{name: name, health: health.New(), ready: make(chan struct{})}
 	op.registry.Location, op.registry.Log = registry.Location(), op.logger
+	op.reviews.Operator, op.reviews.Location = name, op.registry.Location
 	op.matching = namespaces.NewLive()
 	op.probing = op.newProbing()
 	if err := validateName(name); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
@@ -140,14 +141,14 @@ func Retries(n int) limitOption {
 // Timeout fails a handler permanently after this time since it was first due, and cancels a running call with
 // [ErrTimeout]. Default: none; then a call that hangs occupies a worker. Kopf: timeout=.
 func Timeout(limit time.Duration) limitOption {
-	return optionOf[limitOption]("Timeout", positiveDuration("Timeout", limit), func(h *handlers.Handler) {
+	return optionOf[limitOption]("Timeout", defaults.CheckPositive("Timeout", limit), func(h *handlers.Handler) {
 		h.Policy.Timeout = &limit
 	})
 }
 
 // Backoff sets the delay after an ordinary error. Default: that of [ExecutionSettings], 60 seconds. Kopf: backoff=.
 func Backoff(delay time.Duration) limitOption {
-	return optionOf[limitOption]("Backoff", delayDuration("Backoff", delay), func(h *handlers.Handler) {
+	return optionOf[limitOption]("Backoff", defaults.CheckDelay("Backoff", delay), func(h *handlers.Handler) {
 		h.Policy.Backoff = &delay
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
@@ -38,7 +39,7 @@ func (op *Operator) PeeringLock() resourcelock.Interface {
 	defer op.registry.Unlock()
 	if op.lock == nil {
 		p := op.given.Peering
-		_ = p.resolve(op.name) // the set-up reports the error
+		_ = (*defaults.Peering)(&p).Resolve(op.name) // the set-up reports the error
 		if p.Identity == "" {
 			p.Identity = op.identify(context.Background())
 		}
@@ -80,7 +81,7 @@ func (op *Operator) peersReady(*http.Request) error {
 // addPeering adds the peering, if the operator looks for peers.
 func (op *Operator) addPeering(m ctrl.Manager, options *reconcilers.Options) error {
 	if !op.hasPeers() {
-		if op.given.Peering.idle() {
+		if defaults.Peering(op.given.Peering).Idle() {
 			logging.Warn(m.GetLogger(),
 				"Settings of peering have no effect, as no peering is named: set Peering.Name", "operator", op.name)
 		}
@@ -104,7 +105,7 @@ func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manag
 	told, live := peering.Gate(op.newGate(options).Add()), cmp.Or(options.Matching, namespaces.NewLive())
 	options.Matching = live
 	own := op.settings.values
-	member := own.Peering.member()
+	member := (*defaults.Peering)(&own.Peering).Member()
 	member.Busy, member.Idle = options.Gate.Busy, options.Gate.Idle
 	if op.lock != nil {
 		member.Mandatory, member.Self.Identity = true, op.lock.identity
@@ -116,7 +117,7 @@ func (op *Operator) minding(m ctrl.Manager, options *reconcilers.Options) (manag
 	}
 	present.Identify(op.identify)
 	op.present.Store(present)
-	if patterns := own.patterns(); len(patterns) > 0 && !own.Peering.Clusterwide {
+	if patterns := op.settings.scope.Patterns(); len(patterns) > 0 && !own.Peering.Clusterwide {
 		names, plain := patterns.Plain()
 		switch {
 		case plain:

@@ -1,14 +1,9 @@
 package kopf
 
 import (
-	"cmp"
-	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
 // PeeringSettings configure operators that share objects, see docs/peering.md. In a manager, peering needs a Name,
@@ -41,59 +36,6 @@ type PeeringSettings struct {
 	// PauseTimeout is how long handlers may continue in a pause, before their contexts end with [ErrPaused]. Default:
 	// 30 seconds. Accepts [Immediately].
 	PauseTimeout time.Duration
-}
-
-const (
-	defaultTakeOverWait = 5 * time.Second
-	shortestLifetime    = 3 * time.Second
-	kopfPeering         = "default"
-)
-
-// resolve fills in the defaults and returns the invalid fields.
-func (p *PeeringSettings) resolve(operator string) (problems []error) {
-	wrong := func(field, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%s: %w", "Peering."+field, fmt.Errorf(format, args...)))
-	}
-	if p.Name != "" {
-		if invalid := validation.IsDNS1123Subdomain(p.Name); len(invalid) > 0 {
-			wrong("Name", "%q cannot be the name of an object: %s", p.Name, invalid[0])
-		}
-	}
-	if p.Lifetime > 0 && (p.Lifetime < shortestLifetime || p.Lifetime%time.Second != 0) {
-		wrong("Lifetime", "%s: it is in whole seconds, %s or more", p.Lifetime, shortestLifetime)
-	}
-	if p.Name == "" && p.KopfRules {
-		p.Name = kopfPeering
-	}
-	p.Name = cmp.Or(p.Name, operator)
-	return problems
-}
-
-// idle reports whether a field is set that has no effect, because the operator does not look for peers.
-func (p PeeringSettings) idle() bool {
-	p.KopfRules = false // those of AsKopf do not ask for anything
-	return !p.Standalone && p.Name == "" && !p.Mandatory && p != PeeringSettings{}
-}
-
-// member returns the operator as a member of its peerings, without its identity.
-func (p *PeeringSettings) member() peering.Member {
-	m := peering.Member{
-		Self: peering.Self{Identity: p.Identity, Priority: p.Priority, Elects: !p.KopfRules}, Name: p.Name,
-		Lifetime: p.Lifetime, Mandatory: p.Mandatory, Stealth: p.Stealth,
-		Skew: atLeastNothing(p.ClockSkew), Wait: atLeastNothing(p.TakeOverWait), KopfRules: p.KopfRules,
-	}
-	if p.KopfRules {
-		m.Jitter = peering.KopfJitter
-	}
-	return m
-}
-
-// atLeastNothing returns a negative delay for Immediately, as the peering expects.
-func atLeastNothing(d time.Duration) time.Duration {
-	if d == Immediately {
-		return -1
-	}
-	return d
 }
 
 // take applies the flags. A peering that is named by a flag overrides Standalone of the program.

@@ -9,31 +9,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// programSetting is a setting that only a program of its own can have, and what others do instead.
-type programSetting struct {
-	name string
-	set  bool
-	say  string
-}
-
 // programOnly are the mistakes of settings that only a program of its own can have: one that [Main] runs.
-func (s *Settings) programOnly() (problems []error) {
-	for _, one := range append(s.Admission.programOnly(), []programSetting{
-		{"UltimateExitingTimeout", s.UltimateExitingTimeout != 0, "the process is the project's"},
-		{"CachedReads", len(s.CachedReads) > 0, "the client is the manager's: say there what it reads from its cache"},
-		{"LogHandler", s.LogHandler != nil, "give logr.FromSlogHandler(handler) to the manager as its Logger"},
-		{"Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0, "set Dial in the rest.Config of the manager"},
-		{"Networking.TrustEnv", s.Networking.TrustEnv, "set Proxy in the rest.Config of the manager"},
-		{"Watching.ConnectTimeout", s.Watching.ConnectTimeout != 0, "set Dial in the rest.Config of the manager"},
-	}...) {
-		if one.set {
-			problems = append(problems, fmt.Errorf("%s: it is for kopf.Main; here, %s", one.name, one.say))
-		}
-	}
-	return problems
+func (s *Settings) programOnly() []error {
+	return append(s.Admission.rules().CheckProgramOnly(), defaults.Problems(
+		defaults.ProgramOnly("UltimateExitingTimeout", s.UltimateExitingTimeout != 0, "the process is the project's"),
+		defaults.ProgramOnly("CachedReads", len(s.CachedReads) > 0,
+			"the client is the manager's: say there what it reads from its cache"),
+		defaults.ProgramOnly("LogHandler", s.LogHandler != nil,
+			"give logr.FromSlogHandler(handler) to the manager as its Logger"),
+		defaults.ProgramOnly("Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0,
+			"set Dial in the rest.Config of the manager"),
+		defaults.ProgramOnly("Networking.TrustEnv", s.Networking.TrustEnv,
+			"set Proxy in the rest.Config of the manager"),
+		defaults.ProgramOnly("Watching.ConnectTimeout", s.Watching.ConnectTimeout != 0,
+			"set Dial in the rest.Config of the manager"),
+	)...)
 }
 
 // sameHandler tells whether it is the same handler, as far as handlers can be compared.

@@ -54,7 +54,7 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	if err != nil {
 		return err
 	}
-	op.observed, op.inProcess = observation.From(ctx), inprocess.From(ctx)
+	op.observed, op.reviews.InProcess = observation.From(ctx), inprocess.From(ctx)
 	program := commandOperator{op}
 	settingsOf := func() (serving.Settings, error) {
 		now, err := program.Settings()
@@ -103,7 +103,7 @@ func (op *Operator) Ready() <-chan struct{} {
 
 // awaitWork runs in the manager.
 func (op *Operator) awaitWork(ctx context.Context) error {
-	if op.health.AtWork(ctx) && op.awaitReviews(ctx) {
+	if op.health.AtWork(ctx) && op.reviews.Await(ctx) {
 		op.atWork.Do(func() { close(op.ready) })
 	}
 	return nil

@@ -7,23 +7,23 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // resolvedSettings are those of an operator with all defaults filled in, and with what follows from them.
 type resolvedSettings struct {
-	values  Settings
-	boundTo string // the annotation that binds memory to its object; empty trusts all memory
-	compact bool
-	digests reconcilers.Digests
-
-	conditions conditions.Types // that objects tell of their handlers with, if they do
+	values     Settings
+	scope      defaults.NamespaceScope
+	stored     defaults.StoredForm
+	conditions conditions.Types // that objects have for the outcomes of their handlers, if they do
 }
 
 // clone gives settings that share no list with these: the caller may go on with its own.
@@ -46,40 +46,41 @@ func (s Settings) clone() Settings {
 
 // resolveSettings fills in the defaults, and tells all that is wrong. What is wrong has its default in the result.
 func resolveSettings(operator string, given Settings) (s resolvedSettings, problems []error) {
+	var wrong []error
 	s.values = given.clone()
-	problems = slices.Concat(
-		s.values.Posting.check(), s.values.checkScope(), s.values.resolveNumbers(), s.values.resolveDurations(),
-		s.values.resolveDelays(), s.values.Admission.check(), s.values.Peering.resolve(operator),
-	)
-	if s.values.Admission.FinalizerOnCreate && s.values.Persistence.KopfFormats {
+	v := &s.values
+	s.scope = v.scope()
+	problems = slices.Concat(v.Posting.check(), s.scope.Check(), v.checkSchemeAdders(), v.resolveNumbers())
+	v.Namespaces, v.NamespaceLabels = s.scope.Names, s.scope.Labels
+	if err := checkLifecycle(v.Execution.Lifecycle); err != nil {
+		problems = append(problems, fmt.Errorf("Execution.Lifecycle: %w", err))
+	}
+	problems = slices.Concat(problems, v.resolveDurations(), v.resolveDelays(), v.Admission.rules().Check(),
+		(*defaults.Peering)(&v.Peering).Resolve(operator))
+	if v.Admission.FinalizerOnCreate && v.Persistence.KopfFormats {
 		problems = append(problems, errors.New("Admission.FinalizerOnCreate: Kopf has no such webhook, and one for "+
 			"each kind would have the same name: leave it out with kopf.AsKopf"))
 	}
-	if err := s.values.Tracing.check(); err != nil {
+	if err := v.Tracing.check(); err != nil {
 		problems = append(problems, err)
-		s.values.Tracing = TracingSettings{}
+		v.Tracing = TracingSettings{}
 	}
-	return s, slices.Concat(problems, s.resolvePersistence(operator), s.resolveConditions())
+	s.stored, wrong = (*defaults.Persistence)(&v.Persistence).Resolve(operator)
+	var err error
+	if s.conditions, err = conditions.Named(v.ConditionsDomain); err != nil {
+		wrong = append(wrong, fmt.Errorf("ConditionsDomain: %w", err))
+	}
+	return s, append(problems, wrong...)
 }
 
-// checkScope checks the settings that have no section.
-func (s *Settings) checkScope() (problems []error) {
-	for _, text := range s.Namespaces {
-		if err := namespaces.Check(text); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", "Namespaces", err))
-		}
+// scope returns the settings of namespaces.
+func (s *Settings) scope() defaults.NamespaceScope {
+	return defaults.NamespaceScope{
+		Names: s.Namespaces, Expressions: s.NamespacePatterns, Labels: s.NamespaceLabels, NamedOnly: s.ScanningDisabled,
 	}
-	slices.Sort(s.Namespaces)
-	s.Namespaces = slices.Compact(s.Namespaces)
-	for i, expression := range s.NamespacePatterns {
-		if expression == nil {
-			problems = append(problems, fmt.Errorf("NamespacePatterns[%d]: the regular expression is nil", i))
-		}
-	}
-	if err := s.checkNamespaceLabels(); err != nil {
-		problems = append(problems, fmt.Errorf("NamespaceLabels: %w", err))
-		s.NamespaceLabels = ""
-	}
+}
+
+func (s *Settings) checkSchemeAdders() (problems []error) {
 	for i, add := range s.AddToScheme {
 		if add == nil {
 			problems = append(problems, fmt.Errorf("AddToScheme[%d]: the function is nil", i))
@@ -88,46 +89,55 @@ func (s *Settings) checkScope() (problems []error) {
 	return problems
 }
 
-// patterns are those of the namespaces that are served; none is the whole cluster.
-func (s *Settings) patterns() (all namespaces.Patterns) {
-	for _, text := range s.Namespaces {
-		all = append(all, namespaces.Parse(text))
-	}
-	for _, expression := range s.NamespacePatterns {
-		all = append(all, namespaces.Regexp(expression))
-	}
-	by := s.namespaceLabels()
-	switch {
-	case by == nil:
-		return all
-	case len(all) == 0:
-		all = namespaces.Patterns{namespaces.Parse("*")}
-	}
-	return all.Labelled(by)
+// resolveDurations fills in the defaults of durations, and checks what is given.
+func (s *Settings) resolveDurations() []error {
+	return defaults.Problems(
+		defaults.Duration("UltimateExitingTimeout", &s.UltimateExitingTimeout, exitlimit.Default, Never),
+		defaults.Duration("CleanupTimeout", &s.CleanupTimeout, defaultCleanup, Never),
+		defaults.Duration("Execution.DefaultBackoff", &s.Execution.DefaultBackoff,
+			execution.DefaultBackoff, Immediately),
+		defaults.Duration("Execution.Checkpoint", &s.Execution.Checkpoint, settings.DefaultCheckpoint, 0),
+		defaults.Duration("Background.CancellationPolling", &s.Background.CancellationPolling,
+			settings.DefaultPolling, Never),
+		defaults.Duration("Background.InstantExitTimeout", &s.Background.InstantExitTimeout,
+			settings.DefaultInstantExit, 0),
+		defaults.Duration("Peering.Lifetime", &s.Peering.Lifetime, peering.DefaultLifetime, 0),
+		defaults.Duration("Peering.ClockSkew", &s.Peering.ClockSkew, peering.DefaultSkew, Immediately),
+		defaults.Duration("Peering.TakeOverWait", &s.Peering.TakeOverWait, defaults.DefaultTakeOverWait, Immediately),
+		defaults.Duration("Peering.PauseTimeout", &s.Peering.PauseTimeout, settings.DefaultPauseTimeout, Immediately),
+		defaults.Duration("Watching.ServerTimeout", &s.Watching.ServerTimeout, 0, Never),
+		defaults.Duration("Watching.ClientTimeout", &s.Watching.ClientTimeout, 0, Never),
+		defaults.Duration("Watching.ReconnectBackoff", &s.Watching.ReconnectBackoff,
+			reconcilers.DefaultReconnectBackoff, Immediately),
+		defaults.Duration("Watching.InactivityTimeout", &s.Watching.InactivityTimeout,
+			reconcilers.DefaultInactivityTimeout, Never),
+		defaults.Duration("Queueing.ExitTimeout", &s.Queueing.ExitTimeout, settings.DefaultExitTimeout, Immediately),
+		defaults.Duration("Queueing.StuckTimeout", &s.Queueing.StuckTimeout, reconcilers.DefaultStuckTimeout, Never),
+		defaults.Duration("Networking.RequestTimeout", &s.Networking.RequestTimeout, 0, Never),
+		defaults.Duration("Networking.ConnectTimeout", &s.Networking.ConnectTimeout, connection.DefaultConnect, Never),
+		defaults.Duration("Watching.ConnectTimeout", &s.Watching.ConnectTimeout, 0, Never),
+	)
 }
 
-// namespaceLabels is what the labels of namespaces must match; nil is anything.
-func (s *Settings) namespaceLabels() labels.Selector {
-	if by, err := labels.Parse(s.NamespaceLabels); err == nil && !by.Empty() {
-		return by
-	}
-	return nil
+// resolveNumbers fills in the defaults of all other numbers, and checks what is given.
+func (s *Settings) resolveNumbers() []error {
+	return defaults.Problems(
+		defaults.Number("Queueing.WorkerLimit", &s.Queueing.WorkerLimit, settings.DefaultWorkers),
+		defaults.Number("Background.MaxConcurrentDaemons", &s.Background.MaxConcurrentDaemons, 0),
+		defaults.Number("Posting.PerSecond", &s.Posting.PerSecond, reconcilers.DefaultEventsPerSecond),
+		defaults.Number("Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks, settings.DefaultTicks),
+		defaults.Number("JournalObjects", &s.JournalObjects, journal.DefaultObjects),
+		defaults.Number("JournalEntries", &s.JournalEntries, journal.DefaultEntries),
+	)
 }
 
-// checkNamespaceLabels returns why namespaces cannot be selected by the labels.
-func (s *Settings) checkNamespaceLabels() error {
-	switch _, err := metav1.ParseToLabelSelector(s.NamespaceLabels); {
-	case s.NamespaceLabels == "":
-		return nil
-	case err != nil:
-		return err
-	case s.namespaceLabels() == nil:
-		return fmt.Errorf("%q selects all namespaces: leave it out", s.NamespaceLabels)
-	case s.ScanningDisabled:
-		return errors.New("labels of namespaces are watched, which ScanningDisabled forbids: use one of both")
-	default:
-		return nil
+// resolveDelays checks lists of delays, and fills in the default of the one that has one.
+func (s *Settings) resolveDelays() []error {
+	if s.Queueing.ErrorDelays == nil {
+		s.Queueing.ErrorDelays = slices.Clone(settings.DefaultErrorDelays)
 	}
+	return append(defaults.CheckDelays("Networking.ErrorBackoffs", s.Networking.ErrorBackoffs),
+		defaults.CheckDelays("Queueing.ErrorDelays", s.Queueing.ErrorDelays)...)
 }
 
 // backoff is the delay as the engine has it, where a negative one is none.
@@ -162,4 +172,12 @@ func (s *resolvedSettings) polling() time.Duration {
 		return math.MaxInt64
 	}
 	return s.values.Background.CancellationPolling
+}
+
+// checkLifecycle tells whether there is such a lifecycle.
+func checkLifecycle(l Lifecycle) error {
+	if l.own.Valid() {
+		return nil
+	}
+	return errors.New("LifecycleFunc: the function is nil: give one, or take another lifecycle, such as kopf.ASAP")
 }

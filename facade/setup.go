@@ -11,7 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
@@ -110,7 +112,7 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	}
 	options := op.engineOptions(plan)
 	options.Health = op.health
-	op.creations.learn(options)
+	op.reviews.Learn(options.Creations())
 	if err := op.addPeering(m, &options); err != nil {
 		return err
 	}
@@ -120,7 +122,10 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	if err := reconcilers.SetupWithManager(m, options); err != nil {
 		return err
 	}
-	if err := op.addAdmission(m, plan); err != nil {
+	if err := op.reviews.Add(m, reviews.ReviewSetup{
+		Plan: plan, Program: op.program, Metrics: op.metricsRegistry(),
+		AfterStartup: !op.started && op.registry.Acts(activities.Startup),
+	}); err != nil {
 		return err
 	}
 	return op.addProbes(m) // which would take the place of those of another operator of this name
@@ -154,7 +159,7 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 	all, wrong := op.registry.Plan(scheme, registry.PlanRules{
 		KopfFormats: op.given.Persistence.KopfFormats, IgnoredFields: op.given.Persistence.IgnoredFields,
 		Progress: op.settings.values.Persistence.ProgressStorage,
-		Places:   func() ([]string, error) { return op.engineOptions(nil).Places() }, Add: op.setsFinalizers,
+		Places:   func() ([]string, error) { return op.engineOptions(nil).Places() }, Add: op.reviews.SetsFinalizers,
 		Conditions: op.settings.values.Conditions, ConditionTypes: op.settings.conditions.All(),
 	})
 	if err := append(found, wrong...).Report(op.name); err != nil {
@@ -163,7 +168,7 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 	registry.ShareFormerIDs(all)
 	plan := make([]reconcilers.Registration, 0, len(all))
 	for _, one := range all {
-		h := op.withOperations(one.Handler)
+		h := op.reviews.WithOperations(one.Handler)
 		plan = append(plan, reconcilers.Registration{Selector: one.Selector, Handler: h})
 	}
 	return plan, nil
@@ -173,9 +178,9 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 func (op *Operator) settle(scheme *runtime.Scheme) (wrong registry.SetupErrors) {
 	var problems []error
 	op.settings, problems = resolveSettings(op.name, op.given)
-	op.ownWrites.Store(op.settings.values.Persistence.ownWrites())
-	op.judged.Store(op.settings.values.judged(&op.settings.values.Admission))
-	op.serveInProcess(&op.settings.values.Admission)
+	v := &op.settings.values
+	op.reviews.Settle(v.Admission.rules(), op.settings.scope, defaults.Persistence(v.Persistence),
+		op.registry.Admits())
 	for _, err := range append(problems, op.settings.values.checkCachedReads(scheme)...) {
 		wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", op.settingsSource(), err))
 	}
@@ -206,30 +211,42 @@ func (op *Operator) checkProgramOnly() error {
 	return wrong.Report(op.name)
 }
 
+// checkAdmissionServer tells whether handlers of admission can be served here.
+func (op *Operator) checkAdmissionServer(plan []reconcilers.Registration) error {
+	var wrong registry.SetupErrors
+	if len(reviews.Watching(plan)) < len(plan) {
+		if err := op.settings.values.Admission.rules().CheckServer(op.started); err != nil {
+			wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", op.settingsSource(), err))
+		}
+	}
+	return wrong.Report(op.name)
+}
+
 // engineOptions converts the settings for the engine.
 func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.Options {
 	s := op.settings
-	kept, limits := s.values.Persistence, s.values.Background
+	kept, limits, watched := s.values.Persistence, s.values.Background, reviews.Watching(plan)
 	op.journal.Limit(journal.Limits{Objects: s.values.JournalObjects, Entries: s.values.JournalEntries})
 	var matching *namespaces.Live
-	if s.values.namespaceLabels() != nil {
+	if s.scope.LabelSelector() != nil {
 		matching = op.matching
 	}
 	return reconcilers.Options{
 		Settings: settings.Settings{
-			Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.boundTo,
-			Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.compact, Digests: s.digests,
-			KopfTexts: kept.KopfFormats, KopfDeletions: kept.KopfFormats, Conditions: s.conditions,
+			Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.stored.BoundTo,
+			Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.stored.Compact,
+			Digests: s.stored.Digests, Conditions: s.conditions,
+			KopfTexts: kept.KopfFormats, KopfDeletions: kept.KopfFormats,
 			Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays, Backoff: s.backoff(),
 			Lifecycle: s.values.Execution.Lifecycle.own, Checkpoint: s.values.Execution.Checkpoint,
 			Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.polling(),
 			InstantExit: limits.InstantExitTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 			PauseTimeout: s.values.Peering.PauseTimeout,
 		},
-		Matching: matching, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: op.metricsRegistry(),
+		Matching: matching, Registrations: watched, Namespaces: s.scope.Patterns(), Metrics: op.metricsRegistry(),
 		Journal: op.journal, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
-		Forget: op.registry.ForgetMemos(), Filled: op.openerOfAdmission(plan), EveryReplica: len(watching(plan)) < len(plan),
+		Forget: op.registry.ForgetMemos(), Filled: op.reviews.Opener(plan), EveryReplica: len(watched) < len(plan),
 		Watching: s.watching(), ScanOnce: s.values.ScanningDisabled, RequestTimeout: s.values.Networking.RequestTimeout,
 		StuckTimeout: s.values.Queueing.StuckTimeout, Posting: op.posting(), Fence: op.fence,
 		Dependents: op.dependents(), Owned: op.owned(), Started: op.startLine(plan),

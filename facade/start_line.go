@@ -23,7 +23,7 @@ func (op *Operator) startLine(plan []reconcilers.Registration) []any {
 		kind := r.Selector.String()
 		kinds[kind], ids[kind+" "+r.Handler.ID] = true, true
 	}
-	namespaces := op.settings.values.patterns().Texts()
+	namespaces := op.settings.scope.Patterns().Texts()
 	if len(namespaces) == 0 {
 		namespaces = []string{"*"}
 	}

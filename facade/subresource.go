@@ -44,7 +44,9 @@ func ForSubresource[S, T client.Object](of Selection[T], name string) AdmissionS
 	}
 	of.kind.AddError(fmt.Errorf("kopf.ForSubresource(%q): %w", name, problem))
 	if of.kind != nil {
-		made.objects.kind = &registry.SelectedKind{Registry: of.kind.Registry, Location: of.kind.Location} // nothing can be registered for it
+		made.objects.kind = &registry.SelectedKind{ // nothing can be registered for it
+			Registry: of.kind.Registry, Location: of.kind.Location,
+		}
 	}
 	return made
 }

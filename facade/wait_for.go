@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
@@ -141,7 +142,7 @@ func checkWait(child client.Object, aimless bool, timeout time.Duration) error {
 	case aimless:
 		return errors.New("the function is nil: without a condition, use one that is always true")
 	}
-	return positiveDuration("timeout", timeout)
+	return defaults.CheckPositive("timeout", timeout)
 }
 
 // example returns the expression that gives the kind of a child.

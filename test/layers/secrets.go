@@ -24,7 +24,7 @@ var Families = Secret{
 		// The registration of handlers.
 		"facade/admission.go", "facade/background.go", "facade/event.go", "facade/index.go",
 		"facade/internal/registry", "facade/on_child.go", "facade/owns.go",
-		"facade/subs.go", "facade/preparing.go", "facade/activities.go", "facade/admission_finalizers.go",
+		"facade/subs.go", "facade/preparing.go", "facade/activities.go", "facade/internal/reviews",
 	},
 }
 

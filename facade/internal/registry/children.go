@@ -31,8 +31,8 @@ func (r *HandlerRegistry) Owns() bool {
 	return slices.ContainsFunc(r.Entries, func(e HandlerEntry) bool { return Watches(e.Handler) })
 }
 
-// OwnedTypes returns the watches that Owns has registered for children of the Go type: one for a type of the scheme, one
-// for each kind for unstructured objects.
+// OwnedTypes returns the watches that Owns has registered for children of the Go type: one for a type of the scheme,
+// one for each kind for unstructured objects.
 func (r *HandlerRegistry) OwnedTypes(owner *SelectedKind, child reflect.Type) (all []*handlers.Handler) {
 	r.Lock()
 	defer r.Unlock()

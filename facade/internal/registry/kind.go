@@ -11,7 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// SelectedKind is the kind of a selection. It is resolved with the scheme, because a Go type alone does not have a kind.
+// SelectedKind is the kind of a selection. It is resolved with the scheme, because a Go type alone does not have a
+// kind.
 type SelectedKind struct {
 	// Registry is that of the operator; nil or empty if the selection has none.
 	Registry *HandlerRegistry

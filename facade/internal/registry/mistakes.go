@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
 )
 
-// own begin the names of all functions of this package, of the verbs, and of the package that registers handlers for its
-// users.
+// own begin the names of all functions of this package, of the verbs, and of the package that registers handlers for
+// its users.
 var own = []string{
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry.", "github.com/kopf-runtime/kopf-runtime/facade.",
 	"github.com/kopf-runtime/kopf-runtime/facade/rules.",

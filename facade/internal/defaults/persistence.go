@@ -1,14 +1,13 @@
-package kopf
+package defaults
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/persistence"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
@@ -27,23 +26,41 @@ var (
 	errFormer   = errors.New("there is no DigestKey that came after them; give the present one, too")
 )
 
-// resolvePersistence makes the storages, the names of what is beside them, and the digests.
-func (s *resolvedSettings) resolvePersistence(operator string) (problems []error) {
-	p := &s.values.Persistence
+// Persistence is the section of the settings.
+type Persistence struct {
+	Finalizer, AnnotationPrefix string
+	DiffbaseStorage             diffbase.Storage
+	ProgressStorage             progress.Storage
+	IgnoredFields               []string
+	DigestKey                   []byte
+	FormerDigestKeys            [][]byte
+	TrustCopies, KopfFormats    bool
+}
+
+// StoredForm is what follows from the settings for what is stored on objects.
+type StoredForm struct {
+	BoundTo string // the annotation that binds memory to its object; empty trusts all memory
+	Compact bool   // records of sub-handlers
+	Digests settings.Digests
+}
+
+// Resolve makes the storages, the names of what is beside them, and the digests.
+func (p *Persistence) Resolve(operator string) (s StoredForm, problems []error) {
 	problems = p.resolveNames(operator)
 	if !p.TrustCopies {
-		s.boundTo = p.AnnotationPrefix + "/" + keys.HandledUID
+		s.BoundTo = p.AnnotationPrefix + "/" + keys.HandledUID
 	}
-	bound := s.boundTo
+	bound := s.BoundTo
 	if p.KopfFormats || p.DiffbaseStorage != nil || p.ProgressStorage != nil {
 		bound = "" // other storages do not keep the memory of a copy apart
 	}
-	problems = append(problems, s.resolveDiffbase(bound), s.resolveProgress(bound), s.resolveDigests())
-	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
+	s.Compact = p.ProgressStorage == nil && !p.KopfFormats
+	problems = append(problems, p.resolveDiffbase(bound), p.resolveProgress(bound), p.resolveDigests(&s.Digests))
+	return s, Problems(problems...)
 }
 
 // resolveNames are those of the finalizer and of the annotations.
-func (p *PersistenceSettings) resolveNames(operator string) (problems []error) {
+func (p *Persistence) resolveNames(operator string) (problems []error) {
 	if p.Finalizer != "" {
 		if err := keys.ValidateKey(p.Finalizer); err != nil {
 			problems = append(problems, fmt.Errorf(
@@ -63,8 +80,7 @@ func (p *PersistenceSettings) resolveNames(operator string) (problems []error) {
 }
 
 // resolveDiffbase takes the given storage, if it is one, or makes that of the prefix.
-func (s *resolvedSettings) resolveDiffbase(bound string) error {
-	p := &s.values.Persistence
+func (p *Persistence) resolveDiffbase(bound string) error {
 	standard := diffbase.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: !p.KopfFormats, Bound: bound}
 	for _, text := range p.IgnoredFields {
 		path, err := codec.ParsePath(text)
@@ -90,10 +106,8 @@ func (s *resolvedSettings) resolveDiffbase(bound string) error {
 }
 
 // resolveProgress takes the given storage, if it is one, or makes that of the prefix.
-func (s *resolvedSettings) resolveProgress(bound string) error {
-	p := &s.values.Persistence
+func (p *Persistence) resolveProgress(bound string) error {
 	given := p.ProgressStorage
-	s.compact = given == nil && !p.KopfFormats
 	p.ProgressStorage = progress.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: true, Bound: bound}
 	if p.KopfFormats {
 		p.ProgressStorage = progress.Smart{Prefix: p.AnnotationPrefix}
@@ -110,10 +124,9 @@ func (s *resolvedSettings) resolveProgress(bound string) error {
 }
 
 // resolveDigests says of what only digests are remembered; Kopf cannot read them.
-func (s *resolvedSettings) resolveDigests() error {
-	p := s.values.Persistence
+func (p *Persistence) resolveDigests(d *settings.Digests) error {
 	if !p.KopfFormats {
-		s.digests = reconcilers.Digests{Limit: digestLimit, Secrets: true}
+		*d = settings.Digests{Limit: digestLimit, Secrets: true}
 	}
 	switch {
 	case p.DigestKey == nil && len(p.FormerDigestKeys) > 0:
@@ -128,6 +141,6 @@ func (s *resolvedSettings) resolveDigests() error {
 			return fmt.Errorf("Persistence.FormerDigestKeys[%d]: %w", i, errEmptyKey)
 		}
 	}
-	s.digests.Keys = append([][]byte{p.DigestKey}, p.FormerDigestKeys...)
+	d.Keys = append([][]byte{p.DigestKey}, p.FormerDigestKeys...)
 	return nil
 }

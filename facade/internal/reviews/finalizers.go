@@ -1,9 +1,8 @@
-package kopf
+package reviews
 
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/labels"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -17,46 +16,43 @@ import (
 // finalizerID is the id of the mutating handlers that set the finalizer, one for each selection.
 const finalizerID = "finalizer"
 
-// creations tell what the engine will do with new objects; nothing, before the operator is set up.
-type creations struct {
-	known atomic.Pointer[reconcilers.Creations]
-}
+// Learn is called with what the engine does with new objects, and again if the startup has changed it.
+func (r *ReviewServer) Learn(creations *reconcilers.Creations) { r.creations.Store(creations) }
 
-// learn is called with the options of the engine, and again if the startup has changed them.
-func (c *creations) learn(o reconcilers.Options) { c.known.Store(o.Creations()) }
-
-// setsFinalizers gives a mutating handler of the operator's own for each selection whose objects are to be held on
+// SetsFinalizers returns a mutating handler of the operator's own for each selection whose objects are to be held on
 // their deletion. With it, the object is stored with the finalizer already, which would be a write of its own.
-func (op *Operator) setsFinalizers(all []registry.ResolvedEntry) (more []registry.ResolvedEntry) {
-	if !op.settings.values.Admission.FinalizerOnCreate {
+func (r *ReviewServer) SetsFinalizers(all []registry.ResolvedEntry) (more []registry.ResolvedEntry) {
+	if !r.settings.FinalizerOnCreate {
 		return nil
 	}
 	for _, one := range all {
 		known := func(other registry.ResolvedEntry) bool { return other.Selector == one.Selector }
 		if one.Handler.Holds() && !slices.ContainsFunc(more, known) {
-			more = append(more, op.setsFinalizer(one, all))
+			more = append(more, r.setsFinalizer(one, all))
 		}
 	}
 	return more
 }
 
-// setsFinalizer is the handler of one selection. Nobody waits for it who does not have to.
-func (op *Operator) setsFinalizer(one registry.ResolvedEntry, all []registry.ResolvedEntry) registry.ResolvedEntry {
+// setsFinalizer is the handler of one selection. It only blocks requests for objects that need the finalizer.
+func (r *ReviewServer) setsFinalizer(one registry.ResolvedEntry, all []registry.ResolvedEntry) registry.ResolvedEntry {
 	selector := one.Selector
 	h := &handlers.Handler{
 		ID: finalizerID, Family: handlers.Admitting, Mutating: true, Operations: []string{"CREATE"},
 		IgnoreFailures: true, Sparing: true, ReadsText: true, Labels: commonLabels(selector, all),
-		Location: op.registry.Location,
+		Location: r.Location,
 	}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
-		return op.setFinalizer(ctx, selector, call)
+		return r.setFinalizer(ctx, selector, call)
 	}
-	return registry.ResolvedEntry{HandlerEntry: registry.HandlerEntry{Kind: one.Kind, Verb: "Mutate", Handler: h}, Selector: selector}
+	return registry.ResolvedEntry{
+		HandlerEntry: registry.HandlerEntry{Kind: one.Kind, Verb: "Mutate", Handler: h}, Selector: selector,
+	}
 }
 
 // setFinalizer adds the finalizer to an object that is about to be created, if the engine would. It denies nothing.
-func (op *Operator) setFinalizer(ctx context.Context, of discovery.Selector, call *handlers.Invocation) error {
-	known := op.creations.known.Load()
+func (r *ReviewServer) setFinalizer(ctx context.Context, of discovery.Selector, call *handlers.Invocation) error {
+	known := r.creations.Load()
 	if known == nil {
 		return nil
 	}

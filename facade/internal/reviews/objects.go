@@ -1,4 +1,4 @@
-package kopf
+package reviews
 
 import (
 	"reflect"
@@ -9,15 +9,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// reviewed knows the objects of the requests that handlers are being asked about, by their pointers: memos are made
+// ReviewedObjects are the objects of the requests that handlers are reviewing, by their pointers: memos are made
 // another way for them.
-type reviewed struct {
+type ReviewedObjects struct {
 	mu  sync.RWMutex
 	all map[any]*handlers.Admission
 }
 
-// begin adds the objects of a request; what it returns takes them away.
-func (r *reviewed) begin(of *handlers.Admission, objects ...client.Object) (end func()) {
+// Begin adds the objects of a request; what it returns takes them away.
+func (r *ReviewedObjects) Begin(of *handlers.Admission, objects ...client.Object) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.all == nil {
@@ -35,8 +35,8 @@ func (r *reviewed) begin(of *handlers.Admission, objects ...client.Object) (end 
 	}
 }
 
-// of is the request that the object is of; nil if it is of none.
-func (r *reviewed) of(object client.Object) *handlers.Admission {
+// Of is the request that the object is of; nil if it is of none.
+func (r *ReviewedObjects) Of(object client.Object) *handlers.Admission {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if len(r.all) == 0 || reflect.TypeOf(object).Kind() != reflect.Pointer {

@@ -1,4 +1,4 @@
-package kopf
+package reviews
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// check tells what is wrong, wherever the operator runs.
-func (a *AdmissionSettings) check() (problems []error) {
+// Check returns the mistakes, wherever the operator runs.
+func (a *ReviewSettings) Check() (problems []error) {
 	wrong := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("Admission."+format, args...))
 	}
@@ -61,7 +61,7 @@ func fieldsGiven(fields ...any) (names []string) {
 }
 
 // checkWays tells whether there is one way to the webhook server at most, and one if it is needed.
-func (a *AdmissionSettings) checkWays() (problems []error) {
+func (a *ReviewSettings) checkWays() (problems []error) {
 	ways := fieldsGiven("Service", a.Service != "", "URL", a.URL != "", "Tunnel", a.Tunnel != nil)
 	if len(ways) > 1 {
 		problems = append(problems, fmt.Errorf("%s: each of them is a way to the operator, and the API server takes "+
@@ -86,12 +86,12 @@ func (a *AdmissionSettings) checkWays() (problems []error) {
 }
 
 // certificates are the names of those settings that are one.
-func (a *AdmissionSettings) certificates() []string {
+func (a *ReviewSettings) certificates() []string {
 	return fieldsGiven("CertificateDir", a.CertificateDir != "", "Secret", a.Secret != "", "SelfSigned", a.SelfSigned)
 }
 
 // checkCertificates tells whether there is one certificate at most, and whether it can be.
-func (a *AdmissionSettings) checkCertificates() (problems []error) {
+func (a *ReviewSettings) checkCertificates() (problems []error) {
 	if sources := a.certificates(); len(sources) > 1 {
 		problems = append(problems, fmt.Errorf("%s: each of them is a certificate, and there can be one: leave the "+
 			"others out", strings.Join(sources, ", ")))
@@ -118,7 +118,7 @@ func (a *AdmissionSettings) checkCertificates() (problems []error) {
 }
 
 // checkPlain tells what does not go together with a server that is somebody else's, or without TLS.
-func (a *AdmissionSettings) checkPlain() (problems []error) {
+func (a *ReviewSettings) checkPlain() (problems []error) {
 	wrong := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("Admission."+format, args...))
 	}
@@ -156,4 +156,30 @@ func (a *AdmissionSettings) checkPlain() (problems []error) {
 		wrong("Address: Server decides by itself where it listens: leave one of them out")
 	}
 	return problems
+}
+
+// CheckServer returns the mistake of settings that do not give a server for admission handlers what it needs.
+func (a *ReviewSettings) CheckServer(program bool) error {
+	certified := len(a.certificates()) > 0 || program && (a.Service != "" || a.isSelfSigned()) && !a.isForeign()
+	switch {
+	case program && a.ClientCA != "" && a.clients().Check() != nil:
+		return fmt.Errorf("Admission.ClientCA: %w", a.clients().Check())
+	case program && len(a.foreignCA()) > 0 && !a.isForeign():
+		return fmt.Errorf("%s: the CA is that of the operator's own certificate: leave it out, or set "+
+			"Admission.Insecure or Admission.Server, which leave TLS to others", a.foreignCA()[0])
+	case certified:
+		return nil
+	case a.DumpCA != "" && len(a.foreignCA()) == 0 && (!program || a.isForeign()):
+		return errors.New("Admission.DumpCA: only the webhook server knows its certificate: set " +
+			"Admission.CertificateDir or Admission.Secret, or leave it out")
+	case program && !a.isForeign():
+		who := "there are handlers of admission"
+		if a.FinalizerOnCreate {
+			who += ", that of FinalizerOnCreate among them"
+		}
+		return fmt.Errorf("Admission: %s, and no certificate to serve them with: set Admission.Service or "+
+			"Admission.CertificateDir in a cluster, Admission.SelfSigned for development", who)
+	default:
+		return nil
+	}
 }

@@ -1,4 +1,4 @@
-package kopf
+package reviews
 
 import (
 	"fmt"
@@ -22,11 +22,11 @@ import (
 // handOver is how long a process behind a Service that exits waits for another one to take its place.
 const handOver = time.Second
 
-// reachAdmission fills in the certificate, and how the API server finds the handlers. It tells whether the webhook
-// server is to use the certificate.
-func (op *Operator) reachAdmission(m ctrl.Manager, o *admission.Options) (certified bool, err error) {
-	own := op.settings.values.Admission
-	source, foreign, err := own.source(m, o, op.started)
+// reach fills in the certificate, and how the API server finds the handlers. It reports whether the webhook server is
+// to use the certificate.
+func (r *ReviewServer) reach(m ctrl.Manager, o *admission.Options, program bool) (certified bool, err error) {
+	own := r.settings
+	source, foreign, err := own.source(m, o, program)
 	if err != nil {
 		return false, err
 	}
@@ -38,7 +38,7 @@ func (op *Operator) reachAdmission(m ctrl.Manager, o *admission.Options) (certif
 }
 
 // reach is the way from the API server, if it is known beforehand; nil otherwise.
-func (a *AdmissionSettings) reach(path string) func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
+func (a *ReviewSettings) reach(path string) func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
 	service, port, _ := a.service() // it has been checked
 	switch {
 	case a.Service != "":
@@ -54,7 +54,7 @@ func (a *AdmissionSettings) reach(path string) func(bundle []byte) admissionregi
 }
 
 // lead fills in the way from the API server.
-func (a *AdmissionSettings) lead(m ctrl.Manager, o *admission.Options) {
+func (a *ReviewSettings) lead(m ctrl.Manager, o *admission.Options) {
 	o.Reach = a.reach(o.Path)
 	switch {
 	case a.Service != "":
@@ -77,16 +77,16 @@ func processIdentity() string {
 }
 
 // isForeign tells whether TLS is somebody else's matter, in a program.
-func (a *AdmissionSettings) isForeign() bool { return a.Insecure || a.Server != nil }
+func (a *ReviewSettings) isForeign() bool { return a.Insecure || a.Server != nil }
 
 // isSelfSigned tells whether a program makes a certificate in memory.
-func (a *AdmissionSettings) isSelfSigned() bool {
+func (a *ReviewSettings) isSelfSigned() bool {
 	development := a.DetectCluster || a.Tunnel != nil
 	return a.SelfSigned || development && len(a.certificates()) == 0 && !a.isForeign()
 }
 
 // secret is where a certificate is kept in the cluster; none, if it is not.
-func (a *AdmissionSettings) secret(program bool) (types.NamespacedName, error) {
+func (a *ReviewSettings) secret(program bool) (types.NamespacedName, error) {
 	secret, err := object(a.Secret)
 	if err != nil {
 		return secret, err
@@ -100,7 +100,7 @@ func (a *AdmissionSettings) secret(program bool) (types.NamespacedName, error) {
 
 // source is where the certificate comes from; nil if the webhook server has one. If it is foreign, only the bundle is
 // known.
-func (a *AdmissionSettings) source(
+func (a *ReviewSettings) source(
 	m ctrl.Manager, o *admission.Options, program bool,
 ) (source certificates.Source, foreign bool, err error) {
 	secret, err := a.secret(program)
@@ -123,12 +123,12 @@ func (a *AdmissionSettings) source(
 }
 
 // foreignCA are the fields that give the CA of a certificate that is not of these settings.
-func (a *AdmissionSettings) foreignCA() []string {
+func (a *ReviewSettings) foreignCA() []string {
 	return fieldsGiven("CABundle", len(a.CABundle) > 0, "CAFile", a.CAFile != "")
 }
 
 // ownHosts are those for a certificate in memory.
-func (a *AdmissionSettings) ownHosts() []string {
+func (a *ReviewSettings) ownHosts() []string {
 	all := slices.Concat(a.hosts(), []string{"localhost", loopback, "::1"})
 	if a.Address != "" && !slices.Contains(all, tunnels.Routable(a.Address)) {
 		all = append(all, a.Address)
@@ -138,7 +138,7 @@ func (a *AdmissionSettings) ownHosts() []string {
 
 // rotation is the certificate in the Secret. Where the operator manages the webhook configurations, they have the
 // fingerprints of its certificates.
-func (a *AdmissionSettings) rotation(
+func (a *ReviewSettings) rotation(
 	m ctrl.Manager, o *admission.Options, secret types.NamespacedName,
 ) (certificates.Source, error) {
 	client, err := certificates.NewClient(m.GetConfig(), m.GetHTTPClient())
@@ -158,7 +158,7 @@ func (a *AdmissionSettings) rotation(
 }
 
 // records are the fingerprints of certificates in the webhook configurations.
-func (a *AdmissionSettings) records(m ctrl.Manager, o *admission.Options) (*configurations.Records, error) {
+func (a *ReviewSettings) records(m ctrl.Manager, o *admission.Options) (*configurations.Records, error) {
 	client, err := configurations.NewClient(m.GetConfig(), m.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("making the client of webhook configurations: %w", err)
@@ -172,7 +172,7 @@ func (a *AdmissionSettings) records(m ctrl.Manager, o *admission.Options) (*conf
 }
 
 // files are those of the directory.
-func (a *AdmissionSettings) files() (certificates.Source, error) {
+func (a *ReviewSettings) files() (certificates.Source, error) {
 	files := certificates.Files{
 		Certificate: filepath.Join(a.CertificateDir, "tls.crt"), Key: filepath.Join(a.CertificateDir, "tls.key"),
 	}

@@ -1,4 +1,4 @@
-package kopf
+package reviews
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/plainhttp"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
@@ -19,25 +20,27 @@ import (
 // loopback is where a server listens that only this machine shall reach.
 const loopback = "127.0.0.1"
 
-// programOnly are the settings of a server that a given manager has already.
-func (a *AdmissionSettings) programOnly() []programSetting {
+// CheckProgramOnly returns an error for each setting of a server that a given manager has already.
+func (a *ReviewSettings) CheckProgramOnly() []error {
 	const server = "give webhook.NewServer to the manager as its WebhookServer"
 	const way = "the server is the manager's: set Admission.URL or Admission.Service"
-	return []programSetting{
-		{"Admission.Port", a.Port != 0, server},
-		{"Admission.Address", a.Address != "", server},
-		{"Admission.SelfSigned", a.SelfSigned, "other replicas would have another certificate: set Admission.Secret"},
-		{"Admission.Insecure", a.Insecure, "give a webhook.Server without TLS to the manager as its WebhookServer"},
-		{"Admission.Server", a.Server != nil, "give it to the manager as its WebhookServer"},
-		{"Admission.ClientCA", a.ClientCA != "", server + ", with ClientCAs in its TLSOpts"},
-		{"Admission.TLSOpts", len(a.TLSOpts) > 0, server + ", with these TLSOpts"},
-		{"Admission.DetectCluster", a.DetectCluster, way},
-		{"Admission.Tunnel", a.Tunnel != nil, way},
-	}
+	return defaults.Problems(
+		defaults.ProgramOnly("Admission.Port", a.Port != 0, server),
+		defaults.ProgramOnly("Admission.Address", a.Address != "", server),
+		defaults.ProgramOnly("Admission.SelfSigned", a.SelfSigned,
+			"other replicas would have another certificate: set Admission.Secret"),
+		defaults.ProgramOnly("Admission.Insecure", a.Insecure,
+			"give a webhook.Server without TLS to the manager as its WebhookServer"),
+		defaults.ProgramOnly("Admission.Server", a.Server != nil, "give it to the manager as its WebhookServer"),
+		defaults.ProgramOnly("Admission.ClientCA", a.ClientCA != "", server+", with ClientCAs in its TLSOpts"),
+		defaults.ProgramOnly("Admission.TLSOpts", len(a.TLSOpts) > 0, server+", with these TLSOpts"),
+		defaults.ProgramOnly("Admission.DetectCluster", a.DetectCluster, way),
+		defaults.ProgramOnly("Admission.Tunnel", a.Tunnel != nil, way),
+	)
 }
 
-// webhookServer is that of a program.
-func (a *AdmissionSettings) webhookServer() webhook.Server {
+// WebhookServer is that of a program.
+func (a *ReviewSettings) WebhookServer() webhook.Server {
 	host, port := a.listens()
 	switch {
 	case a.Server != nil:
@@ -52,12 +55,12 @@ func (a *AdmissionSettings) webhookServer() webhook.Server {
 	return webhook.NewServer(options)
 }
 
-func (a *AdmissionSettings) clients() certificates.Clients {
+func (a *ReviewSettings) clients() certificates.Clients {
 	return certificates.Clients{File: a.ClientCA, Required: a.RequireClientCertificate}
 }
 
 // listens is where the server of a program listens; no host is all of them.
-func (a *AdmissionSettings) listens() (host string, port int) {
+func (a *ReviewSettings) listens() (host string, port int) {
 	host, port = a.Address, cmp.Or(a.Port, webhook.DefaultPort)
 	if own, is := a.Server.(*webhook.DefaultServer); is {
 		return own.Options.Host, cmp.Or(own.Options.Port, port)
@@ -69,7 +72,7 @@ func (a *AdmissionSettings) listens() (host string, port int) {
 }
 
 // local is where a tunnel leads to.
-func (a *AdmissionSettings) local() tunnels.Local {
+func (a *ReviewSettings) local() tunnels.Local {
 	host, port := a.listens()
 	local := tunnels.Local{Scheme: "https", Address: net.JoinHostPort(tunnels.Routable(host), strconv.Itoa(port))}
 	if a.Insecure {
@@ -103,30 +106,4 @@ func certify(on webhook.Server, get func(*tls.ClientHelloInfo) (*tls.Certificate
 			"out CertificateDir and Secret, or give it the method SetGetCertificate", on)
 	}
 	return nil
-}
-
-// checkServer tells whether there is a server for the handlers of admission, and all that the settings need of it.
-func (a *AdmissionSettings) checkServer(program bool) error {
-	certified := len(a.certificates()) > 0 || program && (a.Service != "" || a.isSelfSigned()) && !a.isForeign()
-	switch {
-	case program && a.ClientCA != "" && a.clients().Check() != nil:
-		return fmt.Errorf("Admission.ClientCA: %w", a.clients().Check())
-	case program && len(a.foreignCA()) > 0 && !a.isForeign():
-		return fmt.Errorf("%s: the CA is that of the operator's own certificate: leave it out, or set "+
-			"Admission.Insecure or Admission.Server, which leave TLS to others", a.foreignCA()[0])
-	case certified:
-		return nil
-	case a.DumpCA != "" && len(a.foreignCA()) == 0 && (!program || a.isForeign()):
-		return errors.New("Admission.DumpCA: only the webhook server knows its certificate: set " +
-			"Admission.CertificateDir or Admission.Secret, or leave it out")
-	case program && !a.isForeign():
-		who := "there are handlers of admission"
-		if a.FinalizerOnCreate {
-			who += ", that of FinalizerOnCreate among them"
-		}
-		return fmt.Errorf("Admission: %s, and no certificate to serve them with: set Admission.Service or "+
-			"Admission.CertificateDir in a cluster, Admission.SelfSigned for development", who)
-	default:
-		return nil
-	}
 }

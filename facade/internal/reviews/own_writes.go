@@ -1,9 +1,10 @@
-package kopf
+package reviews
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -12,7 +13,7 @@ import (
 
 // ownWrites are the annotations and the finalizer that the operator writes by these settings. Storages of the user's
 // own code may write anything, so only those of this framework are looked at.
-func (p *PersistenceSettings) ownWrites() *review.OwnWrites {
+func ownWrites(p defaults.Persistence) *review.OwnWrites {
 	prefixes := slices.Concat([]string{p.AnnotationPrefix}, diffbasePrefixes(p.DiffbaseStorage),
 		progressPrefixes(p.ProgressStorage))
 	slices.Sort(prefixes)
