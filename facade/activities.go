@@ -2,7 +2,7 @@ package kopf
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -12,9 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
 // activityOption is an option of OnStartup, OnCleanup, OnLogin and OnProbe.
@@ -56,7 +54,7 @@ func (op *Operator) loginOf(call *handlers.Invocation) *Activity {
 	defer op.registry.Unlock()
 	settings := op.settings.values.clone()
 	return &Activity{
-		ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: &settings, cluster: op.cluster,
+		ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: &settings, cluster: op.flags.Cluster,
 	}
 }
 
@@ -99,29 +97,60 @@ func (op *Operator) act(
 	op.registry.RegisterActivity(verb, h, problems)
 }
 
-// activity has the handlers of one activity, in the order of registration.
-func (op *Operator) activity(name string) activities.Activity {
-	op.registry.Lock()
-	defer op.registry.Unlock()
-	activity := activities.Activity{Name: name, Backoff: op.settings.backoff()}
-	measured, err := metrics.New(op.name, op.metricsRegistry())
-	if err != nil {
-		measured = nil // the engine registers the same ones and reports the error
-	}
-	for _, h := range op.registry.Activities {
-		if h.Activity == name {
-			activity.Handlers = append(activity.Handlers, adapters.New(h, measured))
+// OnStartup registers a handler that is called before all others, such as to change settings. Under [Main] everything
+// waits for it; under [Operator.SetupWithManager] only this operator does. Errors mean the same as in a [ChangeFunc]. A
+// permanent failure ends the program or the manager. See docs/activities.md. Kopf: on.startup.
+func (op *Operator) OnStartup(
+	id string, fn func(ctx context.Context, a *Activity) error, opts ...activityOption,
+) {
+	op.act("OnStartup", activities.Startup, id, opts, caller(fn == nil, func(
+		ctx context.Context, call *handlers.Invocation,
+	) (any, error) {
+		op.registry.Lock()
+		a := &Activity{
+			ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: op.changing,
+			cluster: op.flags.Cluster,
 		}
-	}
-	return activity
+		op.registry.Unlock()
+		a.Client, a.APIReader = op.ownClients()
+		return nil, fn(ctx, a)
+	}))
 }
 
-// activityError adds the name of the operator. An activity that was interrupted by the end of the operator has not
-// failed, unless a handler did not end.
-func (op *Operator) activityError(err error) error {
-	var interrupted *activities.InterruptedError
-	if errors.As(err, &interrupted) && interrupted.Graceful() {
-		return nil
+// OnCleanup registers a handler that is called when all others have ended; not after a failed startup, a crash or a
+// lost lease. A permanent failure, or passing [Settings].CleanupTimeout, results in exit code 1. Kopf: on.cleanup.
+func (op *Operator) OnCleanup(
+	id string, fn func(ctx context.Context, a *Activity) error, opts ...activityOption,
+) {
+	op.act("OnCleanup", activities.Cleanup, id, opts, caller(fn == nil, func(
+		ctx context.Context, call *handlers.Invocation,
+	) (any, error) {
+		return nil, fn(ctx, op.activityOf(call))
+	}))
+}
+
+// OnProbe registers a handler whose result is served as JSON at --liveness. Results are kept for 10 seconds. A
+// permanent failure, or a call of more than 10 seconds, results in status 500. Other errors are retried, so set
+// [Errors] or [Retries] to fail at once. See docs/health.md. Kopf: on.probe.
+func (op *Operator) OnProbe(
+	id string, fn func(ctx context.Context, a *Activity) (any, error), opts ...activityOption,
+) {
+	op.act("OnProbe", activities.Probe, id, opts, caller(fn == nil, func(
+		ctx context.Context, call *handlers.Invocation,
+	) (any, error) {
+		return encoded(fn(ctx, op.activityOf(call)))
+	}))
+}
+
+// encoded encodes a result to JSON once for all requests. Only the probe holds the result at this point, so an encoding
+// error is an error of the probe.
+func encoded(result any, err error) (any, error) {
+	if result == nil || err != nil {
+		return nil, err
 	}
-	return fmt.Errorf("operator %q: %w", op.name, err)
+	data, err := json.Marshal(result)
+	if err != nil {
+		return nil, Permanent(fmt.Errorf("the result cannot be encoded: %w", err))
+	}
+	return json.RawMessage(data), nil
 }

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
-
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 

@@ -9,14 +9,38 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 )
 
+// startUp calls the startup handlers and takes over the settings that they leave. It returns false if the operator must
+// not continue: with an error, or because the operator is stopping.
+func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
+	op.registry.Lock()
+	changing := op.given.clone()
+	op.changing = &changing
+	if op.registry.Stage == registry.Registering {
+		op.registry.Stage = registry.Starting
+	}
+	op.registry.Unlock()
+	if ready, err := op.activities.StartUp(ctx); !ready {
+		return false, err
+	}
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	if !sameHandler(op.given.LogHandler, changing.LogHandler) {
+		return false, fmt.Errorf("starting operator %q: a handler of OnStartup changed LogHandler, which is in use "+
+			"already: give it to kopf.New", op.name)
+	}
+	op.given, op.started = changing.clone(), true
+	return true, nil
+}
+
 // accompany has the startup and the cleanup called where the operator runs, in a manager that is not its own.
 func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 	if op.registry.Acts(activities.Cleanup) {
-		options.End = op.cleanUp
+		options.End = op.activities.CleanUp
 	}
 	if !op.registry.Acts(activities.Startup) {
 		return
@@ -40,7 +64,7 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: Tracing: OnStartup comes too late to "+
 				"change it, as handlers of the manager may be running: give it to kopf.New", op.name)
 		}
-		if op.lock != nil && peering != op.peeringSettings() {
+		if op.coordination.HasLock() && peering != op.peeringSettings() {
 			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: Peering: OnStartup comes too late to "+
 				"change it, as the manager has elected its leader by it: give it to kopf.New", op.name)
 		}
@@ -64,15 +88,7 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 	options := op.engineOptions(plan)
 	options.End = before.End
 	op.reviews.Learn(options.Creations())
-	if op.lock != nil {
-		options.Gate, options.Matching = before.Gate, before.Matching
-		return options, nil
-	}
-	if op.hasPeers() {
-		_, err = op.minding(m, &options)
-	} else {
-		op.newLeaseGate(&options)
-	}
+	err = op.coordination.Change(m, &options, before, op.coordinationSettings())
 	return options, err
 }
 

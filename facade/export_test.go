@@ -46,7 +46,7 @@ func StartUp(ctx context.Context, op *Operator) error {
 }
 
 // AskProbes calls the probes, as the health endpoint does.
-func AskProbes(ctx context.Context, op *Operator) (any, error) { return op.probing.Ask(ctx) }
+func AskProbes(ctx context.Context, op *Operator) (any, error) { return op.activities.Probe(ctx) }
 
 // SetUpAsProgram adds the operator to the manager of a program, after [StartUp].
 func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, true) }
@@ -58,5 +58,5 @@ func WebhookServerOf(op *Operator) webhook.Server {
 
 // ExplainAt has a program of the operator explain itself there; or not, if that is optional, and the address is taken.
 func ExplainAt(op *Operator, address string, optional bool) {
-	op.inspectAt(commandline.Inspection{Address: address, Optional: optional})
+	process{op}.Apply(commandline.Given{Inspection: commandline.Inspection{Address: address, Optional: optional}})
 }

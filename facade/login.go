@@ -2,7 +2,6 @@ package kopf
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -66,10 +65,7 @@ func (op *Operator) OnLogin(
 		ctx context.Context, call *handlers.Invocation,
 	) (any, error) {
 		info, err := fn(ctx, op.loginOf(call))
-		if info == nil {
-			return nil, err
-		}
-		return info, err
+		return (*credentials.Info)(info), err
 	}))
 }
 
@@ -95,31 +91,4 @@ func given(info *credentials.Info, err error) (*ConnectionInfo, error) {
 		return nil, Permanent(err)
 	}
 	return (*ConnectionInfo)(info), nil
-}
-
-// logIn calls the login handlers. Without any, it finds the cluster as kubectl does, or as pods do.
-func (op *Operator) logIn(ctx context.Context, to serving.Cluster) (map[string]*credentials.Info, error) {
-	if !op.registry.Acts(activities.Login) {
-		info, err := connection.Login(to.Kubeconfig, to.Context)
-		return map[string]*credentials.Info{"built-in": info}, err
-	}
-	login := op.activity(activities.Login)
-	results, err := login.Run(ctx)
-	if err != nil {
-		return nil, op.loginError(ctx, err)
-	}
-	infos := map[string]*credentials.Info{}
-	for _, h := range login.Handlers {
-		info, _ := results[h.Description.ID].(*ConnectionInfo)
-		infos[h.Description.ID] = (*credentials.Info)(info) // nil without credentials
-	}
-	return infos, nil
-}
-
-// loginError distinguishes a failure from an operator that is stopping.
-func (op *Operator) loginError(ctx context.Context, err error) error {
-	if err := op.activityError(err); err != nil {
-		return err
-	}
-	return fmt.Errorf("operator %q: login: %w", op.name, ctx.Err())
 }

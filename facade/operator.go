@@ -3,7 +3,6 @@ package kopf
 import (
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -11,13 +10,10 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
-	"github.com/kopf-runtime/kopf-runtime/peering"
-	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
@@ -31,33 +27,27 @@ type Operator struct {
 	registry registry.HandlerRegistry
 	given    Settings // as the user has them
 
-	journal    *journal.Journal // nil if explanations are not served
-	inspection commandline.Inspection
-	listening  addresses
-	settings   resolvedSettings // as of the last plan
+	journal  *journal.Journal // nil if explanations are not served
+	flags    commandline.Given
+	settings resolvedSettings // as of the last plan
 
 	changing *Settings // what handlers of the startup change
-	probing  *activities.Probing
-	started  bool // the startup has succeeded
+	started  bool      // the startup has succeeded
 
 	// The lock of the registry guards the following fields, too.
-	reviewed reviews.ReviewedObjects
-	reviews  reviews.ReviewServer
-	matching *namespaces.Live // those that match by their labels, if these matter
-	filled   *runtime.Scheme  // the last one that the types were added to
-	clients  clients
-	late     client.Client      // of the startup; nil under the project's manager
-	fence    *reconcilers.Fence // nil before the set-up
-	lock     *peeringLock       // nil unless it was asked for
-	lease    peering.Lease      // of the project's manager
-	present  atomic.Pointer[attendance.Attendance]
-	program  bool // it is that of Main
-	managed  []managed
-	cluster  serving.Cluster // that of the flags
+	reviewed     reviews.ReviewedObjects
+	reviews      reviews.ReviewServer
+	coordination program.Coordination
+	activities   *program.ActivityRunner
+	matching     *namespaces.Live // those that match by their labels, if these matter
+	filled       *runtime.Scheme  // the last one that the types were added to
+	clients      clients
+	late         client.Client      // of the startup; nil under the project's manager
+	fence        *reconcilers.Fence // nil before the set-up
+	managed      []managed
 
-	observed  observation.Observer // of the caller of Run; may be nil
-	embedding bool                 // by Run
-	embedded  RunSettings
+	observed observation.Observer // of the caller of Run; may be nil
+	embedded program.RunSettings
 
 	health *health.Health // of the engine
 	ready  chan struct{}  // closed when it is at work
@@ -74,7 +64,13 @@ func New(name string, settings ...Settings) *Operator {
 	op.registry.Location, op.registry.Log = registry.Location(), op.logger
 	op.reviews.Operator, op.reviews.Location = name, op.registry.Location
 	op.matching = namespaces.NewLive()
-	op.probing = op.newProbing()
+	op.coordination.Operator = name
+	op.activities = program.NewActivityRunner(name, &op.registry, func() program.ActivityState {
+		return program.ActivityState{
+			Backoff: op.settings.backoff(), CleanupTimeout: op.settings.values.CleanupTimeout,
+			Metrics: op.metricsRegistry(), Started: op.started,
+		}
+	})
 	if err := validateName(name); err != nil {
 		op.registry.Mistakes.Add(op.registry.Location, err)
 	}

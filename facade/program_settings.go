@@ -1,16 +1,10 @@
 package kopf
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
 // programOnly are the mistakes of settings that only a program of its own can have: one that [Main] runs.
@@ -37,30 +31,4 @@ func sameHandler(one, other slog.Handler) bool {
 		return false
 	}
 	return !a.IsValid() || !a.Comparable() || !b.Comparable() || one == other
-}
-
-// checkCachedReads checks that each object names a kind.
-func (s *Settings) checkCachedReads(scheme *runtime.Scheme) (problems []error) {
-	for i, object := range s.CachedReads {
-		if err := checkKind(object, scheme); err != nil {
-			problems = append(problems, fmt.Errorf("CachedReads[%d]: %w", i, err))
-		}
-	}
-	return problems
-}
-
-func checkKind(object client.Object, scheme *runtime.Scheme) error {
-	if object == nil {
-		return errors.New("the object is nil: give an empty one of the kind, such as &corev1.Secret{}")
-	}
-	_, err := serving.CachedKind(object, scheme)
-	switch {
-	case runtime.IsNotRegisteredError(err):
-		return fmt.Errorf(
-			"the scheme does not know %T: give the AddToScheme of its package to Settings.AddToScheme", object,
-		)
-	case err != nil:
-		return fmt.Errorf("an object of the type %T without apiVersion and kind names no kind: %w", object, err)
-	}
-	return nil
 }

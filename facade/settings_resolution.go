@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
@@ -93,7 +94,7 @@ func (s *Settings) checkSchemeAdders() (problems []error) {
 func (s *Settings) resolveDurations() []error {
 	return defaults.Problems(
 		defaults.Duration("UltimateExitingTimeout", &s.UltimateExitingTimeout, exitlimit.Default, Never),
-		defaults.Duration("CleanupTimeout", &s.CleanupTimeout, defaultCleanup, Never),
+		defaults.Duration("CleanupTimeout", &s.CleanupTimeout, program.DefaultCleanup, Never),
 		defaults.Duration("Execution.DefaultBackoff", &s.Execution.DefaultBackoff,
 			execution.DefaultBackoff, Immediately),
 		defaults.Duration("Execution.Checkpoint", &s.Execution.Checkpoint, settings.DefaultCheckpoint, 0),

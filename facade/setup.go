@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -50,7 +51,7 @@ func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	if started {
 		before = registry.Starting
 	}
-	op.program = started
+	op.coordination.Program = started
 	plan, err := op.begin(m, before)
 	if err != nil {
 		return err
@@ -101,8 +102,8 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	if len(plan) == 0 {
 		logging.Warn(m.GetLogger(), "Operator has no handlers; it does nothing", "operator", op.name)
 	}
-	if !op.program {
-		op.warnOfCache(m, plan)
+	if !op.coordination.Program {
+		program.WarnOfCache(m, op.name, op.settings.scope.Patterns(), plan)
 	}
 	if err := m.Add(manager.RunnableFunc(op.start)); err != nil {
 		return err
@@ -113,7 +114,7 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	options := op.engineOptions(plan)
 	options.Health = op.health
 	op.reviews.Learn(options.Creations())
-	if err := op.addPeering(m, &options); err != nil {
+	if err := op.coordination.Add(m, &options, op.coordinationSettings()); err != nil {
 		return err
 	}
 	if !op.started {
@@ -123,12 +124,13 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 		return err
 	}
 	if err := op.reviews.Add(m, reviews.ReviewSetup{
-		Plan: plan, Program: op.program, Metrics: op.metricsRegistry(),
+		Plan: plan, Program: op.coordination.Program, Metrics: op.metricsRegistry(),
 		AfterStartup: !op.started && op.registry.Acts(activities.Startup),
 	}); err != nil {
 		return err
 	}
-	return op.addProbes(m) // which would take the place of those of another operator of this name
+	// Last, as it would take the place of those of another operator of this name.
+	return op.activities.AddProbes(m, op.coordination.Program)
 }
 
 // valid is false for nil and for the zero value.
@@ -181,7 +183,7 @@ func (op *Operator) settle(scheme *runtime.Scheme) (wrong registry.SetupErrors) 
 	v := &op.settings.values
 	op.reviews.Settle(v.Admission.rules(), op.settings.scope, defaults.Persistence(v.Persistence),
 		op.registry.Admits())
-	for _, err := range append(problems, op.settings.values.checkCachedReads(scheme)...) {
+	for _, err := range append(problems, program.CheckCachedReads(op.settings.values.CachedReads, scheme)...) {
 		wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", op.settingsSource(), err))
 	}
 	return wrong
@@ -249,7 +251,9 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		Forget: op.registry.ForgetMemos(), Filled: op.reviews.Opener(plan), EveryReplica: len(watched) < len(plan),
 		Watching: s.watching(), ScanOnce: s.values.ScanningDisabled, RequestTimeout: s.values.Networking.RequestTimeout,
 		StuckTimeout: s.values.Queueing.StuckTimeout, Posting: op.posting(), Fence: op.fence,
-		Dependents: op.dependents(), Owned: op.owned(), Started: op.startLine(plan),
+		Dependents: op.dependents(), Owned: op.owned(), Started: program.StartLine(
+			plan, s.scope.Patterns().Texts(), op.coordination.Describe(op.coordinationSettings()), op.flags,
+		),
 	}
 }
 

@@ -1,4 +1,4 @@
-package kopf
+package program
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
 // cacheLimits is how the cache of a project's manager is limited, as far as it shows. The operator has caches of its
@@ -90,11 +91,11 @@ func isSet(v reflect.Value, name string) bool {
 
 func textOf(v reflect.Value, name string) string { return fieldOf(v, name, reflect.String).String() }
 
-// warnOfCache names the limits of the project's cache that do not hold for the handlers, and what to do about them.
-func (op *Operator) warnOfCache(m ctrl.Manager, plan []reconcilers.Registration) {
+// WarnOfCache logs the limits of the project's cache that do not hold for the handlers, and what to do about them.
+func WarnOfCache(m ctrl.Manager, operator string, served namespaces.Patterns, plan []reconcilers.Registration) {
 	limits := limitsOf(m.GetCache())
-	log := m.GetLogger().WithValues("operator", op.name)
-	if limits.namespaces != nil && len(op.settings.scope.Patterns()) == 0 {
+	log := m.GetLogger().WithValues("operator", operator)
+	if limits.namespaces != nil && len(served) == 0 {
 		logging.Warn(log, "Cache.DefaultNamespaces of the manager does not apply to handlers, which serve all "+
 			"namespaces: give the namespaces to kopf.New as Settings.Namespaces", "namespaces", limits.namespaces)
 	}
