@@ -48,7 +48,6 @@ var House = Plan{
 		"golang.org/x/crypto/blake2b", "k8s.io/apimachinery/pkg/util/validation",
 	)},
 	{Dir: "facade/internal/credentials", Layer: 1},
-	{Dir: "facade/internal/exitlimit", Layer: 1, Only: pure("github.com/go-logr/logr")},
 	{Dir: "facade/facadetest/internal/normal", Layer: 1, Kit: true, Only: pure("github.com/google/go-cmp/cmp")},
 	{Dir: "webhooks/certificates", Layer: 2},
 	{Dir: "test/python", Layer: 0, Kit: true, Only: pure()},
@@ -71,7 +70,6 @@ var House = Plan{
 
 	{Dir: "facade/internal/connection", Layer: 2},
 	{Dir: "facade/internal/console", Layer: 2},
-	{Dir: "facade/internal/plainhttp", Layer: 2},
 	{Dir: "storage/diffbase", Layer: 2, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 	{Dir: "storage/progress", Layer: 2, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 
