@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requests"
 )
 
 // Around counts the requests that are sent by the transport, by Kubernetes' verb, and by the class of the answer: 2xx,
@@ -20,7 +19,7 @@ func (o *Operator) Around(next transport.RoundTripFunc) transport.RoundTripFunc 
 		if err == nil {
 			code = fmt.Sprintf("%dxx", response.StatusCode/100)
 		}
-		o.requests.WithLabelValues(o.name, requests.Of(r).Verb, code).Inc()
+		o.requests.WithLabelValues(o.name, APIRequestOf(r).Verb, code).Inc()
 		return response, err
 	}
 }

@@ -58,7 +58,6 @@ var House = Plan{
 	{Dir: "reconcilers/logging", Layer: 1},
 	{Dir: "reconcilers/panics", Layer: 1, Only: pure()},
 	{Dir: "reconcilers/rawclient", Layer: 1},
-	{Dir: "reconcilers/requests", Layer: 1, Only: pure()},
 	{Dir: "reconcilers/discovery/discoverytest", Layer: 1, Kit: true},
 	{Dir: "reconcilers/internal/resync", Layer: 1},
 	{Dir: "reconcilers/internal/transport", Layer: 2},

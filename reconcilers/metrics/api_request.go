@@ -1,4 +1,4 @@
-package requests
+package metrics
 
 import (
 	"net/http"
@@ -6,8 +6,10 @@ import (
 	"strings"
 )
 
-// Meaning is what a request asks for. Resource, Group and Subresource are empty if there is none in its path.
-type Meaning struct {
+// APIRequest describes an HTTP request to the API server in the words of RBAC: by its method, its path and whether it
+// is a watch. It never has names of objects, selectors or bodies. Resource, Group and Subresource are empty if the path
+// has none.
+type APIRequest struct {
 	// Verb is that of RBAC, such as list or deletecollection; the method in small letters without a resource.
 	Verb string
 	// Group is that of the API, empty for the core.
@@ -18,10 +20,10 @@ type Meaning struct {
 	Subresource string
 }
 
-// Of reads the path, /api/v1/… or /apis/<group>/<version>/…, behind whatever a proxy has in front of it.
-func Of(r *http.Request) Meaning {
+// APIRequestOf reads the path, /api/v1/… or /apis/<group>/<version>/…, behind whatever a proxy has in front of it.
+func APIRequestOf(r *http.Request) APIRequest {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	found := Meaning{Verb: strings.ToLower(r.Method)}
+	found := APIRequest{Verb: strings.ToLower(r.Method)}
 	at := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" })
 	if at < 0 {
 		return found
@@ -31,7 +33,7 @@ func Of(r *http.Request) Meaning {
 		found.Group, rest = rest[0], rest[1:]
 	}
 	if len(rest) < 2 { // the version, and nothing more
-		return Meaning{Verb: found.Verb}
+		return APIRequest{Verb: found.Verb}
 	}
 	rest = rest[1:]
 	if namespaced(rest) {
@@ -70,22 +72,22 @@ func verb(r *http.Request, named bool) string {
 	}
 }
 
-// Kind is the resource with its group, such as pods or widgets.example.org.
-func (m Meaning) Kind() string {
-	if m.Group == "" {
-		return m.Resource
+// Kind returns the resource with its group, such as pods or widgets.example.org.
+func (a APIRequest) Kind() string {
+	if a.Group == "" {
+		return a.Resource
 	}
-	return m.Resource + "." + m.Group
+	return a.Resource + "." + a.Group
 }
 
-// String is all of it, such as "patch widgets.example.org/status".
-func (m Meaning) String() string {
-	text := m.Verb
-	if m.Resource != "" {
-		text += " " + m.Kind()
+// String returns all of it, such as "patch widgets.example.org/status".
+func (a APIRequest) String() string {
+	text := a.Verb
+	if a.Resource != "" {
+		text += " " + a.Kind()
 	}
-	if m.Subresource != "" {
-		text += "/" + m.Subresource
+	if a.Subresource != "" {
+		text += "/" + a.Subresource
 	}
 	return text
 }
