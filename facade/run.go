@@ -16,9 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
@@ -85,7 +84,8 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	if err != nil {
 		return err
 	}
-	op.observed, op.reviews.InProcess = observation.From(ctx), inprocess.From(ctx)
+	hooks := kit.From(ctx)
+	op.observed, op.reviews.InProcess = hooks.Observer, hooks.Webhooks
 	return op.process().Run(ctx, given)
 }
 

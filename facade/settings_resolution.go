@@ -9,8 +9,8 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
@@ -93,7 +93,7 @@ func (s *Settings) checkSchemeAdders() (problems []error) {
 // resolveDurations fills in the defaults of durations, and checks what is given.
 func (s *Settings) resolveDurations() []error {
 	return defaults.Problems(
-		defaults.Duration("UltimateExitingTimeout", &s.UltimateExitingTimeout, exitlimit.Default, Never),
+		defaults.Duration("UltimateExitingTimeout", &s.UltimateExitingTimeout, serving.DefaultExitLimit, Never),
 		defaults.Duration("CleanupTimeout", &s.CleanupTimeout, program.DefaultCleanup, Never),
 		defaults.Duration("Execution.DefaultBackoff", &s.Execution.DefaultBackoff,
 			execution.DefaultBackoff, Immediately),

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
@@ -51,7 +50,7 @@ func (p Process) SetupWithManager(m ctrl.Manager, defaultNamespace func() string
 
 // Around calls serve between the startup and the cleanup.
 func (p Process) Around(ctx context.Context, given commandline.Given, serve func() error) error {
-	limit := exitlimit.Watch(ctx, p.Log(), p.Operator.ExitTimeout)
+	limit := serving.WatchExit(ctx, p.Log(), p.Operator.ExitTimeout)
 	defer limit.Stop()
 	p.Operator.Apply(given)
 	own, err := p.Operator.Settings()

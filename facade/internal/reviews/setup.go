@@ -13,7 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -28,7 +28,7 @@ type ReviewServer struct {
 	// Operator is the name of the operator, Location where it was made.
 	Operator, Location string
 	// InProcess answers reviews without a port; nil in products.
-	InProcess *inprocess.Webhooks
+	InProcess *kit.Webhooks
 
 	// These are as of the last plan.
 	settings  ReviewSettings
