@@ -1,9 +1,15 @@
 package kopf
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 )
 
 // Conditions maintains the conditions Ready, Reconciling and Stalled, and status.observedGeneration, of the selected
@@ -13,7 +19,7 @@ import (
 // written. See docs/conditions.md.
 func (s Selection[T]) Conditions() {
 	if s.kind == nil {
-		registry.AddOwnerless(errNoSelection("Conditions"))
+		s.kind.AddError(errors.New("Conditions: the selection is empty: make it with kopf.For or kopf.ForResource"))
 		return
 	}
 	if s.kind.Find == nil {
@@ -23,6 +29,92 @@ func (s Selection[T]) Conditions() {
 	s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "Conditions", Handler: h})
 }
 
-func errNoSelection(verb string) error {
-	return fmt.Errorf("%s: the selection is empty: make it with kopf.For or kopf.ForResource", verb)
+// errNoStatus is for kinds whose objects would get a new generation by every condition.
+var errNoStatus = errors.New(`the status of the kind is no subresource: add "subresources: {status: {}}" to its CRD`)
+
+// Condition sets one of status.conditions, as [Change.Patch] does. It also works without [Selection.Conditions]. Kopf:
+// none.
+//
+//	c.Condition("DatabaseReady", metav1.ConditionTrue, "Provisioned", "the server answers")
+//
+// Invalid arguments, types reserved by Selection.Conditions, and kinds without the status subresource fail the handler
+// permanently. See docs/conditions.md.
+func (c *Change[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	c.do(func() error {
+		if c.call.Writes == nil {
+			return errOnlyReading
+		}
+		wanted := conditions.Condition{Type: conditionType, Status: string(status), Reason: reason, Message: message}
+		if err := c.setCondition(wanted); err != nil {
+			return fmt.Errorf("setting a condition of object %s by handler %q: %w", c.name(), c.ID, err)
+		}
+		return nil
+	})
+}
+
+func (c *Change[T]) setCondition(wanted conditions.Condition) error {
+	if err := c.checkCondition(wanted); err != nil {
+		return Permanent(err)
+	}
+	body, now := c.call.Cause.Body(), time.Now()
+	if c.call.Live != nil {
+		body = c.latest()
+	}
+	wanted.Generation = conditions.GenerationOf(body)
+	set := func(body map[string]any) error {
+		if err := conditions.Set(body, wanted, now); err != nil {
+			return Permanent(err)
+		}
+		return nil
+	}
+	if err := c.call.Writes.Remember(set); err != nil {
+		return err
+	}
+	if c.call.Live != nil {
+		return nil
+	}
+	c.original.Look()
+	object, err := c.call.Working()
+	if err != nil {
+		return err
+	}
+	changed, err := c.codec.Decode(object)
+	if err != nil {
+		return err
+	}
+	c.codec.Replace(c.Object, changed)
+	c.original.Take()
+	return nil
+}
+
+// checkCondition returns an error for an invalid condition.
+func (c *Change[T]) checkCondition(wanted conditions.Condition) error {
+	if err := wanted.Check(); err != nil {
+		return err
+	}
+	if slices.Contains(c.call.Handler.Reserved, wanted.Type) {
+		return fmt.Errorf("type %q: it tells of the handlers, as the objects have Conditions: choose another "+
+			"type, or set Settings.ConditionsDomain", wanted.Type)
+	}
+	if c.call.Resource != nil && !c.call.Resource.HasStatus() {
+		return errNoStatus
+	}
+	return nil
+}
+
+// Condition is [Change.Condition].
+func (r *Task[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	r.change.Condition(conditionType, status, reason, message)
+}
+
+// Condition is [Change.Condition].
+func (e *WatchEvent[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	e.change.Condition(conditionType, status, reason, message)
+}
+
+// Condition is [Change.Condition].
+func (e *ChildEvent[T, C]) Condition(
+	conditionType string, status metav1.ConditionStatus, reason, message string,
+) {
+	e.change.Condition(conditionType, status, reason, message)
 }

@@ -46,7 +46,7 @@ func StartUp(ctx context.Context, op *Operator) error {
 }
 
 // AskProbes calls the probes, as the health endpoint does.
-func AskProbes(ctx context.Context, op *Operator) (any, error) { return op.activities.Probe(ctx) }
+func AskProbes(ctx context.Context, op *Operator) (any, error) { return op.activities.Probing.Ask(ctx) }
 
 // SetUpAsProgram adds the operator to the manager of a program, after [StartUp].
 func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, true) }

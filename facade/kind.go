@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,24 +102,23 @@ func selectorOfType(
 //
 // The preferred version is the default. CRDs can come and go. An ambiguous name selects nothing. See docs/selecting.md.
 func ForResource(op *Operator, spelling ...string) Selection[*Unstructured] {
-	selector, err := discovery.Spelled(spelling...)
-	if err != nil {
-		err = fmt.Errorf("kopf.ForResource(%s): %w", quoteAll(spelling), err)
-	}
-	return selectionOf[*Unstructured](op, "kopf.ForResource", selector, err)
+	return forResource[*Unstructured](op, "kopf.ForResource", spelling)
 }
 
 // ForResourceAs is [ForResource] with a Go type: ForResourceAs[*v1.Database](op, name). It need not be in a scheme.
 func ForResourceAs[T client.Object](op *Operator, spelling ...string) Selection[T] {
+	return forResource[T](op, "kopf.ForResourceAs", spelling)
+}
+
+func forResource[T client.Object](op *Operator, by string, spelling []string) Selection[T] {
 	selector, err := discovery.Spelled(spelling...)
-	if err != nil {
-		err = fmt.Errorf("kopf.ForResourceAs(%s): %w", quoteAll(spelling), err)
-	}
 	if typ := reflect.TypeFor[T](); typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
-		err = fmt.Errorf("kopf.ForResourceAs(%s): %s is not a pointer to a struct, such as *v1.Database",
-			quoteAll(spelling), typ)
+		err = fmt.Errorf("%s is not a pointer to a struct, such as *v1.Database", typ)
 	}
-	return selectionOf[T](op, "kopf.ForResourceAs", selector, err)
+	if err != nil {
+		err = fmt.Errorf("%s(%s): %w", by, quoteAll(spelling), err)
+	}
+	return selectionOf[T](op, "kopf.ForResource", selector, err)
 }
 
 // ForResourceFunc selects resources for which the function returns true. It is called for each version: check
@@ -172,4 +172,36 @@ func quoteAll(texts []string) string {
 		all = append(all, strconv.Quote(text))
 	}
 	return strings.Join(all, ", ")
+}
+
+// Resource is one version of a resource. Kopf: Resource.
+type Resource struct {
+	schema.GroupVersionKind
+	// Plural is the name in URLs.
+	Plural, Singular string
+	// Shortcuts are short names; Categories are groups such as "all".
+	Shortcuts, Categories []string
+	// Subresources are names such as "status".
+	Subresources []string
+	// Namespaced is false for cluster-scoped resources.
+	Namespaced bool
+	// Preferred marks the API server's preferred version.
+	Preferred bool
+	// Verbs are names such as "list".
+	Verbs []string
+}
+
+// GroupVersionResource returns the name in client-go.
+func (r Resource) GroupVersionResource() schema.GroupVersionResource {
+	return r.GroupVersion().WithResource(r.Plural)
+}
+
+// String returns group/version/plural.
+func (r Resource) String() string { return discovery.Resource(r).String() }
+
+// resourceOf returns a copy that shares nothing with the discovered resource.
+func resourceOf(r discovery.Resource) Resource {
+	r.Shortcuts, r.Categories = slices.Clone(r.Shortcuts), slices.Clone(r.Categories)
+	r.Subresources, r.Verbs = slices.Clone(r.Subresources), slices.Clone(r.Verbs)
+	return Resource(r)
 }

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
@@ -36,15 +37,14 @@ type Operator struct {
 
 	// The lock of the registry guards the following fields, too.
 	reviewed     reviews.ReviewedObjects
-	reviews      reviews.ReviewServer
+	reviews      *reviews.ReviewServer
 	coordination program.Coordination
 	activities   *program.ActivityRunner
 	matching     *namespaces.Live // those that match by their labels, if these matter
-	filled       *runtime.Scheme  // the last one that the types were added to
 	clients      clients
-	late         client.Client      // of the startup; nil under the project's manager
-	fence        *reconcilers.Fence // nil before the set-up
-	managed      []managed
+	late         client.Client              // of the startup; nil under the project's manager
+	fence        *reconcilers.Fence         // nil before the set-up
+	managed      []func(ctrl.Manager) error // of WithManager
 
 	observed handlers.Observer // of the caller of Run; may be nil
 	embedded program.RunSettings
@@ -62,13 +62,14 @@ type Operator struct {
 func New(name string, settings ...Settings) *Operator {
 	op := &Operator{name: name, health: health.New(), ready: make(chan struct{})}
 	op.registry.Location, op.registry.Log = registry.Location(), op.logger
-	op.reviews.Operator, op.reviews.Location = name, op.registry.Location
+	op.reviews = reviews.NewReviewServer(name, op.registry.Location)
 	op.matching = namespaces.NewLive()
 	op.coordination.Operator = name
 	op.activities = program.NewActivityRunner(name, &op.registry, func() program.ActivityState {
 		return program.ActivityState{
-			Backoff: op.settings.backoff(), CleanupTimeout: op.settings.values.CleanupTimeout,
-			Metrics: op.metricsRegistry(), Started: op.started,
+			Backoff:        defaults.OrNegative(op.settings.values.Execution.DefaultBackoff),
+			CleanupTimeout: op.settings.values.CleanupTimeout,
+			Metrics:        op.metricsRegistry(), Started: op.started,
 		}
 	})
 	if err := validateName(name); err != nil {

@@ -21,7 +21,7 @@ import (
 
 // process returns the operator as the program of its own process.
 func (op *Operator) process() program.Process {
-	return program.Process{Name: op.name, Operator: process{op}, Log: op.logger}
+	return program.Process{RunnableOperator: process{op}, Name: op.name, Log: op.logger}
 }
 
 // process adapts an operator to its process.
@@ -43,7 +43,7 @@ func (p process) Settings() (serving.Settings, error) {
 		Scheme: scheme, Namespaces: patterns.Texts(), Patterns: patterns, CachedNamespaces: cached,
 		CachedReads: own.CachedReads, LogHandler: own.LogHandler,
 		Connection: p.op.settings.connection(), Transport: own.Tracing.wrapper(),
-		Probe: p.op.activities.Probe, StopProbes: p.op.activities.StopProbes,
+		Probe: p.op.activities.Probing.Ask, StopProbes: p.op.activities.Probing.Stop,
 		Login: p.op.activities.LogIn, WebhookServer: own.Admission.rules().WebhookServer(),
 		ExitTimeout: own.Queueing.ExitTimeout,
 	}, nil
@@ -51,6 +51,9 @@ func (p process) Settings() (serving.Settings, error) {
 
 // Apply takes over the flags.
 func (p process) Apply(given commandline.Given) {
+	if !given.Inspection.IsOff() {
+		p.op.keepJournal()
+	}
 	p.op.registry.Lock()
 	defer p.op.registry.Unlock()
 	if given.Scoped {
@@ -59,8 +62,6 @@ func (p process) Apply(given commandline.Given) {
 	p.op.given.Peering.take(given.Peering)
 	if given.Inspection.IsOff() {
 		given.Inspection = p.op.flags.Inspection
-	} else {
-		p.op.makeJournal()
 	}
 	p.op.flags = given
 }
@@ -78,8 +79,8 @@ func (p process) StartUp(ctx context.Context) (ready bool, err error) { return p
 // CleanUp calls the handlers of the cleanup.
 func (p process) CleanUp(ctx context.Context) error { return p.op.activities.CleanUp(ctx) }
 
-// SetUp adds the operator and the debug server to the manager.
-func (p process) SetUp(m ctrl.Manager, defaultNamespace func() string) error {
+// SetupWithManager adds the operator and the debug server to the manager.
+func (p process) SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error {
 	op := p.op
 	op.defaultNamespace = defaultNamespace
 	return errors.Join(op.setUp(m, true),
@@ -121,4 +122,17 @@ func (op *Operator) planAlone() (*runtime.Scheme, []reconcilers.Registration, er
 	}
 	plan, err := op.plan(scheme)
 	return scheme, plan, err
+}
+
+// take applies the flags. A peering that is named by a flag overrides Standalone of the program.
+func (p *PeeringSettings) take(given commandline.Peering) {
+	if given.Name != "" {
+		p.Name, p.Mandatory, p.Standalone = given.Name, true, false
+	}
+	if given.Priority != nil {
+		p.Priority = *given.Priority
+	}
+	if given.Standalone != nil {
+		p.Standalone = *given.Standalone
+	}
 }

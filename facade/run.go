@@ -152,10 +152,6 @@ func (op *Operator) ConsoleHandler() http.Handler {
 func (op *Operator) keepJournal() *journal.Journal {
 	op.registry.Lock()
 	defer op.registry.Unlock()
-	return op.makeJournal()
-}
-
-func (op *Operator) makeJournal() *journal.Journal {
 	if op.journal == nil {
 		op.journal = journal.New(journal.Limits{}) // those of the settings come with the set-up
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/tracing"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
@@ -51,7 +52,13 @@ func resolveSettings(operator string, given Settings) (s resolvedSettings, probl
 	s.values = given.clone()
 	v := &s.values
 	s.scope = v.scope()
-	problems = slices.Concat(v.Posting.check(), s.scope.Check(), v.checkSchemeAdders(), v.resolveNumbers())
+	problems = slices.Concat(defaults.CheckEventNamePrefix(v.Posting.EventNamePrefix), s.scope.Check())
+	for i, add := range v.AddToScheme {
+		if add == nil {
+			problems = append(problems, fmt.Errorf("AddToScheme[%d]: the function is nil", i))
+		}
+	}
+	problems = append(problems, v.resolveNumbers()...)
 	v.Namespaces, v.NamespaceLabels = s.scope.Names, s.scope.Labels
 	if err := checkLifecycle(v.Execution.Lifecycle); err != nil {
 		problems = append(problems, fmt.Errorf("Execution.Lifecycle: %w", err))
@@ -62,7 +69,7 @@ func resolveSettings(operator string, given Settings) (s resolvedSettings, probl
 		problems = append(problems, errors.New("Admission.FinalizerOnCreate: Kopf has no such webhook, and one for "+
 			"each kind would have the same name: leave it out with kopf.AsKopf"))
 	}
-	if err := v.Tracing.check(); err != nil {
+	if err := tracing.Check(v.Tracing.Provider, v.Tracing.Apart); err != nil {
 		problems = append(problems, err)
 		v.Tracing = TracingSettings{}
 	}
@@ -81,42 +88,31 @@ func (s *Settings) scope() defaults.NamespaceScope {
 	}
 }
 
-func (s *Settings) checkSchemeAdders() (problems []error) {
-	for i, add := range s.AddToScheme {
-		if add == nil {
-			problems = append(problems, fmt.Errorf("AddToScheme[%d]: the function is nil", i))
-		}
-	}
-	return problems
-}
-
 // resolveDurations fills in the defaults of durations, and checks what is given.
 func (s *Settings) resolveDurations() []error {
+	duration := defaults.Duration
 	return defaults.Problems(
-		defaults.Duration("UltimateExitingTimeout", &s.UltimateExitingTimeout, serving.DefaultExitLimit, Never),
-		defaults.Duration("CleanupTimeout", &s.CleanupTimeout, program.DefaultCleanup, Never),
-		defaults.Duration("Execution.DefaultBackoff", &s.Execution.DefaultBackoff,
-			execution.DefaultBackoff, Immediately),
-		defaults.Duration("Execution.Checkpoint", &s.Execution.Checkpoint, settings.DefaultCheckpoint, 0),
-		defaults.Duration("Background.CancellationPolling", &s.Background.CancellationPolling,
-			settings.DefaultPolling, Never),
-		defaults.Duration("Background.InstantExitTimeout", &s.Background.InstantExitTimeout,
-			settings.DefaultInstantExit, 0),
-		defaults.Duration("Peering.Lifetime", &s.Peering.Lifetime, peering.DefaultLifetime, 0),
-		defaults.Duration("Peering.ClockSkew", &s.Peering.ClockSkew, peering.DefaultSkew, Immediately),
-		defaults.Duration("Peering.TakeOverWait", &s.Peering.TakeOverWait, defaults.DefaultTakeOverWait, Immediately),
-		defaults.Duration("Peering.PauseTimeout", &s.Peering.PauseTimeout, settings.DefaultPauseTimeout, Immediately),
-		defaults.Duration("Watching.ServerTimeout", &s.Watching.ServerTimeout, 0, Never),
-		defaults.Duration("Watching.ClientTimeout", &s.Watching.ClientTimeout, 0, Never),
-		defaults.Duration("Watching.ReconnectBackoff", &s.Watching.ReconnectBackoff,
+		duration("UltimateExitingTimeout", &s.UltimateExitingTimeout, serving.DefaultExitLimit, Never),
+		duration("CleanupTimeout", &s.CleanupTimeout, program.DefaultCleanup, Never),
+		duration("Execution.DefaultBackoff", &s.Execution.DefaultBackoff, execution.DefaultBackoff, Immediately),
+		duration("Execution.Checkpoint", &s.Execution.Checkpoint, settings.DefaultCheckpoint, 0),
+		duration("Background.CancellationPolling", &s.Background.CancellationPolling, settings.DefaultPolling, Never),
+		duration("Background.InstantExitTimeout", &s.Background.InstantExitTimeout, settings.DefaultInstantExit, 0),
+		duration("Peering.Lifetime", &s.Peering.Lifetime, peering.DefaultLifetime, 0),
+		duration("Peering.ClockSkew", &s.Peering.ClockSkew, peering.DefaultSkew, Immediately),
+		duration("Peering.TakeOverWait", &s.Peering.TakeOverWait, defaults.DefaultTakeOverWait, Immediately),
+		duration("Peering.PauseTimeout", &s.Peering.PauseTimeout, settings.DefaultPauseTimeout, Immediately),
+		duration("Watching.ServerTimeout", &s.Watching.ServerTimeout, 0, Never),
+		duration("Watching.ClientTimeout", &s.Watching.ClientTimeout, 0, Never),
+		duration("Watching.ReconnectBackoff", &s.Watching.ReconnectBackoff,
 			reconcilers.DefaultReconnectBackoff, Immediately),
-		defaults.Duration("Watching.InactivityTimeout", &s.Watching.InactivityTimeout,
+		duration("Watching.InactivityTimeout", &s.Watching.InactivityTimeout,
 			reconcilers.DefaultInactivityTimeout, Never),
-		defaults.Duration("Queueing.ExitTimeout", &s.Queueing.ExitTimeout, settings.DefaultExitTimeout, Immediately),
-		defaults.Duration("Queueing.StuckTimeout", &s.Queueing.StuckTimeout, reconcilers.DefaultStuckTimeout, Never),
-		defaults.Duration("Networking.RequestTimeout", &s.Networking.RequestTimeout, 0, Never),
-		defaults.Duration("Networking.ConnectTimeout", &s.Networking.ConnectTimeout, connection.DefaultConnect, Never),
-		defaults.Duration("Watching.ConnectTimeout", &s.Watching.ConnectTimeout, 0, Never),
+		duration("Queueing.ExitTimeout", &s.Queueing.ExitTimeout, settings.DefaultExitTimeout, Immediately),
+		duration("Queueing.StuckTimeout", &s.Queueing.StuckTimeout, reconcilers.DefaultStuckTimeout, Never),
+		duration("Networking.RequestTimeout", &s.Networking.RequestTimeout, 0, Never),
+		duration("Networking.ConnectTimeout", &s.Networking.ConnectTimeout, connection.DefaultConnect, Never),
+		duration("Watching.ConnectTimeout", &s.Watching.ConnectTimeout, 0, Never),
 	)
 }
 
@@ -141,29 +137,12 @@ func (s *Settings) resolveDelays() []error {
 		defaults.CheckDelays("Queueing.ErrorDelays", s.Queueing.ErrorDelays)...)
 }
 
-// backoff is the delay as the engine has it, where a negative one is none.
-func (s *resolvedSettings) backoff() time.Duration {
-	if s.values.Execution.DefaultBackoff == Immediately {
-		return -1
-	}
-	return s.values.Execution.DefaultBackoff
-}
-
 // connection is that of a program.
 func (s *resolvedSettings) connection() connection.Settings {
 	own := s.values
 	return connection.Settings{
 		ConnectTimeout: own.Networking.ConnectTimeout, WatchConnectTimeout: own.Watching.ConnectTimeout,
 		TrustEnv: own.Networking.TrustEnv,
-	}
-}
-
-// watching is that of the engine.
-func (s *resolvedSettings) watching() reconcilers.Watching {
-	own := s.values.Watching
-	return reconcilers.Watching{
-		ServerTimeout: own.ServerTimeout, ClientTimeout: own.ClientTimeout,
-		InactivityTimeout: own.InactivityTimeout, ReconnectBackoff: own.ReconnectBackoff,
 	}
 }
 
@@ -181,4 +160,19 @@ func checkLifecycle(l Lifecycle) error {
 		return nil
 	}
 	return errors.New("LifecycleFunc: the function is nil: give one, or take another lifecycle, such as kopf.ASAP")
+}
+
+// programOnly are the mistakes of settings that only a program of its own can have: one that [Main] runs.
+func (s *Settings) programOnly() []error {
+	only := defaults.ProgramOnly
+	return append(s.Admission.rules().CheckProgramOnly(), defaults.Problems(
+		only("UltimateExitingTimeout", s.UltimateExitingTimeout != 0, "the process is the project's"),
+		only("CachedReads", len(s.CachedReads) > 0,
+			"the client is the manager's: say there what it reads from its cache"),
+		only("LogHandler", s.LogHandler != nil, "give logr.FromSlogHandler(handler) to the manager as its Logger"),
+		only("Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0,
+			"set Dial in the rest.Config of the manager"),
+		only("Networking.TrustEnv", s.Networking.TrustEnv, "set Proxy in the rest.Config of the manager"),
+		only("Watching.ConnectTimeout", s.Watching.ConnectTimeout != 0, "set Dial in the rest.Config of the manager"),
+	)...)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/tracing"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
@@ -81,8 +82,8 @@ func (op *Operator) begin(m ctrl.Manager, expected registry.SetupStage) ([]recon
 	if err != nil {
 		return nil, err
 	}
-	if err := op.checkAdmissionServer(plan); err != nil {
-		return nil, err
+	if err := op.reviews.CheckServer(plan, op.coordination.Program); err != nil {
+		return nil, op.settingsMistakes(err).Report(op.name)
 	}
 	op.fence = reconcilers.NewFence(m)
 	op.clients = op.clientsOf(m.GetClient(), m.GetAPIReader())
@@ -96,8 +97,10 @@ func (op *Operator) begin(m ctrl.Manager, expected registry.SetupStage) ([]recon
 // addTo adds the functions of WithManager, and then the operator. It holds no lock, as the user's functions may call
 // any method.
 func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error {
-	if err := op.addManaged(m); err != nil {
-		return err
+	for _, add := range op.managed {
+		if err := add(m); err != nil {
+			return err
+		}
 	}
 	if len(plan) == 0 {
 		logging.Warn(m.GetLogger(), "Operator has no handlers; it does nothing", "operator", op.name)
@@ -138,7 +141,7 @@ func (op *Operator) valid() bool { return op != nil && op.registry.Valid() }
 
 // fillScheme adds the types of AddToScheme, once to each scheme.
 func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
-	if op.filled == scheme {
+	if op.registry.Scheme == scheme {
 		return nil
 	}
 	for _, add := range op.given.AddToScheme {
@@ -149,7 +152,7 @@ func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 			return fmt.Errorf("setting up operator %q: adding types to the scheme: %w", op.name, err)
 		}
 	}
-	op.filled = scheme
+	op.registry.Scheme = scheme
 	return nil
 }
 
@@ -177,32 +180,30 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 }
 
 // settle fills in the defaults of the settings and returns all mistakes in them.
-func (op *Operator) settle(scheme *runtime.Scheme) (wrong registry.SetupErrors) {
+func (op *Operator) settle(scheme *runtime.Scheme) registry.SetupErrors {
 	var problems []error
 	op.settings, problems = resolveSettings(op.name, op.given)
 	v := &op.settings.values
 	op.reviews.Settle(v.Admission.rules(), op.settings.scope, defaults.Persistence(v.Persistence),
 		op.registry.Admits())
-	for _, err := range append(problems, program.CheckCachedReads(op.settings.values.CachedReads, scheme)...) {
-		wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", op.settingsSource(), err))
+	return op.settingsMistakes(append(problems, program.CheckCachedReads(v.CachedReads, scheme)...)...)
+}
+
+// settingsMistakes adds the origin of the settings to the errors.
+func (op *Operator) settingsMistakes(problems ...error) (wrong registry.SetupErrors) {
+	source := "kopf.New"
+	if op.started && op.registry.Acts(activities.Startup) {
+		source = "kopf.New, changed by OnStartup"
+	}
+	for _, err := range problems {
+		wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", source, err))
 	}
 	return wrong
 }
 
-// settingsSource names the origin of the settings for error texts.
-func (op *Operator) settingsSource() string {
-	if op.started && op.registry.Acts(activities.Startup) {
-		return "kopf.New, changed by OnStartup"
-	}
-	return "kopf.New"
-}
-
 // checkProgramOnly refuses the settings of a connection and a client that are the project's own.
 func (op *Operator) checkProgramOnly() error {
-	var wrong registry.SetupErrors
-	for _, err := range op.given.programOnly() {
-		wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", op.settingsSource(), err))
-	}
+	wrong := op.settingsMistakes(op.given.programOnly()...)
 	for _, h := range op.registry.Activities {
 		if h.Activity == activities.Login {
 			wrong.Add(h.Location, fmt.Errorf(
@@ -213,33 +214,23 @@ func (op *Operator) checkProgramOnly() error {
 	return wrong.Report(op.name)
 }
 
-// checkAdmissionServer tells whether handlers of admission can be served here.
-func (op *Operator) checkAdmissionServer(plan []reconcilers.Registration) error {
-	var wrong registry.SetupErrors
-	if len(reviews.Watching(plan)) < len(plan) {
-		if err := op.settings.values.Admission.rules().CheckServer(op.started); err != nil {
-			wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", op.settingsSource(), err))
-		}
-	}
-	return wrong.Report(op.name)
-}
-
 // engineOptions converts the settings for the engine.
 func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.Options {
 	s := op.settings
-	kept, limits, watched := s.values.Persistence, s.values.Background, reviews.Watching(plan)
+	kept, limits, watch, watched := s.values.Persistence, s.values.Background, s.values.Watching, reviews.Watching(plan)
 	op.journal.Limit(journal.Limits{Objects: s.values.JournalObjects, Entries: s.values.JournalEntries})
 	var matching *namespaces.Live
 	if s.scope.LabelSelector() != nil {
 		matching = op.matching
 	}
-	return reconcilers.Options{
+	options := reconcilers.Options{
 		Settings: settings.Settings{
 			Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.stored.BoundTo,
 			Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.stored.Compact,
 			Digests: s.stored.Digests, Conditions: s.conditions,
 			KopfTexts: kept.KopfFormats, KopfDeletions: kept.KopfFormats,
-			Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays, Backoff: s.backoff(),
+			Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays,
+			Backoff:   defaults.OrNegative(s.values.Execution.DefaultBackoff),
 			Lifecycle: s.values.Execution.Lifecycle.own, Checkpoint: s.values.Execution.Checkpoint,
 			Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.polling(),
 			InstantExit: limits.InstantExitTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
@@ -249,12 +240,20 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 		Journal: op.journal, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
 		Forget: op.registry.ForgetMemos(), Filled: op.reviews.Opener(plan), EveryReplica: len(watched) < len(plan),
-		Watching: s.watching(), ScanOnce: s.values.ScanningDisabled, RequestTimeout: s.values.Networking.RequestTimeout,
+		Watching: reconcilers.Watching{
+			ServerTimeout: watch.ServerTimeout, ClientTimeout: watch.ClientTimeout,
+			InactivityTimeout: watch.InactivityTimeout, ReconnectBackoff: watch.ReconnectBackoff,
+		},
+		ScanOnce: s.values.ScanningDisabled, RequestTimeout: s.values.Networking.RequestTimeout,
 		StuckTimeout: s.values.Queueing.StuckTimeout, Posting: op.posting(), Fence: op.fence,
-		Dependents: op.dependents(), Owned: op.owned(), Started: program.StartLine(
+		Started: program.StartLine(
 			plan, s.scope.Patterns().Texts(), op.coordination.Describe(op.coordinationSettings()), op.flags,
 		),
 	}
+	if kept := op.clients.children; kept != nil { // not before the operator has its clients
+		options.Dependents, options.Owned = kept, kept.Owned
+	}
+	return options
 }
 
 // start stops the manager at its start if anything was registered after the set-up: the program must not run without
@@ -264,4 +263,28 @@ func (op *Operator) start(context.Context) error {
 	defer op.registry.Unlock()
 	op.registry.Stage = registry.Running
 	return op.registry.Mistakes.Report(op.name)
+}
+
+// posting returns the settings for the engine.
+func (op *Operator) posting() reconcilers.Posting {
+	p := op.settings.values.Posting
+	return reconcilers.Posting{
+		Component: p.ReportingComponent, Instance: p.ReportingInstance, NamePrefix: p.EventNamePrefix,
+		Level: p.Level, Loggers: p.Loggers, Plain: p.Plain, PerSecond: float32(p.PerSecond),
+		DefaultNamespace: op.defaultNamespace,
+	}
+}
+
+// observe reports all attempts of the handlers to the observer of the operator and to the traces.
+func (op *Operator) observe() {
+	traces := op.settings.values.Tracing
+	by := op.observed.Around(tracing.Attempts{
+		Provider: traces.Provider, Operator: op.name, Apart: traces.Apart,
+	}.Observer())
+	for _, r := range op.registry.Entries {
+		r.Handler.Observe = by
+	}
+	for _, h := range op.registry.Activities {
+		h.Observe = by
+	}
 }

@@ -42,7 +42,7 @@ func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) boo
 	if err != nil {
 		return fmt.Errorf("waiting for a %T for object %s in handler %q: %w", child, c.name(), c.ID, err)
 	}
-	seen, err := c.children.Await(w, c.metadata().GetNamespace(), c.call.Waited, timeout)
+	seen, err := c.cluster.children.Await(w, c.metadata().GetNamespace(), c.call.Waited, timeout)
 	switch {
 	case err != nil:
 		return fmt.Errorf("looking at %s for object %s in handler %q: %w", seen.Described, c.name(), c.ID, err)
@@ -81,8 +81,8 @@ func newWait[T, C client.Object](
 		return w, Permanent(fmt.Errorf("finding the kind of a %T: %w; add its type to the scheme", child, err))
 	}
 	isWatched, isWhole := false, false
-	if c.watches != nil && c.call.Resource != nil {
-		isWatched, isWhole = c.watches(*c.call.Resource, kind.GroupKind())
+	if c.cluster.watches != nil && c.call.Resource != nil {
+		isWatched, isWhole = c.cluster.watches(*c.call.Resource, kind.GroupKind())
 	}
 	if !isWatched {
 		return w, Permanent(fmt.Errorf("objects of kind %s are not watched: register Owns(%[2]s) for children, "+
@@ -115,7 +115,7 @@ func (c *Change[T]) hasEnded(kind schema.GroupKind, namespace, name string) (don
 			return false, err
 		}
 	}
-	if done, err = c.children.Ended(body, kind, namespace, name); err != nil {
+	if done, err = c.cluster.children.Ended(body, kind, namespace, name); err != nil {
 		return false, Permanent(err)
 	}
 	return done, nil

@@ -92,7 +92,6 @@ var House = Plan{
 	{Dir: "test/vectors/diffbasetest", Layer: 4, Kit: true},
 	{Dir: "facade/internal/codec", Layer: 4},
 	{Dir: "facade/internal/serving", Layer: 4},
-	{Dir: "facade/internal/persistence", Layer: 4},
 	{Dir: "peering/attendance", Layer: 4},
 	{Dir: "reconcilers/handlers", Layer: 4, Exports: 30},
 	{Dir: "reconcilers/settings", Layer: 5},

@@ -6,5 +6,6 @@
 // their own have the same fields here, so that they can be converted: [Peering], [Persistence]. A wrong field gets its
 // default, so that all mistakes can be reported at once.
 //
-// The settings of admission are in package reviews, the storages themselves in package persistence.
+// A storage has rules of its own, so it is asked: it gets an empty patch, and the places that it fills are checked.
+// Package reviews has the settings of admission.
 package defaults

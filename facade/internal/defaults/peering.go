@@ -61,7 +61,7 @@ func (p *Peering) Member() peering.Member {
 	m := peering.Member{
 		Self: peering.Self{Identity: p.Identity, Priority: p.Priority, Elects: !p.KopfRules}, Name: p.Name,
 		Lifetime: p.Lifetime, Mandatory: p.Mandatory, Stealth: p.Stealth,
-		Skew: atLeastNothing(p.ClockSkew), Wait: atLeastNothing(p.TakeOverWait), KopfRules: p.KopfRules,
+		Skew: OrNegative(p.ClockSkew), Wait: OrNegative(p.TakeOverWait), KopfRules: p.KopfRules,
 	}
 	if p.KopfRules {
 		m.Jitter = peering.KopfJitter
@@ -69,8 +69,8 @@ func (p *Peering) Member() peering.Member {
 	return m
 }
 
-// atLeastNothing returns a negative delay for Immediately, as the peering expects.
-func atLeastNothing(d time.Duration) time.Duration {
+// OrNegative returns a negative delay for Immediately, as the engine and the peering expect.
+func OrNegative(d time.Duration) time.Duration {
 	if d == Immediately {
 		return -1
 	}

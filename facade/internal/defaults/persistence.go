@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/persistence"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -70,7 +69,7 @@ func (p *Persistence) resolveNames(operator string) (problems []error) {
 	}
 	// The operator's name is checked on its own.
 	if p.AnnotationPrefix != "" || p.KopfFormats {
-		if err := persistence.CheckPrefix(cmp.Or(p.AnnotationPrefix, operator), p.KopfFormats); err != nil {
+		if err := checkPrefix(cmp.Or(p.AnnotationPrefix, operator), p.KopfFormats); err != nil {
 			problems = append(problems, fmt.Errorf("Persistence.AnnotationPrefix: %w", err))
 		}
 	}
@@ -98,7 +97,7 @@ func (p *Persistence) resolveDiffbase(bound string) error {
 		return fmt.Errorf("Persistence.IgnoredFields: %w", errIgnored)
 	}
 	given = storages.Diffbase(given)
-	if err := persistence.CheckDiffbase(given); err != nil {
+	if err := checkDiffbase(given); err != nil {
 		return fmt.Errorf("Persistence.DiffbaseStorage: %w", err)
 	}
 	p.DiffbaseStorage = given
@@ -116,7 +115,7 @@ func (p *Persistence) resolveProgress(bound string) error {
 		return nil
 	}
 	given = storages.Progress(given)
-	if err := persistence.CheckProgress(given); err != nil {
+	if err := checkProgress(given); err != nil {
 		return fmt.Errorf("Persistence.ProgressStorage: %w", err)
 	}
 	p.ProgressStorage = given

@@ -28,10 +28,12 @@ const DefaultCleanup = 30 * time.Second
 
 // ActivityRunner calls the handlers of the startup, the cleanup, logins and probes.
 type ActivityRunner struct {
+	// Probing calls the probes.
+	Probing *activities.Probing
+
 	operator string
 	registry *registry.HandlerRegistry
 	state    func() ActivityState
-	probing  *activities.Probing
 }
 
 // ActivityState is what activities depend on at the time of a call.
@@ -47,7 +49,7 @@ type ActivityState struct {
 // all logs at the first use of a logger that the program has not set.
 func NewActivityRunner(operator string, r *registry.HandlerRegistry, state func() ActivityState) *ActivityRunner {
 	a := &ActivityRunner{operator: operator, registry: r, state: state}
-	a.probing = activities.NewProbing(func() logr.Logger { return r.Log() }, func() activities.Activity {
+	a.Probing = activities.NewProbing(func() logr.Logger { return r.Log() }, func() activities.Activity {
 		return a.activity(activities.Probe)
 	})
 	return a
@@ -139,14 +141,6 @@ func (a *ActivityRunner) LogIn(ctx context.Context, to serving.Cluster) (map[str
 	return infos, nil
 }
 
-// Probe returns the results of the probes by their ids.
-func (a *ActivityRunner) Probe(ctx context.Context) (map[string]any, error) {
-	return a.probing.Ask(ctx)
-}
-
-// StopProbes ends the probes.
-func (a *ActivityRunner) StopProbes() { a.probing.Stop() }
-
 // AddProbes adds a health check for the probes, if there are any. A program ends them itself, after all else.
 func (a *ActivityRunner) AddProbes(m ctrl.Manager, program bool) error {
 	if !a.registry.Acts(activities.Probe) {
@@ -155,7 +149,7 @@ func (a *ActivityRunner) AddProbes(m ctrl.Manager, program bool) error {
 	if err := m.AddHealthzCheck(a.operator+"/probes", a.checkProbes); err != nil || program {
 		return err
 	}
-	return m.Add(probeStopper{a.probing})
+	return m.Add(probeStopper{a.Probing})
 }
 
 // checkProbes is the health check. It passes during the startup, as a long startup must not cause a restart.
@@ -166,7 +160,7 @@ func (a *ActivityRunner) checkProbes(r *http.Request) error {
 	if isEarly {
 		return nil
 	}
-	_, err := a.probing.Ask(r.Context())
+	_, err := a.Probing.Ask(r.Context())
 	return err
 }
 

@@ -89,9 +89,9 @@ func TestProbe(t *testing.T) {
 	runner := newRunner(activities.Probe, func(context.Context, *handlers.Invocation) (any, error) {
 		return http.StatusOK, nil
 	})
-	defer runner.StopProbes()
-	got, err := runner.Probe(t.Context())
+	defer runner.Probing.Stop()
+	got, err := runner.Probing.Ask(t.Context())
 	if d := cmp.Diff(map[string]any{"own": http.StatusOK}, got); d != "" || err != nil {
-		t.Errorf("Probe(): %v; -want, +got:\n%s", err, d)
+		t.Errorf("Ask(): %v; -want, +got:\n%s", err, d)
 	}
 }

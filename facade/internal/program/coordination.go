@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -14,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/peering"
@@ -27,11 +29,12 @@ import (
 type Coordination struct {
 	// Operator is the name of the operator.
 	Operator string
+	// Lease is that of the project's manager.
+	Lease peering.Lease
 	// Program is true for a manager of the operator's own, Embedded for one of Run.
 	Program, Embedded bool
 
-	lock    *peeringLock  // nil unless it was asked for
-	lease   peering.Lease // of the project's manager
+	lock    *peering.Lock // nil unless it was asked for
 	present atomic.Pointer[attendance.Attendance]
 }
 
@@ -48,18 +51,13 @@ func (c *Coordination) Lock(given defaults.Peering) resourcelock.Interface {
 		if given.Identity == "" {
 			given.Identity = c.identify(context.Background())
 		}
-		c.lock = &peeringLock{Lock: peering.NewLock(given.Identity, given.Name), identity: given.Identity}
+		c.lock = peering.NewLock(given.Identity, given.Name)
 	}
-	return c.lock.Lock
+	return c.lock
 }
 
 // HasLock reports whether the manager's leader election follows the peering.
 func (c *Coordination) HasLock() bool { return c.lock != nil }
-
-// LeaderLock wraps the lock of a manager's leader election.
-func (c *Coordination) LeaderLock(lock resourcelock.Interface) resourcelock.Interface {
-	return c.lease.Around(lock)
-}
 
 // Peers are the records of all operators of the peering that are known by now.
 func (c *Coordination) Peers() []attendance.Peer {
@@ -82,12 +80,6 @@ func (c *Coordination) Describe(by CoordinationSettings) string {
 	default:
 		return "leader election of the manager, if enabled"
 	}
-}
-
-// peeringLock is the lock of a manager.
-type peeringLock struct {
-	Lock     *peering.Lock
-	identity string
 }
 
 // identify returns the default identity. A process of the project may have several operators in one pod.
@@ -159,8 +151,8 @@ func (c *Coordination) connect(
 	member := by.Resolved.Member()
 	member.Busy, member.Idle = options.Gate.Busy, options.Gate.Idle
 	if c.lock != nil {
-		member.Mandatory, member.Self.Identity = true, c.lock.identity
-		gate = peering.Gates{gate, c.lock.Lock}
+		member.Mandatory, member.Self.Identity = true, c.lock.Identity()
+		gate = peering.Gates{gate, c.lock}
 	}
 	present, err := attendance.New(m.GetConfig(), m.GetHTTPClient(), member, gate)
 	if err != nil {
@@ -207,4 +199,62 @@ func (attending) NeedLeaderElection() bool { return false }
 func (a attending) Start(ctx context.Context) error {
 	a.present.Run(logf.IntoContext(ctx, a.log))
 	return nil
+}
+
+// newGate sets a combined gate of the options and returns it. In a manager of the project, it also closes when the
+// process may have lost its lease, unless the peering elects the leader.
+func (c *Coordination) newGate(options *reconcilers.Options) *peering.CombinedGate {
+	options.Gate = &reconcilers.Gate{}
+	gate := peering.ClosedByAny(options.Gate)
+	if c.Program || c.lock != nil {
+		return gate
+	}
+	c.Lease.Follow(gate.Add())
+	options.Beside = func(ctx context.Context) (rest func()) {
+		return func() {
+			if electsLeader() {
+				c.Lease.Run(ctx)
+			}
+		}
+	}
+	return gate
+}
+
+// newLeaseGate gives the options a gate that only the lease of a leader closes.
+func (c *Coordination) newLeaseGate(options *reconcilers.Options) {
+	c.newGate(options)
+	options.NeedsGate = electsLeader
+}
+
+// electsLeader reports whether a manager of this process leads by an election. Managers do not say that, but their
+// electors have a metric.
+func electsLeader() bool {
+	families, _ := metrics.Registry.Gather() // others may fail, with those that do not returned
+	for _, family := range families {
+		if family.GetName() != "leader_election_master_status" {
+			continue
+		}
+		for _, one := range family.GetMetric() {
+			if one.GetGauge().GetValue() == 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// beside runs two things beside the operator.
+func beside(first, second func(ctx context.Context) (rest func())) func(ctx context.Context) (rest func()) {
+	if first == nil {
+		return second
+	}
+	return func(ctx context.Context) func() {
+		one, other := first(ctx), second(ctx)
+		return func() {
+			var running sync.WaitGroup
+			defer running.Wait()
+			running.Go(one)
+			other()
+		}
+	}
 }

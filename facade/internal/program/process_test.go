@@ -52,13 +52,13 @@ func (r *recorder) StartUp(context.Context) (bool, error) {
 	return r.ready, r.failure
 }
 
-func (r *recorder) SetUp(m ctrl.Manager, _ func() string) error {
+func (r *recorder) SetupWithManager(m ctrl.Manager, _ func() string) error {
 	r.note("setup")
 	return m.Add(manager.RunnableFunc(func(context.Context) error { r.serve(); return nil }))
 }
 
 func processOf(r *recorder) program.Process {
-	return program.Process{Name: operator, Operator: r, Log: logr.Discard}
+	return program.Process{RunnableOperator: r, Name: operator, Log: logr.Discard}
 }
 
 func TestAround(t *testing.T) {

@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/persistence"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -103,7 +104,7 @@ func (r PlanRules) checkConflict(one ResolvedEntry, before []ResolvedEntry) erro
 			(other.Verb == one.Verb || one.Handler.Family == handlers.Spawning && taken.Family == handlers.Spawning):
 			return idTaken(one, other)
 		case keepsNothing(taken), keepsNothing(one.Handler):
-		case taken.ID != id && persistence.SharePlace(r.Progress, taken.ID, id):
+		case taken.ID != id && defaults.SharePlace(r.Progress, taken.ID, id):
 			return fmt.Errorf("%s(%q): the id has the same annotation as %q of %s at %s; change one of them",
 				one.Verb, id, taken.ID, other.Verb, taken.Location)
 		}
@@ -173,7 +174,7 @@ func (r *HandlerRegistry) missing(field diff.Path) (missing []error) {
 // checkRecordPlace returns an error if a handler's record under the id would overwrite other state of the operator on
 // objects.
 func (r PlanRules) checkRecordPlace(one ResolvedEntry, id string) error {
-	places, err := persistence.RecordPlaces(r.Progress, id)
+	places, err := defaults.RecordPlaces(r.Progress, id)
 	if err != nil {
 		return fmt.Errorf("%s(%q): %w", one.Verb, id, err)
 	}
@@ -190,4 +191,110 @@ func (r PlanRules) checkRecordPlace(one ResolvedEntry, id string) error {
 		}
 	}
 	return nil
+}
+
+// reportsID is in lines of the log that list handlers.
+const reportsID = "conditions"
+
+// NewReporter returns a handler that is never called. It selects the objects that have conditions.
+func NewReporter(where string, filters []handlers.Filter) *handlers.Handler {
+	return &handlers.Handler{
+		ID: reportsID, Family: handlers.Reporting, Filters: filters, Function: reportsID, Location: where,
+	}
+}
+
+// reporters returns those by the settings: an object has conditions if one of its handlers selects it.
+func reporters(all []ResolvedEntry) (more []ResolvedEntry) {
+	whole := map[discovery.Selector]bool{}
+	for _, one := range all {
+		family := one.Handler.Family
+		counts := family == handlers.Changing || family == handlers.Spawning || family == handlers.Watching
+		if !counts || whole[one.Selector] {
+			continue
+		}
+		whole[one.Selector] = len(one.Handler.Filters) == 0
+		h := NewReporter(one.Handler.Location, one.Handler.Filters)
+		more = append(more, ResolvedEntry{HandlerEntry{Kind: one.Kind, Verb: "Conditions", Handler: h}, one.Selector})
+	}
+	return more
+}
+
+// reserveConditions reserves the types of the conditions, so that handlers of the same objects cannot set them.
+func reserveConditions(all []ResolvedEntry, types []string) {
+	for _, one := range all {
+		reported := func(other ResolvedEntry) bool {
+			return Reports(other.Handler) && one.Selector.MayMean(other.Selector)
+		}
+		if one.Handler.Reserved = nil; slices.ContainsFunc(all, reported) {
+			one.Handler.Reserved = types
+		}
+	}
+}
+
+// checkFormerIDs returns an error if a former id of the handler, or of one before it, belongs to another handler.
+func (r PlanRules) checkFormerIDs(one ResolvedEntry, before []ResolvedEntry) error {
+	h := one.Handler
+	if slices.Contains(h.FormerIDs, h.ID) {
+		return fmt.Errorf("%s(%q): FormerIDs(%q): this is the present id", one.Verb, h.ID, h.ID)
+	}
+	for _, id := range h.FormerIDs {
+		if err := r.checkRecordPlace(one, id); err != nil {
+			return err
+		}
+	}
+	for _, other := range before {
+		haveResults := h.HasResult() && other.Handler.HasResult()
+		if !haveResults || !one.Selector.MayMean(other.Selector) || other.Handler.ID == h.ID {
+			continue
+		}
+		if id, taken := r.shared(h.FormerIDs, other.Handler.ID); taken {
+			return formerIDTaken(one, id, other)
+		}
+		if id, taken := r.shared(other.Handler.FormerIDs, h.ID); taken {
+			return formerIDTaken(other, id, one)
+		}
+		for _, claimed := range other.Handler.FormerIDs {
+			if id, taken := r.shared(h.FormerIDs, claimed); taken {
+				return fmt.Errorf("%s(%q): the former id %q is a former id of %s(%q) at %s as well; only one handler "+
+					"can take over from it", one.Verb, h.ID, id, other.Verb, other.Handler.ID, other.Handler.Location)
+			}
+		}
+	}
+	return nil
+}
+
+func formerIDTaken(renamed ResolvedEntry, id string, other ResolvedEntry) error {
+	return fmt.Errorf("%s(%q): the former id %q belongs to %s(%q) at %s; give that handler another id, or remove the "+
+		"former id", renamed.Verb, renamed.Handler.ID, id, other.Verb, other.Handler.ID, other.Handler.Location)
+}
+
+// shared returns the former id that is the given id, or is stored at the same place.
+func (r PlanRules) shared(former []string, id string) (string, bool) {
+	for _, old := range former {
+		if old == id || defaults.SharePlace(r.Progress, old, id) {
+			return old, true
+		}
+	}
+	return "", false
+}
+
+// ShareFormerIDs gives the handlers of one id the former ids of all of them, and each handler those of its kind.
+func ShareFormerIDs(all []ResolvedEntry) {
+	if !slices.ContainsFunc(all, func(one ResolvedEntry) bool { return len(one.Handler.FormerIDs) > 0 }) {
+		return
+	}
+	found := make([]storages.Renamed, len(all))
+	for i, one := range all {
+		for _, other := range all {
+			if other.Handler.HasResult() && one.Selector.MayMean(other.Selector) {
+				found[i] = found[i].With(other.Handler.ID, other.Handler.FormerIDs)
+			}
+		}
+	}
+	for i, one := range all {
+		one.Handler.Renamed = found[i]
+		if one.Handler.Stores() {
+			one.Handler.FormerIDs = found[i][one.Handler.ID]
+		}
+	}
 }

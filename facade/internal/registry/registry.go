@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -38,6 +39,8 @@ type HandlerRegistry struct {
 	// Entries are the handlers of objects, Activities those of activities, in the order of registration.
 	Entries    []HandlerEntry
 	Activities []*handlers.Handler
+	// Scheme is the last one that has the types of the operator.
+	Scheme *runtime.Scheme
 	// Mistakes are those of all calls so far.
 	Mistakes SetupErrors
 
@@ -47,16 +50,8 @@ type HandlerRegistry struct {
 
 // Register adds a handler; too late, it is an error.
 func (r *HandlerRegistry) Register(e HandlerEntry) {
-	r.Lock()
-	defer r.Unlock()
-	if r.Stage != Registering {
-		err := fmt.Errorf(
-			"%s(%q): registered after the operator was set up, so it is never called", e.Verb, e.Handler.ID,
-		)
-		r.keep(e.Handler.Location, err)
-		return
-	}
-	r.Entries = append(r.Entries, e)
+	late := fmt.Errorf("%s(%q): registered after the operator was set up, so it is never called", e.Verb, e.Handler.ID)
+	r.IfOpen(e.Handler.Location, late, func() { r.Entries = append(r.Entries, e) })
 }
 
 // RegisterActivity adds a handler of an activity, and keeps the problems of the call.
@@ -80,7 +75,7 @@ func (r *HandlerRegistry) RegisterActivity(verb string, h *handlers.Handler, pro
 }
 
 // IfOpen calls add, or keeps the error if the operator is set up already.
-func (r *HandlerRegistry) IfOpen(where string, add func(), late error) {
+func (r *HandlerRegistry) IfOpen(where string, late error, add func()) {
 	r.Lock()
 	defer r.Unlock()
 	if r.Stage != Registering {

@@ -40,7 +40,7 @@ func (r *ReviewServer) setsFinalizer(one registry.ResolvedEntry, all []registry.
 	h := &handlers.Handler{
 		ID: finalizerID, Family: handlers.Admitting, Mutating: true, Operations: []string{"CREATE"},
 		IgnoreFailures: true, Sparing: true, ReadsText: true, Labels: commonLabels(selector, all),
-		Location: r.Location,
+		Location: r.location,
 	}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		return r.setFinalizer(ctx, selector, call)

@@ -1,7 +1,9 @@
 package reviews
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,8 +12,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
@@ -25,8 +30,7 @@ import (
 
 // ReviewServer serves the admission handlers of one operator.
 type ReviewServer struct {
-	// Operator is the name of the operator, Location where it was made.
-	Operator, Location string
+	operator, location string
 	// InProcess answers reviews without a port; nil in products.
 	InProcess *kit.Webhooks
 
@@ -38,8 +42,14 @@ type ReviewServer struct {
 	ownWrites atomic.Pointer[review.OwnWrites]
 
 	creations atomic.Pointer[reconcilers.Creations] // nothing, before the operator is set up
-	indexed   gate
+	indexed   chan struct{}                         // closed by open
+	open      sync.Once
 	added     bool // handlers are served
+}
+
+// NewReviewServer returns the server of an operator that was made at this location.
+func NewReviewServer(operator, location string) *ReviewServer {
+	return &ReviewServer{operator: operator, location: location, indexed: make(chan struct{})}
 }
 
 // Settle takes over the settings of a plan. In the process, it replaces them: without a port, a certificate or
@@ -77,20 +87,13 @@ func (r *ReviewServer) Await(ctx context.Context) bool {
 	}
 }
 
-// gate is closed until it is opened, once.
-type gate struct {
-	making, opening sync.Once
-	opened          chan struct{}
-}
-
-func (g *gate) wait() <-chan struct{} {
-	g.making.Do(func() { g.opened = make(chan struct{}) })
-	return g.opened
-}
-
-func (g *gate) open() {
-	g.wait()
-	g.opening.Do(func() { close(g.opened) })
+// CheckServer returns the mistake of settings that do not give a server for the admission handlers of the plan, if
+// there are any, what it needs.
+func (r *ReviewServer) CheckServer(plan []reconcilers.Registration, program bool) error {
+	if len(Watching(plan)) == len(plan) {
+		return nil
+	}
+	return r.settings.CheckServer(program)
 }
 
 // Opener returns the function that lets admission handlers be called: they may need what the startup makes, and the
@@ -99,7 +102,7 @@ func (r *ReviewServer) Opener(plan []reconcilers.Registration) func() {
 	if len(Watching(plan)) == len(plan) {
 		return nil
 	}
-	return r.indexed.open
+	return func() { r.open.Do(func() { close(r.indexed) }) }
 }
 
 // Watching are the handlers that the engine watches objects for. Those of admission need no objects.
@@ -136,19 +139,19 @@ func (r *ReviewServer) Add(m ctrl.Manager, s ReviewSetup) error {
 	options.AtRoot = s.Program && !options.AsKopf && r.settings.Tunnel == nil
 	options.Config, options.HTTPClient = m.GetConfig(), m.GetHTTPClient()
 	options.ScanOnce = r.served.NamedOnly
-	options.Log = m.GetLogger().WithName(r.Operator)
+	options.Log = m.GetLogger().WithName(r.operator)
 	if len(options.Registrations) == 0 {
 		return r.withdraw(m, options)
 	}
 	indexes := func(r reconcilers.Registration) bool { return r.Handler.Index != nil }
 	if s.AfterStartup || slices.ContainsFunc(s.Plan, indexes) {
-		options.Open = r.indexed.wait()
+		options.Open = r.indexed
 	}
 	if r.InProcess != nil {
 		options.Announce = r.InProcess.Announce
 	}
 	var err error
-	if options.Metrics, err = metrics.New(r.Operator, s.Metrics); err != nil {
+	if options.Metrics, err = metrics.New(r.operator, s.Metrics); err != nil {
 		return err
 	}
 	certified, err := r.reach(m, &options, s.Program)
@@ -166,7 +169,7 @@ func (r *ReviewServer) Add(m ctrl.Manager, s ReviewSetup) error {
 // options are those that follow from the plan alone.
 func (r *ReviewServer) options(plan []reconcilers.Registration) admission.Options {
 	options := admission.Options{
-		Operator: r.Operator, AsKopf: r.asKopf, Path: "/" + r.Operator,
+		Operator: r.operator, AsKopf: r.asKopf, Path: "/" + r.operator,
 		Conditions: !r.settings.WithoutMatchConditions,
 		Own:        func() review.OwnWrites { return *r.ownWrites.Load() },
 		Scope:      func() namespaces.Scope { return *r.scope.Load() },
@@ -209,8 +212,61 @@ func (r *ReviewServer) serve(m ctrl.Manager, served *admission.Admission, certif
 			return err
 		}
 	}
-	if err := m.AddReadyzCheck(r.Operator+"/admission", served.Check); err != nil {
+	if err := m.AddReadyzCheck(r.operator+"/admission", served.Check); err != nil {
 		return fmt.Errorf("adding a readiness check of admission: %w", err)
 	}
 	return m.Add(served)
+}
+
+// PrintedReviews are the webhook configurations of a plan, for those who keep them by other means.
+type PrintedReviews struct {
+	options admission.Options
+	own     ReviewSettings
+	bundle  []byte
+}
+
+// Print returns the webhook configurations of the plan, as they would be managed.
+func (r *ReviewServer) Print(plan []reconcilers.Registration, way commandline.Way) (p PrintedReviews, err error) {
+	p.own, p.bundle = r.settings, way.Bundle
+	if way.Service != "" || way.URL != "" {
+		p.own = ReviewSettings{
+			Managed: p.own.Managed, Service: way.Service, URL: way.URL, ExcludedNamespaces: p.own.ExcludedNamespaces,
+		}
+	}
+	p.options = r.options(plan)
+	p.options.Managed = cmp.Or(p.own.Managed, r.operator)
+	scope := *p.own.scope(r.served, r.asKopf) // of the printed way
+	p.options.Scope = func() namespaces.Scope { return scope }
+	switch {
+	case len(p.options.Registrations) == 0:
+		return p, fmt.Errorf("operator %q has no handlers of admission, so there is nothing to print", r.operator)
+	case p.own.Service == "" && p.own.URL == "":
+		return p, errors.New("it is not known where the API server will find the operator: say so by --service " +
+			"or --url")
+	}
+	return p, errors.Join(p.own.Check()...)
+}
+
+// Objects returns the configurations for the resources of the cluster, and hints for the user.
+func (p PrintedReviews) Objects(
+	ctx context.Context, cluster *rest.Config,
+) (objects []client.Object, hints []string, err error) {
+	options := p.options
+	options.Config = cluster
+	if options.HTTPClient, err = rest.HTTPClientFor(cluster); err != nil {
+		return nil, nil, fmt.Errorf("making a client for the cluster: %w", err)
+	}
+	objects, absent, err := options.Objects(ctx, p.own.reach(options.Path)(p.bundle))
+	if err != nil {
+		return nil, nil, fmt.Errorf("printing the webhook configurations of operator %q: %w", options.Operator, err)
+	}
+	for _, id := range absent {
+		hints = append(hints, fmt.Sprintf("The handler %q has no rules: the cluster does not have its resources. "+
+			"Install the CRDs, and print again.", id))
+	}
+	if len(p.bundle) == 0 {
+		hints = append(hints, "There is no caBundle: without one, such as that of cert-manager's injector, the API "+
+			"server trusts nobody but the CAs of its system. See --ca-file.")
+	}
+	return objects, hints, nil
 }

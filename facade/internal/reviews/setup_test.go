@@ -44,7 +44,7 @@ func (s muxServer) WebhookMux() *http.ServeMux                 { return s.mux }
 
 // newServer returns the server of an operator with these settings.
 func newServer(settings reviews.ReviewSettings, kept defaults.Persistence) *reviews.ReviewServer {
-	r := &reviews.ReviewServer{Operator: operator, Location: "main.go:1"}
+	r := reviews.NewReviewServer(operator, "main.go:1")
 	r.Settle(&settings, defaults.NamespaceScope{}, kept, true)
 	return r
 }

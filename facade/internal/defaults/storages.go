@@ -1,14 +1,16 @@
-package persistence
+package defaults
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -20,8 +22,8 @@ var (
 	errNeverWrites = errors.New("the storage never writes: put it into a Multi, beside one that does")
 )
 
-// CheckDiffbase tells what is wrong with a storage of last-handled configurations, as far as that can be seen.
-func CheckDiffbase(kept diffbase.Storage) error {
+// checkDiffbase tells what is wrong with a storage of last-handled configurations, as far as that can be seen.
+func checkDiffbase(kept diffbase.Storage) error {
 	if kept == nil {
 		return errNoStorage
 	}
@@ -30,7 +32,7 @@ func CheckDiffbase(kept diffbase.Storage) error {
 			return errEmptyMulti
 		}
 		for _, one := range multi {
-			if err := CheckDiffbase(one); err != nil {
+			if err := checkDiffbase(one); err != nil {
 				return err
 			}
 		}
@@ -43,8 +45,8 @@ func CheckDiffbase(kept diffbase.Storage) error {
 	return checkPlaces(patch)
 }
 
-// CheckProgress tells what is wrong with a storage of progress, as far as that can be seen.
-func CheckProgress(kept progress.Storage) error {
+// checkProgress tells what is wrong with a storage of progress, as far as that can be seen.
+func checkProgress(kept progress.Storage) error {
 	if kept == nil {
 		return errNoStorage
 	}
@@ -53,7 +55,7 @@ func CheckProgress(kept progress.Storage) error {
 	} else if ok {
 		writes := false
 		for _, one := range multi {
-			err := CheckProgress(one)
+			err := checkProgress(one)
 			if err != nil && !errors.Is(err, errNeverWrites) {
 				return err
 			}
@@ -94,8 +96,8 @@ func checkPlaces(patch map[string]any) error {
 	return nil
 }
 
-// CheckPrefix tells whether the operator's own annotations can be written.
-func CheckPrefix(prefix string, legacy bool) error {
+// checkPrefix tells whether the operator's own annotations can be written.
+func checkPrefix(prefix string, legacy bool) error {
 	if err := keys.ValidatePrefix(prefix); err != nil {
 		return err
 	}
@@ -107,4 +109,42 @@ func CheckPrefix(prefix string, legacy bool) error {
 		}
 	}
 	return nil
+}
+
+// RecordPlaces are where a storage keeps the record of a handler, as JSON pointers, sorted.
+func RecordPlaces(kept progress.Storage, id string) ([]string, error) {
+	patch, err := recordPatch(kept, id)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(storage.Leaves(patch))), nil
+}
+
+// SharePlace tells whether the records of two ids are at one place. A storage that fails shares none: RecordPlaces
+// tells of its error.
+func SharePlace(kept progress.Storage, a, b string) bool {
+	first, err := recordPatch(kept, a)
+	if err != nil {
+		return false
+	}
+	second, err := recordPatch(kept, b)
+	if err != nil {
+		return false
+	}
+	places := storage.Leaves(first)
+	for place, value := range storage.Leaves(second) {
+		if held, both := places[place]; both && !diff.Equal(held, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// recordPatch gives what a storage writes for a record of the handler.
+func recordPatch(kept progress.Storage, id string) (map[string]any, error) {
+	patch := map[string]any{}
+	if err := storages.ProbeProgress(patch, kept, id); err != nil {
+		return nil, err
+	}
+	return patch, nil
 }

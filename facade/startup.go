@@ -7,8 +7,10 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
@@ -29,7 +31,7 @@ func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	}
 	op.registry.Lock()
 	defer op.registry.Unlock()
-	if !sameHandler(op.given.LogHandler, changing.LogHandler) {
+	if !defaults.Same(op.given.LogHandler, changing.LogHandler) {
 		return false, fmt.Errorf("starting operator %q: a handler of OnStartup changed LogHandler, which is in use "+
 			"already: give it to kopf.New", op.name)
 	}
@@ -46,27 +48,14 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 		return
 	}
 	options.Begin = func(ctx context.Context) (reconcilers.Options, error) {
-		before, admission, peering := op.schemeAdders(), op.admissionSettings(), op.peeringSettings()
-		traces := op.tracingSettings()
+		before := op.givenSettings()
 		ready, err := op.startUp(ctx)
 		if !ready {
 			return reconcilers.Options{}, cmp.Or(err, context.Canceled) // which is no error of a manager that stops
 		}
-		if !slices.Equal(before, op.schemeAdders()) {
-			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: AddToScheme: OnStartup comes too late "+
-				"to change it, as the manager's scheme is in use: give it to kopf.New", op.name)
-		}
-		if !reflect.DeepEqual(admission, op.admissionSettings()) {
-			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: Admission: OnStartup comes too late to "+
-				"change it, as the manager's webhook server is in use: give it to kopf.New", op.name)
-		}
-		if !traces.same(op.tracingSettings()) {
-			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: Tracing: OnStartup comes too late to "+
-				"change it, as handlers of the manager may be running: give it to kopf.New", op.name)
-		}
-		if op.coordination.HasLock() && peering != op.peeringSettings() {
-			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: Peering: OnStartup comes too late to "+
-				"change it, as the manager has elected its leader by it: give it to kopf.New", op.name)
+		if section, use := before.lateChange(op.givenSettings(), op.coordination.HasLock()); section != "" {
+			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: %s: OnStartup comes too late to change "+
+				"it, as %s: give it to kopf.New", op.name, section, use)
 		}
 		return op.restarted(m, *options)
 	}
@@ -92,33 +81,28 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 	return options, err
 }
 
-// schemeAdders are the functions of AddToScheme, to be compared.
-func (op *Operator) schemeAdders() (all []uintptr) {
+// givenSettings are those of the user as they are now.
+func (op *Operator) givenSettings() Settings {
 	op.registry.Lock()
 	defer op.registry.Unlock()
-	for _, add := range op.given.AddToScheme {
-		all = append(all, reflect.ValueOf(add).Pointer())
+	return op.given.clone()
+}
+
+// lateChange returns a section of the settings that the startup has changed although it is in use, and its use. The
+// peering may elect the leader of the manager.
+func (s *Settings) lateChange(now Settings, elects bool) (section, use string) {
+	same := func(a, b func(*runtime.Scheme) error) bool {
+		return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 	}
-	return all
-}
-
-// admissionSettings are those as they are by now.
-func (op *Operator) admissionSettings() AdmissionSettings {
-	op.registry.Lock()
-	defer op.registry.Unlock()
-	return op.given.Admission
-}
-
-// peeringSettings are those as they are by now.
-func (op *Operator) peeringSettings() PeeringSettings {
-	op.registry.Lock()
-	defer op.registry.Unlock()
-	return op.given.Peering
-}
-
-// tracingSettings are those as they are by now.
-func (op *Operator) tracingSettings() TracingSettings {
-	op.registry.Lock()
-	defer op.registry.Unlock()
-	return op.given.Tracing
+	switch {
+	case !slices.EqualFunc(s.AddToScheme, now.AddToScheme, same):
+		return "AddToScheme", "the manager's scheme is in use"
+	case !reflect.DeepEqual(s.Admission, now.Admission):
+		return "Admission", "the manager's webhook server is in use"
+	case s.Tracing.Apart != now.Tracing.Apart || !defaults.Same(s.Tracing.Provider, now.Tracing.Provider):
+		return "Tracing", "handlers of the manager may be running"
+	case elects && s.Peering != now.Peering:
+		return "Peering", "the manager has elected its leader by it"
+	}
+	return "", ""
 }
