@@ -77,6 +77,7 @@ func commands() []command {
 		{name: "CustomInvalid", line: `patch dbs main --type=merge -p {"spec":{"engine":"oracle"}}`, fails: true,
 			want: `spec.engine: Unsupported value: "oracle": supported values: "mysql", "postgres"`},
 		{name: "CustomColumns", line: "get dbs", want: `NAME +ENGINE\nmain +postgres`},
+		{name: "CustomWithoutColumns", line: "get databases.v1beta1.clients.example.org", want: `NAME +AGE\nmain +\d+s`},
 		{name: "CustomExplain", line: "explain database.spec.engine", want: "The product that serves the data"},
 		{name: "CustomScale", line: "scale database main --replicas=2", want: "scaled"},
 		{name: "CustomStatus", line: `patch dbs main --subresource=status --type=merge -p {"status":{"phase":"up"}}`,
