@@ -76,12 +76,15 @@ func (b Block) Commands() (all []string) {
 		if strings.TrimSpace(line) == "" || depth == 0 && strings.HasPrefix(line, "#") {
 			continue
 		}
-		if depth > 0 || continues {
+		switch {
+		case continues:
+			all[len(all)-1] += strings.TrimSpace(line)
+		case depth > 0:
 			all[len(all)-1] += "\n" + line
-		} else {
+		default:
 			all = append(all, line)
 		}
-		continues = strings.HasSuffix(line, "\\")
+		all[len(all)-1], continues = strings.CutSuffix(all[len(all)-1], "\\")
 		if strings.HasSuffix(line, "; do") {
 			depth++
 		}

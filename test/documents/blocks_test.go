@@ -32,7 +32,7 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("the second block needs %q", needs)
 	}
 	commands := []string{
-		"export A=b", "kubectl get pods | while read -r name; do\n  echo \"$name\"\ndone", "kubectl get pods \\\n  -A",
+		"export A=b", "kubectl get pods | while read -r name; do\n  echo \"$name\"\ndone", "kubectl get pods -A",
 	}
 	if d := cmp.Diff(commands, got[2].Commands()); d != "" {
 		t.Errorf("commands of the third block (-want, +got):\n%s", d)

@@ -84,6 +84,11 @@ func commands() []command {
 			want: "patched"},
 		{name: "CustomWait", line: "wait dbs/main --for=jsonpath={.status.phase}=up --timeout=30s",
 			want: "condition met"},
+		{name: "DefineStorage", line: `patch crd databases.clients.example.org --type=json -p [` +
+			`{"op":"replace","path":"/spec/versions/0/storage","value":false},` +
+			`{"op":"replace","path":"/spec/versions/1/storage","value":true}]`, want: "patched"},
+		{name: "StoredVersions", line: "get crd databases.clients.example.org -o jsonpath={.status.storedVersions}",
+			want: `^\["v1","v1beta1"\]$`},
 		{name: "DeleteCustom", line: "delete dbs main", want: "deleted"},
 		{name: "Prune", line: "apply --prune -l set=one -f testdata/web.yaml", want: "configured|unchanged|pruned"},
 		{name: "Delete", line: "delete configmap made", want: "deleted"},
