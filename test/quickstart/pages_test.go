@@ -58,7 +58,7 @@ var special = map[string]page{
 			`{"op":"replace","path":"/spec/versions/1/name","value":"v2"},` +
 			`{"op":"replace","path":"/spec/versions/0/storage","value":false}]'`},
 		printed: []string{
-			"BackupSpec is the desired state", "backup.backups.example.org/daily created (server dry run)",
+			"BackupSpec is the desired state", "backup.backups.example.org/daily unchanged (server dry run)",
 			"spec.keep", "backup.backups.example.org/daily replaced", `["v1","v2"]`,
 		},
 	},
