@@ -17,12 +17,14 @@ import (
 func TestBlocks(t *testing.T) {
 	document := "<!-- a.txt -->\n```\n$ kubectl get pods\n```\n" +
 		"```sh\n# Needs a cluster that runs containers.\nkubectl logs a\n```\n" +
-		"```sh\nexport A=b\n\nkubectl get pods | while read -r name; do\n  echo \"$name\"\ndone\nkubectl get pods \\\n  -A\n```\n"
+		"```sh\nexport A=b\n\nkubectl get pods | while read -r name; do\n  echo \"$name\"\ndone\n" +
+		"kubectl get pods \\\n  -A\n```\n"
 	want := []documents.Block{
 		{Line: 3, File: "a.txt", Text: "$ kubectl get pods\n"},
 		{Line: 6, Language: "sh", Text: "# Needs a cluster that runs containers.\nkubectl logs a\n"},
 		{Line: 10, Language: "sh",
-			Text: "export A=b\n\nkubectl get pods | while read -r name; do\n  echo \"$name\"\ndone\nkubectl get pods \\\n  -A\n"},
+			Text: "export A=b\n\nkubectl get pods | while read -r name; do\n  echo \"$name\"\ndone\n" +
+				"kubectl get pods \\\n  -A\n"},
 	}
 	got := documents.Blocks(document)
 	if d := cmp.Diff(want, got); d != "" {

@@ -64,7 +64,7 @@ var special = map[string]page{
 	},
 	"docs/certificates.md": {
 		program: "test/quickstart/testdata/admission", started: "Wrote a webhook configuration",
-		given: "cp \"$REPOSITORY/test/quickstart/testdata/review.json\" \"$REPOSITORY/examples/getting-started/object.yaml\" .\n" +
+		given: "cp \"$REPOSITORY/test/quickstart/testdata/review.json\" .\n" +
 			"kubectl create namespace databases-system\nexport SERVICE=databases-system/webhook\noperator run -A",
 		before: map[string]string{
 			"curl": "unset SERVICE\noperator run -A",
@@ -95,12 +95,13 @@ var special = map[string]page{
 	"docs/health.md":  {started: "Handler succeeded", printed: []string{"ok", "{}"}},
 	"docs/metrics.md": {started: "Handler succeeded", printed: []string{"kopf_handler_attempts_total"}},
 	"docs/not-called.md": {
-		program: "examples/tasks/not-called", given: "my-operator run -A", handled: "Handler failed for good",
+		program: "examples/tasks/not-called", given: "my-operator run -A", handled: "the domain is reserved",
 		printed: []string{"website.websites.example.org/home annotated"},
 	},
 	"docs/peering.md": {
 		given: "export KOPF_RUN_PEERING=databases.example.org\ncp \"$REPOSITORY/config/crd/peerings.yaml\" .\n" +
-			"sed 's/name: default/name: databases.example.org/' \"$REPOSITORY/test/quickstart/testdata/peering.yaml\" >peering.yaml",
+			"sed 's/name: default/name: databases.example.org/' " +
+			"\"$REPOSITORY/test/quickstart/testdata/peering.yaml\" >peering.yaml",
 		printed: []string{"priority: 100"},
 	},
 	"docs/porting.md": {
@@ -114,10 +115,13 @@ var special = map[string]page{
 		logged: []string{"value -> other", "Cleaning up"},
 	},
 	"docs/renaming.md": {
-		given: installDatabases + "\nkubectl annotate database orders kopf.zalando.org/create_fn='{}'", printed: []string{"1\n"},
+		given:   installDatabases + "\nkubectl annotate database orders kopf.zalando.org/create_fn='{}'",
+		printed: []string{"1\n"},
 	},
 	"docs/replacing.md": {
-		program: "test/quickstart/testdata/databases", given: installDatabases + "\ncp program/main.go .\nkubectl annotate database orders kopf.zalando.org/create_fn-",
+		program: "test/quickstart/testdata/databases",
+		given: installDatabases + "\ncp program/main.go .\n" +
+			"kubectl annotate database orders kopf.zalando.org/create_fn-",
 		printed: []string{"kopf.zalando.org/last-handled-configuration", "\n0\n"},
 	},
 	"docs/secrets.md": {
@@ -135,7 +139,8 @@ var special = map[string]page{
 		given: "my-operator run -A", handled: "Handler succeeded", printed: []string{"publish", "finalizers"},
 		stops: "--type json",
 		before: map[string]string{
-			"--type json": "kubectl patch website home --type merge -p '{\"metadata\":{\"finalizers\":[\"websites.example.org/finalizer\"]}}'",
+			"--type json": "kubectl patch website home --type merge -p " +
+				`'{"metadata":{"finalizers":["websites.example.org/finalizer"]}}'`,
 		},
 	},
 	"docs/tutorial.md": {

@@ -64,7 +64,7 @@ func (h *handler) rows(object *unstructured.Unstructured, of memapi.Resource) (*
 	return convertor.ConvertToTable(context.Background(), content, nil)
 }
 
-// ageColumn is the column of custom resources whose definition has none.
+// ageColumn is the column of custom resources whose definition does not have columns.
 var ageColumn = apiextensionsv1.CustomResourceColumnDefinition{
 	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
 }
