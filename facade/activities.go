@@ -2,18 +2,19 @@ package kopf
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
 // activityOption is an option of OnStartup, OnCleanup, OnLogin and OnProbe.
@@ -42,105 +43,166 @@ type Activity struct {
 	cluster serving.Cluster // that of the flags
 }
 
-// activityOf returns the argument of a cleanup handler or a probe.
-func (op *Operator) activityOf(call *handlers.Invocation) *Activity {
-	a := op.loginOf(call)
-	a.Client, a.APIReader = op.ownClients()
-	return a
-}
-
-// loginOf returns the argument of a login handler.
-func (op *Operator) loginOf(call *handlers.Invocation) *Activity {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+// activityOf returns the argument of a handler. In a program, the clients are those of the startup until the manager
+// exists.
+func (op *Operator) activityOf(activity string, call *handlers.Invocation) *Activity {
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	settings := op.settings.values.clone()
-	return &Activity{
-		ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: &settings, cluster: op.cluster,
+	a := &Activity{
+		ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: &settings, cluster: op.flags.Cluster,
 	}
-}
-
-// ownClients are the clients of handlers. In a program they are those of the startup until the manager exists.
-func (op *Operator) ownClients() (client.Client, client.Reader) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if op.clients.client == nil && op.late != nil {
-		return op.late, op.late
+	switch activity {
+	case activities.Login:
+		return a
+	case activities.Startup:
+		a.Settings = op.changing
 	}
-	return op.clients.client, op.clients.live
-}
-
-// acting is the function of an activity with its types erased.
-type acting = func(ctx context.Context, call *handlers.Invocation) (any, error)
-
-// caller is nil for a function that is missing.
-func caller(missing bool, call acting) acting {
-	if missing {
-		return nil
+	if a.Client, a.APIReader = op.clients.client, op.clients.live; a.Client == nil && op.late != nil {
+		a.Client, a.APIReader = op.late, op.late
 	}
-	return call
+	return a
 }
 
 // act registers a handler of an activity.
 func (op *Operator) act(
-	verb, activity, id string, opts []activityOption, call acting, problems ...error,
+	verb, activity, id string, opts []activityOption, missing bool,
+	fn func(ctx context.Context, a *Activity) (any, error),
 ) {
-	where := location()
+	where := registry.Location()
 	if op == nil {
-		addOwnerless(fmt.Errorf("%s(%q): %w", verb, id, errNoOperator))
+		registry.AddOwnerless(fmt.Errorf("%s(%q): %w", verb, id, errNoOperator))
 		return
 	}
 	h := &handlers.Handler{
-		ID: id, Family: handlers.Acting, Location: where,
-		Activity: activity, Act: call, Often: activity == activities.Probe,
+		ID: id, Family: handlers.Acting, Location: where, Activity: activity, Often: activity == activities.Probe,
+		Act: func(ctx context.Context, call *handlers.Invocation) (any, error) {
+			return fn(ctx, op.activityOf(activity, call))
+		},
 	}
 	_, wrong := applyOptions(h, asOptions(opts))
-	problems = slices.Concat(problems, checkHandler(id, call == nil), wrong)
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if op.stage != registering {
-		problems = append(problems, errors.New("registered after the operator was set up, so it is never called"))
-	}
-	for _, other := range op.activities {
-		if other.ID == id && other.Activity == activity {
-			problems = append(problems, fmt.Errorf(
-				"the id is taken at %s; give every handler of a verb its own", other.Location,
-			))
-		}
-	}
-	for _, problem := range problems {
-		op.keepError(where, fmt.Errorf("%s(%q): %w", verb, id, problem))
-	}
-	op.activities = append(op.activities, h)
+	op.registry.RegisterActivity(verb, h, append(checkHandler(id, missing), wrong...))
 }
 
-// acts reports whether the operator has a handler of the activity.
-func (op *Operator) acts(activity string) bool {
-	return slices.ContainsFunc(op.activities, func(h *handlers.Handler) bool { return h.Activity == activity })
+// OnStartup registers a handler that is called before all others, such as to change settings. Under [Main] everything
+// waits for it; under [Operator.SetupWithManager] only this operator does. Errors mean the same as in a [ChangeFunc]. A
+// permanent failure ends the program or the manager. See docs/activities.md. Kopf: on.startup.
+func (op *Operator) OnStartup(
+	id string, fn func(ctx context.Context, a *Activity) error, opts ...activityOption,
+) {
+	op.act("OnStartup", activities.Startup, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
+		return nil, fn(ctx, a)
+	})
 }
 
-// activity has the handlers of one activity, in the order of registration.
-func (op *Operator) activity(name string) activities.Activity {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	activity := activities.Activity{Name: name, Backoff: op.settings.backoff()}
-	measured, err := metrics.New(op.name, op.registry())
+// OnCleanup registers a handler that is called when all others have ended; not after a failed startup, a crash or a
+// lost lease. A permanent failure, or passing [Settings].CleanupTimeout, results in exit code 1. Kopf: on.cleanup.
+func (op *Operator) OnCleanup(
+	id string, fn func(ctx context.Context, a *Activity) error, opts ...activityOption,
+) {
+	op.act("OnCleanup", activities.Cleanup, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
+		return nil, fn(ctx, a)
+	})
+}
+
+// OnProbe registers a handler whose result is served as JSON at --liveness. Results are kept for 10 seconds. A
+// permanent failure, or a call of more than 10 seconds, results in status 500. Other errors are retried, so set
+// [Errors] or [Retries] to fail at once. See docs/health.md. Kopf: on.probe.
+func (op *Operator) OnProbe(
+	id string, fn func(ctx context.Context, a *Activity) (any, error), opts ...activityOption,
+) {
+	op.act("OnProbe", activities.Probe, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
+		return encoded(fn(ctx, a))
+	})
+}
+
+// encoded encodes a result to JSON once for all requests. Only the probe holds the result at this point, so an encoding
+// error is an error of the probe.
+func encoded(result any, err error) (any, error) {
+	if result == nil || err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(result)
 	if err != nil {
-		measured = nil // the engine registers the same ones and reports the error
+		return nil, Permanent(fmt.Errorf("the result cannot be encoded: %w", err))
 	}
-	for _, h := range op.activities {
-		if h.Activity == name {
-			activity.Handlers = append(activity.Handlers, adapters.New(h, measured))
-		}
-	}
-	return activity
+	return json.RawMessage(data), nil
 }
 
-// activityError adds the name of the operator. An activity that was interrupted by the end of the operator has not
-// failed, unless a handler did not end.
-func (op *Operator) activityError(err error) error {
-	var interrupted *activities.InterruptedError
-	if errors.As(err, &interrupted) && interrupted.Graceful() {
-		return nil
+// ConnectionInfo holds the address of an API server and credentials. Set either the path or the data of a pair; data
+// are PEM. Kopf: ConnectionInfo, AiohttpSession, with the same fields, such as ca_path.
+type ConnectionInfo struct {
+	// Server is the URL. Later logins may change it within the same cluster.
+	Server string
+	// CAPath and CAData hold the trusted CAs. Default: those of the system.
+	CAPath string
+	CAData []byte
+	// Insecure accepts any server certificate.
+	Insecure bool
+	// Username and Password are for basic authentication.
+	Username, Password string
+	// Scheme precedes the token. Default: Bearer.
+	Scheme string
+	// Token is sent with every request.
+	Token string
+	// CertificatePath and CertificateData hold the client certificate.
+	CertificatePath string
+	CertificateData []byte
+	// PrivateKeyPath and PrivateKeyData hold its key.
+	PrivateKeyPath string
+	PrivateKeyData []byte
+	// DefaultNamespace receives events about cluster-scoped objects. Default: "default".
+	DefaultNamespace string
+	// ProxyURL is a proxy, such as http://host:3128.
+	ProxyURL string
+	// TrustEnv reads proxies from the environment if ProxyURL is empty.
+	TrustEnv bool
+	// Priority selects among handlers: the highest is used until it is refused.
+	Priority int
+	// Expiration is when a new login is needed. Default: at a refusal.
+	Expiration time.Time
+	// Config is for everything else, such as plugins. Other fields override it. Kopf: none.
+	Config *rest.Config
+}
+
+// OnLogin registers a handler that returns credentials, or nil. It replaces the default lookup, which
+// [LoginWithKubeconfig] and [LoginWithServiceAccount] bring back. It is only for [Main] and [Operator.Run]. Kopf:
+// on.login.
+//
+// Handlers are called after the startup, and again when all credentials have expired or were refused with status 401.
+// Requests wait meanwhile.
+//
+// Errors mean the same as in a [ChangeFunc]. The program exits with code 1 if a handler fails permanently, without new
+// valid credentials, or after four refused logins in a row. See docs/activities.md.
+func (op *Operator) OnLogin(
+	id string, fn func(ctx context.Context, a *Activity) (*ConnectionInfo, error), opts ...activityOption,
+) {
+	op.act("OnLogin", activities.Login, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
+		info, err := fn(ctx, a)
+		return (*credentials.Info)(info), err
+	})
+}
+
+// LoginWithKubeconfig returns the credentials of --kubeconfig, $KUBECONFIG or ~/.kube/config and of --context, with
+// priority 10; nil without a file. Kopf: login_with_kubeconfig, login_via_client, login_via_pykube.
+func LoginWithKubeconfig(_ context.Context, a *Activity) (*ConnectionInfo, error) {
+	var of serving.Cluster
+	if a != nil {
+		of = a.cluster
 	}
-	return fmt.Errorf("operator %q: %w", op.name, err)
+	return given(connection.Kubeconfig(of.Kubeconfig, of.Context))
+}
+
+// LoginWithServiceAccount returns the credentials of the pod with priority 20; nil outside of a cluster. Kopf:
+// login_with_service_account.
+func LoginWithServiceAccount(context.Context, *Activity) (*ConnectionInfo, error) {
+	return given(connection.ServiceAccount())
+}
+
+// given converts to the exported type. Errors in a file are permanent, as a retry reads the same file.
+func given(info *credentials.Info, err error) (*ConnectionInfo, error) {
+	if err != nil {
+		return nil, Permanent(err)
+	}
+	return (*ConnectionInfo)(info), nil
 }

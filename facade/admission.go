@@ -12,10 +12,14 @@ import (
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Admission is a request to create, update, delete or connect to an object, before it is stored. A short name for it:
@@ -110,7 +114,7 @@ func admit[T client.Object](s Selection[T], fn admitting[T], opts []admissionOpt
 			continue
 		}
 		ok = false
-		s.kind.addError(fmt.Errorf("%s(%q): %w", fn.verb, fn.id, problem))
+		s.kind.AddError(fmt.Errorf("%s(%q): %w", fn.verb, fn.id, problem))
 	}
 	if !ok {
 		return
@@ -123,11 +127,11 @@ func admit[T client.Object](s Selection[T], fn admitting[T], opts []admissionOpt
 		if err != nil {
 			return err
 		}
-		defer s.kind.op.reviewed.begin(call.Admission, a.Object, a.Old)()
+		defer s.op.reviewed.Begin(call.Admission, a.Object, a.Old)()
 		err = fn.call(ctx, a)
 		return a.end(cmp.Or(err, context.Cause(ctx)))
 	}
-	s.kind.op.register(registration{kind: s.kind, verb: fn.verb, handler: &h})
+	s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: fn.verb, Handler: &h})
 }
 
 // Resource describes the kind of the object, see [Change.Resource].
@@ -157,4 +161,64 @@ func (a *Admission[T]) Warning(format string, args ...any) {
 		a.call.Admission.Warn(text)
 		return nil
 	})
+}
+
+// AddError makes the set-up fail with this error, for packages that register handlers. Nil is ignored.
+func (s Selection[T]) AddError(err error) {
+	if err != nil {
+		s.kind.AddError(err)
+	}
+}
+
+// Raw returns copies of both objects with fields that T lacks, and with changes of earlier handlers. A deletion has a
+// nil object, a creation a nil old.
+func (a *Admission[T]) Raw() (object, old *Unstructured) {
+	a.needCall()
+	if asked := a.call.Admission; asked.Object != nil {
+		object = a.dynamic(a.raw)
+	}
+	if asked := a.call.Admission; asked.Old != nil {
+		old = a.dynamic(asked.Old.Value)
+	}
+	return object, old
+}
+
+func (a *Admission[T]) dynamic(of func() (map[string]any, error)) *Unstructured {
+	own, _ := diff.Copy(a.valueOf(of)).(map[string]any)
+	return &unstructured.Unstructured{Object: own}
+}
+
+// Diff returns the changes from the old object to the new one by raw values, without those of handlers. Kopf: diff.
+func (a *Admission[T]) Diff() Diff {
+	a.needCall()
+	asked := a.call.Admission
+	before, after := a.ownValue(asked.Old), a.ownValue(asked.Object)
+	return Diff(diff.Compute(orNull(before), orNull(after)))
+}
+
+// ownValue decodes an object for this handler alone: a copy of a value that is shared would be one more in memory.
+func (a *Admission[T]) ownValue(of *jsontext.Object) map[string]any {
+	if of.Encoded() {
+		return a.valueOf(jsontext.New(of.Text()).Value)
+	}
+	value := a.valueOf(of.Value)
+	own, _ := diff.Copy(value).(map[string]any)
+	return own
+}
+
+// valueOf is a value of the request, which is not the handler's own. If there is an error, the handler fails by it.
+func (a *Admission[T]) valueOf(of func() (map[string]any, error)) (value map[string]any) {
+	value, err := of()
+	if err != nil {
+		a.do(func() error { return err })
+	}
+	return value
+}
+
+// orNull keeps a nil mapping a null: in an interface, it would be an object.
+func orNull(object map[string]any) any {
+	if object == nil {
+		return nil
+	}
+	return object
 }

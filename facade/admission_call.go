@@ -23,7 +23,7 @@ import (
 func (fn admitting[T]) newAdmission(
 	ctx context.Context, s Selection[T], call *handlers.Invocation, said *mistakes,
 ) (*Admission[T], error) {
-	asked, cluster := call.Admission, s.kind.op.clients
+	asked, cluster := call.Admission, s.op.clients
 	a := &Admission[T]{
 		HasOld: asked.Old != nil, Operation: admissionv1.Operation(asked.Operation), Subresource: asked.Subresource,
 		Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun,

@@ -1,16 +1,20 @@
 package kopf
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
-
 	admissionv1 "k8s.io/api/admission/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -43,17 +47,6 @@ func Operations(list ...admissionv1.Operation) admissionOption {
 		names = append(names, string(one))
 	}
 	return optionOf[admissionOption]("Operations", err, func(h *handlers.Handler) { h.Operations = names })
-}
-
-// withOperations adds the default operations to a validating handler. A check of the object's content must not prevent
-// the deletion of an invalid object, so DELETE must be explicit. With Kopf's formats, DELETE is included, as in Kopf.
-func (op *Operator) withOperations(h *handlers.Handler) *handlers.Handler {
-	if !admits(h) || h.Mutating || len(h.Operations) > 0 || op.settings.values.Persistence.KopfFormats {
-		return h
-	}
-	own := *h
-	own.Operations = []string{string(admissionv1.Create), string(admissionv1.Update), string(admissionv1.Connect)}
-	return &own
 }
 
 // Subresource restricts a handler to a subresource, such as "status", or to all and the object itself by "*". For a
@@ -129,4 +122,59 @@ func fieldRequires(field diff.Path, chosen []option) []requirements.Requirement 
 		return []requirements.Requirement{*requirement}
 	}
 	return nil
+}
+
+// AdmissionSelection selects requests to a subresource, see [ForSubresource].
+type AdmissionSelection[T client.Object] struct {
+	objects     Selection[T]
+	subresource string
+}
+
+// ForSubresource selects requests to a subresource with a kind of its own:
+//
+//	kopf.ForSubresource[*autoscalingv1.Scale](deployments, "scale").Validate("limit", limit)
+//
+// Use [Unstructured] for objects without metadata. The selection must not have filters.
+func ForSubresource[S, T client.Object](of Selection[T], name string) AdmissionSelection[S] {
+	made := AdmissionSelection[S]{Selection[S]{op: of.op, kind: of.kind}, name}
+	typ := reflect.TypeFor[S]()
+	var problem error
+	switch {
+	case of.kind == nil:
+		problem = errors.New("the selection is empty: make it with kopf.For or kopf.ForResource")
+	case name == "" || name == "*" || strings.Contains(name, "/"):
+		problem = errors.New(`it is one name, such as "scale"`)
+	case typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct:
+		problem = fmt.Errorf("%s is no type of objects: name the pointer to one, such as *autoscalingv1.Scale", typ)
+	case len(of.filters) > 0:
+		problem = errors.New("the selection has filters, which are for objects of another kind: give it one without, " +
+			"and filter what comes out of it")
+	default:
+		made.objects.codec = codec.New[S](typ.Elem())
+		return made
+	}
+	of.kind.AddError(fmt.Errorf("kopf.ForSubresource(%q): %w", name, problem))
+	if of.kind != nil {
+		made.objects.kind = &registry.SelectedKind{ // nothing can be registered for it
+			Registry: of.kind.Registry, Location: of.kind.Location,
+		}
+	}
+	return made
+}
+
+// When narrows the selection, see [Selection.When].
+func (s AdmissionSelection[T]) When(matches func(ctx context.Context, object T) bool) AdmissionSelection[T] {
+	return AdmissionSelection[T]{s.objects.When(matches), s.subresource}
+}
+
+// Validate is [Selection.Validate] for the subresource.
+func (s AdmissionSelection[T]) Validate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
+	admit(s.objects, admitting[T]{verb: "Validate", id: id, call: fn, subresource: s.subresource}, opts)
+}
+
+// Mutate is [Selection.Mutate] for the subresource.
+func (s AdmissionSelection[T]) Mutate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
+	admit(s.objects, admitting[T]{
+		verb: "Mutate", id: id, call: fn, mutating: true, subresource: s.subresource,
+	}, opts)
 }

@@ -1,6 +1,14 @@
 package kopf
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+)
 
 // Call is implemented by the arguments of all handlers of objects: [Change], [Task], [WatchEvent], [ChildEvent] and
 // [Admission]. The methods are those of [Change]. Shared functions take it:
@@ -35,3 +43,95 @@ var (
 	_ Results             = (*WatchEvent[*Unstructured])(nil)
 	_ Results             = (*ChildEvent[*Unstructured, *Unstructured])(nil)
 )
+
+// GetObject returns c.Object.
+func (c *Change[T]) GetObject() T { return c.Object }
+
+// Latest returns a copy of the newest known state, without unwritten patches. If the object is deleted, it returns the
+// last known state, and the context ends with [ErrDeleted]. If the object no longer decodes into T, the handler fails.
+func (c *Change[T]) Latest() T {
+	c.needCall()
+	newest := c.newest()
+	object, err := c.codec.DecodeFrom(newest, newest.Value)
+	if err != nil {
+		c.do(func() error { return err })
+	}
+	return object
+}
+
+// newest returns the newest known state in its stored form.
+func (c *Change[T]) newest() *jsontext.Object {
+	var newest *jsontext.Object
+	switch {
+	case c.returned.Load(): // who asks has outlived the handler, and the engine has gone on
+	case c.call.Live != nil:
+		newest = c.call.Live.Object()
+	case c.call.Newest != nil:
+		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
+		newest = jsontext.Of(c.call.Newest.Latest(client.ObjectKeyFromObject(&known), known.GetUID()))
+	}
+	if newest == nil { // gone, as it was when the call began
+		newest = c.call.Cause.Object
+	}
+	return newest
+}
+
+// latest returns the newest known state in its raw form. It is shared.
+func (c *Change[T]) latest() map[string]any {
+	body, err := c.newest().Value()
+	if err != nil {
+		panic(err) // as when a function looks at a cause that cannot be decoded
+	}
+	return body
+}
+
+// Resource returns the kind of the object with group, version, plural and scope; in [WhenChange], only the kind. Kopf:
+// resource.
+func (c *Change[T]) Resource() Resource {
+	c.needCall()
+	if c.call.Resource == nil {
+		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
+		return Resource{GroupVersionKind: known.GroupVersionKind()}
+	}
+	return resourceOf(*c.call.Resource)
+}
+
+// errByHand is returned by methods of a Change, Task, WatchEvent or Admission that does not come from an operator.
+var errByHand = errors.New("kopf: only an operator creates a Change, Task, WatchEvent or Admission; in a test, use " +
+	"NewChange, NewTask, NewWatchEvent or NewAdmission of package facadetest " +
+	"(github.com/kopf-runtime/kopf-runtime/facade/facadetest)")
+
+// byHand tells whether no operator has made it.
+func (c *Change[T]) byHand() bool { return c == nil || c.call == nil }
+
+// needCall panics with a message, where nothing can be returned.
+func (c *Change[T]) needCall() {
+	if c.byHand() {
+		panic(errByHand)
+	}
+}
+
+// needCall panics with a message, where nothing can be returned.
+func (a *Admission[T]) needCall() {
+	if a == nil || a.call == nil {
+		panic(errByHand)
+	}
+}
+
+var errInPatch = errors.New(
+	"a function of Patch uses a method of its handler's Change, or kopf.Result or kopf.FieldChange: " +
+		"call that before Patch",
+)
+
+// lock waits for other calls of the handler. A function of Patch would wait for itself, for ever and without a word: it
+// panics instead, which is an error of the patch.
+func (c *Change[T]) lock() {
+	c.needCall()
+	if c.mu.TryLock() {
+		return
+	}
+	if codec.Calling() {
+		panic(errInPatch)
+	}
+	c.mu.Lock()
+}

@@ -9,13 +9,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
@@ -57,11 +55,7 @@ type Change[T client.Object] struct {
 	codec    *codec.Codec[T]
 	call     *handlers.Invocation
 	mistakes *mistakes // of the handler, so that each is logged once
-	children *children.Keeper
-	keys     *listKeys
-	// finalizer is the operator's own.
-	finalizer string
-	watches   func(owner discovery.Resource, kind schema.GroupKind) (children, objects bool)
+	cluster  clients
 
 	mu       sync.Mutex
 	original *codec.Original[T]    // what Object was like; nil if that is not looked at
@@ -86,7 +80,7 @@ func (s Selection[T]) call(fn ChangeFunc[T]) handlers.Func {
 func (s Selection[T]) newChange(
 	ctx context.Context, call *handlers.Invocation, said *mistakes,
 ) (*Change[T], error) {
-	return newChange(ctx, call, s.codec, s.kind.op.clients, said)
+	return newChange(ctx, call, s.codec, s.op.clients, said)
 }
 
 // newChange creates the argument of a handler.
@@ -104,8 +98,7 @@ func newChange[T client.Object](
 	c := &Change[T]{
 		Object: object, Reason: Reason(call.Cause.Reason), Retry: call.Retry, Started: call.Started,
 		APIReader: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
-		mistakes: said, children: cluster.children, keys: cluster.keys,
-		watches: cluster.watches, finalizer: cluster.finalizer,
+		mistakes: said, cluster: cluster,
 	}
 	c.Client = c.clientOf(cluster)
 	changes := call.Cause.Diff

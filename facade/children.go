@@ -1,16 +1,155 @@
 package kopf
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 )
+
+var errEnsureInDeletion = errors.New("it was called by a handler of the deletion: children are deleted with the " +
+	"object; leave Ensure out")
+
+// Ensure creates or updates children of the object, and deletes those that this handler no longer declares. Without
+// children, it deletes all of them. Kopf: none.
+//
+//	return c.Ensure(ctx, configMapFor(c.Object), deploymentFor(c.Object))
+//
+// Children are named objects, apply configurations, and lists or slices of them. The default namespace is that of the
+// object.
+//
+// # Flow
+//
+// Ensure uses server-side apply, with the operator's name as the field manager, and adds an owner reference, the
+// object's labels and the label "<prefix>/parent-uid". Undeclared fields stay, except those of former field managers.
+// If an owner reference is impossible, the operator deletes the child with the object.
+//
+// The set belongs to the handler id and spans all calls of Ensure in one call of the handler. Deletions follow when the
+// handler and its sub-handlers have succeeded. The limit is about 10,000 children. See docs/children.md.
+//
+// # Errors
+//
+// If a child fails, the others are applied, nothing is deleted, and the error names the child. Objects that are not
+// children of this object are never touched. Conflicts with other managers' server-side apply are errors. In a delete
+// handler, Ensure fails permanently.
+func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
+	switch {
+	case c.byHand():
+		return errByHand
+	case c.call.Writes == nil:
+		return errOnlyReading
+	case c.Reason == ReasonDelete:
+		return c.ensureError(Permanent(errEnsureInDeletion))
+	}
+	return c.ensure(ctx, c.call.Working, children)
+}
+
+// Ensure is [Change.Ensure]. The set belongs to this daemon or timer. It spans one tick of a timer, or one call of
+// Ensure in a daemon.
+func (r *Task[T]) Ensure(ctx context.Context, children ...any) error {
+	c := r.change
+	switch {
+	case c.byHand():
+		return errByHand
+	case c.returned.Load():
+		return c.ensureError(errReturned)
+	case c.call.Handler.Background.Daemon:
+		return c.ensureError(c.cluster.children.Ensure(ctx, c.parent(nil), c.declarer(nil), children))
+	}
+	return c.ensure(ctx, func() (map[string]any, error) { return nil, nil }, children)
+}
+
+func (c *Change[T]) ensure(ctx context.Context, working func() (map[string]any, error), given []any) error {
+	declared, err := c.declaring(working)
+	if err != nil {
+		return c.ensureError(err)
+	}
+	return c.ensureError(declared.Ensure(ctx, given))
+}
+
+// declaring returns the declaration of the current call of the handler.
+func (c *Change[T]) declaring(working func() (map[string]any, error)) (*children.Declaration, error) {
+	c.lock()
+	defer c.mu.Unlock()
+	if c.returned.Load() {
+		return nil, errReturned
+	}
+	if c.declared == nil {
+		own, err := working()
+		if err != nil {
+			return nil, err
+		}
+		c.declared = c.cluster.children.Begin(c.parent(own), c.declarer(own))
+	}
+	return c.declared, nil
+}
+
+func (c *Change[T]) parent(own map[string]any) children.Parent {
+	return children.Parent{Newest: c.latest, Own: own, Writes: c.call.Writes}
+}
+
+func (c *Change[T]) declarer(own map[string]any) children.Handler {
+	return children.Handler{ID: c.ID, FormerIDs: c.call.Handler.FormerIDs, Background: own == nil}
+}
+
+// prune deletes children that the function no longer declares. Sub-handlers finish first: they may declare these
+// children.
+func (c *Change[T]) prune(ctx context.Context, declared *children.Declaration) error {
+	if c.call.Subs != nil {
+		if err := c.call.Subs.Run(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return c.ensureError(declared.End(ctx))
+}
+
+func (c *Change[T]) ensureError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("ensuring the children of object %s by handler %q: %w", c.name(), c.ID, err)
+}
+
+// Once returns children, one or a list, that [Change.Ensure] creates but never updates, such as generated passwords.
+// Kopf: none.
+//
+//	return c.Ensure(ctx, kopf.Once(secret))
+func Once(child any) any {
+	return &children.Ruled{Given: child, Rules: children.Rules{Once: true}}
+}
+
+// UntilDone returns children, one or a list, that [Change.Ensure] applies until they are done, such as Jobs with
+// ttlSecondsAfterFinished. The same declaration never runs again, even after a failure; a different one does. Kopf:
+// none.
+//
+// A child is done if a condition Complete, Succeeded or Failed is true, or its phase is Succeeded or Failed. Without
+// [Selection.Owns], a child that disappears counts as done.
+func UntilDone(child any) any {
+	return &children.Ruled{Given: child, Rules: children.Rules{UntilDone: true}}
+}
+
+// retainOption is an option of [Retain].
+type retainOption struct{ rules children.Rules }
+
+// Retain returns children, one or a list, that [Change.Ensure] applies and the operator never deletes, not even with
+// the object. They have no owner reference. Kopf: none.
+//
+// If the object is created again, Ensure returns an error for its former children, except with [AdoptFormer].
+func Retain(child any, options ...retainOption) any {
+	rules := children.Rules{Retain: true}
+	for _, option := range options {
+		rules = rules.With(option.rules)
+	}
+	return &children.Ruled{Given: child, Rules: rules}
+}
+
+// AdoptFormer takes over children that a former object of the same kind, namespace and name left by [Retain].
+func AdoptFormer() retainOption {
+	return retainOption{children.Rules{AdoptFormer: true}}
+}
 
 // Adopt prepares objects, or lists of them, to be created as children: it adds an owner reference and the labels of the
 // object, and sets a missing namespace and generateName. It does not write to the cluster. Kopf: adopt.
@@ -27,67 +166,8 @@ func (c *Change[T]) Adopt(children ...any) error {
 		return errByHand
 	}
 	owner := &unstructured.Unstructured{Object: c.latest()}
-	var options []hierarchies.AdoptOption
-	if c.children != nil && c.children.LikeKopf {
-		options = append(options, hierarchies.LikeKopf(func(err error) {
-			logging.Warn(c.log, "Adopting a child that the object cannot own", "reason", err.Error())
-		}))
-	} else if err := c.checkScopes(owner.GetNamespace(), children); err != nil {
+	if err := c.cluster.children.Adopt(owner, children, c.Client, c.log); err != nil {
 		return fmt.Errorf("object %s: %w", c.name(), err)
-	}
-	if c.children != nil && c.children.NoLabels {
-		options = append(options, hierarchies.NoLabels())
-	}
-	owner = c.withoutParentLabel(owner)
-	if err := hierarchies.Adopt(owner, children, options...); err != nil {
-		return fmt.Errorf("object %s: %w", c.name(), err)
-	}
-	return nil
-}
-
-// withoutParentLabel removes the label of Ensure's children from the owner. A parent with this label must not pass it
-// on to objects that Ensure has not declared.
-func (c *Change[T]) withoutParentLabel(owner *unstructured.Unstructured) *unstructured.Unstructured {
-	if c.children == nil || c.children.LikeKopf {
-		return owner
-	}
-	labels := owner.GetLabels()
-	if _, labelled := labels[c.children.Label()]; !labelled {
-		return owner
-	}
-	owner = owner.DeepCopy()
-	delete(labels, c.children.Label())
-	owner.SetLabels(labels)
-	return owner
-}
-
-// checkScopes reports cluster-scoped children of an object in this namespace, which cannot own them. Kinds that the
-// cluster or the scheme does not know are left to the creation.
-func (c *Change[T]) checkScopes(namespace string, given any) error {
-	if namespace == "" || c.Client == nil {
-		return nil
-	}
-	for object, err := range hierarchies.Objects(given) {
-		if err != nil {
-			return err
-		}
-		if raw, ok := object.(map[string]any); ok {
-			object = &unstructured.Unstructured{Object: raw}
-		}
-		child, ok := object.(client.Object)
-		if !ok {
-			continue
-		}
-		kind, err := apiutil.GVKForObject(child, c.Client.Scheme())
-		if err != nil {
-			continue // nothing is known about it
-		}
-		mapping, err := c.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-		if err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
-			return fmt.Errorf("adopting %s %q: an object with a namespace cannot own a cluster-scoped one, and the "+
-				"garbage collector deletes it: declare it by c.Ensure, or leave the owner out",
-				kind.Kind, child.GetName())
-		}
 	}
 	return nil
 }

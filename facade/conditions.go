@@ -1,12 +1,15 @@
 package kopf
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // Conditions maintains the conditions Ready, Reconciling and Stalled, and status.observedGeneration, of the selected
@@ -16,68 +19,102 @@ import (
 // written. See docs/conditions.md.
 func (s Selection[T]) Conditions() {
 	if s.kind == nil {
-		addOwnerless(errNoSelection("Conditions"))
+		s.kind.AddError(errors.New("Conditions: the selection is empty: make it with kopf.For or kopf.ForResource"))
 		return
 	}
-	if s.kind.find == nil {
+	if s.kind.Find == nil {
 		return // the error is already recorded
 	}
-	h := newReporter(location(), s.filters)
-	s.kind.op.register(registration{kind: s.kind, verb: "Conditions", handler: h})
+	h := registry.NewReporter(registry.Location(), s.filters)
+	s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "Conditions", Handler: h})
 }
 
-func errNoSelection(verb string) error {
-	return fmt.Errorf("%s: the selection is empty: make it with kopf.For or kopf.ForResource", verb)
+// errNoStatus is for kinds whose objects would get a new generation by every condition.
+var errNoStatus = errors.New(`the status of the kind is no subresource: add "subresources: {status: {}}" to its CRD`)
+
+// Condition sets one of status.conditions, as [Change.Patch] does. It also works without [Selection.Conditions]. Kopf:
+// none.
+//
+//	c.Condition("DatabaseReady", metav1.ConditionTrue, "Provisioned", "the server answers")
+//
+// Invalid arguments, types reserved by Selection.Conditions, and kinds without the status subresource fail the handler
+// permanently. See docs/conditions.md.
+func (c *Change[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	c.do(func() error {
+		if c.call.Writes == nil {
+			return errOnlyReading
+		}
+		wanted := conditions.Condition{Type: conditionType, Status: string(status), Reason: reason, Message: message}
+		if err := c.setCondition(wanted); err != nil {
+			return fmt.Errorf("setting a condition of object %s by handler %q: %w", c.name(), c.ID, err)
+		}
+		return nil
+	})
 }
 
-// reportsID is in lines of the log that list handlers.
-const reportsID = "conditions"
-
-// newReporter returns a handler that is never called. It selects the objects that have conditions.
-func newReporter(where string, filters []handlers.Filter) *handlers.Handler {
-	return &handlers.Handler{
-		ID: reportsID, Family: handlers.Reporting, Filters: filters, Function: reportsID, Location: where,
+func (c *Change[T]) setCondition(wanted conditions.Condition) error {
+	if err := c.checkCondition(wanted); err != nil {
+		return Permanent(err)
 	}
-}
-
-// reports is true for handlers of newReporter.
-func reports(h *handlers.Handler) bool { return h.Family == handlers.Reporting }
-
-// reporters returns those by the settings: an object has conditions if one of its handlers selects it.
-func (op *Operator) reporters(all []resolved) (more []resolved) {
-	if !op.settings.values.Conditions {
+	body, now := c.call.Cause.Body(), time.Now()
+	if c.call.Live != nil {
+		body = c.latest()
+	}
+	wanted.Generation = conditions.GenerationOf(body)
+	set := func(body map[string]any) error {
+		if err := conditions.Set(body, wanted, now); err != nil {
+			return Permanent(err)
+		}
 		return nil
 	}
-	whole := map[discovery.Selector]bool{}
-	for _, one := range all {
-		family := one.handler.Family
-		counts := family == handlers.Changing || family == handlers.Spawning || family == handlers.Watching
-		if !counts || whole[one.selector] {
-			continue
-		}
-		whole[one.selector] = len(one.handler.Filters) == 0
-		h := newReporter(one.handler.Location, one.handler.Filters)
-		more = append(more, resolved{registration{kind: one.kind, verb: "Conditions", handler: h}, one.selector})
+	if err := c.call.Writes.Remember(set); err != nil {
+		return err
 	}
-	return more
-}
-
-// reserveConditions reserves the types of the conditions, so that handlers of the same objects cannot set them.
-func (op *Operator) reserveConditions(all []resolved) {
-	for _, one := range all {
-		told := func(other resolved) bool { return reports(other.handler) && one.selector.MayMean(other.selector) }
-		if one.handler.Reserved = nil; slices.ContainsFunc(all, told) {
-			one.handler.Reserved = op.settings.conditions.All()
-		}
+	if c.call.Live != nil {
+		return nil
 	}
-}
-
-// resolveConditions makes the types of the domain.
-func (s *resolvedSettings) resolveConditions() (problems []error) {
-	types, err := conditions.Named(s.values.ConditionsDomain)
+	c.original.Look()
+	object, err := c.call.Working()
 	if err != nil {
-		problems = append(problems, fmt.Errorf("ConditionsDomain: %w", err))
+		return err
 	}
-	s.conditions = types
-	return problems
+	changed, err := c.codec.Decode(object)
+	if err != nil {
+		return err
+	}
+	c.codec.Replace(c.Object, changed)
+	c.original.Take()
+	return nil
+}
+
+// checkCondition returns an error for an invalid condition.
+func (c *Change[T]) checkCondition(wanted conditions.Condition) error {
+	if err := wanted.Check(); err != nil {
+		return err
+	}
+	if slices.Contains(c.call.Handler.Reserved, wanted.Type) {
+		return fmt.Errorf("type %q: it tells of the handlers, as the objects have Conditions: choose another "+
+			"type, or set Settings.ConditionsDomain", wanted.Type)
+	}
+	if c.call.Resource != nil && !c.call.Resource.HasStatus() {
+		return errNoStatus
+	}
+	return nil
+}
+
+// Condition is [Change.Condition].
+func (r *Task[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	r.change.Condition(conditionType, status, reason, message)
+}
+
+// Condition is [Change.Condition].
+func (e *WatchEvent[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
+	e.change.Condition(conditionType, status, reason, message)
+}
+
+// Condition is [Change.Condition].
+func (e *ChildEvent[T, C]) Condition(
+	conditionType string, status metav1.ConditionStatus, reason, message string,
+) {
+	e.change.Condition(conditionType, status, reason, message)
 }

@@ -2,9 +2,14 @@ package kopf
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -98,7 +103,7 @@ func (e *temporaryError) RetryAfter() time.Duration {
 const unitlessDelay = time.Second
 
 // unitless reports whether the delay is a number without a unit.
-func (e *temporaryError) unitless() bool { return e.delay > 0 && e.delay < shortest }
+func (e *temporaryError) unitless() bool { return e.delay > 0 && e.delay < defaults.Shortest }
 
 type permanentError struct{ err error }
 
@@ -108,3 +113,29 @@ func (e *permanentError) Unwrap() error { return e.err }
 
 // Permanent returns true. The engine recognizes the error by this method.
 func (e *permanentError) Permanent() bool { return true }
+
+// Deny returns an error that rejects an admission request with this code and text; %w wraps errors. Code zero is 500,
+// less than 400 becomes 400. Elsewhere it is [Permanent]. Kopf: AdmissionError.
+func Deny(code int, format string, args ...any) error {
+	if code == 0 {
+		code = http.StatusInternalServerError
+	}
+	return &denial{fmt.Errorf(format, args...), int32(code)}
+}
+
+type denial struct {
+	err  error
+	code int32
+}
+
+func (e *denial) Error() string { return e.err.Error() }
+
+func (e *denial) Unwrap() error { return e.err }
+
+// Permanent returns true, as in Kopf. The engine recognizes the error by this method.
+func (e *denial) Permanent() bool { return true }
+
+// Status is the answer of API servers to the client.
+func (e *denial) Status() metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Message: e.Error(), Code: e.code}
+}

@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/events"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
@@ -53,7 +54,7 @@ func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...watchEven
 		return
 	}
 	if err := s.addEventFilter(&h, chosen); err != nil {
-		s.kind.addError(fmt.Errorf("OnEvent(%q): %w", id, err))
+		s.kind.AddError(fmt.Errorf("OnEvent(%q): %w", id, err))
 		return
 	}
 	setFunction(&h, fn)
@@ -65,7 +66,7 @@ func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...watchEven
 		}
 		return c.end(fn(ctx, eventOf(c, call.Cause.Type)))
 	}
-	s.kind.op.register(registration{kind: s.kind, verb: "OnEvent", handler: &h})
+	s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "OnEvent", Handler: &h})
 }
 
 func eventOf[T client.Object](c *Change[T], eventType string) *WatchEvent[T] {

@@ -15,8 +15,8 @@ import (
 
 // Plan is what the operator hands to the engine; or all that is wrong with it.
 func Plan(op *Operator, scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	return op.plan(scheme)
 }
 
@@ -46,15 +46,17 @@ func StartUp(ctx context.Context, op *Operator) error {
 }
 
 // AskProbes calls the probes, as the health endpoint does.
-func AskProbes(ctx context.Context, op *Operator) (any, error) { return op.probing.Ask(ctx) }
+func AskProbes(ctx context.Context, op *Operator) (any, error) { return op.activities.Probing.Ask(ctx) }
 
 // SetUpAsProgram adds the operator to the manager of a program, after [StartUp].
 func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, true) }
 
 // WebhookServerOf is the webhook server of a program of the operator, after [StartUp].
-func WebhookServerOf(op *Operator) webhook.Server { return op.given.Admission.webhookServer() }
+func WebhookServerOf(op *Operator) webhook.Server {
+	return op.given.Admission.rules().WebhookServer()
+}
 
 // ExplainAt has a program of the operator explain itself there; or not, if that is optional, and the address is taken.
 func ExplainAt(op *Operator, address string, optional bool) {
-	op.inspectAt(commandline.Inspection{Address: address, Optional: optional})
+	process{op}.Apply(commandline.Given{Inspection: commandline.Inspection{Address: address, Optional: optional}})
 }

@@ -10,6 +10,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
@@ -63,7 +64,7 @@ func NewIndex[T client.Object, K comparable, V any](
 	if _, ok := prepare(s, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
 		said := &mistakes{}
 		setFunction(&h, fn)
-		held = s.kind.op.indexOf(indexKey{id, h.Instance, reflect.TypeOf(fn)}, held)
+		held = s.kind.Registry.IndexOf(indexKey{id, h.Instance, reflect.TypeOf(fn)}, held)
 		h.Index = &handlers.Index{Into: held, Call: func(
 			ctx context.Context, call *handlers.Invocation,
 		) (map[any]any, bool, error) {
@@ -78,7 +79,7 @@ func NewIndex[T client.Object, K comparable, V any](
 			said.noteDelay(logf.FromContext(ctx), err)
 			return untyped(entries), false, err
 		}}
-		s.kind.op.register(registration{kind: s.kind, verb: "NewIndex", handler: &h})
+		s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "NewIndex", Handler: &h})
 	}
 	return &Index[K, V]{held}
 }
@@ -88,18 +89,6 @@ type indexKey struct {
 	id       string
 	instance any
 	typ      reflect.Type
-}
-
-// indexOf returns the index that was registered under the key before, or registers this one.
-func (op *Operator) indexOf(key indexKey, index *indexes.Index) *indexes.Index {
-	if former, ok := op.indexes[key]; ok {
-		return former
-	}
-	if op.indexes == nil {
-		op.indexes = map[indexKey]*indexes.Index{}
-	}
-	op.indexes[key] = index
-	return index
 }
 
 // untyped returns the entries as the engine stores them.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,55 +17,45 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// kind is the kind of a selection. It is resolved with the scheme, because a Go type alone does not have a kind.
-type kind struct {
-	op       *Operator
-	location string
-	// find is nil if the selection itself was an error: nothing can be registered for it.
-	find func(*runtime.Scheme) (discovery.Selector, error)
-	// checkField returns an error if the Go type cannot have the field.
-	checkField func(diff.Path) error
-}
-
-// addError keeps an error of the user's call. A selection without an operator was not made by this package.
-func (k *kind) addError(err error) {
-	if k == nil || !k.op.valid() {
-		addOwnerless(err)
-		return
+// newKind returns the kind of a selection that the user makes now.
+func newKind(op *Operator) *registry.SelectedKind {
+	k := &registry.SelectedKind{Location: registry.Location()}
+	if op != nil {
+		k.Registry = &op.registry
 	}
-	k.op.addError(location(), err)
+	return k
 }
 
 // For selects all objects of a Go type: For(op, &v1.Database{}). The kind comes from the TypeMeta of the prototype, or
 // else from the scheme: with [Main], set AddToScheme in [Settings]. For [metav1.PartialObjectMetadata], see
 // docs/watching.md.
 func For[T client.Object](op *Operator, prototype T) Selection[T] {
-	k := &kind{op: op, location: location()}
+	k := newKind(op)
 	typ := reflect.TypeOf(prototype)
 	switch {
 	case !op.valid():
-		k.addError(fmt.Errorf("kopf.For: %w", errNoOperator))
+		k.AddError(fmt.Errorf("kopf.For: %w", errNoOperator))
 	case typ == nil || typ.Kind() != reflect.Pointer || reflect.ValueOf(prototype).IsNil():
-		k.addError(errors.New("kopf.For: the prototype is nil: give it an empty object, such as &v1.Database{}"))
+		k.AddError(errors.New("kopf.For: the prototype is nil: give it an empty object, such as &v1.Database{}"))
 	case kindless(prototype):
-		k.addError(fmt.Errorf(
+		k.AddError(fmt.Errorf(
 			"kopf.For(%T): the prototype has no apiVersion and kind, and its type does not say them: set both, or "+
 				`select by a name: kopf.ForResource(op, "databases")`, prototype))
 	default:
 		given := prototype.GetObjectKind().GroupVersionKind()
-		k.find = func(scheme *runtime.Scheme) (discovery.Selector, error) {
+		k.Find = func(scheme *runtime.Scheme) (discovery.Selector, error) {
 			return selectorOfType(prototype, given, scheme)
 		}
 		decoder := codec.New[T](typ.Elem())
-		k.checkField = decoder.CheckField
-		return Selection[T]{kind: k, codec: decoder}
+		k.CheckField = decoder.CheckField
+		return Selection[T]{op: op, kind: k, codec: decoder}
 	}
-	return Selection[T]{kind: k}
+	return Selection[T]{op: op, kind: k}
 }
 
 // kindless is true for a prototype of a type that fits all kinds, and does not say which one is meant.
@@ -111,24 +102,23 @@ func selectorOfType(
 //
 // The preferred version is the default. CRDs can come and go. An ambiguous name selects nothing. See docs/selecting.md.
 func ForResource(op *Operator, spelling ...string) Selection[*Unstructured] {
-	selector, err := discovery.Spelled(spelling...)
-	if err != nil {
-		err = fmt.Errorf("kopf.ForResource(%s): %w", quoteAll(spelling), err)
-	}
-	return selectionOf[*Unstructured](op, "kopf.ForResource", selector, err)
+	return forResource[*Unstructured](op, "kopf.ForResource", spelling)
 }
 
 // ForResourceAs is [ForResource] with a Go type: ForResourceAs[*v1.Database](op, name). It need not be in a scheme.
 func ForResourceAs[T client.Object](op *Operator, spelling ...string) Selection[T] {
+	return forResource[T](op, "kopf.ForResourceAs", spelling)
+}
+
+func forResource[T client.Object](op *Operator, by string, spelling []string) Selection[T] {
 	selector, err := discovery.Spelled(spelling...)
-	if err != nil {
-		err = fmt.Errorf("kopf.ForResourceAs(%s): %w", quoteAll(spelling), err)
-	}
 	if typ := reflect.TypeFor[T](); typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
-		err = fmt.Errorf("kopf.ForResourceAs(%s): %s is not a pointer to a struct, such as *v1.Database",
-			quoteAll(spelling), typ)
+		err = fmt.Errorf("%s is not a pointer to a struct, such as *v1.Database", typ)
 	}
-	return selectionOf[T](op, "kopf.ForResourceAs", selector, err)
+	if err != nil {
+		err = fmt.Errorf("%s(%s): %w", by, quoteAll(spelling), err)
+	}
+	return selectionOf[T](op, "kopf.ForResource", selector, err)
 }
 
 // ForResourceFunc selects resources for which the function returns true. It is called for each version: check
@@ -157,22 +147,22 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*Unstruc
 
 // selectionOf is a selection by a spelling or a function; or keeps the error of the function that makes it.
 func selectionOf[T client.Object](op *Operator, by string, selector discovery.Selector, err error) Selection[T] {
-	k := &kind{op: op, location: location()}
+	k := newKind(op)
 	switch {
 	case !op.valid():
-		k.addError(fmt.Errorf("%s: %w", by, errNoOperator))
+		k.AddError(fmt.Errorf("%s: %w", by, errNoOperator))
 	case err != nil:
-		k.addError(err)
+		k.AddError(err)
 	default:
-		k.find = func(*runtime.Scheme) (discovery.Selector, error) { return selector, nil }
+		k.Find = func(*runtime.Scheme) (discovery.Selector, error) { return selector, nil }
 	}
 	typ := reflect.TypeFor[T]()
 	if typ.Kind() != reflect.Pointer {
-		return Selection[T]{kind: k}
+		return Selection[T]{op: op, kind: k}
 	}
 	decoder := codec.New[T](typ.Elem())
-	k.checkField = decoder.CheckField
-	return Selection[T]{kind: k, codec: decoder}
+	k.CheckField = decoder.CheckField
+	return Selection[T]{op: op, kind: k, codec: decoder}
 }
 
 // quoteAll returns arguments as Go literals.
@@ -182,4 +172,36 @@ func quoteAll(texts []string) string {
 		all = append(all, strconv.Quote(text))
 	}
 	return strings.Join(all, ", ")
+}
+
+// Resource is one version of a resource. Kopf: Resource.
+type Resource struct {
+	schema.GroupVersionKind
+	// Plural is the name in URLs.
+	Plural, Singular string
+	// Shortcuts are short names; Categories are groups such as "all".
+	Shortcuts, Categories []string
+	// Subresources are names such as "status".
+	Subresources []string
+	// Namespaced is false for cluster-scoped resources.
+	Namespaced bool
+	// Preferred marks the API server's preferred version.
+	Preferred bool
+	// Verbs are names such as "list".
+	Verbs []string
+}
+
+// GroupVersionResource returns the name in client-go.
+func (r Resource) GroupVersionResource() schema.GroupVersionResource {
+	return r.GroupVersion().WithResource(r.Plural)
+}
+
+// String returns group/version/plural.
+func (r Resource) String() string { return discovery.Resource(r).String() }
+
+// resourceOf returns a copy that shares nothing with the discovered resource.
+func resourceOf(r discovery.Resource) Resource {
+	r.Shortcuts, r.Categories = slices.Clone(r.Shortcuts), slices.Clone(r.Categories)
+	r.Subresources, r.Verbs = slices.Clone(r.Subresources), slices.Clone(r.Verbs)
+	return Resource(r)
 }

@@ -4,12 +4,20 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
@@ -32,7 +40,7 @@ func (op *Operator) clientsOf(writing client.Client, live client.Reader) clients
 	}
 	writing = client.WithFieldOwner(writing, op.name)
 	return clients{
-		client: writing, live: live, children: op.keeper(writing, live), watches: op.watchesFor,
+		client: writing, live: live, children: op.keeper(writing, live), watches: op.registry.WatchesFor,
 		finalizer: op.settings.values.Persistence.Finalizer,
 	}
 }
@@ -45,46 +53,95 @@ func (op *Operator) keeper(writing client.Client, live client.Reader) *children.
 		Manager: op.name, FormerManagers: op.settings.values.Execution.FormerManagers,
 		LikeKopf: kept.KopfFormats, NoLabels: op.settings.values.Execution.NoInheritedLabels,
 	}
-	if op.owns() {
+	if op.registry.Owns() {
 		keeper.Owned = &owned.Children{Label: keeper.Label(), Author: keeper}
-		keeper.Watched, keeper.Repaired = op.watchesChildren, op.repairs()
+		keeper.Watched = op.registry.WatchesChildren
+		// Without the metric, nothing is counted: the engine has the same ones, and reports the error.
+		if measured, err := metrics.New(op.name, op.metricsRegistry()); err == nil {
+			keeper.Repaired = measured.Repaired
+		}
 	}
 	return keeper
-}
-
-// managed is a function of the user for the manager.
-type managed struct {
-	where string
-	add   func(ctrl.Manager) error
 }
 
 // WithManager registers a function that gets the manager at the set-up, also under [Main]: to add controllers, webhooks
 // or checks. It must not register handlers or read the cache. An error fails the set-up.
 func (op *Operator) WithManager(add func(ctrl.Manager) error) {
-	where := location()
+	where := registry.Location()
 	switch {
 	case op == nil:
-		addOwnerless(fmt.Errorf("WithManager: %w", errNoOperator))
+		registry.AddOwnerless(fmt.Errorf("WithManager: %w", errNoOperator))
 	case add == nil:
-		op.addError(where, errors.New("WithManager: the function is nil"))
+		op.registry.AddError(where, errors.New("WithManager: the function is nil"))
 	default:
-		op.mu.Lock()
-		defer op.mu.Unlock()
-		if op.stage != registering {
-			err := errors.New("WithManager: called after the operator was set up, so the function never is")
-			op.keepError(where, err)
-			return
-		}
-		op.managed = append(op.managed, managed{where, add})
+		late := errors.New("WithManager: called after the operator was set up, so the function never is")
+		op.registry.IfOpen(where, late, func() {
+			op.managed = append(op.managed, func(m ctrl.Manager) error {
+				if err := add(m); err != nil {
+					return fmt.Errorf("%s: WithManager: %w", where, err)
+				}
+				return nil
+			})
+		})
 	}
 }
 
-// addManaged calls the functions of WithManager.
-func (op *Operator) addManaged(m ctrl.Manager) error {
-	for _, one := range op.managed {
-		if err := one.add(m); err != nil {
-			return fmt.Errorf("%s: WithManager: %w", one.where, err)
-		}
+// PeeringLock returns a lock that makes a manager's leader election follow the operator's peering, which is then
+// mandatory. docs/peering.md compares it to pausing the operator alone.
+//
+//	m, err := ctrl.NewManager(config, ctrl.Options{
+//		LeaderElection: true, LeaderElectionResourceLockInterface: op.PeeringLock(),
+//	})
+func (op *Operator) PeeringLock() resourcelock.Interface {
+	if !op.valid() {
+		registry.AddOwnerless(fmt.Errorf("PeeringLock: %w", errNoOperator))
+		return peering.NewLock("", "")
 	}
-	return nil
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	return op.coordination.Lock(defaults.Peering(op.given.Peering))
+}
+
+// LeaderLock wraps the lock of a manager's leader election. After a suspension, the operator is idle from seven eighths
+// of its lease until a renewal. Managers without the default timing need it, see docs/activities.md.
+//
+//	m, err := ctrl.NewManager(config, ctrl.Options{
+//		LeaderElection: true, LeaderElectionResourceLockInterface: op.LeaderLock(lock),
+//	})
+func (op *Operator) LeaderLock(lock resourcelock.Interface) resourcelock.Interface {
+	if !op.valid() {
+		registry.AddOwnerless(fmt.Errorf("LeaderLock: %w", errNoOperator))
+		return lock
+	}
+	return op.coordination.Lease.Around(lock)
+}
+
+// coordinationSettings are those of the last plan.
+func (op *Operator) coordinationSettings() program.CoordinationSettings {
+	return program.CoordinationSettings{
+		Given: defaults.Peering(op.given.Peering), Resolved: defaults.Peering(op.settings.values.Peering),
+		Served: op.settings.scope,
+	}
+}
+
+func init() { kit.PartsOf = rehearse }
+
+// rehearse is for package facadetest, which calls handlers without an operator that runs.
+func rehearse(operator any, scheme *runtime.Scheme, cluster client.Client) (kit.Parts, error) {
+	op, _ := operator.(*Operator)
+	if !op.valid() {
+		return kit.Parts{}, errNoOperator
+	}
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	plan, err := op.plan(scheme)
+	if err != nil {
+		return kit.Parts{}, err
+	}
+	op.clients = op.clientsOf(cluster, cluster)
+	parts := kit.Parts{Children: op.clients.children}
+	for _, one := range plan {
+		parts.Handlers = append(parts.Handlers, one.Handler)
+	}
+	return parts, nil
 }

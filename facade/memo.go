@@ -9,12 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
 )
 
 // Memo keeps a value in memory for each object.
 type Memo[V any] struct {
 	fresh    func() *V
-	reviewed *reviewed
+	reviewed *reviews.ReviewedObjects
 
 	mu    sync.Mutex
 	byUID map[types.UID]*V
@@ -34,21 +36,21 @@ const mostAdmitted = 1000
 func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V] {
 	m := &Memo[V]{
 		fresh: func() *V { return new(V) }, byUID: map[types.UID]*V{}, admitted: lru.New(mostAdmitted),
-		reviewed: &reviewed{},
+		reviewed: &reviews.ReviewedObjects{},
 	}
 	switch {
 	case s.kind == nil:
-		s.kind.addError(errors.New("NewMemo: the selection is empty: make it with kopf.For or kopf.ForResource"))
+		s.kind.AddError(errors.New("NewMemo: the selection is empty: make it with kopf.For or kopf.ForResource"))
 	case len(fresh) > 1 || len(fresh) == 1 && fresh[0] == nil:
-		s.kind.addError(
+		s.kind.AddError(
 			fmt.Errorf("NewMemo: one function makes the values, and it is not nil: %d were given", len(fresh)),
 		)
-	case s.kind.op.valid():
+	case s.op.valid():
 		if len(fresh) == 1 {
 			m.fresh = fresh[0]
 		}
-		m.reviewed = &s.kind.op.reviewed
-		s.kind.op.addMemo(m.forget)
+		m.reviewed = &s.op.reviewed
+		s.kind.Registry.AddMemo(m.forget)
 	}
 	return m
 }
@@ -56,7 +58,7 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 // Of returns the value of an object. Handlers can run concurrently, so shared data needs a lock. See docs/indices.md.
 func (m *Memo[V]) Of(object client.Object) *V {
 	m.needFresh()
-	asked := m.reviewed.of(object)
+	asked := m.reviewed.Of(object)
 	if asked != nil && asked.Operation == string(admissionv1.Create) {
 		value, _ := asked.Keep(m, func() any { return m.fresh() }).(*V)
 		return value
@@ -102,24 +104,4 @@ func (m *Memo[V]) forget(uid types.UID) {
 	defer m.mu.Unlock()
 	delete(m.byUID, uid)
 	m.admitted.Remove(uid)
-}
-
-// addMemo adds a memo, which has to forget objects that are gone.
-func (op *Operator) addMemo(forget func(types.UID)) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	op.memos = append(op.memos, forget)
-}
-
-// forgetMemos makes the function that has all memos forget an object; nil if there are none.
-func (op *Operator) forgetMemos() func(types.UID) {
-	memos := op.memos
-	if len(memos) == 0 {
-		return nil
-	}
-	return func(uid types.UID) {
-		for _, forget := range memos {
-			forget(uid)
-		}
-	}
 }

@@ -8,8 +8,78 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
+
+// childOption is an option of [OnChild].
+type childOption interface {
+	Option
+	childOption()
+}
+
+func (option) childOption() {}
+
+// ownsOption is an option of Owns.
+type ownsOption func(r *owning)
+
+// owning holds the options of Owns and Watches.
+type owning struct{ onlyEnsured, whole bool }
+
+// OnlyEnsured makes [Selection.Owns] watch only objects with the label <prefix>/parent-uid, which [Change.Ensure] sets.
+// [OnChild] and [WaitFor] do not see others. It has no effect if the kind is watched otherwise, too.
+func OnlyEnsured() ownsOption { return func(r *owning) { r.onlyEnsured = true } }
+
+// Owns watches children of one kind, given by an empty object: objects with an owner reference to a selected object,
+// and those declared by [Change.Ensure]. The latter are restored if other clients edit or delete them, without a call
+// of the handler. Kopf: none.
+//
+//	dbs.Owns(&appsv1.Deployment{})
+//	kopf.OnChild(dbs, "availability", showAvailability)
+//
+// The operator needs the verbs list and watch. Missing permissions or kinds are logged and retried. See
+// docs/children.md.
+func (s Selection[T]) Owns(child client.Object, opts ...ownsOption) {
+	s.watch("Owns", child, opts...)
+}
+
+// Watches watches a kind so that [WaitFor] can wait for any object of it. It restores children as Owns does. All
+// objects of the kind in the operator's namespaces are kept in memory. Kopf: none.
+func (s Selection[T]) Watches(object client.Object) {
+	s.watch("Watches", object, func(r *owning) { r.whole = true })
+}
+
+// watch watches the kind of the object for the selection.
+func (s Selection[T]) watch(verb string, child client.Object, opts ...ownsOption) {
+	where := registry.Location()
+	if s.kind == nil || !s.op.valid() {
+		s.kind.AddError(fmt.Errorf("%s(%T): the selection is empty: make it with kopf.For", verb, child))
+		return
+	}
+	op := s.op
+	objects := For(op, child)
+	if objects.kind.Find == nil || s.kind.Find == nil {
+		return
+	}
+	var chosen owning
+	for _, opt := range opts {
+		if opt == nil {
+			s.kind.AddError(fmt.Errorf("%s(%T): an option is nil: leave it out", verb, child))
+			continue
+		}
+		opt(&chosen)
+	}
+	id := fmt.Sprintf("%s(%T) at %s", verb, child, where)
+	h := &handlers.Handler{ID: id, Family: handlers.Owning, Location: where, Whole: chosen.whole}
+	h.Owned = h
+	op.registry.Register(registry.HandlerEntry{
+		Kind: objects.kind, Verb: verb, Handler: h, OnlyEnsured: chosen.onlyEnsured,
+	})
+	op.registry.Register(registry.HandlerEntry{
+		Kind: s.kind, Verb: verb, Child: reflect.TypeOf(child),
+		Handler: &handlers.Handler{ID: id, Family: handlers.Tending, Owned: h, Location: where},
+	})
+}
 
 // OnChild registers a handler of the selected objects that is called for each child at start, with [WatchEventListed],
 // and after each change of the child. It needs [Selection.Owns] before. For [Unstructured], it handles all kinds owned
@@ -28,15 +98,15 @@ func OnChild[T, C client.Object](
 	if !ok {
 		return
 	}
-	kinds := s.ownedKinds(reflect.TypeFor[C]())
+	kinds := s.kind.Registry.OwnedTypes(s.kind, reflect.TypeFor[C]())
 	if len(kinds) == 0 {
-		s.kind.addError(fmt.Errorf("OnChild(%q): children of the Go type %s are not watched: call Owns for an empty "+
+		s.kind.AddError(fmt.Errorf("OnChild(%q): children of the Go type %s are not watched: call Owns for an empty "+
 			"object of this type before", id, reflect.TypeFor[C]()))
 		return
 	}
 	children := codec.New[C](reflect.TypeFor[C]().Elem())
 	if err := addChildFilter(&h, children, chosen); err != nil {
-		s.kind.addError(fmt.Errorf("OnChild(%q): %w", id, err))
+		s.kind.AddError(fmt.Errorf("OnChild(%q): %w", id, err))
 		return
 	}
 	setFunction(&h, fn)
@@ -58,7 +128,7 @@ func OnChild[T, C client.Object](
 	for _, owning := range kinds {
 		own := h
 		own.Owned = owning
-		s.kind.op.register(registration{kind: s.kind, verb: "OnChild", handler: &own})
+		s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "OnChild", Handler: &own})
 	}
 }
 
@@ -84,15 +154,66 @@ func addChildFilter[C client.Object](h *handlers.Handler, of *codec.Codec[C], ch
 	return nil
 }
 
-// ownedKinds returns the watches that Owns has registered for children of the Go type: one for a type of the scheme,
-// one for each kind for unstructured objects.
-func (s Selection[T]) ownedKinds(child reflect.Type) (all []*handlers.Handler) {
-	s.kind.op.mu.Lock()
-	defer s.kind.op.mu.Unlock()
-	for _, r := range s.kind.op.registrations {
-		if r.kind == s.kind && r.verb == "Owns" && r.child == child {
-			all = append(all, r.handler.Owned)
-		}
-	}
-	return all
+// ChildEvent is the argument of a handler of [OnChild]. Its methods are those of [Change], for the owner.
+type ChildEvent[T, C client.Object] struct {
+	// Type of the event.
+	Type WatchEventType
+	// Child is a copy of the newest, or last, state of the child.
+	Child C
+	// Object is the owner.
+	Object T
+	// ID is the handler id.
+	ID string
+	// Retry is the number of attempts since the handler last succeeded for the child.
+	Retry int
+	// See [Change].
+	Client    client.Client
+	APIReader client.Reader
+
+	change *Change[T]
+}
+
+// Patch is [Change.Patch].
+func (e *ChildEvent[T, C]) Patch(change func(object T)) { e.change.Patch(change) }
+
+// TryPatch is [Change.TryPatch].
+func (e *ChildEvent[T, C]) TryPatch(change func(object T) error) { e.change.TryPatch(change) }
+
+// GetObject returns the owner.
+func (e *ChildEvent[T, C]) GetObject() T { return e.Object }
+
+// Latest is [Change.Latest].
+func (e *ChildEvent[T, C]) Latest() T { return e.change.Latest() }
+
+// Resource is [Change.Resource].
+func (e *ChildEvent[T, C]) Resource() Resource { return e.change.Resource() }
+
+// SetResult is [Change.SetResult].
+func (e *ChildEvent[T, C]) SetResult(value any) { e.change.SetResult(value) }
+
+// RawResult is [Change.RawResult].
+func (e *ChildEvent[T, C]) RawResult(id string) (any, error) { return e.change.RawResult(id) }
+
+// Adopt is [Change.Adopt].
+func (e *ChildEvent[T, C]) Adopt(children ...any) error { return e.change.Adopt(children...) }
+
+// Info is [Change.Info].
+func (e *ChildEvent[T, C]) Info(reason, message string) { e.change.Info(reason, message) }
+
+// Warn is [Change.Warn].
+func (e *ChildEvent[T, C]) Warn(reason, message string) { e.change.Warn(reason, message) }
+
+// Event is [Change.Event].
+func (e *ChildEvent[T, C]) Event(eventType, reason, message string) {
+	e.change.Event(eventType, reason, message)
+}
+
+// Exception is [Change.Exception].
+func (e *ChildEvent[T, C]) Exception(reason, message string, err error) {
+	e.change.Exception(reason, message, err)
+}
+
+// EventRecorderFor is [Change.EventRecorderFor].
+func (e *ChildEvent[T, C]) EventRecorderFor(objects ...any) EventRecorder {
+	return e.change.EventRecorderFor(objects...)
 }

@@ -1,11 +1,15 @@
 package kopf
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
 // Option is an option of any verb.
@@ -57,6 +61,13 @@ type deleteOption interface {
 // finalizerOption is an option of the verbs that add the finalizer: OnDelete, Daemon and Timer.
 type finalizerOption interface {
 	deleteOption
+	backgroundOption
+}
+
+// storingOption is an option of the verbs that store something under the id of the handler: those for changes, and
+// those in the background.
+type storingOption interface {
+	changeOption
 	backgroundOption
 }
 
@@ -130,14 +141,14 @@ func Retries(n int) limitOption {
 // Timeout fails a handler permanently after this time since it was first due, and cancels a running call with
 // [ErrTimeout]. Default: none; then a call that hangs occupies a worker. Kopf: timeout=.
 func Timeout(limit time.Duration) limitOption {
-	return optionOf[limitOption]("Timeout", positiveDuration("Timeout", limit), func(h *handlers.Handler) {
+	return optionOf[limitOption]("Timeout", defaults.CheckPositive("Timeout", limit), func(h *handlers.Handler) {
 		h.Policy.Timeout = &limit
 	})
 }
 
 // Backoff sets the delay after an ordinary error. Default: that of [ExecutionSettings], 60 seconds. Kopf: backoff=.
 func Backoff(delay time.Duration) limitOption {
-	return optionOf[limitOption]("Backoff", delayDuration("Backoff", delay), func(h *handlers.Handler) {
+	return optionOf[limitOption]("Backoff", defaults.CheckDelay("Backoff", delay), func(h *handlers.Handler) {
 		h.Policy.Backoff = &delay
 	})
 }
@@ -172,4 +183,96 @@ func HoldOnFailure() deleteOption {
 // EvenIfDeleted calls a resume handler also for objects that are being deleted. Kopf: deleted=True.
 func EvenIfDeleted() resumeOption {
 	return optionOf[resumeOption]("EvenIfDeleted", nil, func(h *handlers.Handler) { h.EvenIfDeleted = true })
+}
+
+// FormerIDs renames a handler: it takes over the unfinished progress, the result and the children of former ids. The
+// present id takes precedence. A former id is given as the id was, without the field. See docs/renaming.md. Kopf: none.
+func FormerIDs(ids ...string) storingOption {
+	ids = slices.Clone(ids)
+	var wrong []error
+	if len(ids) == 0 {
+		wrong = append(wrong, errors.New("FormerIDs(): give the former ids"))
+	}
+	for _, id := range ids {
+		if err := keys.ValidateID(id); err != nil {
+			wrong = append(wrong, fmt.Errorf("FormerIDs(%q): %w", id, err))
+		}
+	}
+	return optionOf[storingOption]("FormerIDs", errors.Join(wrong...), func(h *handlers.Handler) { h.FormerIDs = ids })
+}
+
+// joinedOption is an option of every verb.
+type joinedOption interface {
+	filterOption
+	activityOption
+	childOption
+}
+
+// JoinOptions joins options to share them. Options beside it override those in it.
+//
+//	patient := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour))
+func JoinOptions(opts ...Option) joinedOption {
+	return inFamily[joinedOption](option{name: "JoinOptions", parts: slices.Clone(opts)})
+}
+
+// choice is the options given to a verb, and the families that the verb accepts: On accepts several.
+type choice struct {
+	given []Option
+	takes []reflect.Type
+	whose string // for messages
+}
+
+// asOptions makes options of one family those of any.
+func asOptions[O Option](opts []O) choice {
+	wide := make([]Option, 0, len(opts))
+	for _, opt := range opts {
+		wide = append(wide, opt)
+	}
+	return choice{given: wide, takes: []reflect.Type{reflect.TypeFor[O]()}, whose: "this verb"}
+}
+
+// resolve returns the effective options. Those inside of JoinOptions come first, so that the others override them. An
+// option twice in one place is an error: the intent is unclear.
+func (c choice) resolve() (chosen []option, problems []error) {
+	var own []option
+	for _, opt := range c.given {
+		o, ok := opt.(option)
+		switch {
+		case !ok:
+			problems = append(problems, fmt.Errorf("%T is not an option of package kopf", opt))
+		case o.set == nil:
+			parts, wrong := choice{o.parts, c.takes, c.whose}.resolve()
+			chosen, problems = append(chosen, parts...), append(problems, wrong...)
+		case !slices.ContainsFunc(c.takes, o.isFor):
+			problems = append(problems, fmt.Errorf("%s is no option of %s: leave it out", o.name, c.whose))
+		default:
+			own = append(own, o)
+		}
+	}
+	for i, o := range own {
+		switch {
+		case o.err != nil:
+			problems = append(problems, o.err)
+		case slices.ContainsFunc(own[:i], func(other option) bool { return other.name == o.name }):
+			problems = append(problems, fmt.Errorf("%s is given twice: keep one", o.name))
+		default:
+			overruled := func(other option) bool { return other.name == o.name }
+			chosen = append(slices.DeleteFunc(chosen, overruled), o)
+		}
+	}
+	return chosen, problems
+}
+
+// isFor reports whether verbs that accept a family accept the option.
+func (o option) isFor(family reflect.Type) bool {
+	return o.family != nil && o.family.Implements(family)
+}
+
+// applyOptions applies the options to the handler, and returns the effective ones.
+func applyOptions(h *handlers.Handler, c choice) (chosen []option, problems []error) {
+	chosen, problems = c.resolve()
+	for _, o := range chosen {
+		o.set(h)
+	}
+	return chosen, problems
 }

@@ -8,14 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
-
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -153,7 +152,7 @@ func required(path diff.Path, pattern, equals any) *requirements.Requirement {
 func (s Selection[T]) byMetadata(method, name, key string, pattern any) Selection[T] {
 	matches, err := textPatternOf(pattern)
 	if err = errors.Join(checkMetadata(name, key, pattern), err); err != nil {
-		s.kind.addError(fmt.Errorf("%s(%q): %w", method, key, err))
+		s.kind.AddError(fmt.Errorf("%s(%q): %w", method, key, err))
 		return s
 	}
 	words := requirements.Criterion{

@@ -15,10 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-
-	"k8s.io/apimachinery/pkg/runtime"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )

@@ -2,21 +2,53 @@ package kopf
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 )
+
+// Main runs the operator as the program until SIGTERM or Ctrl-C, and exits. A second signal ends it at once. The code
+// is 0 after a graceful stop, 1 on errors, 2 for a wrong command line, and 137 after [Settings].UltimateExitingTimeout.
+// See docs/command-line.md. Kopf: kopf run.
+func Main(op *Operator) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // which would end it within whatever it is doing
+	//nolint:revive // leaving is what it is for
+	os.Exit(ExitCode(op.Command().ExecuteContext(commandline.SignalContext())))
+}
+
+// ExitCode returns the exit code for an error of [Operator.Command], as of [Main].
+func ExitCode(err error) int { return commandline.ExitCode(err) }
+
+// Command returns the command line, for programs that add flags or commands. End its context to stop the operator. It
+// prints its errors, see [ExitCode].
+func (op *Operator) Command() *cobra.Command {
+	if op == nil {
+		return commandline.New(commandline.Program{Err: errNoOperator})
+	}
+	program := commandline.Program{Name: op.name, Operator: op.process(), Webhooks: op.webhooks}
+	if !op.valid() {
+		program.Err = errNoOperator
+	}
+	return commandline.New(program)
+}
 
 // RunSettings configure [Operator.Run]. All fields are optional.
 type RunSettings struct {
@@ -53,42 +85,8 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 		return err
 	}
 	hooks := kit.From(ctx)
-	op.observed, op.inProcess = hooks.Observer, hooks.Webhooks
-	program := commandOperator{op}
-	settingsOf := func() (serving.Settings, error) {
-		now, err := program.Settings()
-		if given.Config != nil {
-			now.Login = loginBy(given.Config)
-		}
-		return now, err
-	}
-	first, err := settingsOf() // before anything is started
-	if err != nil {
-		return err
-	}
-	options := serving.Options{
-		Name: op.name, Log: op.baseLogger(), Metrics: given.MetricsBindAddress, Health: given.HealthProbeBindAddress,
-		Cluster:  serving.Cluster{Kubeconfig: given.Kubeconfig, Context: given.Context},
-		Embedded: true, SetUp: program.SetupWithManager,
-	}
-	if err := op.useLateClient(ctx, first, options.Cluster); err != nil {
-		return err
-	}
-	if given.Liveness != "" {
-		endpoint, err := serving.ParseLiveness(given.Liveness)
-		if err != nil {
-			return fmt.Errorf("running operator %q: Liveness: %w", op.name, err)
-		}
-		options.Liveness = &endpoint
-	}
-	op.inspectAt(given.inspection())
-	return op.around(ctx, func() error {
-		now, err := settingsOf()
-		if err != nil {
-			return err
-		}
-		return serving.Run(ctx, now, options)
-	}, func() {})
+	op.observed, op.reviews.InProcess = hooks.Observer, hooks.Webhooks
+	return op.process().Run(ctx, given)
 }
 
 // Ready is closed after the startup, when all resources are listed and watched, all indices are filled, and the
@@ -102,18 +100,18 @@ func (op *Operator) Ready() <-chan struct{} {
 
 // awaitWork runs in the manager.
 func (op *Operator) awaitWork(ctx context.Context) error {
-	if op.health.AtWork(ctx) && op.awaitReviews(ctx) {
+	if op.health.AtWork(ctx) && op.reviews.Await(ctx) {
 		op.atWork.Do(func() { close(op.ready) })
 	}
 	return nil
 }
 
 // embed takes over the settings of the process. It fails for an operator that was run before.
-func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
+func (op *Operator) embed(all []RunSettings) (given program.RunSettings, err error) {
+	op.registry.Lock()
+	defer op.registry.Unlock()
 	switch {
-	case op.stage != registering || op.embedding:
+	case op.registry.Stage != registry.Registering || op.coordination.Embedded:
 		return given, fmt.Errorf("running operator %q: it was run or set up already: make another one with kopf.New",
 			op.name)
 	case len(all) > 1:
@@ -123,31 +121,41 @@ func (op *Operator) embed(all []RunSettings) (given RunSettings, err error) {
 		return given, fmt.Errorf("running operator %q: UltimateExitingTimeout: it is for kopf.Main; here, the "+
 			"process is the project's", op.name)
 	case len(all) == 1:
-		given = all[0]
+		given = program.RunSettings(all[0])
 	}
-	if part := given.inspection().Unserved(); part != "" {
-		return given, fmt.Errorf("running operator %q: %s: it is served at the DebugBindAddress: set it", op.name, part)
+	if err := given.Resolve(op.given.LogHandler, op.registry.Acts(activities.Login)); err != nil {
+		return given, fmt.Errorf("running operator %q: %w", op.name, err)
 	}
-	if given.Config != nil && (given.Kubeconfig != "" || given.Context != "" || op.acts(activities.Login)) {
-		return given, fmt.Errorf("running operator %q: %w", op.name, errors.New("the Config says which cluster, so "+
-			"there must be neither Kubeconfig, nor Context, nor OnLogin: give one of them"))
-	}
-	given.chooseLog(op.given)
-	op.embedding, op.embedded = true, given
-	op.listening = addresses{given.MetricsBindAddress, given.HealthProbeBindAddress}
+	op.coordination.Embedded, op.embedded = true, given
 	return given, nil
 }
 
-// inspection is the debug server.
-func (s *RunSettings) inspection() commandline.Inspection {
-	return commandline.Inspection{Address: s.DebugBindAddress, Console: s.Console, Profiling: s.Profiling}
+// ExplainHandler serves explanations on a server of the project, which must authenticate or listen on localhost. Call
+// it before the set-up. See docs/explain.md.
+func (op *Operator) ExplainHandler() http.Handler {
+	if !op.valid() {
+		return http.NotFoundHandler()
+	}
+	return inspection.Handler(op.keepJournal(), inspection.Parts{})
 }
 
-// loginBy returns a login with the credentials of the project.
-func loginBy(config *rest.Config) func(context.Context, serving.Cluster) (map[string]*credentials.Info, error) {
-	return func(context.Context, serving.Cluster) (map[string]*credentials.Info, error) {
-		return map[string]*credentials.Info{"config": {Config: rest.CopyConfig(config)}}, nil
+// ConsoleHandler serves /console and the paths below it on a server of the project, which must authenticate or listen
+// on localhost. Call it before the set-up. See docs/console.md.
+func (op *Operator) ConsoleHandler() http.Handler {
+	if !op.valid() {
+		return http.NotFoundHandler()
 	}
+	return console.New(op.keepJournal(), op.coordination.Peers)
+}
+
+// keepJournal makes the operator record its decisions.
+func (op *Operator) keepJournal() *journal.Journal {
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	if op.journal == nil {
+		op.journal = journal.New(journal.Limits{}) // those of the settings come with the set-up
+	}
+	return op.journal
 }
 
 // logger is the logger of the operator, with its name.
@@ -155,25 +163,14 @@ func (op *Operator) logger() logr.Logger { return op.baseLogger().WithName(op.na
 
 // baseLogger is where the operator logs.
 func (op *Operator) baseLogger() logr.Logger {
-	if op.embedding {
+	if op.coordination.Embedded {
 		return op.embedded.Log
 	}
 	return logf.Log
 }
 
-// chooseLog fills in the default.
-func (s *RunSettings) chooseLog(own Settings) {
-	switch {
-	case s.Log.GetSink() != nil:
-	case own.LogHandler != nil:
-		s.Log = logr.FromSlogHandler(own.LogHandler)
-	default:
-		s.Log = logf.Log
-	}
-}
-
-// registry is the registry of the operator's metrics.
-func (op *Operator) registry() prometheus.Registerer {
+// metricsRegistry is the registry of the operator's metrics.
+func (op *Operator) metricsRegistry() prometheus.Registerer {
 	if op.embedded.Metrics != nil {
 		return op.embedded.Metrics
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
@@ -23,7 +24,8 @@ import (
 // An object that no handler selects gets no finalizer, annotation or log line. One that is selected for the first time
 // counts as created. See docs/selecting.md.
 type Selection[T client.Object] struct {
-	kind    *kind
+	op      *Operator
+	kind    *registry.SelectedKind
 	codec   *codec.Codec[T]
 	filters []handlers.Filter
 	words   []requirements.Criterion // of the filters, one for each
@@ -52,7 +54,7 @@ func (s Selection[T]) MatchingAnnotations(selector string) Selection[T] {
 // it panics, or the object does not decode into T, the object waits. Kopf: when=.
 func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Selection[T] {
 	if matches == nil {
-		s.kind.addError(errors.New("When: the function is nil: without a condition, leave When out"))
+		s.kind.AddError(errors.New("When: the function is nil: without a condition, leave When out"))
 		return s
 	}
 	return s.narrowed(requirements.Criterion{Text: "When"}, func(ctx context.Context, c *cause.Cause) (bool, error) {
@@ -70,7 +72,7 @@ func (s Selection[T]) RecheckOn(indices ...anyIndex) Selection[T] {
 	s.rechecks = slices.Clip(s.rechecks)
 	for _, index := range indices {
 		if index == nil || index.notifier() == nil {
-			s.kind.addError(errors.New("RecheckOn: an index is nil: make it with kopf.NewIndex before"))
+			s.kind.AddError(errors.New("RecheckOn: an index is nil: make it with kopf.NewIndex before"))
 			continue
 		}
 		s.rechecks = append(s.rechecks, index.notifier())
@@ -90,7 +92,7 @@ func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 			err = s.codec.CheckPart(path)
 		}
 		if err != nil {
-			s.kind.addError(fmt.Errorf("Redacted: %w", err))
+			s.kind.AddError(fmt.Errorf("Redacted: %w", err))
 			continue
 		}
 		s.redacted = append(slices.Clip(s.redacted), path)
@@ -117,7 +119,7 @@ func (s Selection[T]) bySelector(
 ) (Selection[T], labels.Requirements) {
 	selector, err := parseSelector(method, text)
 	if err != nil {
-		s.kind.addError(err)
+		s.kind.AddError(err)
 		return s, nil
 	}
 	demanded, _ := selector.Requirements()

@@ -7,23 +7,25 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/tracing"
+	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
 // resolvedSettings are those of an operator with all defaults filled in, and with what follows from them.
 type resolvedSettings struct {
-	values  Settings
-	boundTo string // the annotation that binds memory to its object; empty trusts all memory
-	compact bool
-	digests reconcilers.Digests
-
-	conditions conditions.Types // that objects tell of their handlers with, if they do
+	values     Settings
+	scope      defaults.NamespaceScope
+	stored     defaults.StoredForm
+	conditions conditions.Types // that objects have for the outcomes of their handlers, if they do
 }
 
 // clone gives settings that share no list with these: the caller may go on with its own.
@@ -46,96 +48,93 @@ func (s Settings) clone() Settings {
 
 // resolveSettings fills in the defaults, and tells all that is wrong. What is wrong has its default in the result.
 func resolveSettings(operator string, given Settings) (s resolvedSettings, problems []error) {
+	var wrong []error
 	s.values = given.clone()
-	problems = slices.Concat(
-		s.values.Posting.check(), s.values.checkScope(), s.values.resolveNumbers(), s.values.resolveDurations(),
-		s.values.resolveDelays(), s.values.Admission.check(), s.values.Peering.resolve(operator),
-	)
-	if s.values.Admission.FinalizerOnCreate && s.values.Persistence.KopfFormats {
-		problems = append(problems, errors.New("Admission.FinalizerOnCreate: Kopf has no such webhook, and one for "+
-			"each kind would have the same name: leave it out with kopf.AsKopf"))
-	}
-	if err := s.values.Tracing.check(); err != nil {
-		problems = append(problems, err)
-		s.values.Tracing = TracingSettings{}
-	}
-	return s, slices.Concat(problems, s.resolvePersistence(operator), s.resolveConditions())
-}
-
-// checkScope checks the settings that have no section.
-func (s *Settings) checkScope() (problems []error) {
-	for _, text := range s.Namespaces {
-		if err := namespaces.Check(text); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", "Namespaces", err))
-		}
-	}
-	slices.Sort(s.Namespaces)
-	s.Namespaces = slices.Compact(s.Namespaces)
-	for i, expression := range s.NamespacePatterns {
-		if expression == nil {
-			problems = append(problems, fmt.Errorf("NamespacePatterns[%d]: the regular expression is nil", i))
-		}
-	}
-	if err := s.checkNamespaceLabels(); err != nil {
-		problems = append(problems, fmt.Errorf("NamespaceLabels: %w", err))
-		s.NamespaceLabels = ""
-	}
-	for i, add := range s.AddToScheme {
+	v := &s.values
+	s.scope = v.scope()
+	problems = slices.Concat(defaults.CheckEventNamePrefix(v.Posting.EventNamePrefix), s.scope.Check())
+	for i, add := range v.AddToScheme {
 		if add == nil {
 			problems = append(problems, fmt.Errorf("AddToScheme[%d]: the function is nil", i))
 		}
 	}
-	return problems
+	problems = append(problems, v.resolveNumbers()...)
+	v.Namespaces, v.NamespaceLabels = s.scope.Names, s.scope.Labels
+	if err := checkLifecycle(v.Execution.Lifecycle); err != nil {
+		problems = append(problems, fmt.Errorf("Execution.Lifecycle: %w", err))
+	}
+	problems = slices.Concat(problems, v.resolveDurations(), v.resolveDelays(), v.Admission.rules().Check(),
+		(*defaults.Peering)(&v.Peering).Resolve(operator))
+	if v.Admission.FinalizerOnCreate && v.Persistence.KopfFormats {
+		problems = append(problems, errors.New("Admission.FinalizerOnCreate: Kopf has no such webhook, and one for "+
+			"each kind would have the same name: leave it out with kopf.AsKopf"))
+	}
+	if err := tracing.Check(v.Tracing.Provider, v.Tracing.Apart); err != nil {
+		problems = append(problems, err)
+		v.Tracing = TracingSettings{}
+	}
+	s.stored, wrong = (*defaults.Persistence)(&v.Persistence).Resolve(operator)
+	var err error
+	if s.conditions, err = conditions.Named(v.ConditionsDomain); err != nil {
+		wrong = append(wrong, fmt.Errorf("ConditionsDomain: %w", err))
+	}
+	return s, append(problems, wrong...)
 }
 
-// patterns are those of the namespaces that are served; none is the whole cluster.
-func (s *Settings) patterns() (all namespaces.Patterns) {
-	for _, text := range s.Namespaces {
-		all = append(all, namespaces.Parse(text))
-	}
-	for _, expression := range s.NamespacePatterns {
-		all = append(all, namespaces.Regexp(expression))
-	}
-	by := s.namespaceLabels()
-	switch {
-	case by == nil:
-		return all
-	case len(all) == 0:
-		all = namespaces.Patterns{namespaces.Parse("*")}
-	}
-	return all.Labelled(by)
-}
-
-// namespaceLabels is what the labels of namespaces must match; nil is anything.
-func (s *Settings) namespaceLabels() labels.Selector {
-	if by, err := labels.Parse(s.NamespaceLabels); err == nil && !by.Empty() {
-		return by
-	}
-	return nil
-}
-
-// checkNamespaceLabels returns why namespaces cannot be selected by the labels.
-func (s *Settings) checkNamespaceLabels() error {
-	switch _, err := metav1.ParseToLabelSelector(s.NamespaceLabels); {
-	case s.NamespaceLabels == "":
-		return nil
-	case err != nil:
-		return err
-	case s.namespaceLabels() == nil:
-		return fmt.Errorf("%q selects all namespaces: leave it out", s.NamespaceLabels)
-	case s.ScanningDisabled:
-		return errors.New("labels of namespaces are watched, which ScanningDisabled forbids: use one of both")
-	default:
-		return nil
+// scope returns the settings of namespaces.
+func (s *Settings) scope() defaults.NamespaceScope {
+	return defaults.NamespaceScope{
+		Names: s.Namespaces, Expressions: s.NamespacePatterns, Labels: s.NamespaceLabels, NamedOnly: s.ScanningDisabled,
 	}
 }
 
-// backoff is the delay as the engine has it, where a negative one is none.
-func (s *resolvedSettings) backoff() time.Duration {
-	if s.values.Execution.DefaultBackoff == Immediately {
-		return -1
+// resolveDurations fills in the defaults of durations, and checks what is given.
+func (s *Settings) resolveDurations() []error {
+	duration := defaults.Duration
+	return defaults.Problems(
+		duration("UltimateExitingTimeout", &s.UltimateExitingTimeout, serving.DefaultExitLimit, Never),
+		duration("CleanupTimeout", &s.CleanupTimeout, program.DefaultCleanup, Never),
+		duration("Execution.DefaultBackoff", &s.Execution.DefaultBackoff, execution.DefaultBackoff, Immediately),
+		duration("Execution.Checkpoint", &s.Execution.Checkpoint, settings.DefaultCheckpoint, 0),
+		duration("Background.CancellationPolling", &s.Background.CancellationPolling, settings.DefaultPolling, Never),
+		duration("Background.InstantExitTimeout", &s.Background.InstantExitTimeout, settings.DefaultInstantExit, 0),
+		duration("Peering.Lifetime", &s.Peering.Lifetime, peering.DefaultLifetime, 0),
+		duration("Peering.ClockSkew", &s.Peering.ClockSkew, peering.DefaultSkew, Immediately),
+		duration("Peering.TakeOverWait", &s.Peering.TakeOverWait, defaults.DefaultTakeOverWait, Immediately),
+		duration("Peering.PauseTimeout", &s.Peering.PauseTimeout, settings.DefaultPauseTimeout, Immediately),
+		duration("Watching.ServerTimeout", &s.Watching.ServerTimeout, 0, Never),
+		duration("Watching.ClientTimeout", &s.Watching.ClientTimeout, 0, Never),
+		duration("Watching.ReconnectBackoff", &s.Watching.ReconnectBackoff,
+			reconcilers.DefaultReconnectBackoff, Immediately),
+		duration("Watching.InactivityTimeout", &s.Watching.InactivityTimeout,
+			reconcilers.DefaultInactivityTimeout, Never),
+		duration("Queueing.ExitTimeout", &s.Queueing.ExitTimeout, settings.DefaultExitTimeout, Immediately),
+		duration("Queueing.StuckTimeout", &s.Queueing.StuckTimeout, reconcilers.DefaultStuckTimeout, Never),
+		duration("Networking.RequestTimeout", &s.Networking.RequestTimeout, 0, Never),
+		duration("Networking.ConnectTimeout", &s.Networking.ConnectTimeout, connection.DefaultConnect, Never),
+		duration("Watching.ConnectTimeout", &s.Watching.ConnectTimeout, 0, Never),
+	)
+}
+
+// resolveNumbers fills in the defaults of all other numbers, and checks what is given.
+func (s *Settings) resolveNumbers() []error {
+	return defaults.Problems(
+		defaults.Number("Queueing.WorkerLimit", &s.Queueing.WorkerLimit, settings.DefaultWorkers),
+		defaults.Number("Background.MaxConcurrentDaemons", &s.Background.MaxConcurrentDaemons, 0),
+		defaults.Number("Posting.PerSecond", &s.Posting.PerSecond, reconcilers.DefaultEventsPerSecond),
+		defaults.Number("Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks, settings.DefaultTicks),
+		defaults.Number("JournalObjects", &s.JournalObjects, journal.DefaultObjects),
+		defaults.Number("JournalEntries", &s.JournalEntries, journal.DefaultEntries),
+	)
+}
+
+// resolveDelays checks lists of delays, and fills in the default of the one that has one.
+func (s *Settings) resolveDelays() []error {
+	if s.Queueing.ErrorDelays == nil {
+		s.Queueing.ErrorDelays = slices.Clone(settings.DefaultErrorDelays)
 	}
-	return s.values.Execution.DefaultBackoff
+	return append(defaults.CheckDelays("Networking.ErrorBackoffs", s.Networking.ErrorBackoffs),
+		defaults.CheckDelays("Queueing.ErrorDelays", s.Queueing.ErrorDelays)...)
 }
 
 // connection is that of a program.
@@ -147,19 +146,33 @@ func (s *resolvedSettings) connection() connection.Settings {
 	}
 }
 
-// watching is that of the engine.
-func (s *resolvedSettings) watching() reconcilers.Watching {
-	own := s.values.Watching
-	return reconcilers.Watching{
-		ServerTimeout: own.ServerTimeout, ClientTimeout: own.ClientTimeout,
-		InactivityTimeout: own.InactivityTimeout, ReconnectBackoff: own.ReconnectBackoff,
-	}
-}
-
 // polling is the interval as the engine has it.
 func (s *resolvedSettings) polling() time.Duration {
 	if s.values.Background.CancellationPolling == Never {
 		return math.MaxInt64
 	}
 	return s.values.Background.CancellationPolling
+}
+
+// checkLifecycle tells whether there is such a lifecycle.
+func checkLifecycle(l Lifecycle) error {
+	if l.own.Valid() {
+		return nil
+	}
+	return errors.New("LifecycleFunc: the function is nil: give one, or take another lifecycle, such as kopf.ASAP")
+}
+
+// programOnly are the mistakes of settings that only a program of its own can have: one that [Main] runs.
+func (s *Settings) programOnly() []error {
+	only := defaults.ProgramOnly
+	return append(s.Admission.rules().CheckProgramOnly(), defaults.Problems(
+		only("UltimateExitingTimeout", s.UltimateExitingTimeout != 0, "the process is the project's"),
+		only("CachedReads", len(s.CachedReads) > 0,
+			"the client is the manager's: say there what it reads from its cache"),
+		only("LogHandler", s.LogHandler != nil, "give logr.FromSlogHandler(handler) to the manager as its Logger"),
+		only("Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0,
+			"set Dial in the rest.Config of the manager"),
+		only("Networking.TrustEnv", s.Networking.TrustEnv, "set Proxy in the rest.Config of the manager"),
+		only("Watching.ConnectTimeout", s.Watching.ConnectTimeout != 0, "set Dial in the rest.Config of the manager"),
+	)...)
 }

@@ -4,11 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/tracing"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
@@ -41,29 +48,29 @@ func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	case m == nil:
 		return fmt.Errorf("setting up operator %q: the manager is nil", op.name)
 	}
-	before := registering
+	before := registry.Registering
 	if started {
-		before = starting
+		before = registry.Starting
 	}
-	op.program = started
+	op.coordination.Program = started
 	plan, err := op.begin(m, before)
 	if err != nil {
 		return err
 	}
 	if err := op.addTo(m, plan); err != nil {
-		op.mu.Lock()
-		defer op.mu.Unlock()
-		op.stage = before
+		op.registry.Lock()
+		defer op.registry.Unlock()
+		op.registry.Stage = before
 		return fmt.Errorf("setting up operator %q: %w", op.name, err)
 	}
 	return nil
 }
 
 // begin checks everything that only needs the manager's scheme, and ends the registration of handlers.
-func (op *Operator) begin(m ctrl.Manager, expected stage) ([]reconcilers.Registration, error) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if op.stage != expected {
+func (op *Operator) begin(m ctrl.Manager, expected registry.SetupStage) ([]reconcilers.Registration, error) {
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	if op.registry.Stage != expected {
 		return nil, fmt.Errorf(
 			"setting up operator %q: it was set up already; make one operator for each manager", op.name,
 		)
@@ -75,29 +82,31 @@ func (op *Operator) begin(m ctrl.Manager, expected stage) ([]reconcilers.Registr
 	if err != nil {
 		return nil, err
 	}
-	if err := op.checkAdmissionServer(plan); err != nil {
-		return nil, err
+	if err := op.reviews.CheckServer(plan, op.coordination.Program); err != nil {
+		return nil, op.settingsMistakes(err).Report(op.name)
 	}
 	op.fence = reconcilers.NewFence(m)
 	op.clients = op.clientsOf(m.GetClient(), m.GetAPIReader())
 	if op.clients.keys, err = newListKeys(m); err != nil {
 		return nil, err
 	}
-	op.stage = setUp
+	op.registry.Stage = registry.SetUp
 	return plan, nil
 }
 
 // addTo adds the functions of WithManager, and then the operator. It holds no lock, as the user's functions may call
 // any method.
 func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error {
-	if err := op.addManaged(m); err != nil {
-		return err
+	for _, add := range op.managed {
+		if err := add(m); err != nil {
+			return err
+		}
 	}
 	if len(plan) == 0 {
 		logging.Warn(m.GetLogger(), "Operator has no handlers; it does nothing", "operator", op.name)
 	}
-	if !op.program {
-		op.warnOfCache(m, plan)
+	if !op.coordination.Program {
+		program.WarnOfCache(m, op.name, op.settings.scope.Patterns(), plan)
 	}
 	if err := m.Add(manager.RunnableFunc(op.start)); err != nil {
 		return err
@@ -107,8 +116,8 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	}
 	options := op.engineOptions(plan)
 	options.Health = op.health
-	op.creations.learn(options)
-	if err := op.addPeering(m, &options); err != nil {
+	op.reviews.Learn(options.Creations())
+	if err := op.coordination.Add(m, &options, op.coordinationSettings()); err != nil {
 		return err
 	}
 	if !op.started {
@@ -117,18 +126,22 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	if err := reconcilers.SetupWithManager(m, options); err != nil {
 		return err
 	}
-	if err := op.addAdmission(m, plan); err != nil {
+	if err := op.reviews.Add(m, reviews.ReviewSetup{
+		Plan: plan, Program: op.coordination.Program, Metrics: op.metricsRegistry(),
+		AfterStartup: !op.started && op.registry.Acts(activities.Startup),
+	}); err != nil {
 		return err
 	}
-	return op.addProbes(m) // which would take the place of those of another operator of this name
+	// Last, as it would take the place of those of another operator of this name.
+	return op.activities.AddProbes(m, op.coordination.Program)
 }
 
 // valid is false for nil and for the zero value.
-func (op *Operator) valid() bool { return op != nil && op.location != "" }
+func (op *Operator) valid() bool { return op != nil && op.registry.Valid() }
 
 // fillScheme adds the types of AddToScheme, once to each scheme.
 func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
-	if op.filled == scheme {
+	if op.registry.Scheme == scheme {
 		return nil
 	}
 	for _, add := range op.given.AddToScheme {
@@ -139,82 +152,139 @@ func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 			return fmt.Errorf("setting up operator %q: adding types to the scheme: %w", op.name, err)
 		}
 	}
-	op.filled = scheme
+	op.registry.Scheme = scheme
 	return nil
 }
 
+// plan returns the handlers for the engine, with those of the operator itself, or an error that lists all mistakes.
+func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
+	found := slices.Concat(op.registry.Mistakes, op.settle(scheme), registry.TakeOwnerless())
+	op.observe()
+	op.registry.DemandLabel((&children.Keeper{Prefix: op.settings.values.Persistence.AnnotationPrefix}).Label())
+	all, wrong := op.registry.Plan(scheme, registry.PlanRules{
+		KopfFormats: op.given.Persistence.KopfFormats, IgnoredFields: op.given.Persistence.IgnoredFields,
+		Progress: op.settings.values.Persistence.ProgressStorage,
+		Places:   func() ([]string, error) { return op.engineOptions(nil).Places() }, Add: op.reviews.SetsFinalizers,
+		Conditions: op.settings.values.Conditions, ConditionTypes: op.settings.conditions.All(),
+	})
+	if err := append(found, wrong...).Report(op.name); err != nil {
+		return nil, err
+	}
+	registry.ShareFormerIDs(all)
+	plan := make([]reconcilers.Registration, 0, len(all))
+	for _, one := range all {
+		h := op.reviews.WithOperations(one.Handler)
+		plan = append(plan, reconcilers.Registration{Selector: one.Selector, Handler: h})
+	}
+	return plan, nil
+}
+
 // settle fills in the defaults of the settings and returns all mistakes in them.
-func (op *Operator) settle(scheme *runtime.Scheme) (wrong setupErrors) {
+func (op *Operator) settle(scheme *runtime.Scheme) registry.SetupErrors {
 	var problems []error
 	op.settings, problems = resolveSettings(op.name, op.given)
-	op.ownWrites.Store(op.settings.values.Persistence.ownWrites())
-	op.judged.Store(op.settings.values.judged(&op.settings.values.Admission))
-	op.serveInProcess(&op.settings.values.Admission)
-	for _, err := range append(problems, op.settings.values.checkCachedReads(scheme)...) {
-		wrong.add(op.location, fmt.Errorf("%s: %w", op.settingsSource(), err))
+	v := &op.settings.values
+	op.reviews.Settle(v.Admission.rules(), op.settings.scope, defaults.Persistence(v.Persistence),
+		op.registry.Admits())
+	return op.settingsMistakes(append(problems, program.CheckCachedReads(v.CachedReads, scheme)...)...)
+}
+
+// settingsMistakes adds the origin of the settings to the errors.
+func (op *Operator) settingsMistakes(problems ...error) (wrong registry.SetupErrors) {
+	source := "kopf.New"
+	if op.started && op.registry.Acts(activities.Startup) {
+		source = "kopf.New, changed by OnStartup"
+	}
+	for _, err := range problems {
+		wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", source, err))
 	}
 	return wrong
 }
 
-// settingsSource names the origin of the settings for error texts.
-func (op *Operator) settingsSource() string {
-	if op.started && op.acts(activities.Startup) {
-		return "kopf.New, changed by OnStartup"
-	}
-	return "kopf.New"
-}
-
 // checkProgramOnly refuses the settings of a connection and a client that are the project's own.
 func (op *Operator) checkProgramOnly() error {
-	var wrong setupErrors
-	for _, err := range op.given.programOnly() {
-		wrong.add(op.location, fmt.Errorf("%s: %w", op.settingsSource(), err))
-	}
-	for _, h := range op.activities {
+	wrong := op.settingsMistakes(op.given.programOnly()...)
+	for _, h := range op.registry.Activities {
 		if h.Activity == activities.Login {
-			wrong.add(h.Location, fmt.Errorf(
+			wrong.Add(h.Location, fmt.Errorf(
 				"OnLogin(%q): only kopf.Main logs in: the connection is the manager's, so give it a rest.Config", h.ID,
 			))
 		}
 	}
-	return wrong.report(op.name)
+	return wrong.Report(op.name)
 }
 
 // engineOptions converts the settings for the engine.
 func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.Options {
 	s := op.settings
-	kept, limits := s.values.Persistence, s.values.Background
+	kept, limits, watch, watched := s.values.Persistence, s.values.Background, s.values.Watching, reviews.Watching(plan)
 	op.journal.Limit(journal.Limits{Objects: s.values.JournalObjects, Entries: s.values.JournalEntries})
 	var matching *namespaces.Live
-	if s.values.namespaceLabels() != nil {
+	if s.scope.LabelSelector() != nil {
 		matching = op.matching
 	}
-	return reconcilers.Options{
+	options := reconcilers.Options{
 		Settings: settings.Settings{
-			Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.boundTo,
-			Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.compact, Digests: s.digests,
-			KopfTexts: kept.KopfFormats, KopfDeletions: kept.KopfFormats, Conditions: s.conditions,
-			Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays, Backoff: s.backoff(),
+			Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.stored.BoundTo,
+			Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage, CompactSubs: s.stored.Compact,
+			Digests: s.stored.Digests, Conditions: s.conditions,
+			KopfTexts: kept.KopfFormats, KopfDeletions: kept.KopfFormats,
+			Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays,
+			Backoff:   defaults.OrNegative(s.values.Execution.DefaultBackoff),
 			Lifecycle: s.values.Execution.Lifecycle.own, Checkpoint: s.values.Execution.Checkpoint,
 			Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.polling(),
 			InstantExit: limits.InstantExitTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 			PauseTimeout: s.values.Peering.PauseTimeout,
 		},
-		Matching: matching, Registrations: watching(plan), Namespaces: s.values.patterns(), Metrics: op.registry(),
+		Matching: matching, Registrations: watched, Namespaces: s.scope.Patterns(), Metrics: op.metricsRegistry(),
 		Journal: op.journal, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
-		Forget: op.forgetMemos(), Filled: op.openerOfAdmission(plan), EveryReplica: len(watching(plan)) < len(plan),
-		Watching: s.watching(), ScanOnce: s.values.ScanningDisabled, RequestTimeout: s.values.Networking.RequestTimeout,
+		Forget: op.registry.ForgetMemos(), Filled: op.reviews.Opener(plan), EveryReplica: len(watched) < len(plan),
+		Watching: reconcilers.Watching{
+			ServerTimeout: watch.ServerTimeout, ClientTimeout: watch.ClientTimeout,
+			InactivityTimeout: watch.InactivityTimeout, ReconnectBackoff: watch.ReconnectBackoff,
+		},
+		ScanOnce: s.values.ScanningDisabled, RequestTimeout: s.values.Networking.RequestTimeout,
 		StuckTimeout: s.values.Queueing.StuckTimeout, Posting: op.posting(), Fence: op.fence,
-		Dependents: op.dependents(), Owned: op.owned(), Started: op.startLine(plan),
+		Started: program.StartLine(
+			plan, s.scope.Patterns().Texts(), op.coordination.Describe(op.coordinationSettings()), op.flags,
+		),
 	}
+	if kept := op.clients.children; kept != nil { // not before the operator has its clients
+		options.Dependents, options.Owned = kept, kept.Owned
+	}
+	return options
 }
 
 // start stops the manager at its start if anything was registered after the set-up: the program must not run without
 // some of its handlers silently.
 func (op *Operator) start(context.Context) error {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	op.stage = running
-	return op.errs.report(op.name)
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	op.registry.Stage = registry.Running
+	return op.registry.Mistakes.Report(op.name)
+}
+
+// posting returns the settings for the engine.
+func (op *Operator) posting() reconcilers.Posting {
+	p := op.settings.values.Posting
+	return reconcilers.Posting{
+		Component: p.ReportingComponent, Instance: p.ReportingInstance, NamePrefix: p.EventNamePrefix,
+		Level: p.Level, Loggers: p.Loggers, Plain: p.Plain, PerSecond: float32(p.PerSecond),
+		DefaultNamespace: op.defaultNamespace,
+	}
+}
+
+// observe reports all attempts of the handlers to the observer of the operator and to the traces.
+func (op *Operator) observe() {
+	traces := op.settings.values.Tracing
+	by := op.observed.Around(tracing.Attempts{
+		Provider: traces.Provider, Operator: op.name, Apart: traces.Apart,
+	}.Observer())
+	for _, r := range op.registry.Entries {
+		r.Handler.Observe = by
+	}
+	for _, h := range op.registry.Activities {
+		h.Observe = by
+	}
 }

@@ -14,10 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-
-	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
 // shippedDeployments are the Deployments that users copy, with the ExitTimeout of the programs that they run.

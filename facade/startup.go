@@ -1,54 +1,108 @@
 package kopf
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
 
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
-
-// OnStartup registers a handler that is called before all others, such as to change settings. Under [Main] everything
-// waits for it; under [Operator.SetupWithManager] only this operator does. Errors mean the same as in a [ChangeFunc]. A
-// permanent failure ends the program or the manager. See docs/activities.md. Kopf: on.startup.
-func (op *Operator) OnStartup(
-	id string, fn func(ctx context.Context, a *Activity) error, opts ...activityOption,
-) {
-	op.act("OnStartup", activities.Startup, id, opts, caller(fn == nil, func(
-		ctx context.Context, call *handlers.Invocation,
-	) (any, error) {
-		op.mu.Lock()
-		a := &Activity{
-			ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: op.changing, cluster: op.cluster,
-		}
-		op.mu.Unlock()
-		a.Client, a.APIReader = op.ownClients()
-		return nil, fn(ctx, a)
-	}))
-}
 
 // startUp calls the startup handlers and takes over the settings that they leave. It returns false if the operator must
 // not continue: with an error, or because the operator is stopping.
 func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
-	op.mu.Lock()
+	op.registry.Lock()
 	changing := op.given.clone()
 	op.changing = &changing
-	if op.stage == registering {
-		op.stage = starting
+	if op.registry.Stage == registry.Registering {
+		op.registry.Stage = registry.Starting
 	}
-	op.mu.Unlock()
-	_, err = op.activity(activities.Startup).Run(logf.IntoContext(ctx, op.logger()))
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	if err != nil {
-		return false, op.activityError(err)
+	op.registry.Unlock()
+	if ready, err := op.activities.StartUp(ctx); !ready {
+		return false, err
 	}
-	if !sameHandler(op.given.LogHandler, changing.LogHandler) {
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	if !defaults.Same(op.given.LogHandler, changing.LogHandler) {
 		return false, fmt.Errorf("starting operator %q: a handler of OnStartup changed LogHandler, which is in use "+
 			"already: give it to kopf.New", op.name)
 	}
 	op.given, op.started = changing.clone(), true
 	return true, nil
+}
+
+// accompany has the startup and the cleanup called where the operator runs, in a manager that is not its own.
+func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
+	if op.registry.Acts(activities.Cleanup) {
+		options.End = op.activities.CleanUp
+	}
+	if !op.registry.Acts(activities.Startup) {
+		return
+	}
+	options.Begin = func(ctx context.Context) (reconcilers.Options, error) {
+		before := op.givenSettings()
+		ready, err := op.startUp(ctx)
+		if !ready {
+			return reconcilers.Options{}, cmp.Or(err, context.Canceled) // which is no error of a manager that stops
+		}
+		if section, use := before.lateChange(op.givenSettings(), op.coordination.HasLock()); section != "" {
+			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: %s: OnStartup comes too late to change "+
+				"it, as %s: give it to kopf.New", op.name, section, use)
+		}
+		return op.restarted(m, *options)
+	}
+}
+
+// restarted are the options as the startup has left the settings.
+func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (reconcilers.Options, error) {
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	if err := op.checkProgramOnly(); err != nil {
+		return reconcilers.Options{}, err
+	}
+	plan, err := op.plan(m.GetScheme())
+	if err != nil {
+		return reconcilers.Options{}, err
+	}
+	op.clients.children = op.keeper(op.clients.client, op.clients.live)
+	op.clients.finalizer = op.settings.values.Persistence.Finalizer
+	options := op.engineOptions(plan)
+	options.End = before.End
+	op.reviews.Learn(options.Creations())
+	err = op.coordination.Change(m, &options, before, op.coordinationSettings())
+	return options, err
+}
+
+// givenSettings are those of the user as they are now.
+func (op *Operator) givenSettings() Settings {
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	return op.given.clone()
+}
+
+// lateChange returns a section of the settings that the startup has changed although it is in use, and its use. The
+// peering may elect the leader of the manager.
+func (s *Settings) lateChange(now Settings, elects bool) (section, use string) {
+	same := func(a, b func(*runtime.Scheme) error) bool {
+		return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+	}
+	switch {
+	case !slices.EqualFunc(s.AddToScheme, now.AddToScheme, same):
+		return "AddToScheme", "the manager's scheme is in use"
+	case !reflect.DeepEqual(s.Admission, now.Admission):
+		return "Admission", "the manager's webhook server is in use"
+	case s.Tracing.Apart != now.Tracing.Apart || !defaults.Same(s.Tracing.Provider, now.Tracing.Provider):
+		return "Tracing", "handlers of the manager may be running"
+	case elects && s.Peering != now.Peering:
+		return "Peering", "the manager has elected its leader by it"
+	}
+	return "", ""
 }

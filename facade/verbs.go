@@ -2,8 +2,21 @@ package kopf
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
 // ChangeFunc handles one change of one object. The handlers run one after another until each has succeeded or failed
@@ -42,4 +55,200 @@ func (s Selection[T]) OnDelete(id string, fn ChangeFunc[T], opts ...deleteOption
 // to other handlers. Kopf: on.resume.
 func (s Selection[T]) OnResume(id string, fn ChangeFunc[T], opts ...resumeOption) {
 	register(s, function[T]{"OnResume", id, fn}, asOptions(opts), ReasonResume)
+}
+
+// Reason is why an object is handled. Kopf: Reason.
+type Reason string
+
+// The reasons for [Selection.On].
+const (
+	// ReasonCreate: it was never handled completely. Kopf: Reason.CREATE.
+	ReasonCreate Reason = Reason(cause.Create)
+	// ReasonUpdate: it differs from the last-handled configuration. Kopf: Reason.UPDATE.
+	ReasonUpdate Reason = Reason(cause.Update)
+	// ReasonDelete: it is being deleted, and the finalizer holds it. Kopf: Reason.DELETE.
+	ReasonDelete Reason = Reason(cause.Delete)
+	// ReasonResume: it did not change while the operator was down. Kopf: Reason.RESUME.
+	ReasonResume Reason = Reason(cause.Resume)
+)
+
+// fieldChange stands for any reason, where the field has changed.
+const fieldChange Reason = "field"
+
+// CreateUpdateResume returns the reasons for a handler that reconciles: each new state, and each object at the start.
+// Kopf: @on.create, @on.update, @on.resume.
+func CreateUpdateResume() []Reason { return []Reason{ReasonCreate, ReasonUpdate, ReasonResume} }
+
+// On registers a function for several reasons, with one record, one result, and one call if reasons coincide. It takes
+// the options of all their verbs. Kopf: several decorators.
+//
+//	dbs.On("reconcile", kopf.CreateUpdateResume(), reconcile, kopf.Retries(5))
+func (s Selection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], opts ...onOption) {
+	own := asOptions(opts)
+	own.takes, own.whose = nil, fmt.Sprintf("handlers for %s", listed(reasons))
+	for _, reason := range reasons {
+		if family, ok := families[reason]; ok {
+			own.takes = append(own.takes, family)
+		}
+	}
+	if len(own.takes) == 0 { // that is the mistake, not the options
+		own.takes = []reflect.Type{reflect.TypeFor[onOption]()}
+	}
+	register(s, function[T]{"On", id, fn}, own, reasons...)
+}
+
+// verbs are the verbs of the reasons. Ids are unique for a verb.
+var verbs = map[Reason]string{
+	ReasonCreate: "OnCreate", ReasonUpdate: "OnUpdate", ReasonDelete: "OnDelete", ReasonResume: "OnResume",
+	fieldChange: "OnField",
+}
+
+// families are the options that the verbs take.
+var families = map[Reason]reflect.Type{
+	ReasonCreate: reflect.TypeFor[changeOption](), ReasonUpdate: reflect.TypeFor[updateOption](),
+	ReasonDelete: reflect.TypeFor[deleteOption](), ReasonResume: reflect.TypeFor[resumeOption](),
+	fieldChange: reflect.TypeFor[updateOption](),
+}
+
+// checkReasons returns the problems of the reasons of On.
+func checkReasons(reasons []Reason) []error {
+	var problems []error
+	if len(reasons) == 0 {
+		problems = append(problems, errors.New("no reasons are given: give kopf.CreateUpdateResume(), or others"))
+	}
+	for i, reason := range reasons {
+		switch {
+		case verbs[reason] == "" || reason == fieldChange:
+			problems = append(problems, fmt.Errorf(
+				"there are no handlers for the reason %q: take kopf.ReasonCreate, Update, Delete or Resume", reason,
+			))
+		case slices.Contains(reasons[:i], reason):
+			problems = append(problems, fmt.Errorf("the reason %q is given twice", reason))
+		}
+	}
+	return problems
+}
+
+func listed(reasons []Reason) string {
+	names := make([]string, 0, len(reasons))
+	for _, reason := range reasons {
+		names = append(names, string(reason))
+	}
+	return strings.Join(names, ", ")
+}
+
+// function is what a verb for changes is called with.
+type function[T client.Object] struct {
+	verb, id string
+	call     ChangeFunc[T]
+}
+
+// register adds a handler for each of the reasons, with the options that are for it.
+func register[T client.Object](s Selection[T], fn function[T], opts choice, reasons ...Reason) {
+	registerField(s, fn, nil, opts, checkReasons(reasons), reasons...)
+}
+
+// registerField is register with a field that is none of the options.
+func registerField[T client.Object](
+	s Selection[T], fn function[T], field diff.Path, opts choice, problems []error, reasons ...Reason,
+) {
+	all := handlers.Handler{ID: fn.id, Family: handlers.Changing, Field: field}
+	chosen, ok := prepare(s, &all, fn.verb, fn.call == nil, opts, problems)
+	if !ok {
+		return
+	}
+	matches, err := s.changeFilterOf(chosen)
+	if err != nil {
+		s.kind.AddError(fmt.Errorf("%s(%q): %w", fn.verb, fn.id, err))
+		return
+	}
+	if matches != nil {
+		all.Filters = append(slices.Clip(all.Filters), matches)
+	}
+	for _, reason := range reasons {
+		h := handlers.Handler{
+			ID: all.ID, Family: all.Family, Field: field, Filters: all.Filters, Labels: all.Labels,
+			Words: requirements.Words{Filters: s.words}, Redacted: all.Redacted, RecheckOn: s.rechecks,
+			Location: all.Location,
+			Call:     s.call(fn.call),
+		}
+		setFunction(&h, fn.call)
+		for _, o := range chosen {
+			if o.isFor(families[reason]) {
+				o.set(&h)
+			}
+		}
+		h.FormerIDs = all.FormerIDs
+		setReason(&h, reason)
+		s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: verbs[reason], Handler: &h})
+	}
+}
+
+func setReason(h *handlers.Handler, reason Reason) {
+	switch reason {
+	case ReasonResume:
+		h.Initial = true
+	case fieldChange:
+		h.NeedsChange = true
+	case ReasonUpdate:
+		h.Reason, h.NeedsChange = cause.Reason(reason), true // without a field, for its sub-handlers
+	default:
+		h.Reason = cause.Reason(reason)
+	}
+}
+
+// setFunction records which function the handler calls. Closures of one function literal share their code pointer; the
+// pointer that a function value holds differs.
+func setFunction[F any](h *handlers.Handler, fn F) {
+	h.Function = reflect.ValueOf(fn).Pointer()
+	h.Instance = reflect.NewAt(reflect.TypeFor[uintptr](), reflect.ValueOf(&fn).UnsafePointer()).Elem().Uint()
+}
+
+// prepare fills in what the handlers of all verbs have, and keeps the errors. It gives the options that count; false
+// means that there is nothing to be registered.
+func prepare[T client.Object](
+	s Selection[T], h *handlers.Handler, verb string, missing bool, opts choice, problems []error,
+) ([]option, bool) {
+	id := h.ID
+	h.Filters, h.Labels, h.Redacted, h.Location = s.filters, s.selector(), s.redacted, registry.Location()
+	h.Words.Filters, h.RecheckOn = s.words, s.rechecks
+	chosen, wrong := opts.resolve()
+	problems = append(append(checkHandler(id, missing), problems...), wrong...)
+	given := h.Field
+	for _, o := range chosen {
+		if o.set(h); o.name == inField && given != nil {
+			problems = append(problems, fmt.Errorf(
+				"InField(%s): the handler has its field already: %s; leave InField out",
+				codec.FormatPath(h.Field), codec.FormatPath(given),
+			))
+			h.Field = given
+		}
+	}
+	if h.Optional && h.HoldOnFailure {
+		problems = append(problems, errors.New("HoldOnFailure needs the finalizer, and Optional adds none: keep one"))
+	}
+	problems = append(problems, fieldProblems(h)...)
+	if s.codec != nil && h.Field != nil {
+		problems = append(problems, typeProblems(s.codec, h.Field, chosen)...)
+	}
+	h.ID, h.FormerIDs = h.FullID(), h.FullFormerIDs()
+	if s.kind == nil {
+		problems = append(problems, errors.New("the selection is empty: make it with kopf.For or kopf.ForResource"))
+	}
+	for _, problem := range problems {
+		s.kind.AddError(fmt.Errorf("%s(%q): %w", verb, id, problem))
+	}
+	return chosen, len(problems) == 0 && s.kind.Find != nil
+}
+
+// checkHandler tells what is wrong with an id and a function.
+func checkHandler(id string, missing bool) []error {
+	var problems []error
+	if err := keys.ValidateID(id); err != nil {
+		problems = append(problems, err)
+	}
+	if missing {
+		problems = append(problems, errors.New("the function is nil: set it before the handler is registered"))
+	}
+	return problems
 }

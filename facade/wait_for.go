@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
-	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // WaitFor waits until another object satisfies the function. The handler must return the error. The kind must be
@@ -42,33 +42,25 @@ func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) boo
 	if err != nil {
 		return fmt.Errorf("waiting for a %T for object %s in handler %q: %w", child, c.name(), c.ID, err)
 	}
-	name, now := childName(w, c.metadata().GetNamespace()), time.Now().UTC().Truncate(time.Microsecond)
-	described, until := "child "+name, now.Add(timeout)
-	if w.Any {
-		described = name
-	}
-	if former := c.call.Waited; former.Child == name && former.Until.Before(until) {
-		until = former.Until
-	}
-	found, reached, err := c.children.Owned.Await(w)
+	seen, err := c.cluster.children.Await(w, c.metadata().GetNamespace(), c.call.Waited, timeout)
 	switch {
 	case err != nil:
-		return fmt.Errorf("looking at %s for object %s in handler %q: %w", described, c.name(), c.ID, err)
-	case reached:
+		return fmt.Errorf("looking at %s for object %s in handler %q: %w", seen.Described, c.name(), c.ID, err)
+	case seen.Reached:
 		return nil
-	case until.After(now):
-		return &execution.PendingError{Awaited: progress.Wait{Child: name, Until: until}, Delay: until.Sub(now)}
+	case seen.Pending != nil:
+		return seen.Pending
 	}
 	state := "there is no such child with an owner reference to the object, or declared by Ensure; to wait for an " +
 		"object that is no child, register Watches"
 	switch {
-	case w.Any && !found:
+	case w.Any && !seen.Found:
 		state = "there is no such object in the namespaces that the operator serves"
-	case found:
-		state = "it is there, but not as the function wants it at " + location()
+	case seen.Found:
+		state = "it is there, but not as the function wants it at " + registry.Location()
 	}
 	return Permanent(fmt.Errorf("waited %s for %s for object %s in handler %q: %s: %w",
-		timeout, described, c.name(), c.ID, state, ErrWaitTimeout))
+		timeout, seen.Described, c.name(), c.ID, state, ErrWaitTimeout))
 }
 
 // newWait checks the arguments of WaitFor.
@@ -81,7 +73,7 @@ func newWait[T, C client.Object](
 	case c.call.Subs == nil:
 		return w, Permanent(errors.New("WaitFor is for handlers of changes"))
 	}
-	if err := checkWait(child, wanted == nil, timeout); err != nil {
+	if err := children.CheckWait(child, wanted == nil, timeout); err != nil {
 		return w, Permanent(err)
 	}
 	kind, err := apiutil.GVKForObject(child, c.Client.Scheme())
@@ -89,15 +81,15 @@ func newWait[T, C client.Object](
 		return w, Permanent(fmt.Errorf("finding the kind of a %T: %w; add its type to the scheme", child, err))
 	}
 	isWatched, isWhole := false, false
-	if c.watches != nil && c.call.Resource != nil {
-		isWatched, isWhole = c.watches(*c.call.Resource, kind.GroupKind())
+	if c.cluster.watches != nil && c.call.Resource != nil {
+		isWatched, isWhole = c.cluster.watches(*c.call.Resource, kind.GroupKind())
 	}
 	if !isWatched {
 		return w, Permanent(fmt.Errorf("objects of kind %s are not watched: register Owns(%[2]s) for children, "+
 			"or Watches(%[2]s) for any object, with the selection of the handler",
-			kind.GroupKind(), example(child)))
+			kind.GroupKind(), children.Example(child)))
 	}
-	children := codec.New[C](reflect.TypeOf(child).Elem())
+	decoder := codec.New[C](reflect.TypeOf(child).Elem())
 	namespace := cmp.Or(child.GetNamespace(), c.metadata().GetNamespace())
 	return owned.Wait{
 		Owner: c.metadata().GetUID(), Body: c.call.Cause.Body(), Handler: c.call.Handler,
@@ -105,7 +97,7 @@ func newWait[T, C client.Object](
 		Namespace: namespace, Name: child.GetName(), Any: isWhole,
 		Ended: func() (bool, error) { return c.hasEnded(kind.GroupKind(), namespace, child.GetName()) },
 		Reached: func(raw map[string]any) (bool, error) {
-			object, err := children.Decode(raw)
+			object, err := decoder.Decode(raw)
 			if err != nil {
 				return false, fmt.Errorf("decoding the child: %w", err)
 			}
@@ -123,40 +115,10 @@ func (c *Change[T]) hasEnded(kind schema.GroupKind, namespace, name string) (don
 			return false, err
 		}
 	}
-	if done, err = c.children.Ended(body, kind, namespace, name); err != nil {
+	if done, err = c.cluster.children.Ended(body, kind, namespace, name); err != nil {
 		return false, Permanent(err)
 	}
 	return done, nil
-}
-
-// checkWait returns an error for invalid arguments.
-func checkWait(child client.Object, aimless bool, timeout time.Duration) error {
-	given := reflect.ValueOf(child)
-	switch {
-	case given.Kind() != reflect.Pointer || given.IsNil():
-		return errors.New("the child is nil: give an object with its name")
-	case child.GetName() == "":
-		return fmt.Errorf("the %T has no name: give it the one of the child", child)
-	case aimless:
-		return errors.New("the function is nil: without a condition, use one that is always true")
-	}
-	return positiveDuration("timeout", timeout)
-}
-
-// example returns the expression that gives the kind of a child.
-func example(child client.Object) string {
-	if _, raw := child.(*unstructured.Unstructured); raw {
-		return "child"
-	}
-	return "&" + reflect.TypeOf(child).Elem().String() + "{}"
-}
-
-// childName names a child among those of one object. The name is stored on the object.
-func childName(w owned.Wait, namespace string) string {
-	if w.Namespace == namespace {
-		return w.Kind.String() + " " + w.Name
-	}
-	return w.Kind.String() + " " + w.Namespace + "/" + w.Name
 }
 
 // metadata returns the object as the call got it, to read its metadata.

@@ -64,7 +64,7 @@ func (s Selection[T]) changeFilterOf(chosen []option) (handlers.Filter, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, what *cause.Cause) (bool, error) {
-		return changeFilter(s.codec, s.kind.op.clients, matches)(ctx, what)
+		return changeFilter(s.codec, s.op.clients, matches)(ctx, what)
 	}, nil
 }
 
@@ -100,7 +100,7 @@ func (s Selection[T]) addEventFilter(h *handlers.Handler, chosen []option) error
 	}
 	id := h.ID
 	h.Filters = append(slices.Clip(h.Filters), func(ctx context.Context, what *cause.Cause) (bool, error) {
-		c, err := changeOfFilter(ctx, s.codec, s.kind.op.clients, what)
+		c, err := changeOfFilter(ctx, s.codec, s.op.clients, what)
 		if err != nil {
 			return false, err
 		}
@@ -129,4 +129,27 @@ func (fn admitting[T]) addRequestFilter(s Selection[T], h *handlers.Handler, cho
 		return matched, errors.Join(a.errs...)
 	}
 	return nil
+}
+
+// All joins predicates of [Selection.When], [WhenChange] and patterns with and. Kopf: all_.
+//
+//	dbs.When(kopf.All(isLarge, kopf.Not(isPaused)))
+func All[A, B any](predicates ...func(A, B) bool) func(A, B) bool {
+	own := slices.Clone(predicates)
+	return func(a A, b B) bool {
+		return !slices.ContainsFunc(own, func(is func(A, B) bool) bool { return !is(a, b) })
+	}
+}
+
+// Any joins predicates with or. Kopf: any_.
+func Any[A, B any](predicates ...func(A, B) bool) func(A, B) bool {
+	own := slices.Clone(predicates)
+	return func(a A, b B) bool {
+		return slices.ContainsFunc(own, func(is func(A, B) bool) bool { return is(a, b) })
+	}
+}
+
+// Not negates a predicate. Kopf: not_.
+func Not[A, B any](predicate func(A, B) bool) func(A, B) bool {
+	return func(a A, b B) bool { return !predicate(a, b) }
 }

@@ -27,8 +27,8 @@ type Place struct {
 type Plan []Place
 
 const (
-	layerExamples = 15
-	layerTests    = 16
+	layerExamples = 16
+	layerTests    = 17
 )
 
 // pure is what packages that work on JSON values alone may use: nothing that
@@ -92,7 +92,6 @@ var House = Plan{
 	{Dir: "test/vectors/diffbasetest", Layer: 4, Kit: true},
 	{Dir: "facade/internal/codec", Layer: 4},
 	{Dir: "facade/internal/serving", Layer: 4},
-	{Dir: "facade/internal/persistence", Layer: 4},
 	{Dir: "peering/attendance", Layer: 4},
 	{Dir: "reconcilers/handlers", Layer: 4, Exports: 30},
 	{Dir: "reconcilers/settings", Layer: 5},
@@ -107,6 +106,8 @@ var House = Plan{
 	{Dir: "webhooks/tunnels", Layer: 5},
 
 	{Dir: "facade/internal/children", Layer: 9},
+	{Dir: "facade/internal/registry", Layer: 9},
+	{Dir: "facade/internal/defaults", Layer: 8},
 	{Dir: "facade/internal/kit", Layer: 10},
 	{Dir: "reconcilers/adapters", Layer: 6, Exports: 27},
 	{Dir: "reconcilers/journal", Layer: 6},
@@ -132,10 +133,12 @@ var House = Plan{
 	{Dir: "reconcilers/internal/controller", Layer: 10},
 	{Dir: "reconcilers/internal/orchestration", Layer: 11},
 	{Dir: "reconcilers", Layer: 12},
-	{Dir: "facade", Layer: 13, Exports: 115},
-	{Dir: "facade/facadetest", Layer: 14, Kit: true},
-	{Dir: "facade/facadetest/devcluster/...", Layer: 15, Kit: true},
-	{Dir: "facade/facadetest/explorer", Layer: 15, Kit: true},
+	{Dir: "facade/internal/program", Layer: 13},
+	{Dir: "facade/internal/reviews", Layer: 13},
+	{Dir: "facade", Layer: 14, Exports: 115},
+	{Dir: "facade/facadetest", Layer: 15, Kit: true},
+	{Dir: "facade/facadetest/devcluster/...", Layer: 16, Kit: true},
+	{Dir: "facade/facadetest/explorer", Layer: 16, Kit: true},
 
 	{Dir: "examples/...", Layer: layerExamples, Rooms: true},
 	{Dir: "examples/getting-started/api/v1", Layer: layerExamples - 1}, // the type of all lessons

@@ -23,9 +23,8 @@ var Families = Secret{
 		"reconcilers/handlers", "reconcilers/adapters",
 		// The registration of handlers.
 		"facade/admission.go", "facade/background.go", "facade/event.go", "facade/index.go",
-		"facade/on_child.go", "facade/owns.go", "facade/registration.go",
-		"facade/subs.go", "facade/preparing.go", "facade/activities.go", "facade/admission_finalizers.go",
-		"facade/conditions.go",
+		"facade/internal/registry", "facade/on_child.go",
+		"facade/subs.go", "facade/verbs.go", "facade/activities.go", "facade/internal/reviews",
 	},
 }
 

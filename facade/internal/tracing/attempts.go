@@ -3,6 +3,9 @@ package tracing
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"reflect"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -135,4 +138,16 @@ func reason(call *handlers.Invocation) string {
 		return call.Handler.Activity
 	}
 	return cmp.Or(string(call.Cause.Reason), call.Cause.Type, call.Handler.Activity)
+}
+
+// Check returns an error for invalid settings.
+func Check(given trace.TracerProvider, apart bool) error {
+	provider := reflect.ValueOf(given)
+	switch {
+	case given == nil && apart:
+		return errors.New("Tracing.Apart: nothing is traced without a Tracing.Provider: give one, or leave it out")
+	case provider.Kind() == reflect.Pointer && provider.IsNil():
+		return fmt.Errorf("Tracing.Provider: it is a nil %T: leave it out to trace nothing", given)
+	}
+	return nil
 }

@@ -1,0 +1,138 @@
+package children_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+const prefix = "test.example.org"
+
+// owner is an object that is a child itself, with a label of its own.
+func owner() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{
+			"namespace": "ns", "name": "o", "uid": "u",
+			"labels": map[string]any{"a": "b", prefix + "/parent-uid": "p"},
+		},
+	}}
+}
+
+func TestAdopt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		keeper *children.Keeper
+		child  string // its namespace
+		want   map[string]string
+		logs   int
+		fails  bool
+	}{
+		"Labels": {
+			"those of the owner, but not as a child", &children.Keeper{Prefix: prefix}, "",
+			map[string]string{"a": "b"}, 0, false,
+		},
+		"NoLabels": {"the settings say it", &children.Keeper{Prefix: prefix, NoLabels: true}, "", nil, 0, false},
+		"LikeKopf": {
+			"all of the owner", &children.Keeper{Prefix: prefix, LikeKopf: true}, "",
+			map[string]string{"a": "b", prefix + "/parent-uid": "p"}, 0, false,
+		},
+		"NoKeeper": {
+			"there are no settings", nil, "", map[string]string{"a": "b", prefix + "/parent-uid": "p"}, 0, false,
+		},
+		"OtherSpace": {"the owner cannot own it", &children.Keeper{Prefix: prefix}, "other", nil, 0, true},
+		"KopfElsewhere": {
+			"Kopf lets it pass", &children.Keeper{Prefix: prefix, LikeKopf: true}, "other", nil, 1, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			logs := 0
+			log := funcr.New(func(string, string) { logs++ }, funcr.Options{})
+			parent := owner()
+			child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: tc.child}}
+			err := tc.keeper.Adopt(parent, []any{child}, nil, log)
+			if (err != nil) != tc.fails || logs != tc.logs {
+				t.Errorf("%s: Adopt(): %v, %d lines", tc.reason, err, logs)
+			}
+			if d := cmp.Diff(tc.want, child.Labels); d != "" && tc.want != nil {
+				t.Errorf("%s: labels -want, +got:\n%s", tc.reason, d)
+			}
+			if d := cmp.Diff(owner(), parent); d != "" {
+				t.Errorf("%s: the owner -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+func TestCheckWait(t *testing.T) {
+	named := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+	for want, err := range map[string]error{
+		"the child is nil":             children.CheckWait((*corev1.Pod)(nil), false, time.Second),
+		"the *v1.Pod has no name":      children.CheckWait(&corev1.Pod{}, false, time.Second),
+		"the function is nil":          children.CheckWait(named, true, time.Second),
+		"timeout(0s): it must be":      children.CheckWait(named, false, 0),
+		"timeout: 5ns: did you mean 5": children.CheckWait(named, false, 5),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("CheckWait(): %v, want %q", err, want)
+		}
+	}
+	if err := children.CheckWait(named, false, time.Second); err != nil {
+		t.Errorf("CheckWait(): %v", err)
+	}
+	for want, child := range map[string]client.Object{"&v1.Pod{}": named, "child": owner()} {
+		if got := children.Example(child); got != want {
+			t.Errorf("Example(): %q, want %q", got, want)
+		}
+	}
+}
+
+func TestAwait(t *testing.T) {
+	keeper := &children.Keeper{Owned: &owned.Children{}}
+	w := owned.Wait{Kind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: "c"}
+	far := time.Now().Add(time.Hour)
+	for name, tc := range map[string]struct {
+		reason      string
+		former      progress.Wait
+		isPending   bool
+		describedAs string
+	}{
+		"First": {"the time begins now", progress.Wait{}, true, "child ConfigMap c"},
+		"Over": {
+			"it counts from the former wait", progress.Wait{Child: "ConfigMap c", Until: time.Now()}, false,
+			"child ConfigMap c",
+		},
+		"Longer": {
+			"a shorter timeout counts from now", progress.Wait{Child: "ConfigMap c", Until: far}, true,
+			"child ConfigMap c",
+		},
+		"Other": {
+			"the former wait was for another child", progress.Wait{Child: "ConfigMap d", Until: time.Now()}, true,
+			"child ConfigMap c",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := keeper.Await(w, "ns", tc.former, time.Minute)
+			if err != nil || got.Reached || got.Found || (got.Pending != nil) != tc.isPending {
+				t.Fatalf("%s: Await(): %+v, %v", tc.reason, got, err)
+			}
+			if got.Described != tc.describedAs {
+				t.Errorf("%s: described as %q, want %q", tc.reason, got.Described, tc.describedAs)
+			}
+			if got.Pending != nil && got.Pending.Delay > time.Minute {
+				t.Errorf("%s: delayed by %s, want a minute at most", tc.reason, got.Pending.Delay)
+			}
+		})
+	}
+}

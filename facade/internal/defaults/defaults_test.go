@@ -1,0 +1,162 @@
+package defaults_test
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+const (
+	operator = "test.example.org"
+	bound    = operator + "/handled-uid"
+)
+
+func TestDuration(t *testing.T) {
+	cases := map[string]struct {
+		reason       string
+		given, value time.Duration
+		want         string
+	}{
+		"Default": {"zero is the default", 0, time.Minute, ""},
+		"Given":   {"a given value stays", time.Hour, time.Hour, ""},
+		"Named":   {"the field accepts this name", defaults.Never, defaults.Never, ""},
+		"OtherName": {
+			"the field does not accept it", defaults.Immediately, defaults.Immediately, "kopf.Immediately: it must be",
+		},
+		"NoUnit":   {"a bare number is nanoseconds", 60, 60, "field: 60ns: did you mean 60*time.Second?"},
+		"Negative": {"there is no such time", -1, -1, "or zero for the default of 1m0s, or kopf.Never"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			value := tc.given
+			err := defaults.Duration("field", &value, time.Minute, defaults.Never)
+			if value != tc.value || message(err) != tc.want && !strings.Contains(message(err), tc.want) ||
+				(err == nil) != (tc.want == "") {
+				t.Errorf("\n%s\nDuration(): %s, %v, want %s, %q", tc.reason, value, err, tc.value, tc.want)
+			}
+		})
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestNumberAndDelays(t *testing.T) {
+	limit, none := -1, 0
+	got := defaults.Problems(defaults.Number("a", &limit, 0), defaults.Number("b", &none, 7))
+	got = append(got, defaults.CheckDelays("c", []time.Duration{time.Second, 0, 5})...)
+	want := []string{
+		"a: -1: it must be positive, or zero for no limit",
+		"c[1]: 0s is not positive: the API server would be asked again and again",
+		"c[2]: 5ns: did you mean 5*time.Second?",
+	}
+	if d := cmp.Diff(strings.Join(want, "\n"), errors.Join(got...).Error()); d != "" || none != 7 {
+		t.Errorf("the default is %d; -want, +got:\n%s", none, d)
+	}
+}
+
+func TestNamespaceScope(t *testing.T) {
+	s := defaults.NamespaceScope{
+		Names: []string{"b", "a", "b", "Team_A"}, Expressions: []*regexp.Regexp{nil}, Labels: "team", NamedOnly: true,
+	}
+	problems := s.Check()
+	if len(problems) != 3 || s.Labels != "" {
+		t.Errorf("Check(): %v, labels %q; want a name, an expression and the labels", problems, s.Labels)
+	}
+	if d := cmp.Diff([]string{"Team_A", "a", "b"}, s.Names); d != "" {
+		t.Errorf("Check(): names -want, +got:\n%s", d)
+	}
+	labelled := defaults.NamespaceScope{Labels: "team=shop"}
+	if got := labelled.Patterns(); labelled.Check() != nil || labelled.LabelSelector() == nil || len(got) != 1 {
+		t.Errorf("Patterns() by labels alone: %v, want all names with the labels", got.Texts())
+	}
+}
+
+func TestPeering(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		given  defaults.Peering
+		name   string
+		wrong  int
+		idle   bool
+	}{
+		"Default": {"the name of the operator", defaults.Peering{}, operator, 0, false},
+		"KopfRules": {
+			"Kopf's name; the rules alone ask for nothing", defaults.Peering{KopfRules: true}, "default", 0, false,
+		},
+		"Priority": {"it has no effect without a peering", defaults.Peering{Priority: 1}, operator, 0, true},
+		"Lifetime": {"records have whole seconds", defaults.Peering{Name: "p", Lifetime: time.Second}, "p", 1, false},
+		"Name":     {"it is the name of an object", defaults.Peering{Name: "P_"}, "P_", 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.given.Idle(); got != tc.idle {
+				t.Errorf("\n%s\nIdle(): %t, want %t", tc.reason, got, tc.idle)
+			}
+			if got := tc.given.Resolve(operator); len(got) != tc.wrong || tc.given.Name != tc.name {
+				t.Errorf("\n%s\nResolve(): %v, name %q, want %d, %q", tc.reason, got, tc.given.Name, tc.wrong, tc.name)
+			}
+		})
+	}
+}
+
+func TestPersistence(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		given  defaults.Persistence
+		want   defaults.Persistence // the storages
+		bound  string
+		wrong  string
+	}{
+		"Defaults": {
+			"copies of objects are not trusted",
+			defaults.Persistence{},
+			defaults.Persistence{
+				DiffbaseStorage: diffbase.Annotations{Prefix: operator, WithoutV1: true, Bound: bound},
+				ProgressStorage: progress.Annotations{Prefix: operator, WithoutV1: true, Bound: bound},
+			}, bound, "",
+		},
+		"AsKopf": {
+			"Kopf reads all of it",
+			defaults.Persistence{KopfFormats: true, TrustCopies: true},
+			defaults.Persistence{
+				DiffbaseStorage: diffbase.Annotations{Prefix: operator},
+				ProgressStorage: progress.Smart{Prefix: operator},
+			}, "", "",
+		},
+		"FormerKeys": {
+			"they were followed by another one",
+			defaults.Persistence{TrustCopies: true, FormerDigestKeys: [][]byte{{1}}},
+			defaults.Persistence{
+				DiffbaseStorage: diffbase.Annotations{Prefix: operator, WithoutV1: true},
+				ProgressStorage: progress.Annotations{Prefix: operator, WithoutV1: true},
+			}, "", "Persistence.FormerDigestKeys: there is no DigestKey that came after them",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			form, problems := tc.given.Resolve(operator)
+			err := errors.Join(problems...)
+			if !strings.Contains(message(err), tc.wrong) || (err == nil) != (tc.wrong == "") {
+				t.Errorf("\n%s\nResolve(): %v, want %q", tc.reason, err, tc.wrong)
+			}
+			got := defaults.Persistence{
+				DiffbaseStorage: tc.given.DiffbaseStorage, ProgressStorage: tc.given.ProgressStorage,
+			}
+			if d := cmp.Diff(tc.want, got); d != "" || form.BoundTo != tc.bound {
+				t.Errorf("\n%s\nResolve(): bound to %q; -want, +got:\n%s", tc.reason, form.BoundTo, d)
+			}
+		})
+	}
+}

@@ -1,0 +1,145 @@
+package defaults
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// digestLimit is how many bytes of JSON are remembered by value: one object has 256 KiB of annotations, for all
+// operators.
+const digestLimit = 100 * 1024
+
+var (
+	errIgnored = errors.New(
+		"give the fields to the storage of DiffbaseStorage instead: it decides what counts",
+	)
+	errEmptyKey = errors.New("the key is empty, so it would be no secret")
+	errFormer   = errors.New("there is no DigestKey that came after them; give the present one, too")
+)
+
+// Persistence is the section of the settings.
+type Persistence struct {
+	Finalizer, AnnotationPrefix string
+	DiffbaseStorage             diffbase.Storage
+	ProgressStorage             progress.Storage
+	IgnoredFields               []string
+	DigestKey                   []byte
+	FormerDigestKeys            [][]byte
+	TrustCopies, KopfFormats    bool
+}
+
+// StoredForm is what follows from the settings for what is stored on objects.
+type StoredForm struct {
+	BoundTo string // the annotation that binds memory to its object; empty trusts all memory
+	Compact bool   // records of sub-handlers
+	Digests settings.Digests
+}
+
+// Resolve makes the storages, the names of what is beside them, and the digests.
+func (p *Persistence) Resolve(operator string) (s StoredForm, problems []error) {
+	problems = p.resolveNames(operator)
+	if !p.TrustCopies {
+		s.BoundTo = p.AnnotationPrefix + "/" + keys.HandledUID
+	}
+	bound := s.BoundTo
+	if p.KopfFormats || p.DiffbaseStorage != nil || p.ProgressStorage != nil {
+		bound = "" // other storages do not keep the memory of a copy apart
+	}
+	s.Compact = p.ProgressStorage == nil && !p.KopfFormats
+	problems = append(problems, p.resolveDiffbase(bound), p.resolveProgress(bound), p.resolveDigests(&s.Digests))
+	return s, Problems(problems...)
+}
+
+// resolveNames are those of the finalizer and of the annotations.
+func (p *Persistence) resolveNames(operator string) (problems []error) {
+	if p.Finalizer != "" {
+		if err := keys.ValidateKey(p.Finalizer); err != nil {
+			problems = append(problems, fmt.Errorf(
+				"Persistence.Finalizer: %q: it must be a domain, a slash and a name: %w", p.Finalizer, err,
+			))
+		}
+	}
+	// The operator's name is checked on its own.
+	if p.AnnotationPrefix != "" || p.KopfFormats {
+		if err := checkPrefix(cmp.Or(p.AnnotationPrefix, operator), p.KopfFormats); err != nil {
+			problems = append(problems, fmt.Errorf("Persistence.AnnotationPrefix: %w", err))
+		}
+	}
+	p.Finalizer = cmp.Or(p.Finalizer, operator+"/finalizer")
+	p.AnnotationPrefix = cmp.Or(p.AnnotationPrefix, operator)
+	return problems
+}
+
+// resolveDiffbase takes the given storage, if it is one, or makes that of the prefix.
+func (p *Persistence) resolveDiffbase(bound string) error {
+	standard := diffbase.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: !p.KopfFormats, Bound: bound}
+	for _, text := range p.IgnoredFields {
+		path, err := codec.ParsePath(text)
+		if err != nil {
+			return fmt.Errorf("Persistence.IgnoredFields: %w", err)
+		}
+		standard.IgnoredFields = append(standard.IgnoredFields, path)
+	}
+	given := p.DiffbaseStorage
+	p.DiffbaseStorage = standard
+	if given == nil {
+		return nil
+	}
+	if len(p.IgnoredFields) > 0 {
+		return fmt.Errorf("Persistence.IgnoredFields: %w", errIgnored)
+	}
+	given = storages.Diffbase(given)
+	if err := checkDiffbase(given); err != nil {
+		return fmt.Errorf("Persistence.DiffbaseStorage: %w", err)
+	}
+	p.DiffbaseStorage = given
+	return nil
+}
+
+// resolveProgress takes the given storage, if it is one, or makes that of the prefix.
+func (p *Persistence) resolveProgress(bound string) error {
+	given := p.ProgressStorage
+	p.ProgressStorage = progress.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: true, Bound: bound}
+	if p.KopfFormats {
+		p.ProgressStorage = progress.Smart{Prefix: p.AnnotationPrefix}
+	}
+	if given == nil {
+		return nil
+	}
+	given = storages.Progress(given)
+	if err := checkProgress(given); err != nil {
+		return fmt.Errorf("Persistence.ProgressStorage: %w", err)
+	}
+	p.ProgressStorage = given
+	return nil
+}
+
+// resolveDigests says of what only digests are remembered; Kopf cannot read them.
+func (p *Persistence) resolveDigests(d *settings.Digests) error {
+	if !p.KopfFormats {
+		*d = settings.Digests{Limit: digestLimit, Secrets: true}
+	}
+	switch {
+	case p.DigestKey == nil && len(p.FormerDigestKeys) > 0:
+		return fmt.Errorf("Persistence.FormerDigestKeys: %w", errFormer)
+	case p.DigestKey == nil:
+		return nil
+	case len(p.DigestKey) == 0:
+		return fmt.Errorf("Persistence.DigestKey: %w", errEmptyKey)
+	}
+	for i, key := range p.FormerDigestKeys {
+		if len(key) == 0 {
+			return fmt.Errorf("Persistence.FormerDigestKeys[%d]: %w", i, errEmptyKey)
+		}
+	}
+	d.Keys = append([][]byte{p.DigestKey}, p.FormerDigestKeys...)
+	return nil
+}

@@ -1,0 +1,86 @@
+package defaults
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+)
+
+// NamespaceScope is the part of the settings that selects namespaces.
+type NamespaceScope struct {
+	// Names are names and patterns.
+	Names       []string
+	Expressions []*regexp.Regexp
+	Labels      string
+	// NamedOnly is true with ScanningDisabled.
+	NamedOnly bool
+}
+
+// Check returns the mistakes, removes wrong labels, and sorts the names.
+func (s *NamespaceScope) Check() (problems []error) {
+	for _, text := range s.Names {
+		if err := namespaces.Check(text); err != nil {
+			problems = append(problems, fmt.Errorf("Namespaces: %w", err))
+		}
+	}
+	slices.Sort(s.Names)
+	s.Names = slices.Compact(s.Names)
+	for i, expression := range s.Expressions {
+		if expression == nil {
+			problems = append(problems, fmt.Errorf("NamespacePatterns[%d]: the regular expression is nil", i))
+		}
+	}
+	if err := s.checkLabels(); err != nil {
+		problems = append(problems, fmt.Errorf("NamespaceLabels: %w", err))
+		s.Labels = ""
+	}
+	return problems
+}
+
+// Patterns are those of the namespaces that are served; none is the whole cluster.
+func (s *NamespaceScope) Patterns() (all namespaces.Patterns) {
+	for _, text := range s.Names {
+		all = append(all, namespaces.Parse(text))
+	}
+	for _, expression := range s.Expressions {
+		all = append(all, namespaces.Regexp(expression))
+	}
+	by := s.LabelSelector()
+	switch {
+	case by == nil:
+		return all
+	case len(all) == 0:
+		all = namespaces.Patterns{namespaces.Parse("*")}
+	}
+	return all.Labelled(by)
+}
+
+// LabelSelector is what the labels of namespaces must match; nil is anything.
+func (s *NamespaceScope) LabelSelector() labels.Selector {
+	if by, err := labels.Parse(s.Labels); err == nil && !by.Empty() {
+		return by
+	}
+	return nil
+}
+
+// checkLabels returns why namespaces cannot be selected by the labels.
+func (s *NamespaceScope) checkLabels() error {
+	switch _, err := metav1.ParseToLabelSelector(s.Labels); {
+	case s.Labels == "":
+		return nil
+	case err != nil:
+		return err
+	case s.LabelSelector() == nil:
+		return fmt.Errorf("%q selects all namespaces: leave it out", s.Labels)
+	case s.NamedOnly:
+		return errors.New("labels of namespaces are watched, which ScanningDisabled forbids: use one of both")
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,150 @@
+package defaults
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
+	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/keys"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+var (
+	errNoStorage   = errors.New("the storage is nil")
+	errEmptyMulti  = errors.New("there are no storages in Multi, so nothing would ever be remembered")
+	errNeverWrites = errors.New("the storage never writes: put it into a Multi, beside one that does")
+)
+
+// checkDiffbase tells what is wrong with a storage of last-handled configurations, as far as that can be seen.
+func checkDiffbase(kept diffbase.Storage) error {
+	if kept == nil {
+		return errNoStorage
+	}
+	if multi, ok := kept.(diffbase.Multi); ok {
+		if len(multi) == 0 {
+			return errEmptyMulti
+		}
+		for _, one := range multi {
+			if err := checkDiffbase(one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	patch := map[string]any{}
+	if err := storages.ProbeDiffbase(patch, kept); err != nil {
+		return fmt.Errorf("storing an empty essence: %w", err)
+	}
+	return checkPlaces(patch)
+}
+
+// checkProgress tells what is wrong with a storage of progress, as far as that can be seen.
+func checkProgress(kept progress.Storage) error {
+	if kept == nil {
+		return errNoStorage
+	}
+	if multi, ok := kept.(progress.Multi); ok && len(multi) == 0 {
+		return errEmptyMulti
+	} else if ok {
+		writes := false
+		for _, one := range multi {
+			err := checkProgress(one)
+			if err != nil && !errors.Is(err, errNeverWrites) {
+				return err
+			}
+			writes = writes || err == nil
+		}
+		if !writes {
+			return errNeverWrites
+		}
+		return nil
+	}
+	if status, ok := kept.(progress.Status); ok && status.NoWrite {
+		return errNeverWrites
+	}
+	patch, err := recordPatch(kept, "handler")
+	if err != nil {
+		return err
+	}
+	return checkPlaces(patch)
+}
+
+// checkPlaces tells whether the API server would take what a storage writes.
+func checkPlaces(patch map[string]any) error {
+	for place := range storage.Leaves(patch) {
+		rest, annotation := strings.CutPrefix(place, "/metadata/annotations/")
+		stanza, _, _ := strings.Cut(strings.TrimPrefix(place, "/"), "/")
+		switch {
+		case annotation:
+			if err := keys.ValidateKey(strings.ReplaceAll(rest, "~1", "/")); err != nil {
+				return err
+			}
+		case place == "" || slices.Contains([]string{"apiVersion", "kind", "metadata"}, stanza):
+			return fmt.Errorf(
+				"nothing can be kept at %s: only in annotations, and in stanzas such as the status",
+				cmp.Or(place, "the root"),
+			)
+		}
+	}
+	return nil
+}
+
+// checkPrefix tells whether the operator's own annotations can be written.
+func checkPrefix(prefix string, legacy bool) error {
+	if err := keys.ValidatePrefix(prefix); err != nil {
+		return err
+	}
+	for _, key := range []string{keys.LastHandled, keys.Touch} {
+		for _, name := range keys.Names(prefix, key, legacy) {
+			if err := keys.ValidateKey(name); err != nil {
+				return fmt.Errorf("the prefix %q is too long for the annotations that Kopf used once: %w", prefix, err)
+			}
+		}
+	}
+	return nil
+}
+
+// RecordPlaces are where a storage keeps the record of a handler, as JSON pointers, sorted.
+func RecordPlaces(kept progress.Storage, id string) ([]string, error) {
+	patch, err := recordPatch(kept, id)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(storage.Leaves(patch))), nil
+}
+
+// SharePlace tells whether the records of two ids are at one place. A storage that fails shares none: RecordPlaces
+// tells of its error.
+func SharePlace(kept progress.Storage, a, b string) bool {
+	first, err := recordPatch(kept, a)
+	if err != nil {
+		return false
+	}
+	second, err := recordPatch(kept, b)
+	if err != nil {
+		return false
+	}
+	places := storage.Leaves(first)
+	for place, value := range storage.Leaves(second) {
+		if held, both := places[place]; both && !diff.Equal(held, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// recordPatch gives what a storage writes for a record of the handler.
+func recordPatch(kept progress.Storage, id string) (map[string]any, error) {
+	patch := map[string]any{}
+	if err := storages.ProbeProgress(patch, kept, id); err != nil {
+		return nil, err
+	}
+	return patch, nil
+}

@@ -1,0 +1,88 @@
+package program_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+func TestDescribe(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason    string
+		isProgram bool
+		given     defaults.Peering
+		want      string
+	}{
+		"Program": {
+			"it looks for peers", true, defaults.Peering{}, `peering "test.example.org" with priority 0, if it exists`,
+		},
+		"Standalone": {
+			"the settings forbid it", true, defaults.Peering{Standalone: true}, "none: run one replica",
+		},
+		"Manager": {
+			"a manager has its own way", false, defaults.Peering{}, "leader election of the manager, if enabled",
+		},
+		"Named": {
+			"the settings name a peering", false, defaults.Peering{Name: "p", Priority: 7},
+			`peering "p" with priority 7, if it exists`,
+		},
+		"Mandatory": {
+			"it waits for the peering", false, defaults.Peering{Mandatory: true},
+			`peering "test.example.org" with priority 0`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := program.Coordination{Operator: operator, Program: tc.isProgram}
+			by := program.CoordinationSettings{Given: tc.given, Resolved: tc.given}
+			_ = by.Resolved.Resolve(operator)
+			if got := c.Describe(by); got != tc.want {
+				t.Errorf("%s: Describe(): %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLock(t *testing.T) {
+	c := program.Coordination{Operator: operator}
+	first := c.Lock(defaults.Peering{Identity: "me", Standalone: true})
+	if second := c.Lock(defaults.Peering{}); first != second || first.Identity() != "me" || !c.HasLock() {
+		t.Errorf("Lock(): %v and %v, want the same lock of me", first, second)
+	}
+	if !c.HasPeers(defaults.Peering{Standalone: true}) {
+		t.Error("HasPeers() with a lock: false")
+	}
+}
+
+func TestStartLine(t *testing.T) {
+	selector, err := discovery.Spelled("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan []reconcilers.Registration
+	for _, h := range []*handlers.Handler{
+		{ID: "a", Family: handlers.Changing, Reason: cause.Create},
+		{ID: "a", Family: handlers.Changing, Reason: cause.Update},
+		{ID: "conditions", Family: handlers.Reporting}, {ID: "finalizer", Family: handlers.Admitting, Sparing: true},
+	} {
+		plan = append(plan, reconcilers.Registration{Selector: selector, Handler: h})
+	}
+	got := program.StartLine(plan, nil, "none", commandline.Given{
+		Metrics: ":8080", Health: "0",
+		Inspection: commandline.Inspection{Address: "localhost:8082", Optional: true},
+	})
+	want := []any{
+		"kinds", "widgets", "handlers", 1, "namespaces", []string{"*"}, "coordination", "none",
+		"metrics", ":8080/metrics",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("StartLine(): -want, +got:\n%s", d)
+	}
+}

@@ -1,0 +1,151 @@
+package program_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+)
+
+const operator = "test.example.org"
+
+// recorder is an operator that records what the process asks of it.
+type recorder struct {
+	steps   []string
+	ready   bool
+	failure error
+	serve   func()
+}
+
+func (r *recorder) note(step string) { r.steps = append(r.steps, step) }
+
+func (r *recorder) Settings() (serving.Settings, error) {
+	return serving.Settings{
+		Scheme: runtime.NewScheme(),
+		Login: func(context.Context, serving.Cluster) (map[string]*credentials.Info, error) {
+			return nil, errors.New("there is no cluster")
+		},
+	}, nil
+}
+
+func (r *recorder) Apply(given commandline.Given) { r.note("apply " + given.Metrics) }
+func (r *recorder) UseClient(client.Client)       { r.note("client") }
+func (r *recorder) ExitTimeout() time.Duration    { return time.Hour }
+func (r *recorder) CleanUp(context.Context) error { r.note("cleanup"); return nil }
+func (r *recorder) StartUp(context.Context) (bool, error) {
+	r.note("startup")
+	return r.ready, r.failure
+}
+
+func (r *recorder) SetupWithManager(m ctrl.Manager, _ func() string) error {
+	r.note("setup")
+	return m.Add(manager.RunnableFunc(func(context.Context) error { r.serve(); return nil }))
+}
+
+func processOf(r *recorder) program.Process {
+	return program.Process{RunnableOperator: r, Name: operator, Log: logr.Discard}
+}
+
+func TestAround(t *testing.T) {
+	failed := errors.New("startup failed")
+	for name, tc := range map[string]struct {
+		reason  string
+		ready   bool
+		failure error
+		want    []string
+	}{
+		"Ready":   {"the cleanup follows", true, nil, []string{"apply 8080", "client", "startup", "serve", "cleanup"}},
+		"Stopped": {"nothing is served", false, nil, []string{"apply 8080", "client", "startup"}},
+		"Failed":  {"there is nothing to clean up", false, failed, []string{"apply 8080", "client", "startup"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &recorder{ready: tc.ready, failure: tc.failure}
+			err := processOf(r).Around(t.Context(), commandline.Given{Metrics: "8080"}, func() error {
+				r.note("serve")
+				return nil
+			})
+			if !errors.Is(err, tc.failure) {
+				t.Errorf("%s: Around(): %v, want %v", tc.reason, err, tc.failure)
+			}
+			if d := cmp.Diff(tc.want, r.steps); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+func TestRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &recorder{ready: true, serve: cancel}
+	given := program.RunSettings{Config: memapi.Config(memapi.New()), Log: logr.Discard(), MetricsBindAddress: "0"}
+	if err := processOf(r).Run(ctx, given); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"client", "apply 0", "startup", "setup", "cleanup"}, r.steps); d != "" {
+		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+func TestRunFails(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		given  program.RunSettings
+		want   string
+	}{
+		"NoCluster": {
+			"a login is needed", program.RunSettings{}, "there is no cluster",
+		},
+		"Liveness": {
+			"it is a URL", program.RunSettings{Liveness: "8080"}, `running operator "test.example.org": Liveness:`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.given.Log = logr.Discard()
+			err := processOf(&recorder{ready: true}).Run(t.Context(), tc.given)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: Run(): %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestResolveRunSettings(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		given  program.RunSettings
+		logsIn bool
+		want   string
+	}{
+		"Nothing": {"all fields are optional", program.RunSettings{}, true, ""},
+		"Console": {"it has no address", program.RunSettings{Console: true}, false, "Console: it is served at"},
+		"TwoConfigs": {
+			"which one counts", program.RunSettings{Config: &rest.Config{}, Context: "a"}, false, "Config says",
+		},
+		"Login": {"which one counts", program.RunSettings{Config: &rest.Config{}}, true, "Config says"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := tc.given.Resolve(nil, tc.logsIn)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: Resolve(): %v, want %q", tc.reason, err, tc.want)
+			}
+			if err == nil && tc.given.Log.GetSink() == nil {
+				t.Errorf("%s: Resolve() does not choose a logger", tc.reason)
+			}
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package program
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
+)
+
+// StartLine returns the keys and values that the operator logs when it starts.
+func StartLine(
+	plan []reconcilers.Registration, namespaces []string, coordination string, given commandline.Given,
+) []any {
+	kinds, ids := map[string]bool{}, map[string]bool{}
+	for _, r := range plan {
+		if registry.Watches(r.Handler) || registry.Reports(r.Handler) || r.Handler.Sparing {
+			continue // not a handler of the user
+		}
+		kind := r.Selector.String()
+		kinds[kind], ids[kind+" "+r.Handler.ID] = true, true
+	}
+	if len(namespaces) == 0 {
+		namespaces = []string{"*"}
+	}
+	line := []any{
+		"kinds", strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), "handlers", len(ids), "namespaces", namespaces,
+		"coordination", coordination,
+	}
+	for _, server := range []struct{ key, address, path string }{
+		{"metrics", given.Metrics, "/metrics"},
+		{"health", given.Health, ""},
+		{"debug", given.Inspection.Address, ""},
+	} {
+		isOff := server.address == "" || server.address == "0" ||
+			server.key == "debug" && given.Inspection.Optional // its address may be in use: a line follows
+		if !isOff {
+			line = append(line, server.key, server.address+server.path)
+		}
+	}
+	return line
+}
+
+// AddDebugServer adds a server of explanations to the manager, unless it is off.
+func AddDebugServer(
+	m ctrl.Manager, at commandline.Inspection, j *journal.Journal, peers func() []attendance.Peer, log logr.Logger,
+) error {
+	if at.IsOff() {
+		return nil
+	}
+	parts := inspection.Parts{Profiling: at.Profiling}
+	if at.Console {
+		parts.Console = console.New(j, peers)
+	}
+	return m.Add(inspector{at, inspection.Handler(j, parts), log})
+}
+
+// inspector serves what the operator knows as long as the manager runs.
+type inspector struct {
+	at      commandline.Inspection
+	handler http.Handler
+	log     logr.Logger
+}
+
+var _ manager.LeaderElectionRunnable = inspector{}
+
+// NeedLeaderElection is false: each replica can be asked.
+func (inspector) NeedLeaderElection() bool { return false }
+
+// Start serves until the context ends.
+func (i inspector) Start(ctx context.Context) error {
+	server, err := inspection.Serve(i.at.Address, i.handler)
+	switch {
+	case err == nil:
+		defer server.Close()
+		i.log.Info("Serving explanations; see the command explain", "address", server.Address())
+		if i.at.Console {
+			i.log.Info("Serving the console", "url", "http://"+server.Address()+console.Path)
+		}
+		if i.at.Profiling {
+			i.log.Info("Serving profiles", "url", "http://"+server.Address()+inspection.ProfilesPath)
+		}
+		<-ctx.Done()
+		return nil
+	case i.at.Optional:
+		i.log.Info("Not serving explanations: the default address is in use; choose another --debug-bind-address",
+			"error", err.Error())
+		return nil
+	default:
+		return err
+	}
+}

@@ -1,0 +1,185 @@
+package reviews
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+)
+
+// Check returns the mistakes, wherever the operator runs.
+func (a *ReviewSettings) Check() (problems []error) {
+	wrong := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("Admission."+format, args...))
+	}
+	if texts := validation.IsDNS1123Subdomain(a.Managed); a.Managed != "" && len(texts) > 0 {
+		wrong("Managed: %q cannot be the name of webhook configurations: %s", a.Managed, texts[0])
+	}
+	if _, err := a.host(); err != nil {
+		wrong("URL: %w", err)
+	}
+	if _, _, err := a.service(); err != nil {
+		wrong("Service: %w", err)
+	}
+	if _, err := object(a.Secret); err != nil {
+		wrong("Secret: %w", err)
+	}
+	if a.Port < 0 || a.Port > 65535 {
+		wrong("Port: %d: it must be a port, up to 65535, or zero for the default of 9443", a.Port)
+	}
+	if a.Address != "" && net.ParseIP(a.Address) == nil {
+		wrong("Address: %q is no address of IP: write one such as \"127.0.0.1\"; the port is Admission.Port", a.Address)
+	}
+	for _, host := range a.ExtraHosts {
+		isName := len(validation.IsDNS1123Subdomain(strings.TrimPrefix(host, "*."))) == 0
+		if !isName && net.ParseIP(host) == nil {
+			wrong("ExtraHosts: %q is not a host: write a name or an address, without scheme and port", host)
+		}
+	}
+	for _, text := range a.ExcludedNamespaces {
+		if err := namespaces.Check(text); err != nil {
+			wrong("ExcludedNamespaces: %w", err)
+		}
+	}
+	problems = append(problems, a.checkWays()...)
+	problems = append(problems, a.checkCertificates()...)
+	return append(problems, a.checkPlain()...)
+}
+
+// fieldsGiven are the names of the fields that are set.
+func fieldsGiven(fields ...any) (names []string) {
+	for i := 0; i < len(fields); i += 2 {
+		if set, _ := fields[i+1].(bool); set {
+			names = append(names, fmt.Sprintf("Admission.%s", fields[i]))
+		}
+	}
+	return names
+}
+
+// checkWays tells whether there is one way to the webhook server at most, and one if it is needed.
+func (a *ReviewSettings) checkWays() (problems []error) {
+	ways := fieldsGiven("Service", a.Service != "", "URL", a.URL != "", "Tunnel", a.Tunnel != nil)
+	if len(ways) > 1 {
+		problems = append(problems, fmt.Errorf("%s: each of them is a way to the operator, and the API server takes "+
+			"one: leave the others out", strings.Join(ways, ", ")))
+	}
+	if a.Service != "" && a.DetectCluster {
+		problems = append(problems, errors.New("Admission.DetectCluster: with a Service, the operator is in the "+
+			"cluster, and not on your machine beside it: leave one of them out"))
+	}
+	if a.Managed != "" && len(ways) == 0 && !a.DetectCluster {
+		problems = append(problems, errors.New("Admission.Managed: it is not known where the API server finds the "+
+			"operator: set Admission.Service in a cluster; outside of it, Admission.URL, Admission.DetectCluster or "+
+			"Admission.Tunnel"))
+	}
+	for _, way := range fieldsGiven("Tunnel", a.Tunnel != nil, "DetectCluster", a.DetectCluster) {
+		if a.Managed == "" {
+			problems = append(problems, fmt.Errorf("%s: the API server would not be told the way: set "+
+				"Admission.Managed", way))
+		}
+	}
+	return problems
+}
+
+// certificates are the names of those settings that are one.
+func (a *ReviewSettings) certificates() []string {
+	return fieldsGiven("CertificateDir", a.CertificateDir != "", "Secret", a.Secret != "", "SelfSigned", a.SelfSigned)
+}
+
+// checkCertificates tells whether there is one certificate at most, and whether it can be.
+func (a *ReviewSettings) checkCertificates() (problems []error) {
+	if sources := a.certificates(); len(sources) > 1 {
+		problems = append(problems, fmt.Errorf("%s: each of them is a certificate, and there can be one: leave the "+
+			"others out", strings.Join(sources, ", ")))
+	}
+	if a.SelfSigned && a.Service != "" {
+		problems = append(problems, errors.New("Admission.SelfSigned: behind a Service, there may be several "+
+			"processes, each with a certificate of its own: leave it out, and the operator keeps one in a Secret"))
+	}
+	if a.Secret != "" && a.Service == "" && a.URL == "" && !a.DetectCluster {
+		problems = append(problems, errors.New("Admission.Secret: it is not known which hosts the certificate is for: "+
+			"set Admission.Service or Admission.URL"))
+	}
+	for _, other := range fieldsGiven("CertificateDir", a.CertificateDir != "", "Insecure", a.Insecure) {
+		if len(a.ExtraHosts) > 0 {
+			problems = append(problems, fmt.Errorf("Admission.ExtraHosts: with %s, the operator makes no certificate: "+
+				"leave one of them out", other))
+		}
+	}
+	if a.RequireClientCertificate && a.ClientCA == "" {
+		problems = append(problems, errors.New("Admission.RequireClientCertificate: it is not known whose "+
+			"certificates are to be taken: set Admission.ClientCA"))
+	}
+	return problems
+}
+
+// checkPlain tells what does not go together with a server that is somebody else's, or without TLS.
+func (a *ReviewSettings) checkPlain() (problems []error) {
+	wrong := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("Admission."+format, args...))
+	}
+	sources := a.certificates()
+	if a.Insecure && len(sources) > 0 {
+		wrong("Insecure: there is no TLS, so nobody sees the certificate of %s: leave one of them out", sources[0])
+	}
+	if a.Insecure && a.DetectCluster {
+		wrong("Insecure: the API server calls nobody without TLS, as DetectCluster would have it: leave one of them " +
+			"out")
+	}
+	foreign := a.foreignCA()
+	if len(foreign) > 0 && len(sources) > 0 {
+		problems = append(problems, fmt.Errorf(
+			"%s: the CA is that of %s: leave one of them out", foreign[0], sources[0],
+		))
+	}
+	if len(foreign) > 1 {
+		problems = append(problems, fmt.Errorf(
+			"%s and %s mean the same: leave one of them out", foreign[0], foreign[1],
+		))
+	}
+	switch {
+	case a.ClientCA != "" && a.Server != nil:
+		wrong("ClientCA: Server decides on its clients by itself: give it ClientCAs in its tls.Config")
+	case a.ClientCA != "" && a.Insecure:
+		wrong("ClientCA: without TLS, clients show no certificates: leave Insecure out")
+	}
+	for _, other := range fieldsGiven("Server", a.Server != nil, "Insecure", a.Insecure) {
+		if len(a.TLSOpts) > 0 {
+			wrong("TLSOpts: with %s, they have no effect: leave one of them out", other)
+		}
+	}
+	if a.Address != "" && a.Server != nil {
+		wrong("Address: Server decides by itself where it listens: leave one of them out")
+	}
+	return problems
+}
+
+// CheckServer returns the mistake of settings that do not give a server for admission handlers what it needs.
+func (a *ReviewSettings) CheckServer(program bool) error {
+	certified := len(a.certificates()) > 0 || program && (a.Service != "" || a.isSelfSigned()) && !a.isForeign()
+	switch {
+	case program && a.ClientCA != "" && a.clients().Check() != nil:
+		return fmt.Errorf("Admission.ClientCA: %w", a.clients().Check())
+	case program && len(a.foreignCA()) > 0 && !a.isForeign():
+		return fmt.Errorf("%s: the CA is that of the operator's own certificate: leave it out, or set "+
+			"Admission.Insecure or Admission.Server, which leave TLS to others", a.foreignCA()[0])
+	case certified:
+		return nil
+	case a.DumpCA != "" && len(a.foreignCA()) == 0 && (!program || a.isForeign()):
+		return errors.New("Admission.DumpCA: only the webhook server knows its certificate: set " +
+			"Admission.CertificateDir or Admission.Secret, or leave it out")
+	case program && !a.isForeign():
+		who := "there are handlers of admission"
+		if a.FinalizerOnCreate {
+			who += ", that of FinalizerOnCreate among them"
+		}
+		return fmt.Errorf("Admission: %s, and no certificate to serve them with: set Admission.Service or "+
+			"Admission.CertificateDir in a cluster, Admission.SelfSigned for development", who)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,190 @@
+package reviews
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
+)
+
+// defaultServicePort is the port of a Service without an explicit port, as in webhook configurations.
+const defaultServicePort = 443
+
+// ReviewSettings are the settings of admission, as package facade documents them.
+type ReviewSettings struct {
+	Managed                                   string
+	FinalizerOnCreate, WithoutMatchConditions bool
+	ExcludedNamespaces                        []string
+	URL, Service                              string
+	DetectCluster                             bool
+	Tunnel                                    tunnels.Tunnel
+	Port                                      int
+	Address, CertificateDir, Secret           string
+	ExtraHosts                                []string
+	SelfSigned, Insecure                      bool
+	Server                                    webhook.Server
+	ClientCA                                  string
+	RequireClientCertificate                  bool
+	TLSOpts                                   []func(*tls.Config)
+	CAFile                                    string
+	CABundle                                  []byte
+	DumpCA                                    string
+}
+
+// host returns the host of the URL, or "" without a URL.
+func (a *ReviewSettings) host() (string, error) {
+	if a.URL == "" {
+		return "", nil
+	}
+	parsed, err := url.Parse(a.URL)
+	switch {
+	case err != nil || parsed.Scheme != "https" || parsed.Hostname() == "":
+		return "", fmt.Errorf("%q cannot be called by the API server: write one such as \"https://host:9443\"", a.URL)
+	case parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "":
+		return "", fmt.Errorf("%q has more than a host, a port and a path, which the API server refuses", a.URL)
+	}
+	return parsed.Hostname(), nil
+}
+
+// service returns the Service and its port, or an empty name without a Service.
+func (a *ReviewSettings) service() (name types.NamespacedName, port int32, err error) {
+	before, after, given := strings.Cut(a.Service, ":")
+	name, err = object(before)
+	if err != nil || !given {
+		return name, defaultServicePort, err
+	}
+	number, err := strconv.ParseUint(after, 10, 16)
+	if err != nil || number == 0 {
+		return name, 0, fmt.Errorf("%q is no port: write the Service such as \"namespace/name:443\"", after)
+	}
+	return name, int32(number), nil
+}
+
+// object parses "namespace/name". An empty text gives an empty name.
+func object(text string) (types.NamespacedName, error) {
+	namespace, name, _ := strings.Cut(text, "/")
+	bad := len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0
+	if text != "" && bad {
+		return types.NamespacedName{}, fmt.Errorf("%q is not understood: write \"namespace/name\"", text)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}
+
+// hosts returns the hosts of the certificate: those that the API server calls, and ExtraHosts.
+func (a *ReviewSettings) hosts() (hosts []string) {
+	if service, _, _ := a.service(); service.Name != "" { // it has been checked
+		return slices.Concat(tunnels.ServiceHosts(service.Namespace, service.Name), a.ExtraHosts)
+	}
+	if host, _ := a.host(); host != "" {
+		hosts = append(hosts, host)
+	}
+	if a.DetectCluster {
+		hosts = append(hosts, tunnels.DetectableHosts()...)
+	}
+	return append(hosts, a.ExtraHosts...)
+}
+
+// loopback is where a server listens that only this machine shall reach.
+const loopback = "127.0.0.1"
+
+// CheckProgramOnly returns an error for each setting of a server that a given manager has already.
+func (a *ReviewSettings) CheckProgramOnly() []error {
+	const server = "give webhook.NewServer to the manager as its WebhookServer"
+	const way = "the server is the manager's: set Admission.URL or Admission.Service"
+	only := defaults.ProgramOnly
+	return defaults.Problems(
+		only("Admission.Port", a.Port != 0, server),
+		only("Admission.Address", a.Address != "", server),
+		only("Admission.SelfSigned", a.SelfSigned,
+			"other replicas would have another certificate: set Admission.Secret"),
+		only("Admission.Insecure", a.Insecure, "give a webhook.Server without TLS to the manager as its WebhookServer"),
+		only("Admission.Server", a.Server != nil, "give it to the manager as its WebhookServer"),
+		only("Admission.ClientCA", a.ClientCA != "", server+", with ClientCAs in its TLSOpts"),
+		only("Admission.TLSOpts", len(a.TLSOpts) > 0, server+", with these TLSOpts"),
+		only("Admission.DetectCluster", a.DetectCluster, way),
+		only("Admission.Tunnel", a.Tunnel != nil, way),
+	)
+}
+
+// WebhookServer is that of a program.
+func (a *ReviewSettings) WebhookServer() webhook.Server {
+	host, port := a.listens()
+	switch {
+	case a.Server != nil:
+		return a.Server
+	case a.Insecure:
+		return serving.NewPlainServer(net.JoinHostPort(host, strconv.Itoa(port)))
+	}
+	options := webhook.Options{Host: host, Port: port, TLSOpts: slices.Clone(a.TLSOpts)}
+	if a.ClientCA != "" {
+		options.TLSOpts = append(options.TLSOpts, a.clients().Apply)
+	}
+	return webhook.NewServer(options)
+}
+
+func (a *ReviewSettings) clients() certificates.Clients {
+	return certificates.Clients{File: a.ClientCA, Required: a.RequireClientCertificate}
+}
+
+// listens is where the server of a program listens; no host is all of them.
+func (a *ReviewSettings) listens() (host string, port int) {
+	host, port = a.Address, cmp.Or(a.Port, webhook.DefaultPort)
+	if own, is := a.Server.(*webhook.DefaultServer); is {
+		return own.Options.Host, cmp.Or(own.Options.Port, port)
+	}
+	if host == "" && (a.Insecure || a.Tunnel != nil && !a.DetectCluster) {
+		host = loopback
+	}
+	return host, port
+}
+
+// local is where a tunnel leads to.
+func (a *ReviewSettings) local() tunnels.Local {
+	host, port := a.listens()
+	local := tunnels.Local{Scheme: "https", Address: net.JoinHostPort(tunnels.Routable(host), strconv.Itoa(port))}
+	if a.Insecure {
+		local.Scheme = "http"
+	}
+	return local
+}
+
+// certifiable is a webhook server of the project's own that can be given a certificate.
+type certifiable interface {
+	SetGetCertificate(get func(*tls.ClientHelloInfo) (*tls.Certificate, error))
+}
+
+// certify has the webhook server use the certificate of these settings.
+func certify(on webhook.Server, get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) error {
+	switch on := on.(type) {
+	case *webhook.DefaultServer:
+		given := &tls.Config{MinVersion: tls.VersionTLS12}
+		for _, change := range on.Options.TLSOpts {
+			change(given)
+		}
+		if given.GetCertificate != nil {
+			return errors.New("Admission: the webhook server of the manager has a certificate already, by its " +
+				"TLSOpts or by another operator: leave out CertificateDir and Secret")
+		}
+		on.Options.TLSOpts = append(slices.Clone(on.Options.TLSOpts), func(c *tls.Config) { c.GetCertificate = get })
+	case certifiable:
+		on.SetGetCertificate(get)
+	default:
+		return fmt.Errorf("Admission: the webhook server of the manager, a %T, cannot be given a certificate: leave "+
+			"out CertificateDir and Secret, or give it the method SetGetCertificate", on)
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package reviews_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+const operator = "test.example.org"
+
+var widgets = memapi.Resource{
+	Group: "test.example.org", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true,
+}
+
+// muxServer is a webhook server without a port.
+type muxServer struct{ mux *http.ServeMux }
+
+func (s muxServer) NeedLeaderElection() bool                   { return false }
+func (s muxServer) Register(path string, handler http.Handler) { s.mux.Handle(path, handler) }
+func (s muxServer) Start(ctx context.Context) error            { <-ctx.Done(); return nil }
+func (s muxServer) StartedChecker() healthz.Checker            { return healthz.Ping }
+func (s muxServer) WebhookMux() *http.ServeMux                 { return s.mux }
+
+// newServer returns the server of an operator with these settings.
+func newServer(settings reviews.ReviewSettings, kept defaults.Persistence) *reviews.ReviewServer {
+	r := reviews.NewReviewServer(operator, "main.go:1")
+	r.Settle(&settings, defaults.NamespaceScope{}, kept, true)
+	return r
+}
+
+func planOf(t *testing.T, all ...*handlers.Handler) (plan []reconcilers.Registration) {
+	t.Helper()
+	selector, err := discovery.Spelled("widgets.test.example.org")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range all {
+		plan = append(plan, reconcilers.Registration{Selector: selector, Handler: h})
+	}
+	return plan
+}
+
+// guard denies nothing.
+func guard() *handlers.Handler {
+	return &handlers.Handler{
+		ID: "guard", Family: handlers.Admitting,
+		Call: func(context.Context, *handlers.Invocation) error { return nil },
+	}
+}
+
+func TestAdd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		asKopf bool
+		plan   []reconcilers.Registration
+		want   map[string]int // codes of paths
+	}{
+		"OneHandler": {
+			"the path has the names of the operator and the handler", false, planOf(t, guard()),
+			map[string]int{"/test.example.org/validate/guard": http.StatusOK, "/elsewhere": http.StatusNotFound},
+		},
+		"AsKopf": {
+			"the path has the id alone", true, planOf(t, guard()), map[string]int{"/guard": http.StatusOK},
+		},
+		"NoHandlers": {
+			"handlers of changes are not served", false,
+			planOf(t, &handlers.Handler{ID: "made", Family: handlers.Changing, Reason: cause.Create}),
+			map[string]int{"/test.example.org/validate/made": http.StatusNotFound},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on := muxServer{http.NewServeMux()}
+			m, err := ctrl.NewManager(memapi.Config(memapi.New()), ctrl.Options{
+				Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"}, WebhookServer: on,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := newServer(reviews.ReviewSettings{}, defaults.Persistence{KopfFormats: tc.asKopf})
+			if err := r.Add(m, reviews.ReviewSetup{Plan: tc.plan, Metrics: prometheus.NewRegistry()}); err != nil {
+				t.Fatal(err)
+			}
+			for path, want := range tc.want {
+				answer := httptest.NewRecorder()
+				on.mux.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, path, strings.NewReader("{}")))
+				if isFound := answer.Code != http.StatusNotFound; isFound != (want == http.StatusOK) {
+					t.Errorf("\n%s\nPOST %s: %d, want %d or a refusal of an empty review", tc.reason, path, answer.Code,
+						want)
+				}
+			}
+			if open := r.Opener(tc.plan); (open != nil) != (len(reviews.Watching(tc.plan)) == 0) {
+				t.Errorf("\n%s\nOpener(): %t", tc.reason, open != nil)
+			}
+		})
+	}
+}
+
+func TestPrint(t *testing.T) {
+	api := memapi.New()
+	api.Install(widgets)
+	r := newServer(reviews.ReviewSettings{}, defaults.Persistence{})
+	if _, err := r.Print(planOf(t, guard()), commandline.Way{}); err == nil {
+		t.Error("Print() without a way: no error")
+	}
+	if _, err := r.Print(nil, commandline.Way{URL: "https://here"}); err == nil {
+		t.Error("Print() without handlers: no error")
+	}
+	p, err := r.Print(planOf(t, guard()), commandline.Way{URL: "https://here"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, hints, err := p.Objects(t.Context(), memapi.Config(api))
+	if err != nil || len(objects) != 1 || len(hints) != 1 {
+		t.Fatalf("Objects(): %d objects, hints %q, %v; want one object, and a hint at the bundle",
+			len(objects), hints, err)
+	}
+	made, _ := objects[0].(*admissionregistrationv1.ValidatingWebhookConfiguration)
+	if made == nil || *made.Webhooks[0].ClientConfig.URL != "https://here/test.example.org/validate/guard" {
+		t.Errorf("Objects(): %v", objects[0])
+	}
+}
+
+func TestSetsFinalizers(t *testing.T) {
+	selector, _ := discovery.Spelled("widgets")
+	entry := func(reason cause.Reason) registry.ResolvedEntry {
+		return registry.ResolvedEntry{
+			HandlerEntry: registry.HandlerEntry{Handler: &handlers.Handler{Family: handlers.Changing, Reason: reason}},
+			Selector:     selector,
+		}
+	}
+	all := []registry.ResolvedEntry{entry(cause.Create), entry(cause.Delete), entry(cause.Delete)}
+	on := newServer(reviews.ReviewSettings{FinalizerOnCreate: true}, defaults.Persistence{})
+	if more := on.SetsFinalizers(all); len(more) != 1 || !more[0].Handler.Mutating {
+		t.Errorf("SetsFinalizers(): %v, want one mutating handler for the selection", more)
+	}
+	if more := on.SetsFinalizers(all[:1]); len(more) != 0 {
+		t.Errorf("SetsFinalizers() without delete handlers: %v, want none", more)
+	}
+	off := newServer(reviews.ReviewSettings{}, defaults.Persistence{})
+	if more := off.SetsFinalizers(all); len(more) != 0 {
+		t.Errorf("SetsFinalizers() without FinalizerOnCreate: %v, want none", more)
+	}
+}
+
+func TestWithOperations(t *testing.T) {
+	mutating, chosen := guard(), guard()
+	mutating.Mutating, chosen.Operations = true, []string{"DELETE"}
+	own, kopf := newServer(reviews.ReviewSettings{}, defaults.Persistence{}),
+		newServer(reviews.ReviewSettings{}, defaults.Persistence{KopfFormats: true})
+	for name, tc := range map[string]struct {
+		reason string
+		by     *reviews.ReviewServer
+		h      *handlers.Handler
+		want   []string
+	}{
+		"Validating": {"an invalid object can be deleted", own, guard(), []string{"CREATE", "UPDATE", "CONNECT"}},
+		"Mutating":   {"the configuration has the defaults", own, mutating, nil},
+		"Chosen":     {"the option wins", own, chosen, []string{"DELETE"}},
+		"AsKopf":     {"Kopf asks for deletions, too", kopf, guard(), nil},
+	} {
+		if d := cmp.Diff(tc.want, tc.by.WithOperations(tc.h).Operations); d != "" {
+			t.Errorf("%s: %s\n-want, +got:\n%s", name, tc.reason, d)
+		}
+	}
+}
+
+func TestWebhookServer(t *testing.T) {
+	given := muxServer{http.NewServeMux()}
+	if got := (&reviews.ReviewSettings{Server: given}).WebhookServer(); got != webhook.Server(given) {
+		t.Errorf("WebhookServer(): %T, want the given one", got)
+	}
+	own, _ := (&reviews.ReviewSettings{Port: 1, Address: "127.0.0.2"}).WebhookServer().(*webhook.DefaultServer)
+	if own == nil || own.Options.Port != 1 || own.Options.Host != "127.0.0.2" {
+		t.Errorf("WebhookServer(): %v, want one at 127.0.0.2:1", own)
+	}
+	if _, plain := (&reviews.ReviewSettings{Insecure: true}).WebhookServer().(*webhook.DefaultServer); plain {
+		t.Error("WebhookServer() with Insecure serves TLS")
+	}
+}
+
+func TestReviewedObjects(t *testing.T) {
+	var objects reviews.ReviewedObjects
+	object := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	other := &admissionregistrationv1.MutatingWebhookConfiguration{}
+	request := &handlers.Admission{}
+	end := objects.Begin(request, object)
+	if objects.Of(object) != request || objects.Of(other) != nil {
+		t.Errorf("Of(): %v, %v, want the request of the first object alone", objects.Of(object), objects.Of(other))
+	}
+	if end(); objects.Of(object) != nil {
+		t.Error("Of() after the review: not nil")
+	}
+}

@@ -1,0 +1,138 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers"
+)
+
+// process returns the operator as the program of its own process.
+func (op *Operator) process() program.Process {
+	return program.Process{RunnableOperator: process{op}, Name: op.name, Log: op.logger}
+}
+
+// process adapts an operator to its process.
+type process struct{ op *Operator }
+
+// Settings returns the settings of the manager of an operator that makes its own. It reports all errors of
+// registrations.
+func (p process) Settings() (serving.Settings, error) {
+	p.op.registry.Lock()
+	defer p.op.registry.Unlock()
+	scheme, _, err := p.op.planAlone()
+	if err != nil {
+		return serving.Settings{}, err
+	}
+	own := p.op.settings.values
+	patterns := p.op.settings.scope.Patterns()
+	cached, _ := patterns.Plain() // patterns may match any others
+	return serving.Settings{
+		Scheme: scheme, Namespaces: patterns.Texts(), Patterns: patterns, CachedNamespaces: cached,
+		CachedReads: own.CachedReads, LogHandler: own.LogHandler,
+		Connection: p.op.settings.connection(), Transport: own.Tracing.wrapper(),
+		Probe: p.op.activities.Probing.Ask, StopProbes: p.op.activities.Probing.Stop,
+		Login: p.op.activities.LogIn, WebhookServer: own.Admission.rules().WebhookServer(),
+		ExitTimeout: own.Queueing.ExitTimeout,
+	}, nil
+}
+
+// Apply takes over the flags.
+func (p process) Apply(given commandline.Given) {
+	if !given.Inspection.IsOff() {
+		p.op.keepJournal()
+	}
+	p.op.registry.Lock()
+	defer p.op.registry.Unlock()
+	if given.Scoped {
+		p.op.given.Namespaces, p.op.given.NamespacePatterns, p.op.given.NamespaceLabels = given.Namespaces, nil, ""
+	}
+	p.op.given.Peering.take(given.Peering)
+	if given.Inspection.IsOff() {
+		given.Inspection = p.op.flags.Inspection
+	}
+	p.op.flags = given
+}
+
+// UseClient gives the startup a client.
+func (p process) UseClient(late client.Client) {
+	p.op.registry.Lock()
+	defer p.op.registry.Unlock()
+	p.op.late = late
+}
+
+// StartUp calls the handlers of the startup.
+func (p process) StartUp(ctx context.Context) (ready bool, err error) { return p.op.startUp(ctx) }
+
+// CleanUp calls the handlers of the cleanup.
+func (p process) CleanUp(ctx context.Context) error { return p.op.activities.CleanUp(ctx) }
+
+// SetupWithManager adds the operator and the debug server to the manager.
+func (p process) SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error {
+	op := p.op
+	op.defaultNamespace = defaultNamespace
+	return errors.Join(op.setUp(m, true),
+		program.AddDebugServer(m, op.flags.Inspection, op.journal, op.coordination.Peers, op.logger()))
+}
+
+// ExitTimeout is that of the current settings, which the startup may have changed.
+func (p process) ExitTimeout() time.Duration {
+	p.op.registry.Lock()
+	defer p.op.registry.Unlock()
+	return p.op.settings.values.UltimateExitingTimeout
+}
+
+// webhooks are the webhook configurations as they would be managed.
+func (op *Operator) webhooks(
+	ctx context.Context, cluster *rest.Config, way commandline.Way,
+) (objects []client.Object, hints []string, err error) {
+	op.registry.Lock()
+	_, plan, err := op.planAlone()
+	var printed reviews.PrintedReviews
+	if err == nil {
+		printed, err = op.reviews.Print(plan, way)
+	}
+	op.registry.Unlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	return printed.Objects(ctx, cluster)
+}
+
+// planAlone is the plan of a program, which has a scheme of its own.
+func (op *Operator) planAlone() (*runtime.Scheme, []reconcilers.Registration, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, nil, fmt.Errorf("adding the types of client-go to the scheme: %w", err)
+	}
+	if err := op.fillScheme(scheme); err != nil {
+		return nil, nil, err
+	}
+	plan, err := op.plan(scheme)
+	return scheme, plan, err
+}
+
+// take applies the flags. A peering that is named by a flag overrides Standalone of the program.
+func (p *PeeringSettings) take(given commandline.Peering) {
+	if given.Name != "" {
+		p.Name, p.Mandatory, p.Standalone = given.Name, true, false
+	}
+	if given.Priority != nil {
+		p.Priority = *given.Priority
+	}
+	if given.Standalone != nil {
+		p.Standalone = *given.Standalone
+	}
+}
