@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // daemonOption is an option of Daemon.
@@ -64,7 +65,7 @@ func InitialDelay[D time.Duration | func(object *Unstructured) time.Duration](de
 		}
 		initial = func(body map[string]any) (wait time.Duration, err error) {
 			object := &unstructured.Unstructured{Object: body}
-			err = containPanic(func() { wait = delay(object.DeepCopy()) })
+			err = panics.Contain(func() error { wait = delay(object.DeepCopy()); return nil })
 			return wait, err
 		}
 	}

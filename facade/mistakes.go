@@ -10,7 +10,6 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // mistakes are what a handler was told of its use of this package: each is worth one line in the log. Nil is for
@@ -69,10 +68,7 @@ func (m *mistakes) noteDelay(log logr.Logger, err error) {
 		return
 	}
 	var temporary *temporaryError
-	// Methods of users' errors may panic, which is for the judge of the error.
-	found := false
-	_ = panics.Contain(func() error { found = errors.As(err, &temporary); return nil })
-	if found && temporary.unitless() && m.delay.CompareAndSwap(false, true) {
+	if errors.As(err, &temporary) && temporary.unitless() && m.delay.CompareAndSwap(false, true) {
 		logging.Warn(log, "Waiting a second after a temporary error: its delay is too short to be meant; logged once "+
 			"for the handler", "delay", tooShort(temporary.delay).Error())
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -152,7 +153,7 @@ func (p *pass) forgetFailed(ctx context.Context, failed []*execution.HandlerStat
 		ids = append(ids, h.ID)
 		for _, id := range slices.Concat([]string{h.ID}, h.Subrefs) {
 			purged = append(purged, id)
-			if err := execution.Purge(p.handling.Progress, patch.Merge, p.object.kept, id); err != nil {
+			if err := storages.Purge(p.handling.Progress, patch.Merge, p.object.kept, id); err != nil {
 				return err
 			}
 		}

@@ -26,9 +26,14 @@ func TestContain(t *testing.T) {
 	if !errors.As(err, &panicked) || err.Error() != "panic: boo" || len(panicked.Stack) == 0 {
 		t.Errorf("a panic is an error with its stack, got %v", err)
 	}
-	//nolint:errorlint // it is the very same
-	if err := panics.Contain(func() error { return errPlain }); err != errPlain {
-		t.Errorf("an error is itself, got %v", err)
+	if err := panics.Contain(func() error { return errPlain }); !errors.Is(err, errPlain) || err.Error() != "plain" {
+		t.Errorf("want the error, got %v", err)
+	}
+	if err := panics.Contain(func() error { return nil }); err != nil {
+		t.Errorf("want no error, got %v", err)
+	}
+	if err := panics.Contain(func() error { return &evil{} }); errors.Is(err, errPlain) || err.Error() == "" {
+		t.Error("methods of the returned error must not panic")
 	}
 	if err := panics.Contain(func() error { panic(&evil{}) }); err.Error() == "" {
 		t.Error("no text at all")

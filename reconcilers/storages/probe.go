@@ -3,7 +3,6 @@ package storages
 import (
 	"fmt"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -25,11 +24,10 @@ func ProbeProgress(patch map[string]any, kept progress.Storage, id string) error
 	if err := kept.Store(patch, probeObject(), id, progress.Record{Purpose: &purpose}); err != nil {
 		return fmt.Errorf("storing a record of handler %q: %w", id, err)
 	}
-	err := panics.Contain(func() error { kept.Purge(map[string]any{}, probeObject(), id); return nil })
-	if err == nil {
-		err = progress.Flush(kept)
+	if err := Purge(kept, map[string]any{}, probeObject(), id); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := progress.Flush(kept); err != nil {
 		return fmt.Errorf("removing a record of handler %q: %w", id, err)
 	}
 	return nil
