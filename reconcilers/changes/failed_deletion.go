@@ -16,7 +16,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -153,7 +152,7 @@ func (p *pass) forgetFailed(ctx context.Context, failed []*execution.HandlerStat
 		ids = append(ids, h.ID)
 		for _, id := range slices.Concat([]string{h.ID}, h.Subrefs) {
 			purged = append(purged, id)
-			if err := storages.Purge(p.handling.Progress, patch.Merge, p.object.kept, id); err != nil {
+			if err := execution.Purge(p.handling.Progress, patch.Merge, p.object.kept, id); err != nil {
 				return err
 			}
 		}

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
@@ -133,7 +133,7 @@ func (o *object) noteStored(annotations map[string]any) {
 // no write of its own, and if a storage cannot do it, the write goes on without.
 func (o *object) untouch(ctx context.Context, patch *patching.Patch) {
 	merge := map[string]any{}
-	err := storages.Touch(o.handling.Progress, merge, o.body, nil)
+	err := panics.Contain(func() error { o.handling.Progress.Touch(merge, o.body, nil); return nil })
 	switch {
 	case err != nil:
 		if o.memory.isNew(err) {
@@ -298,10 +298,10 @@ func (h *Handling) removalOfMemory(body map[string]any) (merge map[string]any, e
 	for _, id := range h.IDs() {
 		if record, malformed := h.Progress.Fetch(body, id); malformed == nil && record != nil {
 			for _, sub := range record.Subrefs {
-				err = errors.Join(err, storages.Purge(h.Progress, patch.Merge, body, sub))
+				err = errors.Join(err, execution.Purge(h.Progress, patch.Merge, body, sub))
 			}
 		}
-		err = errors.Join(err, storages.Purge(h.Progress, patch.Merge, body, id))
+		err = errors.Join(err, execution.Purge(h.Progress, patch.Merge, body, id))
 	}
 	h.Interim.Purge(&patch, body)
 	// A storage of essences has no removal; but what it would write shows where it keeps them.

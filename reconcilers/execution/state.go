@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -320,16 +320,25 @@ func (r *removal) of(id string) {
 		return
 	}
 	r.done[id] = true
-	if err := storages.Purge(r.to, r.patch, r.body, id); err != nil && r.err == nil {
+	if err := Purge(r.to, r.patch, r.body, id); err != nil && r.err == nil {
 		r.err = err
 	}
 }
 
 func purgeAll(to progress.Writer, patch, body map[string]any, ids []string) error {
 	for _, id := range ids {
-		if err := storages.Purge(to, patch, body, id); err != nil {
+		if err := Purge(to, patch, body, id); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// Purge adds the removal of one record to the merge-patch. A storage that panics is an error.
+func Purge(to progress.Writer, patch, body map[string]any, id string) error {
+	err := panics.Contain(func() error { to.Purge(patch, body, id); return nil })
+	if err != nil {
+		return fmt.Errorf("removing the progress of handler %q: %w", id, err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package storages
 import (
 	"fmt"
 
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -24,10 +25,11 @@ func ProbeProgress(patch map[string]any, kept progress.Storage, id string) error
 	if err := kept.Store(patch, probeObject(), id, progress.Record{Purpose: &purpose}); err != nil {
 		return fmt.Errorf("storing a record of handler %q: %w", id, err)
 	}
-	if err := Purge(kept, map[string]any{}, probeObject(), id); err != nil {
-		return err
-	}
-	if err := progress.Flush(kept); err != nil {
+	err := panics.Contain(func() error {
+		kept.Purge(map[string]any{}, probeObject(), id)
+		return progress.Flush(kept)
+	})
+	if err != nil {
 		return fmt.Errorf("removing a record of handler %q: %w", id, err)
 	}
 	return nil

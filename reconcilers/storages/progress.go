@@ -1,11 +1,8 @@
 package storages
 
 import (
-	"fmt"
-
 	"k8s.io/utils/ptr"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -21,7 +18,7 @@ func Progress(of progress.Storage) progress.Storage {
 	}
 }
 
-// foreignProgress is a storage of the user's. Its methods without an error panic; [Purge] and [Touch] return an error.
+// foreignProgress is a storage of the user's. The callers of its methods without an error guard against panics.
 type foreignProgress struct{ of progress.Storage }
 
 // Fetch returns a copy of the record.
@@ -67,19 +64,4 @@ func (f foreignProgress) Touch(patch, body map[string]any, value *string) {
 		value = ptr.To(*value)
 	}
 	_ = patched(patch, body, func(patch, body map[string]any) error { f.of.Touch(patch, body, value); return nil })
-}
-
-// Purge adds the removal of one record to the merge-patch. A panic of the storage is an error.
-func Purge(to progress.Writer, patch, body map[string]any, id string) error {
-	err := panics.Contain(func() error { to.Purge(patch, body, id); return nil })
-	if err != nil {
-		return fmt.Errorf("removing the progress of handler %q: %w", id, err)
-	}
-	return nil
-}
-
-// Touch adds the value by which Kopf wakes itself up to the merge-patch, or removes it. A panic of the storage is an
-// error.
-func Touch(kept progress.Storage, patch, body map[string]any, value *string) error {
-	return panics.Contain(func() error { kept.Touch(patch, body, value); return nil })
 }
