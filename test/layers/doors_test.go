@@ -46,7 +46,7 @@ func TestGuards(t *testing.T) {
 			want: []string{"p/p.go: the test p.TestCall of the door T.Call does not exist"},
 		},
 		"Others": {
-			reason: "the mechanism itself, kits, and the other functions of package panics are no guards",
+			reason: "the mechanism itself, kits, and the other functions of package panics are free",
 			files: map[string]string{
 				"reconcilers/panics/a.go": "package panics\n\nfunc f() { recover() }\n",
 				"kit/a.go":                "package kit\n\nfunc f() { recover() }\n",
