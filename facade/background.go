@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // TaskFunc is a daemon, or one tick of a timer, for one object. It never runs twice at once for an object. A finalizer
@@ -247,7 +248,7 @@ func InitialDelay[D time.Duration | func(object *Unstructured) time.Duration](de
 		}
 		initial = func(body map[string]any) (wait time.Duration, err error) {
 			object := &unstructured.Unstructured{Object: body}
-			err = containPanic(func() { wait = delay(object.DeepCopy()) })
+			err = panics.Contain(func() error { wait = delay(object.DeepCopy()); return nil })
 			return wait, err
 		}
 	}

@@ -22,6 +22,20 @@ type Run = kopf.Task[*Widget]
 
 func goOn(context.Context, *Run) error { return nil }
 
+func TestInitialDelayThatPanics(t *testing.T) {
+	op := kopf.New("test.example.org")
+	kopf.For(op, &Widget{}).Daemon("d", goOn, kopf.InitialDelay(func(*unstructured.Unstructured) time.Duration {
+		panic("no delay")
+	}))
+	plan, err := kopf.Plan(op, newScheme(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plan[0].Handler.Background.InitialDelay(nil); err == nil || err.Error() != "panic: no delay" {
+		t.Errorf("the engine logs an error, and starts the daemon: got %v", err)
+	}
+}
+
 func TestBackgroundOptions(t *testing.T) {
 	op := kopf.New("test.example.org")
 	w := kopf.For(op, &Widget{})

@@ -132,7 +132,7 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*Unstruc
 	return selectionOf[*Unstructured](op, "kopf.ForResourceFunc", discovery.ByFunc(func(
 		r discovery.Resource) (yes bool,
 	) {
-		failed := containPanic(func() { yes = meant(resourceOf(r)) })
+		failed := panics.Contain(func() error { yes = meant(resourceOf(r)); return nil })
 		if failed == nil {
 			return yes
 		}

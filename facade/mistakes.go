@@ -18,7 +18,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -78,10 +77,7 @@ func (m *mistakes) noteDelay(log logr.Logger, err error) {
 		return
 	}
 	var temporary *temporaryError
-	// Methods of users' errors may panic, which is for the judge of the error.
-	found := false
-	_ = panics.Contain(func() error { found = errors.As(err, &temporary); return nil })
-	if found && temporary.unitless() && m.delay.CompareAndSwap(false, true) {
+	if errors.As(err, &temporary) && temporary.unitless() && m.delay.CompareAndSwap(false, true) {
 		logging.Warn(log, "Waiting a second after a temporary error: its delay is too short to be meant; logged once "+
 			"for the handler", "delay", defaults.TooShort(temporary.delay).Error())
 	}

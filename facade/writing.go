@@ -9,7 +9,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
@@ -83,11 +82,6 @@ func (c *Change[T]) patchError(err error) error {
 		return nil
 	}
 	return fmt.Errorf("patching object %s by handler %q: %w", c.name(), c.ID, err)
-}
-
-// containPanic returns a panic as an error where it would end the process otherwise.
-func containPanic(call func()) error {
-	return panics.Contain(func() error { call(); return nil })
 }
 
 // SetResult sets the value for status.<id>, written if the handler succeeds; nil means none. An object is merged into

@@ -78,17 +78,16 @@ func TestLoggingByFamily(t *testing.T) {
 			"Handler has no objection", 1.0,
 		},
 		"Denied": {
-			"it is meant", handlers.Handler{Family: handlers.Admitting}, execution.Outcome{Final: true, Err: denied},
+			"it is meant", handlers.Handler{Family: handlers.Admitting}, execution.Verdict(denied),
 			"Handler denies the request", 0.0,
 		},
 		"DeniedForGood": {
 			"so is this", handlers.Handler{Family: handlers.Admitting},
-			execution.Outcome{Final: true, Err: permanent{errBoo}}, "Handler denies the request", 0.0,
+			execution.Verdict(permanent{errBoo}), "Handler denies the request", 0.0,
 		},
 		"FailedReview": {
 			"it is not meant", handlers.Handler{Family: handlers.Admitting},
-			execution.Outcome{Final: true, Err: errBoo},
-			"Handler failed; the request is denied", nil,
+			execution.Verdict(errBoo), "Handler failed; the request is denied", nil,
 		},
 	}
 	for name, tc := range tests {

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -31,6 +30,19 @@ func Logging(next Reconciler) Reconciler {
 	})
 }
 
+// contained calls the logger of an attempt, which may be that of the project. A panic there neither ends the process
+// nor changes the outcome: it is logged, if the logger can do that.
+func contained(ctx context.Context, act func()) {
+	err := panics.Contain(func() error { act(); return nil })
+	if err == nil {
+		return
+	}
+	_ = panics.Contain(func() error {
+		logf.FromContext(ctx).Error(err, "Failed to log an attempt of a handler", panics.Stack(err)...)
+		return nil
+	})
+}
+
 // linePoster is a [handlers.Poster] that posts the lines of logs, too.
 type linePoster interface {
 	// Logger gives a logger of which the lines are posted as well. Their events say told besides: keys and values that
@@ -53,7 +65,7 @@ func posted(log logr.Logger, a *execution.Attempt, told ...any) logr.Logger {
 func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	o := a.Outcome
 	if a.Call.Handler.Family == handlers.Admitting {
-		logVerdict(log, o.Err)
+		logVerdict(log, o)
 		return
 	}
 	log = log.WithValues(panics.Stack(errors.Join(o.Err, o.Ignored))...)
@@ -89,15 +101,14 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 }
 
 // logVerdict logs what a handler says of a request: to deny it is no failure, if it is meant.
-func logVerdict(log logr.Logger, err error) {
-	var status apierrors.APIStatus
+func logVerdict(log logr.Logger, o execution.Outcome) {
 	switch {
-	case err == nil:
+	case o.Err == nil:
 		log.V(1).Info("Handler has no objection")
-	case errors.As(err, &status), execution.IsPermanent(err):
-		log.Info("Handler denies the request", "why", err.Error())
+	case o.Denial.Status != nil, o.Denial.Permanent:
+		log.Info("Handler denies the request", "why", o.Err.Error())
 	default:
-		log.Error(err, "Handler failed; the request is denied", panics.Stack(err)...)
+		log.Error(o.Err, "Handler failed; the request is denied", panics.Stack(o.Err)...)
 	}
 }
 

@@ -2,7 +2,6 @@ package adapters
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"runtime/pprof"
 	"slices"
@@ -11,14 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // The outcomes of calls that may need attention, as the metrics name them.
@@ -45,14 +42,12 @@ func Measuring(by *metrics.Operator) Adapter {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			started := a.Now()
 			result, err := next.Reconcile(ctx, a)
-			contained(ctx, func() {
-				known, kind := last.Load(), a.Call.GroupKind()
-				if known == nil || known.kind != kind {
-					known = &kindText{kind, kind.String()}
-					last.Store(known)
-				}
-				measure(by, known.text, a, a.Now().Sub(started))
-			})
+			known, kind := last.Load(), a.Call.GroupKind()
+			if known == nil || known.kind != kind {
+				known = &kindText{kind, kind.String()}
+				last.Store(known)
+			}
+			measure(by, known.text, a, a.Now().Sub(started))
 			return result, err
 		})
 	}
@@ -83,7 +78,7 @@ func outcomeLabel(a *execution.Attempt) string {
 		return "ignored"
 	case o.Final && o.Err == nil:
 		return "success"
-	case o.Final && a.Call.Handler.Family == handlers.Admitting && denies(o.Err):
+	case o.Final && denies(o.Denial):
 		return denied
 	case o.Final:
 		return failure
@@ -93,17 +88,9 @@ func outcomeLabel(a *execution.Attempt) string {
 }
 
 // denies reports whether the error of an admission handler is its answer: a permanent error, as that of Deny is, or an
-// error of the API below 500. Other errors and panics deny the request as well, but the handler has failed. The methods
-// of the error may be users' code.
-func denies(err error) (answer bool) {
-	_ = panics.Contain(func() error {
-		var panicked *panics.Error
-		var known apierrors.APIStatus
-		answer = !errors.As(err, &panicked) && (execution.IsPermanent(err) ||
-			errors.As(err, &known) && known.Status().Code < http.StatusInternalServerError)
-		return nil
-	})
-	return answer
+// error of the API below 500. Other errors and panics deny the request as well, but the handler has failed.
+func denies(d execution.Denial) bool {
+	return d.Permanent || d.Status != nil && d.Status.Code < http.StatusInternalServerError
 }
 
 // Occupation knows which handlers of a kind are running in places for requests, and since when.

@@ -3,9 +3,7 @@ package adapters
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -19,7 +17,7 @@ func ErrorClasses(next Reconciler) Reconciler {
 		started := a.Now()
 		result, err := next.Reconcile(ctx, a)
 		a.Limits.Runtime += a.Now().Sub(started)
-		a.Outcome = a.Limits.Contain(func() execution.Outcome { return classify(ctx, a, err) })
+		a.Outcome = execution.Contain(err, func(err error) execution.Outcome { return classify(ctx, a, err) })
 		return result, nil
 	})
 }
@@ -28,7 +26,7 @@ func ErrorClasses(next Reconciler) Reconciler {
 func plainErrors(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		result, err := next.Reconcile(ctx, a)
-		a.Outcome = a.Limits.Contain(func() execution.Outcome { return a.Limits.Judge(err) })
+		a.Outcome = execution.Contain(err, a.Limits.Judge)
 		return result, nil
 	})
 }
@@ -37,7 +35,7 @@ func plainErrors(next Reconciler) Reconciler {
 func verdict(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		result, err := next.Reconcile(ctx, a)
-		a.Outcome = a.Limits.Contain(func() execution.Outcome { return execution.Outcome{Final: true, Err: err} })
+		a.Outcome = execution.Contain(err, execution.Verdict)
 		return result, nil
 	})
 }
@@ -89,25 +87,8 @@ func ending(ctx context.Context) error {
 // Recovery makes a panic an error of the attempt, so that it is counted, delayed and limited like any other.
 func Recovery(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (result reconcile.Result, err error) {
-		defer func() {
-			if value := recover(); value != nil {
-				err = &panics.Error{Value: value, Stack: debug.Stack()}
-			}
-		}()
-		return next.Reconcile(ctx, a)
-	})
-}
-
-// contained logs or measures an attempt. A panic there neither ends the process nor changes the outcome: it is logged,
-// if the logger can do that.
-func contained(ctx context.Context, act func()) {
-	err := panics.Contain(func() error { act(); return nil })
-	if err == nil {
-		return
-	}
-	_ = panics.Contain(func() error {
-		logf.FromContext(ctx).Error(err, "Failed to log or measure an attempt of a handler", panics.Stack(err)...)
-		return nil
+		err = panics.Contain(func() (err error) { result, err = next.Reconcile(ctx, a); return err })
+		return result, err
 	})
 }
 

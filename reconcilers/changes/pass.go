@@ -14,7 +14,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
@@ -79,7 +78,8 @@ func (h *Handling) Reconcile(ctx context.Context, newest *jsontext.Object, memor
 	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body, opened: newest}}
 	defer func() { p.look.Note() }()
 	for range rounds {
-		verdict, err := p.containedRound(ctx)
+		verdict, err := p.round(ctx)
+		p.settled = err == nil && verdict == stop && p.settles()
 		if err != nil || verdict != startOver || p.object.gone {
 			if p.object.gone { // should the cache show it once more, the API server is asked first
 				p.decideAll()
@@ -99,16 +99,6 @@ func (p *pass) decideAll() {
 			left.decide()
 		}
 	}
-}
-
-// containedRound makes a panic of the engine's own, or of what it asks, an error of this object alone.
-func (p *pass) containedRound(ctx context.Context) (v verdict, err error) {
-	err = panics.Contain(func() (err error) {
-		v, err = p.round(ctx)
-		p.settled = err == nil && v == stop && p.settles()
-		return err
-	})
-	return v, err
 }
 
 // round takes the steps of a pass once, on the object as it is known now. A step that changes the object for those

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -35,6 +37,16 @@ type Outcome struct {
 	Trace progress.Trace
 	// Subrefs are the ids of the sub-handlers that the function declared.
 	Subrefs []string
+	// Denial is how the error of an admission handler denies the request.
+	Denial Denial
+}
+
+// Denial is how the error of an admission handler denies the request, by its own word; zero for an ordinary error.
+type Denial struct {
+	// Status is that of an error of the API's kind; nil for others.
+	Status *metav1.Status
+	// Permanent and Temporary are true if the error is.
+	Permanent, Temporary bool
 }
 
 // Limits turn errors into outcomes.
@@ -88,13 +100,25 @@ func (l Limits) Judge(err error) Outcome {
 	}
 }
 
-// Contain calls judge, which calls methods of users' errors. If one of these panics, the panic is the failure of the
-// handler. Methods of the errors in the outcome do not panic, so all callers can log and record them.
-func (l Limits) Contain(judge func() Outcome) (o Outcome) {
-	if err := panics.Contain(func() error { o = judge(); return nil }); err != nil {
-		o = l.Judge(err)
+// Contain calls judge, which calls the methods by which a user's error classifies itself. If one of them panics, the
+// panic is the failure of the handler.
+func Contain(err error, judge func(error) Outcome) (o Outcome) {
+	if panicked := panics.Contain(func() error { o = judge(err); return nil }); panicked != nil {
+		o = judge(panicked)
 	}
-	o.Err, o.Ignored = panics.Tame(o.Err), panics.Tame(o.Ignored)
+	return o
+}
+
+// Verdict turns the error of an admission handler, or nil, into an outcome. Such a handler is called once.
+func Verdict(err error) Outcome {
+	o := Outcome{Final: true, Err: err}
+	var known apierrors.APIStatus
+	if errors.As(err, &known) {
+		status := known.Status()
+		o.Denial.Status = &status
+	}
+	o.Denial.Permanent = IsPermanent(err)
+	_, o.Denial.Temporary = RetryAfter(err)
 	return o
 }
 

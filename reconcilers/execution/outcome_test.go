@@ -268,13 +268,18 @@ func TestLimitsJudge(t *testing.T) {
 	}
 }
 
-// What users' errors say of themselves may panic; that is a failure like others, and no later one.
+// evilDelay panics when it is asked for its delay.
+type evilDelay struct{ error }
+
+func (evilDelay) RetryAfter() time.Duration { panic("no idea when") }
+
+// Methods of users' errors may panic: that is a failure like others.
 func TestContain(t *testing.T) {
 	limits := execution.Limits{ID: "fn", Backoff: time.Minute}
-	if got := limits.Contain(func() execution.Outcome { return limits.Judge(errBoo) }); !errors.Is(got.Err, errBoo) {
+	if got := execution.Contain(errBoo, limits.Judge); !errors.Is(got.Err, errBoo) {
 		t.Errorf("got %+v, want the judgement", got)
 	}
-	got := limits.Contain(func() execution.Outcome { panic("bad") })
+	got := execution.Contain(evilDelay{errBoo}, limits.Judge)
 	if got.Final || got.Err == nil || got.Delay == nil || *got.Delay != time.Minute {
 		t.Errorf("got %+v, want another attempt after the backoff", got)
 	}

@@ -22,7 +22,7 @@ func pickBy(
 	}
 	var chosen []handlers.DueHandler
 	if err := panics.Contain(func() error { chosen = pick(ctx, given); return nil }); err != nil {
-		return nil, fmt.Errorf("picking handlers by the lifecycle: %w", panics.Tame(err))
+		return nil, fmt.Errorf("picking handlers by the lifecycle: %w", err)
 	}
 	for _, one := range chosen {
 		e := states[one.ID]

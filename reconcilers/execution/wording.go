@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // Text is what the record of a handler says of the error of the outcome: the text of the error, or, if Kopf has to find
@@ -32,7 +30,7 @@ func (l Limits) timedOut() error {
 func (l Limits) Interrupted(err error) error {
 	text := "timed out after " + shortly(l.Runtime)
 	if err != nil {
-		text += ": " + panics.Text(err)
+		text += ": " + err.Error()
 	}
 	return &limitError{limit: ErrTimeout, err: err, text: text, kopf: l.kopfTimedOut()}
 }
@@ -52,7 +50,7 @@ func (l Limits) tooLate(err error, ordinary bool) error {
 		format = "Handler '%s' failed with an exception and will stop now " +
 			"(it would time out in %s seconds on the next attempt): %s"
 	}
-	limit, text := *l.Policy.Timeout, panics.Text(err)
+	limit, text := *l.Policy.Timeout, err.Error()
 	return &limitError{
 		limit: ErrTimeout, err: err,
 		text: fmt.Sprintf("gave up, as the next attempt would be after the timeout of %s: %s", limit, text),
@@ -67,7 +65,7 @@ func (l Limits) tooOften(err error, ordinary bool) error {
 		format = "Handler '%s' failed with an exception and will stop now " +
 			"(it would exceed %d retries on the next attempt): %s"
 	}
-	text := panics.Text(err)
+	text := err.Error()
 	return &limitError{
 		limit: ErrRetries, err: err, text: fmt.Sprintf("gave up after %s: %s", attempts(l.Retries+1), text),
 		kopf: fmt.Sprintf(format, l.ID, *l.Policy.Retries, text),

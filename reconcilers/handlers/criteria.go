@@ -34,7 +34,7 @@ func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (filter int, ok 
 func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err error) {
 	err = panics.Contain(func() (err error) { ok, err = question(); return err })
 	if err != nil {
-		return false, fmt.Errorf("%s of handler %q: %w", whom, h.ID, panics.Tame(err))
+		return false, fmt.Errorf("%s of handler %q: %w", whom, h.ID, err)
 	}
 	return ok, nil
 }

@@ -42,11 +42,6 @@ func lastOf(t *testing.T, j *journal.Journal) journal.Entry {
 	return all[len(all)-1]
 }
 
-// panicking is an error that cannot say what it is.
-type panicking struct{}
-
-func (panicking) Error() string { panic("no text") }
-
 // What came of a call is said in the words of the outcome.
 func TestAttempts(t *testing.T) {
 	minute, none := time.Minute, time.Duration(0)
@@ -86,11 +81,6 @@ func TestAttempts(t *testing.T) {
 			journal.Attempt{Outcome: "failed; retrying", Error: "no quota"}},
 		"long": {"its beginning is kept", execution.Outcome{Final: true, Err: errors.New(long)},
 			journal.Attempt{Outcome: "failed for good", Error: long[:256] + "…"}},
-		"panic": {"a text that cannot be had ends nothing", execution.Outcome{Final: true, Err: panicking{}},
-			journal.Attempt{
-				Outcome: "failed for good",
-				Error:   "a journal_test.panicking whose text cannot be had, as its method panics",
-			}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

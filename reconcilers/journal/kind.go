@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
@@ -150,7 +149,7 @@ func (k *Kind) text(err error) string {
 	if len(k.secret) > 0 {
 		return withheld
 	}
-	return storage.Excerpt(panics.Text(err))
+	return storage.Excerpt(err.Error())
 }
 
 // hides tells whether there are secret values at the path, in it, or around it.

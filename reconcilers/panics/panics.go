@@ -18,24 +18,25 @@ type Error struct {
 // Error has the value alone: the stack goes to the log, not to the object.
 func (e *Error) Error() string { return "panic: " + Text(e.Value) }
 
-// Stack is where a panic in the chain of the error happened, as a key and a value for a logger; nothing if there is
-// none.
+// Stack returns the stack of the panic in the chain of the error, as a key and a value for a logger; nothing if there
+// is none.
 func Stack(err error) []any {
 	var panicked *Error
-	if !errors.As(Tame(err), &panicked) {
+	if !errors.As(err, &panicked) {
 		return nil
 	}
 	return []any{"stack", string(panicked.Stack)}
 }
 
-// Contain makes a panic of the function an *Error.
+// Contain calls a function of the user. A panic becomes an *Error. The text and the chain of the returned error can be
+// used without a guard: the text is read once, and a chain that panics ends there.
 func Contain(call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &Error{Value: value, Stack: debug.Stack()}
 		}
 	}()
-	return call()
+	return tame(call())
 }
 
 // Text is what a value says of itself; or, if that panics, what the errors in it say, or of which type it is.
@@ -76,9 +77,8 @@ func silent(value any) (text string) {
 	panic("nothing to be said")
 }
 
-// Tame gives an error that can be asked for its text and its chain where no caller recovers: the text is
-// taken here, and a panic in the chain is a no. It is nil for nil.
-func Tame(err error) error {
+// tame returns an error whose methods do not panic, and nil for nil.
+func tame(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -26,9 +26,14 @@ func TestContain(t *testing.T) {
 	if !errors.As(err, &panicked) || err.Error() != "panic: boo" || len(panicked.Stack) == 0 {
 		t.Errorf("a panic is an error with its stack, got %v", err)
 	}
-	//nolint:errorlint // it is the very same
-	if err := panics.Contain(func() error { return errPlain }); err != errPlain {
-		t.Errorf("an error is itself, got %v", err)
+	if err := panics.Contain(func() error { return errPlain }); !errors.Is(err, errPlain) || err.Error() != "plain" {
+		t.Errorf("want the error, got %v", err)
+	}
+	if err := panics.Contain(func() error { return nil }); err != nil {
+		t.Errorf("want no error, got %v", err)
+	}
+	if err := panics.Contain(func() error { return &evil{} }); errors.Is(err, errPlain) || err.Error() == "" {
+		t.Error("methods of the returned error must not panic")
 	}
 	if err := panics.Contain(func() error { panic(&evil{}) }); err.Error() == "" {
 		t.Error("no text at all")
@@ -78,12 +83,15 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestTame(t *testing.T) {
-	if err := panics.Tame(nil); err != nil {
+// tame returns the error as callers get it.
+func tame(err error) error { return panics.Contain(func() error { return err }) }
+
+func TestErrorsOfFunctions(t *testing.T) {
+	if err := tame(nil); err != nil {
 		t.Errorf("no error is none, got %v", err)
 	}
 	bad := &evil{}
-	err := panics.Tame(errors.Join(errPlain, bad))
+	err := tame(errors.Join(errPlain, bad))
 	asked := bad.n
 	if _ = err.Error(); bad.n != asked {
 		t.Error("the text is asked for again")
@@ -99,8 +107,8 @@ func TestTame(t *testing.T) {
 
 func TestType(t *testing.T) {
 	for want, err := range map[string]error{
-		"": nil, "*errors.errorString": panics.Tame(fmt.Errorf("around: %w", panics.Tame(errPlain))),
-		"*panics_test.evil": panics.Tame(&evil{}),
+		"": nil, "*errors.errorString": tame(fmt.Errorf("around: %w", tame(errPlain))),
+		"*panics_test.evil": tame(&evil{}),
 	} {
 		if got := panics.Type(err); got != want {
 			t.Errorf("the type of the innermost error is %q, not %q", got, want)

@@ -198,7 +198,7 @@ func Contained(transforms []Transform) []Transform {
 	for i, transform := range transforms {
 		out[i] = func(body map[string]any) error {
 			if err := panics.Contain(func() error { return transform(body) }); err != nil {
-				return &TransformError{panics.Tame(err)}
+				return &TransformError{err}
 			}
 			return nil
 		}

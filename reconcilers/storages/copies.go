@@ -19,12 +19,11 @@ func each[M ~[]S, S any](several M, apart func(S) S) M {
 
 // contain makes a panic of a method an error that names the storage.
 func contain(storage any, method string, call func() error) error {
-	var failed error
-	panicked := panics.Contain(func() error { failed = call(); return nil })
-	if panicked != nil {
-		return fmt.Errorf("%s of the storage %T: %w", method, storage, panicked)
+	err := panics.Contain(call)
+	if panics.Stack(err) != nil {
+		return fmt.Errorf("%s of the storage %T: %w", method, storage, err)
 	}
-	return failed
+	return err
 }
 
 // patched calls a method with copies of the patch and of the body. If the method succeeds, the patch gets its changes.

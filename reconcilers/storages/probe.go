@@ -25,10 +25,10 @@ func ProbeProgress(patch map[string]any, kept progress.Storage, id string) error
 	if err := kept.Store(patch, probeObject(), id, progress.Record{Purpose: &purpose}); err != nil {
 		return fmt.Errorf("storing a record of handler %q: %w", id, err)
 	}
-	err := panics.Contain(func() error { kept.Purge(map[string]any{}, probeObject(), id); return nil })
-	if err == nil {
-		err = progress.Flush(kept)
-	}
+	err := panics.Contain(func() error {
+		kept.Purge(map[string]any{}, probeObject(), id)
+		return progress.Flush(kept)
+	})
 	if err != nil {
 		return fmt.Errorf("removing a record of handler %q: %w", id, err)
 	}

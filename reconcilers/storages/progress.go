@@ -18,7 +18,7 @@ func Progress(of progress.Storage) progress.Storage {
 	}
 }
 
-// foreignProgress is a storage of the user's. Panics of methods that return no error go on.
+// foreignProgress is a storage of the user's. The callers of its methods without an error guard against panics.
 type foreignProgress struct{ of progress.Storage }
 
 // Fetch returns a copy of the record.

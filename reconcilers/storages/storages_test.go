@@ -255,3 +255,16 @@ func TestAnswersOfUsersStorages(t *testing.T) {
 		})
 	}
 }
+
+// irremovable is a storage that cannot remove records.
+type irremovable struct{ progress.Annotations }
+
+func (irremovable) Purge(_, _ map[string]any, _ string) { panic("no removal") }
+
+func TestProbeOfAStorageThatPanics(t *testing.T) {
+	kept := storages.Progress(irremovable{progress.Annotations{Prefix: "x.org"}})
+	err := storages.ProbeProgress(map[string]any{}, kept, "fn")
+	if err == nil || err.Error() != `removing a record of handler "fn": panic: no removal` {
+		t.Errorf("the set-up reports the handler and the panic: got %v", err)
+	}
+}

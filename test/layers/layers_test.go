@@ -25,6 +25,7 @@ func TestThisRepository(t *testing.T) {
 		report(t, layers.Crowds(tree, layers.House))
 	})
 	t.Run("families", func(t *testing.T) { report(t, layers.Leaks(tree, layers.House, layers.Families)) })
+	t.Run("guards", func(t *testing.T) { report(t, layers.Guards(tree, layers.House, layers.Doors)) })
 	t.Run("rules", func(t *testing.T) { report(t, layers.Rules(tree)) })
 	t.Run("promises", func(t *testing.T) { report(t, layers.Promises(tree, layers.Promised)) })
 	t.Run("replacements", func(t *testing.T) {

@@ -16,6 +16,7 @@ func describe(name, text string, positions *token.FileSet, parsed *ast.File) Fil
 		Comment:   strings.TrimSpace(parsed.Doc.Text()),
 		Lines:     strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1,
 		Funcs:     functions(positions, parsed),
+		Guards:    guarded(positions, parsed),
 	}
 	file.Exports, file.Constants = exports(parsed)
 	file.Mentions = mentions(positions, parsed)

@@ -43,6 +43,8 @@ type File struct {
 	Lines   int
 	Imports []Import
 	Funcs   []Func
+	// Guards are the uses of guards against panics, by the names of the functions and with the lines of the uses.
+	Guards []Func
 	// Exports are the exported top-level names that the file declares, without methods.
 	Exports   []string
 	Constants []Constant

@@ -99,7 +99,7 @@ func (a *Admission) keepTunnel(ctx context.Context) error {
 	pause := backoff()
 	for ctx.Err() == nil {
 		var opened atomic.Bool
-		err := panics.Tame(panics.Contain(func() error {
+		err := panics.Contain(func() error {
 			return a.options.Tunnel.Run(ctx, a.local, func(way admissionregistrationv1.WebhookClientConfig) {
 				opened.Store(true)
 				a.mu.Lock()
@@ -107,7 +107,7 @@ func (a *Admission) keepTunnel(ctx context.Context) error {
 				a.mu.Unlock()
 				a.tell()
 			})
-		}))
+		})
 		switch {
 		case ctx.Err() != nil:
 			return nil

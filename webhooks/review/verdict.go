@@ -4,14 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
@@ -66,7 +62,7 @@ func (r *reviewing) foremost() (told *denial) {
 	return told
 }
 
-// denialBy is nil if the handler does not deny the request. The error's methods may be users' code.
+// denialBy is nil if the handler does not deny the request.
 func denialBy(a *execution.Attempt) (out *denial) {
 	err := a.Outcome.Err
 	if err == nil {
@@ -76,8 +72,14 @@ func denialBy(a *execution.Attempt) (out *denial) {
 	if out.status.Message == "" {
 		out.status.Message = fmt.Sprintf("handler %q gives no reason", a.Call.Handler.ID)
 	}
-	if failed := panics.Contain(func() error { out.classify(err); return nil }); failed != nil {
-		out.status.Message = failed.Error()
+	switch by := a.Outcome.Denial; {
+	case by.Status != nil:
+		out.rank, out.status.Code = meant, cmp.Or(by.Status.Code, out.status.Code)
+		out.status.Reason, out.status.Details = by.Status.Reason, by.Status.Details
+	case by.Permanent:
+		out.rank = permanent
+	case by.Temporary:
+		out.rank = temporary
 	}
 	return out
 }
@@ -89,19 +91,3 @@ const (
 	temporary
 	ordinary
 )
-
-// classify finds the rank of an error, and, if it is one of the API's kind, its code and what else that says.
-func (d *denial) classify(err error) {
-	var known apierrors.APIStatus
-	if errors.As(err, &known) {
-		status := known.Status()
-		d.rank, d.status.Code = meant, cmp.Or(status.Code, d.status.Code)
-		d.status.Reason, d.status.Details = status.Reason, status.Details
-		return
-	}
-	if execution.IsPermanent(err) {
-		d.rank = permanent
-	} else if _, asks := execution.RetryAfter(err); asks {
-		d.rank = temporary
-	}
-}

@@ -6,7 +6,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
@@ -19,12 +18,9 @@ func Erased(raw map[string]any, object client.Object, accepts func(key string) b
 		return nil
 	}
 	e := eraser{codec: New[client.Object](typ.Elem())}
-	var kept map[string]any
-	if err := panics.Contain(func() (err error) {
-		decoded, _ := e.codec.Decode(raw) // values that do not fit are lost as well
-		kept, err = e.codec.encode(decoded)
-		return err
-	}); err != nil {
+	decoded, _ := e.codec.Decode(raw) // values that do not fit are lost as well
+	kept, err := e.codec.encode(decoded)
+	if err != nil {
 		return nil
 	}
 	for key, value := range raw {

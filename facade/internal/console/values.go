@@ -62,7 +62,7 @@ func encoded(value any) (data []byte) {
 	}
 	text := valueText(value)
 	if !saysSomething(value) && composed(value) {
-		text += ": " + panics.Text(err)
+		text += ": " + err.Error()
 	}
 	data, _ = marshal(text) // a text can be encoded
 	return data

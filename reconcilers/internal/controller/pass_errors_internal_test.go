@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
@@ -86,7 +87,8 @@ func TestPassLogsAPanicOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := true
 		w := newWorld(t, creating("c"))
-		w.controller.changes.Lens.Diffbase = panicking{w.controller.changes.Lens.Diffbase, &broken}
+		lens := w.controller.changes.Lens
+		lens.Diffbase = storages.Diffbase(panicking{lens.Diffbase, &broken})
 		for range 5 {
 			time.Sleep(w.pass().RequeueAfter)
 		}

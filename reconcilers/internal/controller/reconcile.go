@@ -3,8 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -74,7 +72,7 @@ func (c *Controller) work(ctx context.Context, from *source.PriorityQueue, reque
 	switch {
 	case err != nil:
 		log := logging.OfObject(logf.FromContext(ctx), request.NamespacedName, c.known(request.NamespacedName))
-		log.Error(err, "Cannot handle the object now; retrying")
+		log.Error(err, "Cannot handle the object now; retrying", panics.Stack(err)...)
 		from.AddRateLimited(request)
 	case result.RequeueAfter > 0:
 		from.Forget(request)
@@ -88,17 +86,15 @@ func (c *Controller) work(ctx context.Context, from *source.PriorityQueue, reque
 func (c *Controller) contained(
 	ctx context.Context, request source.Request,
 ) (result reconcile.Result, left bool, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+	err = panics.Contain(func() error {
+		if request.Handler != "" {
+			c.fireTimer(request)
+		} else {
+			result, left = c.pass(ctx, request.NamespacedName)
 		}
-	}()
-	if request.Handler != "" {
-		c.fireTimer(request)
-		return reconcile.Result{}, false, nil
-	}
-	result, left = c.pass(ctx, request.NamespacedName)
-	return result, left, nil
+		return nil
+	})
+	return result, left, err
 }
 
 // pass is one look at one object: its raw events, then its changes, which start and stop what runs in the background.
@@ -262,15 +258,12 @@ func (c *Controller) deliverEvents(
 	return wait
 }
 
-// known is the uid of the object in the cache, and empty if there is none, or if the cache is what panics.
-func (c *Controller) known(key types.NamespacedName) (uid types.UID) {
-	_ = panics.Contain(func() error {
-		if cached := c.cached(key); cached != nil {
-			uid = cached.GetUID()
-		}
-		return nil
-	})
-	return uid
+// known returns the uid of the object in the cache, and nothing if it is not there.
+func (c *Controller) known(key types.NamespacedName) types.UID {
+	if cached := c.cached(key); cached != nil {
+		return cached.GetUID()
+	}
+	return ""
 }
 
 // logger is that of the controller, for all requests: each of them gets an id, which is in hardly any line.

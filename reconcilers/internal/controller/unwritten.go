@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
 // slowestInsistence is the longest delay between two attempts to write in a pause, which is short.
@@ -77,7 +78,8 @@ func (c *Controller) insist(ctx context.Context, request source.Request) {
 		result, left, err := c.contained(ctx, request)
 		if err != nil {
 			log := logging.OfObject(c.log, request.NamespacedName, c.known(request.NamespacedName))
-			log.Error(err, "Failed to write in a pause what handlers did to an object; they may be called for it again")
+			log.Error(err, "Failed to write in a pause what handlers did to an object; they may be called for it again",
+				panics.Stack(err)...)
 		}
 		if !left || result.RequeueAfter <= 0 {
 			return

@@ -134,7 +134,6 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 			w.Header().Set("Retry-After", "1")
 		}
 	}
-	err = panics.Tame(err)
 	log := s.options.Log.WithValues("path", r.URL.Path, "status", status)
 	gone := r.Context().Err() != nil // then nobody listens any more, and the error is that of the end
 	if status == http.StatusInternalServerError && !gone {

@@ -1,0 +1,43 @@
+package codec_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+)
+
+// fragile has a value that can be neither encoded nor decoded.
+type fragile struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Size broken `json:"size"`
+}
+
+func (f *fragile) DeepCopyObject() runtime.Object { own := *f; return &own }
+
+type broken struct{}
+
+func (broken) MarshalJSON() ([]byte, error)     { panic("no encoder") }
+func (*broken) UnmarshalJSON(text []byte) error { panic("no decoder of " + string(text)) }
+
+// Methods of users' types that panic end neither the registration nor a handler that works without them.
+func TestTypesThatPanic(t *testing.T) {
+	c := codec.New[*fragile](reflect.TypeFor[fragile]())
+	err := c.CheckValue(diff.Path{"size"}, "large")
+	if err == nil || !strings.Contains(err.Error(), `field size of codec_test.fragile`) ||
+		!strings.Contains(err.Error(), `panic: no decoder of "large"`) {
+		t.Errorf("the error names the field and the panic: got %v", err)
+	}
+	original := c.NewOriginal(&fragile{})
+	lost := original.Lost(func() (map[string]any, error) { t.Error("there is nothing to compare"); return nil, nil })
+	if lost != nil {
+		t.Errorf("nothing is known of lost changes: got %v", lost)
+	}
+}

@@ -1,0 +1,146 @@
+package layers
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+)
+
+// Door is one function of a product that enters users' code, and so guards against panics by package
+// reconcilers/panics. All other functions rely on the doors.
+type Door struct {
+	// File and Func are where it is, as in "Type.Method".
+	File, Func string
+	// Enters says which code of users is entered.
+	Enters string
+	// Test is the test of a panic there, as "folder.TestName".
+	Test string
+}
+
+// Doors is the list of this repository.
+var Doors = []Door{
+	{"reconcilers/adapters/outcome.go", "Recovery",
+		"functions of handlers: changes, events, daemons, timers, admission, indices, activities, sub-handlers",
+		"reconcilers/adapters.TestWholeChain"},
+	{"reconcilers/adapters/logging.go", "contained", "the logger, for the lines of an attempt",
+		"reconcilers/adapters.TestAttemptsOutliveLogging"},
+	{"reconcilers/execution/outcome.go", "Contain", "methods of errors: RetryAfter, Permanent, Undecodable, Status",
+		"reconcilers/adapters.TestErrorsThatPanic"},
+	{"reconcilers/execution/picking.go", "pickBy", "lifecycles: Settings.Execution.Lifecycle",
+		"reconcilers/execution.TestPickByFunction"},
+	{"reconcilers/handlers/criteria.go", "Handler.Ask", "filters, also of children, and patterns of values",
+		"reconcilers/handlers.TestPrematch"},
+	{"reconcilers/patching/patch.go", "Contained", "functions of Patch, when they are applied for a write",
+		"reconcilers/patching.TestContainedFunctions"},
+	{"reconcilers/owned/waits.go", "wait.ask", "conditions of WaitFor", "reconcilers/owned.TestPanicOfAWait"},
+	{"reconcilers/cause/cause.go", "Lens.cleared", "Clear of progress storages",
+		"reconcilers/changes.TestStoragesThatPanic"},
+	{"reconcilers/storages/copies.go", "contain", "methods of storages that return an error",
+		"reconcilers/storages.TestStoragesThatPanicChangeNothing"},
+	{"reconcilers/storages/probe.go", "ProbeProgress", "Purge of progress storages, at the set-up",
+		"reconcilers/storages.TestProbeOfAStorageThatPanics"},
+	{"reconcilers/execution/state.go", "Purge", "Purge of progress storages",
+		"reconcilers/changes.TestStoragesThatPanic"},
+	{"reconcilers/changes/object.go", "object.untouch", "Touch of progress storages",
+		"reconcilers/changes.TestTakeovers"},
+	{"reconcilers/internal/controller/reconcile.go", "Controller.contained",
+		"the logger of the project's manager, in all of a pass",
+		"reconcilers/internal/controller.TestPanicsOfPassesAreContained"},
+	{"facade/kind.go", "ForResourceFunc", "functions of ForResourceFunc",
+		"facade.TestAFunctionThatPanicsSelectsNothing"},
+	{"facade/background_options.go", "InitialDelay", "functions of InitialDelay",
+		"facade.TestInitialDelayThatPanics"},
+	{"facade/internal/codec/calling.go", "Call", "functions of Patch and TryPatch, when a handler calls them",
+		"facade.TestTryPatch"},
+	{"facade/internal/codec/fields.go", "Codec.CheckValue", "UnmarshalJSON of objects' types, at the set-up",
+		"facade/internal/codec.TestTypesThatPanic"},
+	{"facade/internal/codec/original.go", "Original.contentOf",
+		"MarshalJSON of objects' types, in the search for lost changes", "facade/internal/codec.TestTypesThatPanic"},
+	{"facade/internal/console/own_handler.go", "ownHandler.contain", "Settings.LogHandler",
+		"facade/internal/console.TestOwnHandlerThatFails"},
+	{"facade/internal/console/values.go", "marshalled", "MarshalLog of logged values",
+		"facade/internal/console.TestLogSurvivesValuesThatPanic"},
+	{"facade/internal/console/values.go", "encoded", "MarshalJSON of logged values",
+		"facade/internal/console.TestLogSurvivesValuesThatPanic"},
+	{"facade/internal/console/values.go", "valueText", "Error and String of logged values",
+		"facade/internal/console.TestLogSurvivesValuesThatPanic"},
+	{"webhooks/admission/reaching.go", "Admission.keepTunnel", "tunnels", "webhooks/admission.TestTunnelFails"},
+	{"webhooks/internal/server/registration.go", "Server.registerAt", "the webhook server of the project's manager",
+		"webhooks/internal/server.TestRegisterPanics"},
+	{"webhooks/internal/server/serving.go", "Server.review", "the logger of the project's manager, in all of a review",
+		"webhooks/internal/server.TestPanic"},
+}
+
+// guarding is the package of the guards, and guards are its functions that are guards.
+const guarding = "reconcilers/panics"
+
+var guards = []string{"Contain", "Text"}
+
+// guarded lists the functions of the file that use a guard: one of package panics, or recover.
+func guarded(positions *token.FileSet, parsed *ast.File) (found []Func) {
+	for _, decl := range parsed.Decls {
+		function, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		ast.Inspect(function, func(node ast.Node) bool {
+			call, ok := node.(*ast.CallExpr)
+			if ok && isGuard(call.Fun) {
+				found = append(found, Func{Name: declared(function), Line: positions.Position(call.Pos()).Line})
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func isGuard(called ast.Expr) bool {
+	switch called := called.(type) {
+	case *ast.Ident:
+		return called.Name == "recover"
+	case *ast.SelectorExpr:
+		from, ok := called.X.(*ast.Ident)
+		return ok && from.Name == "panics" && slices.Contains(guards, called.Sel.Name)
+	}
+	return false
+}
+
+const unlisted = " guards against panics, but is not a door of test/layers/doors.go: leave that to the door that " +
+	"enters users' code"
+
+// Guards checks the guards against panics in products: each is at a door of the list, each door has one, and its test
+// exists.
+func Guards(tree *Tree, plan Plan, doors []Door) (found []Breach) {
+	used, tests := map[[2]string]bool{}, map[string]bool{}
+	for _, p := range tree.Packages {
+		place, planned := plan.place(p.Dir)
+		for _, f := range p.Files {
+			if f.Test {
+				for _, function := range f.Funcs {
+					tests[p.Dir+"."+function.Name] = true
+				}
+				continue
+			}
+			if p.Dir == guarding || p.Nested || !planned || place.Kit || place.Layer >= layerExamples {
+				continue
+			}
+			for _, guard := range f.Guards {
+				used[[2]string{f.Path, guard.Name}] = true
+				listed := func(d Door) bool { return d.File == f.Path && d.Func == guard.Name }
+				if !slices.ContainsFunc(doors, listed) {
+					found = append(found, Breach{fmt.Sprintf("%s:%d", f.Path, guard.Line), guard.Name + unlisted})
+				}
+			}
+		}
+	}
+	for _, d := range doors {
+		if !used[[2]string{d.File, d.Func}] {
+			found = append(found, Breach{d.File, d.Func + " is a door of test/layers/doors.go, but has no guard"})
+		}
+		if !tests[d.Test] {
+			found = append(found, Breach{d.File, "the test " + d.Test + " of the door " + d.Func + " does not exist"})
+		}
+	}
+	return found
+}
