@@ -101,7 +101,7 @@ var errByHand = errors.New("kopf: only an operator creates a Change, Task, Watch
 	"NewChange, NewTask, NewWatchEvent or NewAdmission of package facadetest " +
 	"(github.com/kopf-runtime/kopf-runtime/facade/facadetest)")
 
-// byHand tells whether no operator has made it.
+// byHand reports whether the value does not come from an operator.
 func (c *Change[T]) byHand() bool { return c == nil || c.call == nil }
 
 // needCall panics with a message, where nothing can be returned.

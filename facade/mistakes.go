@@ -108,7 +108,7 @@ const (
 	schemaLife, schemaPause = 10 * time.Minute, time.Minute
 )
 
-// listKeys reads the keys of lists from the schemas of kinds, when they are first needed. Nil has none.
+// listKeys reads the keys of lists from the schemas of kinds, when they are first needed. Nil does not know any.
 type listKeys struct {
 	server discovery.Getter
 	kinds  sync.Map // *keysOfKind by their names

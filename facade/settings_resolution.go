@@ -88,7 +88,7 @@ func (s *Settings) scope() defaults.NamespaceScope {
 	}
 }
 
-// resolveDurations fills in the defaults of durations, and checks what is given.
+// resolveDurations fills in the defaults of durations, and checks the given ones.
 func (s *Settings) resolveDurations() []error {
 	duration := defaults.Duration
 	return defaults.Problems(
@@ -116,7 +116,7 @@ func (s *Settings) resolveDurations() []error {
 	)
 }
 
-// resolveNumbers fills in the defaults of all other numbers, and checks what is given.
+// resolveNumbers fills in the defaults of all other numbers, and checks the given ones.
 func (s *Settings) resolveNumbers() []error {
 	return defaults.Problems(
 		defaults.Number("Queueing.WorkerLimit", &s.Queueing.WorkerLimit, settings.DefaultWorkers),
@@ -154,7 +154,7 @@ func (s *resolvedSettings) polling() time.Duration {
 	return s.values.Background.CancellationPolling
 }
 
-// checkLifecycle tells whether there is such a lifecycle.
+// checkLifecycle returns an error for a lifecycle without a function.
 func checkLifecycle(l Lifecycle) error {
 	if l.own.Valid() {
 		return nil

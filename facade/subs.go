@@ -160,7 +160,7 @@ func (c *Change[T]) Outcome(id string) SubOutcome {
 // record returns the record of a sub-handler. The function may have returned: its sub-handlers can call it later.
 func (c *Change[T]) record(id string) (progress.Record, error) {
 	if codec.Calling() {
-		panic(errInPatch) // it may be what the engine is writing, while it is the engine that knows
+		panic(errInPatch) // the engine may be writing this patch, and only the engine has the record
 	}
 	c.lock()
 	defer c.mu.Unlock()

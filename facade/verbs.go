@@ -241,7 +241,7 @@ func prepare[T client.Object](
 	return chosen, len(problems) == 0 && s.kind.Find != nil
 }
 
-// checkHandler tells what is wrong with an id and a function.
+// checkHandler returns the mistakes of an id and a function.
 func checkHandler(id string, missing bool) []error {
 	var problems []error
 	if err := keys.ValidateID(id); err != nil {

@@ -49,7 +49,7 @@ var Doors = []Door{
 		"reconcilers/internal/controller.TestPanicsOfPassesAreContained"},
 	{"facade/kind.go", "ForResourceFunc", "functions of ForResourceFunc",
 		"facade.TestAFunctionThatPanicsSelectsNothing"},
-	{"facade/background_options.go", "InitialDelay", "functions of InitialDelay",
+	{"facade/background.go", "InitialDelay", "functions of InitialDelay",
 		"facade.TestInitialDelayThatPanics"},
 	{"facade/internal/codec/calling.go", "Call", "functions of Patch and TryPatch, when a handler calls them",
 		"facade.TestTryPatch"},

@@ -16,8 +16,8 @@ func Problems(all ...error) []error {
 	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
 }
 
-// Duration fills in the default of a duration, or checks what is given. The named duration that the field accepts is
-// zero for none.
+// Duration fills in the default of a duration, or checks the given one. The named duration that the field accepts is
+// zero if there is not one.
 func Duration(name string, value *time.Duration, fallback, named time.Duration) error {
 	if *value == 0 {
 		*value = fallback
@@ -46,7 +46,7 @@ func checkDuration(value, fallback, named time.Duration) error {
 	return fmt.Errorf("%s: %s", durationName(value), right)
 }
 
-// durationName is what a duration is called in Go.
+// durationName is the name of a duration in Go.
 func durationName(d time.Duration) string {
 	switch d {
 	case Never:
@@ -74,7 +74,7 @@ func CheckDelays(name string, delays []time.Duration) (problems []error) {
 	return problems
 }
 
-// Number fills in the default of a number, or checks what is given. Without a default, zero is no limit.
+// Number fills in the default of a number, or checks the given one. Without a default, zero means unlimited.
 func Number(name string, value *int, fallback int) error {
 	given := *value
 	*value = cmp.Or(given, fallback)
@@ -123,7 +123,7 @@ func TooShort(d time.Duration) error {
 	}
 }
 
-// CheckPositive tells what is wrong with the duration of an option, which must be above zero.
+// CheckPositive returns the mistake in the duration of an option, which must be above zero.
 func CheckPositive(name string, d time.Duration) error {
 	if d <= 0 {
 		return fmt.Errorf("%s(%s): it must be positive", name, d)
@@ -131,7 +131,7 @@ func CheckPositive(name string, d time.Duration) error {
 	return shortDuration(name, d)
 }
 
-// CheckDelay tells what is wrong with the duration of an option for which zero is not at all.
+// CheckDelay returns the mistake in the duration of an option that can be zero.
 func CheckDelay(name string, d time.Duration) error {
 	if d < 0 {
 		return fmt.Errorf("%s(%s): it must not be negative", name, d)

@@ -36,14 +36,14 @@ type Persistence struct {
 	TrustCopies, KopfFormats    bool
 }
 
-// StoredForm is what follows from the settings for what is stored on objects.
+// StoredForm is the form of the data on objects, by the settings.
 type StoredForm struct {
 	BoundTo string // the annotation that binds memory to its object; empty trusts all memory
 	Compact bool   // records of sub-handlers
 	Digests settings.Digests
 }
 
-// Resolve makes the storages, the names of what is beside them, and the digests.
+// Resolve makes the storages, the names of the finalizer and the annotations, and the digests.
 func (p *Persistence) Resolve(operator string) (s StoredForm, problems []error) {
 	problems = p.resolveNames(operator)
 	if !p.TrustCopies {

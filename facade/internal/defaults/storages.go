@@ -22,7 +22,7 @@ var (
 	errNeverWrites = errors.New("the storage never writes: put it into a Multi, beside one that does")
 )
 
-// checkDiffbase tells what is wrong with a storage of last-handled configurations, as far as that can be seen.
+// checkDiffbase returns the visible mistake of a storage of last-handled configurations.
 func checkDiffbase(kept diffbase.Storage) error {
 	if kept == nil {
 		return errNoStorage
@@ -45,7 +45,7 @@ func checkDiffbase(kept diffbase.Storage) error {
 	return checkPlaces(patch)
 }
 
-// checkProgress tells what is wrong with a storage of progress, as far as that can be seen.
+// checkProgress returns the visible mistake of a storage of progress.
 func checkProgress(kept progress.Storage) error {
 	if kept == nil {
 		return errNoStorage
@@ -96,7 +96,7 @@ func checkPlaces(patch map[string]any) error {
 	return nil
 }
 
-// checkPrefix tells whether the operator's own annotations can be written.
+// checkPrefix returns an error if the operator's own annotations cannot be written.
 func checkPrefix(prefix string, legacy bool) error {
 	if err := keys.ValidatePrefix(prefix); err != nil {
 		return err
@@ -120,8 +120,8 @@ func RecordPlaces(kept progress.Storage, id string) ([]string, error) {
 	return slices.Sorted(maps.Keys(storage.Leaves(patch))), nil
 }
 
-// SharePlace tells whether the records of two ids are at one place. A storage that fails shares none: RecordPlaces
-// tells of its error.
+// SharePlace reports whether the records of two ids are at one place. A storage that fails does not share places:
+// RecordPlaces returns its error.
 func SharePlace(kept progress.Storage, a, b string) bool {
 	first, err := recordPatch(kept, a)
 	if err != nil {

@@ -4,7 +4,7 @@
 //
 // A [Process] connects the command line, or a call of Run, with a manager, between the startup and the cleanup. An
 // [ActivityRunner] calls the handlers of startup, cleanup, login and probes. A [Coordination] decides by peers or by a
-// lease whether the process may act. [AddDebugServer], [StartLine] and [WarnOfCache] show what the operator does.
+// lease whether the process may act. [AddDebugServer], [StartLine] and [WarnOfCache] inform the user.
 //
 // The operator itself is an interface here. Flags belong to package commandline, managers to package serving.
 package program

@@ -17,7 +17,7 @@ import (
 // SelectedKind is the kind of a selection. It is resolved with the scheme, because a Go type alone does not have a
 // kind.
 type SelectedKind struct {
-	// Registry is that of the operator; nil or empty if the selection has none.
+	// Registry is that of the operator; nil or empty for a selection without an operator.
 	Registry *HandlerRegistry
 	// Location is where the selection was made.
 	Location string
@@ -39,7 +39,7 @@ func (k *SelectedKind) AddError(err error) {
 // HandlerEntry is one handler of one kind of objects, before the kind is resolved.
 type HandlerEntry struct {
 	Kind *SelectedKind
-	// Verb is what the id is unique under, together with the kind.
+	// Verb and the kind are the scope in which the id is unique.
 	Verb    string
 	Handler *handlers.Handler
 	// Child is the Go type of the children that Owns was called for.

@@ -37,8 +37,8 @@ func Location() string {
 	}
 }
 
-// SetupErrors are the errors of options and registrations. They are kept until the set-up, as registration has nobody
-// to return them to.
+// SetupErrors are the errors of options and registrations. They are kept until the set-up, as the verbs do not
+// return errors.
 type SetupErrors []error
 
 // Add adds an error of a call at this place.

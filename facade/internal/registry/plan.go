@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// PlanRules are the settings that decide what is registered beside the user's handlers, and what is a mistake.
+// PlanRules are the settings for further handlers of the operator, and for mistakes.
 type PlanRules struct {
 	// KopfFormats is true with AsKopf.
 	KopfFormats bool
@@ -33,8 +33,8 @@ type PlanRules struct {
 	Add func(all []ResolvedEntry) []ResolvedEntry
 }
 
-// Plan resolves all kinds by the scheme, and checks what it can only check then. It returns all errors at once. The
-// operator holds the lock.
+// Plan resolves all kinds by the scheme, and then checks the handlers. It returns all errors at once. The operator
+// holds the lock.
 func (r *HandlerRegistry) Plan(scheme *runtime.Scheme, rules PlanRules) (all []ResolvedEntry, wrong SetupErrors) {
 	all, wrong = r.resolve(scheme)
 	wrong = append(wrong, r.checkIgnored(rules.IgnoredFields)...)
@@ -87,8 +87,8 @@ func (r PlanRules) check(one ResolvedEntry, before []ResolvedEntry) error {
 	)
 }
 
-// checkConflict tells whether a handler could be taken for one of those before it: the operator keeps their progress
-// under their ids.
+// checkConflict returns an error if a handler could be taken for one of those before it: the operator keeps their
+// progress under their ids.
 func (r PlanRules) checkConflict(one ResolvedEntry, before []ResolvedEntry) error {
 	id := one.Handler.ID
 	for _, other := range before {
@@ -112,7 +112,7 @@ func (r PlanRules) checkConflict(one ResolvedEntry, before []ResolvedEntry) erro
 	return nil
 }
 
-// checkAdmission tells whether the requests for a handler of admission could be taken for those of one before it.
+// checkAdmission returns an error if requests for an admission handler could be taken for those of one before it.
 func (r PlanRules) checkAdmission(one ResolvedEntry, before []ResolvedEntry) error {
 	id := one.Handler.ID
 	for _, other := range before {
@@ -141,13 +141,13 @@ func idTaken(one, other ResolvedEntry) error {
 		one.Verb, one.Handler.ID, other.Verb, other.Handler.Location)
 }
 
-// checkIgnored tells which of the ignored fields no kind of the operator has: with a slip in its path, a field would
+// checkIgnored returns errors for ignored fields that none of the kinds has: with a slip in its path, a field would
 // not be ignored at all.
 func (r *HandlerRegistry) checkIgnored(fields []string) (wrong SetupErrors) {
 	for _, text := range fields {
 		path, err := codec.ParsePath(text)
 		if err != nil {
-			continue // it is told with the other settings
+			continue // it is reported with the other settings
 		}
 		if missing := r.missing(path); len(missing) > 0 {
 			wrong.Add(r.Location, fmt.Errorf("kopf.New: Persistence.IgnoredFields: %w", errors.Join(missing...)))
@@ -156,7 +156,7 @@ func (r *HandlerRegistry) checkIgnored(fields []string) (wrong SetupErrors) {
 	return wrong
 }
 
-// missing tells for each kind that it does not have the field; nothing if any of them has it.
+// missing returns an error for each kind without the field; nothing if any of them has it.
 func (r *HandlerRegistry) missing(field diff.Path) (missing []error) {
 	told := map[string]bool{}
 	for _, e := range r.Entries {

@@ -25,7 +25,7 @@ const (
 	Running
 )
 
-// HandlerRegistry holds what is registered for one operator. Its methods lock it, except for those of the set-up, as
+// HandlerRegistry holds the registrations of one operator. Its methods lock it, except for those of the set-up, as
 // the operator holds the lock while it uses the registrations.
 type HandlerRegistry struct {
 	sync.Mutex

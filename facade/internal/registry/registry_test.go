@@ -51,7 +51,7 @@ func TestPlan(t *testing.T) {
 		want     string // nothing without a mistake
 	}{
 		"OneHandler": {
-			"a handler by itself is no mistake",
+			"one handler is correct",
 			func(r *registry.HandlerRegistry) { r.Register(creating(selected(r, "widgets"), "a")) }, "",
 		},
 		"OneID": {
@@ -127,6 +127,6 @@ func TestErrorsWithoutOperator(t *testing.T) {
 		t.Errorf("TakeOwnerless(): %v, want both errors with their places", taken)
 	}
 	if again := registry.TakeOwnerless(); len(again) > 0 {
-		t.Errorf("TakeOwnerless() once more: %v, want none", again)
+		t.Errorf("TakeOwnerless() again: %v, want none", again)
 	}
 }

@@ -158,7 +158,7 @@ func (a *ReviewSettings) checkPlain() (problems []error) {
 	return problems
 }
 
-// CheckServer returns the mistake of settings that do not give a server for admission handlers what it needs.
+// CheckServer returns the mistake of settings that are not sufficient for a server of admission handlers.
 func (a *ReviewSettings) CheckServer(program bool) error {
 	certified := len(a.certificates()) > 0 || program && (a.Service != "" || a.isSelfSigned()) && !a.isForeign()
 	switch {

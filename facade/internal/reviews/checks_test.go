@@ -24,7 +24,7 @@ func TestCheck(t *testing.T) {
 		want   string
 	}{
 		"nowhere": {
-			"the API server would ask nobody", reviews.ReviewSettings{Managed: "shared", SelfSigned: true},
+			"the API server does not have an address", reviews.ReviewSettings{Managed: "shared", SelfSigned: true},
 			"Admission.Managed: it is not known where",
 		},
 		"name": {
@@ -36,7 +36,7 @@ func TestCheck(t *testing.T) {
 			"Admission.Service, Admission.URL: each of them is a way",
 		},
 		"tunnel unmanaged": {
-			"nobody would be told", reviews.ReviewSettings{Tunnel: tunnels.Fixed(here)},
+			"the API server needs the address", reviews.ReviewSettings{Tunnel: tunnels.Fixed(here)},
 			"Admission.Tunnel: the API server would not be told",
 		},
 		"tunnel and URL": {
@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 			}, "Admission.DetectCluster: with a Service",
 		},
 		"insecure detection": {
-			"the API server calls nobody without TLS", reviews.ReviewSettings{
+			"the API server always uses TLS", reviews.ReviewSettings{
 				Managed: "shared", DetectCluster: true, Insecure: true,
 			}, "Admission.Insecure: the API server",
 		},
@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 			}, "Admission.TLSOpts: with Admission.Insecure",
 		},
 		"insecure certificate": {
-			"nobody would see it", reviews.ReviewSettings{Insecure: true, CertificateDir: "x"},
+			"it has no effect", reviews.ReviewSettings{Insecure: true, CertificateDir: "x"},
 			"Admission.Insecure: there is no TLS, so nobody sees the certificate of Admission.CertificateDir",
 		},
 		"insecure clients": {

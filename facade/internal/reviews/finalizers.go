@@ -16,7 +16,7 @@ import (
 // finalizerID is the id of the mutating handlers that set the finalizer, one for each selection.
 const finalizerID = "finalizer"
 
-// Learn is called with what the engine does with new objects, and again if the startup has changed it.
+// Learn takes over the work of the engine on new objects, again after a change by the startup.
 func (r *ReviewServer) Learn(creations *reconcilers.Creations) { r.creations.Store(creations) }
 
 // SetsFinalizers returns a mutating handler of the operator's own for each selection whose objects are to be held on

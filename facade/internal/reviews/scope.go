@@ -19,7 +19,7 @@ import (
 )
 
 // scope returns the namespaces whose objects are reviewed. By default, the operator's own one is not among them: while
-// the operator is down, its handlers would refuse what is needed to start it.
+// the operator is down, its handlers would refuse the objects that start it.
 func (a *ReviewSettings) scope(served defaults.NamespaceScope, asKopf bool) *namespaces.Scope {
 	scope := &namespaces.Scope{Served: served.Patterns(), NamedOnly: served.NamedOnly}
 	for _, text := range a.ExcludedNamespaces {
@@ -83,7 +83,7 @@ type ReviewedObjects struct {
 	all map[any]*handlers.Admission
 }
 
-// Begin adds the objects of a request; what it returns takes them away.
+// Begin adds the objects of a request; the returned function removes them.
 func (r *ReviewedObjects) Begin(of *handlers.Admission, objects ...client.Object) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -98,7 +98,7 @@ func (a *ReviewSettings) hosts() (hosts []string) {
 	return append(hosts, a.ExtraHosts...)
 }
 
-// loopback is where a server listens that only this machine shall reach.
+// loopback is the address of a server that only this machine can reach.
 const loopback = "127.0.0.1"
 
 // CheckProgramOnly returns an error for each setting of a server that a given manager has already.

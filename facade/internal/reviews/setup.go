@@ -87,8 +87,8 @@ func (r *ReviewServer) Await(ctx context.Context) bool {
 	}
 }
 
-// CheckServer returns the mistake of settings that do not give a server for the admission handlers of the plan, if
-// there are any, what it needs.
+// CheckServer returns the mistake of settings that are not sufficient for a server of the admission handlers of the
+// plan, if there are any.
 func (r *ReviewServer) CheckServer(plan []reconcilers.Registration, program bool) error {
 	if len(Watching(plan)) == len(plan) {
 		return nil
@@ -123,7 +123,7 @@ func (r *ReviewServer) WithOperations(h *handlers.Handler) *handlers.Handler {
 	return &own
 }
 
-// ReviewSetup is what a manager is set up with.
+// ReviewSetup has the arguments of a set-up with a manager.
 type ReviewSetup struct {
 	Plan []reconcilers.Registration
 	// Program is true for the manager of a program.
