@@ -41,7 +41,7 @@ func TestMistakesInActivities(t *testing.T) {
 				op.OnStartup("a", start, kopf.Timeout(60), kopf.JoinOptions(kopf.Optional()))
 				return above()
 			},
-			[]string{"Timeout: 60ns: did you mean 60*time.Second?", "Optional is no option of this verb"}},
+			[]string{"Timeout: 60ns: did you mean 60*time.Second?", "Optional is not an option of this verb"}},
 		"login": {"nobody could log in",
 			func(op *kopf.Operator) int {
 				op.OnLogin("a", nil)

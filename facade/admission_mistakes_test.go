@@ -57,7 +57,7 @@ func TestMistakesOfAdmission(t *testing.T) {
 		}, `kopf.ForSubresource("*"): it is one name`},
 		"no type": {"nothing could be decoded", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			kopf.ForSubresource[anyObject](w, "scale")
-		}, `kopf.ForSubresource("scale"): kopf_test.anyObject is no type of objects`},
+		}, `kopf.ForSubresource("scale"): kopf_test.anyObject is not a type of objects`},
 		"filtered": {"filters look at widgets", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			kopf.ForSubresource[*kopf.Unstructured](w.MatchingLabels("a"), "scale").Validate("fn", admitRaw)
 		}, `kopf.ForSubresource("scale"): the selection has filters`},
@@ -73,7 +73,7 @@ func TestMistakesOfAdmission(t *testing.T) {
 		}, `Validate("fn"): the id is taken by Validate at facade/admission_mistakes_test.go:`},
 		"policy": {"options of other verbs do not fit", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			w.Validate("fn", admit, kopf.JoinOptions(kopf.Retries(3)))
-		}, `Validate("fn"): Retries is no option of this verb`},
+		}, `Validate("fn"): Retries is not an option of this verb`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

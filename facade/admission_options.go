@@ -145,7 +145,7 @@ func ForSubresource[S, T client.Object](of Selection[T], name string) AdmissionS
 	case name == "" || name == "*" || strings.Contains(name, "/"):
 		problem = errors.New(`it is one name, such as "scale"`)
 	case typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct:
-		problem = fmt.Errorf("%s is no type of objects: name the pointer to one, such as *autoscalingv1.Scale", typ)
+		problem = fmt.Errorf("%s is not a type of objects: name the pointer to one, such as *autoscalingv1.Scale", typ)
 	case len(of.filters) > 0:
 		problem = errors.New("the selection has filters, which are for objects of another kind: give it one without, " +
 			"and filter what comes out of it")

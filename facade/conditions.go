@@ -93,7 +93,7 @@ func (c *Change[T]) checkCondition(wanted conditions.Condition) error {
 		return err
 	}
 	if slices.Contains(c.call.Handler.Reserved, wanted.Type) {
-		return fmt.Errorf("type %q: it tells of the handlers, as the objects have Conditions: choose another "+
+		return fmt.Errorf("type %q: it reports on the handlers, as the objects have Conditions: choose another "+
 			"type, or set Settings.ConditionsDomain", wanted.Type)
 	}
 	if c.call.Resource != nil && !c.call.Resource.HasStatus() {

@@ -244,7 +244,7 @@ func (c choice) resolve() (chosen []option, problems []error) {
 			parts, wrong := choice{o.parts, c.takes, c.whose}.resolve()
 			chosen, problems = append(chosen, parts...), append(problems, wrong...)
 		case !slices.ContainsFunc(c.takes, o.isFor):
-			problems = append(problems, fmt.Errorf("%s is no option of %s: leave it out", o.name, c.whose))
+			problems = append(problems, fmt.Errorf("%s is not an option of %s: leave it out", o.name, c.whose))
 		default:
 			own = append(own, o)
 		}

@@ -83,7 +83,8 @@ func (p process) CleanUp(ctx context.Context) error { return p.op.activities.Cle
 func (p process) SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error {
 	op := p.op
 	op.defaultNamespace = defaultNamespace
-	return errors.Join(op.setUp(m, true),
+	err := op.setUp(m, true)
+	return errors.Join(err,
 		program.AddDebugServer(m, op.flags.Inspection, op.journal, op.coordination.Peers, op.logger()))
 }
 
@@ -98,17 +99,22 @@ func (p process) ExitTimeout() time.Duration {
 func (op *Operator) webhooks(
 	ctx context.Context, cluster *rest.Config, way commandline.Way,
 ) (objects []client.Object, hints []string, err error) {
-	op.registry.Lock()
-	_, plan, err := op.planAlone()
-	var printed reviews.PrintedReviews
-	if err == nil {
-		printed, err = op.reviews.Print(plan, way)
-	}
-	op.registry.Unlock()
+	printed, err := op.printedReviews(way)
 	if err != nil {
 		return nil, nil, err
 	}
 	return printed.Objects(ctx, cluster)
+}
+
+// printedReviews calls functions of the user, such as AddToScheme.
+func (op *Operator) printedReviews(way commandline.Way) (reviews.PrintedReviews, error) {
+	op.registry.Lock()
+	defer op.registry.Unlock()
+	_, plan, err := op.planAlone()
+	if err != nil {
+		return reviews.PrintedReviews{}, err
+	}
+	return op.reviews.Print(plan, way)
 }
 
 // planAlone is the plan of a program, which has a scheme of its own.

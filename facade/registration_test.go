@@ -168,13 +168,13 @@ func TestMistakes(t *testing.T) {
 				w.OnCreate("a", succeed, kopf.JoinOptions(kopf.Retries(1), kopf.JoinOptions(kopf.Optional())))
 				return above()
 			},
-			[]string{`OnCreate("a"): Optional is no option of this verb`}},
+			[]string{`OnCreate("a"): Optional is not an option of this verb`}},
 		"option of another verb in On": {"it would have no effect at all",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.On("a", kopf.CreateUpdateResume(), succeed, kopf.EvenIfDeleted(), kopf.Optional())
 				return above()
 			},
-			[]string{`On("a"): Optional is no option of handlers for create, update, resume`}},
+			[]string{`On("a"): Optional is not an option of handlers for create, update, resume`}},
 		"failure that cannot hold": {"there is no finalizer to hold the object with",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) int {
 				w.OnDelete("a", succeed, kopf.HoldOnFailure(), kopf.Optional())

@@ -168,7 +168,7 @@ func (s *Settings) programOnly() []error {
 	return append(s.Admission.rules().CheckProgramOnly(), defaults.Problems(
 		only("UltimateExitingTimeout", s.UltimateExitingTimeout != 0, "the process is the project's"),
 		only("CachedReads", len(s.CachedReads) > 0,
-			"the client is the manager's: say there what it reads from its cache"),
+			"the client is the manager's: configure there which objects it reads from its cache"),
 		only("LogHandler", s.LogHandler != nil, "give logr.FromSlogHandler(handler) to the manager as its Logger"),
 		only("Networking.ConnectTimeout", s.Networking.ConnectTimeout != 0,
 			"set Dial in the rest.Config of the manager"),

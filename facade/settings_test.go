@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/conditions"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -275,5 +276,12 @@ func TestSettingsAreTheOperatorsOwn(t *testing.T) {
 	given.Persistence.DigestKey[0], given.Persistence.FormerDigestKeys[0][0] = 'x', 'x'
 	if d := cmp.Diff(want, engineOptions(t, op)); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
+	}
+}
+
+// The settings below the facade have the same special durations.
+func TestSpecialDurations(t *testing.T) {
+	if kopf.Never != defaults.Never || kopf.Immediately != defaults.Immediately {
+		t.Errorf("%d and %d differ from %d and %d", kopf.Never, kopf.Immediately, defaults.Never, defaults.Immediately)
 	}
 }

@@ -152,8 +152,9 @@ func TestAfter(t *testing.T) {
 	}
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).OnCreate("fn", succeed, kopf.JoinOptions(kopf.After("a")))
-	if _, err := kopf.Plan(op, newScheme(t)); err == nil || !strings.Contains(err.Error(), "After is no option of") {
-		t.Errorf("a handler of its own comes after nobody: %v", err)
+	_, err := kopf.Plan(op, newScheme(t))
+	if err == nil || !strings.Contains(err.Error(), "After is not an option of") {
+		t.Errorf("only sub-handlers come after others: %v", err)
 	}
 }
 

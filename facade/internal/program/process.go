@@ -19,8 +19,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// RunnableOperator is what a process needs of an operator.
-type RunnableOperator interface {
+// RunnableOperator is the part of an operator that a process uses.
+type RunnableOperator interface { //nolint:interfacebloat // a process uses all of it
 	// Settings are those of the manager, as they are now. They come with all errors of registrations.
 	Settings() (serving.Settings, error)
 	// Apply takes over the flags. They win over the settings, but not over the startup.
@@ -36,7 +36,7 @@ type RunnableOperator interface {
 	ExitTimeout() time.Duration
 }
 
-// Process runs an operator with a manager of its own. It is the operator of the command line.
+// Process runs an operator with a manager of its own. The command line and Run use it.
 type Process struct {
 	RunnableOperator
 

@@ -25,8 +25,9 @@ const (
 	Running
 )
 
-// HandlerRegistry holds the registrations of one operator. Its methods lock it, except for those of the set-up, as
-// the operator holds the lock while it uses the registrations.
+// HandlerRegistry holds the registrations of one operator. The methods that register handlers and memos lock it. The
+// others do not: the operator holds the lock while it uses the registrations, and they do not change any more after
+// the set-up.
 type HandlerRegistry struct {
 	sync.Mutex
 

@@ -78,7 +78,7 @@ func (a *ReviewSettings) checkWays() (problems []error) {
 	}
 	for _, way := range fieldsGiven("Tunnel", a.Tunnel != nil, "DetectCluster", a.DetectCluster) {
 		if a.Managed == "" {
-			problems = append(problems, fmt.Errorf("%s: the API server would not be told the way: set "+
+			problems = append(problems, fmt.Errorf("%s: the API server would not get the address the way: set "+
 				"Admission.Managed", way))
 		}
 	}
@@ -124,7 +124,7 @@ func (a *ReviewSettings) checkPlain() (problems []error) {
 	}
 	sources := a.certificates()
 	if a.Insecure && len(sources) > 0 {
-		wrong("Insecure: there is no TLS, so nobody sees the certificate of %s: leave one of them out", sources[0])
+		wrong("Insecure: there is no TLS, so no client sees the certificate of %s: leave one of them out", sources[0])
 	}
 	if a.Insecure && a.DetectCluster {
 		wrong("Insecure: the API server calls nobody without TLS, as DetectCluster would have it: leave one of them " +

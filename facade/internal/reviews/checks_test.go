@@ -37,7 +37,7 @@ func TestCheck(t *testing.T) {
 		},
 		"tunnel unmanaged": {
 			"the API server needs the address", reviews.ReviewSettings{Tunnel: tunnels.Fixed(here)},
-			"Admission.Tunnel: the API server would not be told",
+			"Admission.Tunnel: the API server would not get the address",
 		},
 		"tunnel and URL": {
 			"one of them would not be used", reviews.ReviewSettings{
@@ -71,7 +71,7 @@ func TestCheck(t *testing.T) {
 		},
 		"insecure certificate": {
 			"it has no effect", reviews.ReviewSettings{Insecure: true, CertificateDir: "x"},
-			"Admission.Insecure: there is no TLS, so nobody sees the certificate of Admission.CertificateDir",
+			"Admission.Insecure: there is no TLS, so no client sees the certificate of Admission.CertificateDir",
 		},
 		"insecure clients": {
 			"they cannot show any", reviews.ReviewSettings{Insecure: true, ClientCA: "x"},
@@ -110,7 +110,7 @@ func TestCheck(t *testing.T) {
 			"a Service is somewhere", reviews.ReviewSettings{Service: "webhook"}, `Admission.Service: "webhook" is not`,
 		},
 		"no port": {
-			"it is a number", reviews.ReviewSettings{Service: "a/b:https"}, `Admission.Service: "https" is no port`,
+			"it is a number", reviews.ReviewSettings{Service: "a/b:https"}, `Admission.Service: "https" is not a port`,
 		},
 		"Secret": {
 			"it is somewhere, too", reviews.ReviewSettings{Secret: "b", URL: here}, `Admission.Secret: "b" is not`,

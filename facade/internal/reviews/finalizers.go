@@ -62,7 +62,7 @@ func (r *ReviewServer) setFinalizer(ctx context.Context, of discovery.Selector, 
 	}
 	hold, err := known.Hold(ctx, of, *call.Resource, call.Admission.Namespace, object)
 	if err != nil {
-		logf.FromContext(ctx).V(1).Info("Cannot tell whether an object that is created needs the finalizer; "+
+		logf.FromContext(ctx).V(1).Info("Cannot decide whether a created object needs the finalizer; "+
 			"not setting it now", "error", err.Error())
 		return nil
 	}

@@ -69,7 +69,7 @@ func (a *ReviewSettings) service() (name types.NamespacedName, port int32, err e
 	}
 	number, err := strconv.ParseUint(after, 10, 16)
 	if err != nil || number == 0 {
-		return name, 0, fmt.Errorf("%q is no port: write the Service such as \"namespace/name:443\"", after)
+		return name, 0, fmt.Errorf("%q is not a port: write the Service such as \"namespace/name:443\"", after)
 	}
 	return name, int32(number), nil
 }

@@ -266,7 +266,7 @@ func (p PrintedReviews) Objects(
 	}
 	if len(p.bundle) == 0 {
 		hints = append(hints, "There is no caBundle: without one, such as that of cert-manager's injector, the API "+
-			"server trusts nobody but the CAs of its system. See --ca-file.")
+			"server trusts only the CAs of its system. See --ca-file.")
 	}
 	return objects, hints, nil
 }
