@@ -27,8 +27,8 @@ func (o *Operator) Around(next transport.RoundTripFunc) transport.RoundTripFunc 
 }
 
 // APIRequest describes an HTTP request to the API server in the words of RBAC: by its method, its path and whether it
-// is a watch. It never has names of objects, selectors or bodies. Resource, Group and Subresource are empty if the path
-// has none.
+// is a watch. It never has names of objects, selectors or bodies. Resource, Group and Subresource are empty for paths
+// without a resource.
 type APIRequest struct {
 	// Verb is that of RBAC, such as list or deletecollection; the method in small letters without a resource.
 	Verb string
@@ -67,7 +67,7 @@ func APIRequestOf(r *http.Request) APIRequest {
 	return found
 }
 
-// namespaced tells whether the first two parts are those of a namespace that something is in.
+// namespaced reports whether the first two parts are the namespace of a resource.
 func namespaced(parts []string) bool {
 	return len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize"
 }

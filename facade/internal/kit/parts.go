@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Parts are what an operator has for the engine.
+// Parts are the parts of an operator that the engine uses.
 type Parts struct {
 	Handlers []*handlers.Handler
 	// Children applies the children that the handlers declare; its Owned is not nil if any kinds are watched.

@@ -27,8 +27,8 @@ type ExitLimit struct {
 	timer *time.Timer
 }
 
-// WatchExit starts the limit when the context ends. It calls limit then, because the value can change before. A
-// negative value is no limit.
+// WatchExit starts the limit when the context ends. It calls limit then, because the value can change before. With
+// a negative value, the exit can take any time.
 func WatchExit(ctx context.Context, log logr.Logger, limit func() time.Duration) *ExitLimit {
 	l := &ExitLimit{log: log, limit: limit}
 	l.unwatch = context.AfterFunc(ctx, l.Begin)
