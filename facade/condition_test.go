@@ -93,14 +93,14 @@ func TestOwnConditionsThatCannotBe(t *testing.T) {
 		}, text(`reason "it is up"`)},
 		"one of the framework's": {"both would write it", nil, func(c *dynamicChange) {
 			c.Condition("Ready", metav1.ConditionTrue, "Up", "")
-		}, text(`type "Ready": it tells of the handlers`)},
+		}, text(`type "Ready": it reports on the handlers`)},
 		"in a sub-handler": {"its text names that one", nil, func(c *dynamicChange) {
 			c.Sub("part", func(_ context.Context, c *dynamicChange) error {
 				c.Condition("Stalled", metav1.ConditionTrue, "Up", "")
 				return nil
 			})
 			_ = c.RunSubs(t.Context())
-		}, `handler "create/part": type "Stalled": it tells of the handlers`},
+		}, `handler "create/part": type "Stalled": it reports on the handlers`},
 		"no subresource": {"each would be a new generation", func(r *memapi.Resource) { r.StatusSubresource = false },
 			func(c *dynamicChange) { c.Condition("Up", metav1.ConditionTrue, "Up", "") },
 			text("the status of the kind is no subresource")},
