@@ -26,6 +26,7 @@ type NamespaceScope struct {
 func (s *NamespaceScope) Check() (problems []error) {
 	for _, text := range s.Names {
 		if err := namespaces.Check(text); err != nil {
+			//nolint:staticcheck // the text begins with the name of a field
 			problems = append(problems, fmt.Errorf("Namespaces: %w", err))
 		}
 	}

@@ -177,6 +177,7 @@ func (a *ReviewSettings) CheckServer(program bool) error {
 		if a.FinalizerOnCreate {
 			who += ", that of FinalizerOnCreate among them"
 		}
+		//nolint:staticcheck // the text begins with the name of a field
 		return fmt.Errorf("Admission: %s, and no certificate to serve them with: set Admission.Service or "+
 			"Admission.CertificateDir in a cluster, Admission.SelfSigned for development", who)
 	default:

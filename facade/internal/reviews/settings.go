@@ -176,6 +176,7 @@ func certify(on webhook.Server, get func(*tls.ClientHelloInfo) (*tls.Certificate
 			change(given)
 		}
 		if given.GetCertificate != nil {
+			//nolint:staticcheck // the text begins with the name of a field
 			return errors.New("Admission: the webhook server of the manager has a certificate already, by its " +
 				"TLSOpts or by another operator: leave out CertificateDir and Secret")
 		}
@@ -183,6 +184,7 @@ func certify(on webhook.Server, get func(*tls.ClientHelloInfo) (*tls.Certificate
 	case certifiable:
 		on.SetGetCertificate(get)
 	default:
+		//nolint:staticcheck // the text begins with the name of a field
 		return fmt.Errorf("Admission: the webhook server of the manager, a %T, cannot be given a certificate: leave "+
 			"out CertificateDir and Secret, or give it the method SetGetCertificate", on)
 	}
