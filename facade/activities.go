@@ -179,6 +179,9 @@ func (op *Operator) OnLogin(
 ) {
 	op.act("OnLogin", activities.Login, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
 		info, err := fn(ctx, a)
+		if info == nil {
+			return nil, err
+		}
 		return (*credentials.Info)(info), err
 	})
 }

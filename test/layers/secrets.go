@@ -23,8 +23,9 @@ var Families = Secret{
 		"reconcilers/handlers", "reconcilers/adapters",
 		// The registration of handlers.
 		"facade/admission.go", "facade/background.go", "facade/event.go", "facade/index.go",
-		"facade/internal/registry", "facade/on_child.go",
-		"facade/subs.go", "facade/verbs.go", "facade/activities.go", "facade/internal/reviews",
+		"facade/on_child.go", "facade/subs.go", "facade/verbs.go", "facade/activities.go",
+		"facade/internal/registry/entries.go", "facade/internal/registry/plan.go",
+		"facade/internal/reviews/finalizers.go",
 	},
 }
 
