@@ -26,6 +26,10 @@ const (
 	quickBuild = "go build -ldflags='-s -w' -o "
 )
 
+// newObject creates the object of the first operator, instead of one that the operator of an earlier page has handled.
+const newObject = "kubectl patch website home --type merge -p '{\"metadata\":{\"finalizers\":null}}' || true\n" +
+	"kubectl delete website home --ignore-not-found\nkubectl apply -f object.yaml"
+
 // exampleImport is the path of the first operator in the repository.
 const exampleImport = module + "/examples/getting-started"
 
@@ -60,7 +64,7 @@ func (r *reader) followFirst(ctx context.Context) {
 // follow runs the commands of a page.
 func (r *reader) follow(ctx context.Context, document string, p page) {
 	r.t.Helper()
-	r.run(ctx, "kubectl apply -f object.yaml")
+	r.run(ctx, newObject)
 	if p.folder != "" {
 		r.writeManifests(p.folder)
 	}
