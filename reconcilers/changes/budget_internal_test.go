@@ -37,7 +37,7 @@ func newBudget(t *testing.T, store progress.Storage) (b *budget, done, tried, fr
 	}
 	var subs []*execution.HandlerState
 	for _, id := range []string{"a/done", "a/tried", "a/fresh"} {
-		sub, err := state.Sub(read, &handlers.Handler{ID: id}, []string{"a"}, now)
+		sub, err := state.Sub(&handlers.Handler{ID: id}, []string{"a"}, now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,13 +1,11 @@
 package changes
 
 import (
-	"context"
 	"maps"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -17,9 +15,7 @@ import (
 // beyond that as long as not all handlers have seen the one that is stored as last handled. Kopf does not know the
 // annotation, and takes it for one of its own that is to be ignored: it ends causes without removing it. So the
 // precondition under which the essence is valid is kept in it.
-type Interim struct{ annotations diffbase.Annotations }
-
-var _ diffbase.Storage = Interim{}
+type Interim struct{ diffbase.Annotations }
 
 // preconditionKey stands in the interim essence, with its precondition. No object of Kubernetes has such a field.
 const preconditionKey = "$beside"
@@ -48,35 +44,19 @@ func NewInterim(prefix, bound string) Interim {
 }
 
 func (i Interim) keys(body map[string]any) []string {
-	return keys.Names(i.annotations.Prefix, keys.MarkBound(body, i.annotations.Bound, i.annotations.Key), false)
+	return keys.Names(i.Prefix, keys.MarkBound(body, i.Bound, i.Key), false)
 }
 
-// Build makes the essence of the object, as the storage of last-handled configurations in annotations does.
-func (i Interim) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
-	return i.annotations.Build(body, extra)
-}
-
-// Store adds the essence to the merge-patch.
-func (i Interim) Store(patch, body map[string]any, essence diffbase.Essence) error {
-	return i.annotations.Store(patch, body, essence)
-}
-
-// storeUnder adds the essence with its precondition.
+// storeUnder adds the essence with its precondition to the merge-patch.
 func (i Interim) storeUnder(patch, body map[string]any, essence diffbase.Essence, valid precondition) error {
 	bound := maps.Clone(essence)
 	bound[preconditionKey] = valid.value()
 	return i.Store(patch, body, bound)
 }
 
-// Fetch reads the essence alone.
-func (i Interim) Fetch(body map[string]any) (diffbase.Essence, error) {
-	essence, _, err := i.read(body)
-	return essence, err
-}
-
 // read gives the essence and its precondition; that is nil if the essence was stored without.
 func (i Interim) read(body map[string]any) (essence diffbase.Essence, valid *precondition, err error) {
-	essence, err = i.annotations.Fetch(body)
+	essence, err = i.Fetch(body)
 	if stored, bound := essence[preconditionKey]; err == nil && bound {
 		valid = parsePrecondition(stored)
 	}
@@ -124,11 +104,11 @@ func parsePrecondition(stored any) *precondition {
 
 // holds tells whether the object still has what the interim essence depends on, by its records as read. Without a
 // precondition, as interim memory was stored once, any success will do.
-func (o *object) holds(
-	ctx context.Context, c *precondition, seen *observation, read func(id string) (*progress.Record, error),
+func (c *precondition) holds(
+	seen *observation, read func(id string) (*progress.Record, error),
 ) (bool, error) {
 	if c == nil {
-		found, err := o.findSuccess(ctx, seen.former)
+		found, err := findSuccess(seen.state, read)
 		return found != nil, err
 	}
 	handled, err := cause.Fingerprint(seen.stored)
@@ -147,17 +127,13 @@ func (o *object) holds(
 }
 
 // dropStaleInterim looks away from interim memory that is of another cause than what else is remembered.
-func (o *object) dropStaleInterim(ctx context.Context, seen *observation) error {
-	if seen.interim == nil {
+func (s *observation) dropStaleInterim(beside *precondition) error {
+	if s.interim == nil {
 		return nil
 	}
-	_, condition, err := o.handling.Interim.read(o.own)
-	if err != nil {
-		return err
-	}
-	valid, err := o.holds(ctx, condition, seen, o.recordReader(ctx))
+	valid, err := beside.holds(s, s.state.Fetch)
 	if err == nil && !valid {
-		seen.interim, seen.staleInterim = nil, true
+		s.interim, s.staleInterim = nil, true
 	}
 	return err
 }
@@ -186,7 +162,7 @@ func successIn(id string, record *progress.Record) *success {
 
 // findSuccess finds one of a handler of the state's own purpose, or of any for a state without one; or that of a
 // sub-handler of one: these are known by name only until their parent is called.
-func (o *object) findSuccess(ctx context.Context, state *execution.State) (*success, error) {
+func findSuccess(state *execution.State, read func(id string) (*progress.Record, error)) (*success, error) {
 	met := recordNames{}
 	for _, h := range state.Handlers() {
 		if !h.Recorded() {
@@ -200,7 +176,7 @@ func (o *object) findSuccess(ctx context.Context, state *execution.State) (*succ
 			if state.Handler(id) != nil || !met.first(id) {
 				continue // its state is known, or its record was read
 			}
-			record, err := o.record(ctx, id)
+			record, err := read(id)
 			if err != nil {
 				return nil, err
 			}

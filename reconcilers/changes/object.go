@@ -32,6 +32,7 @@ type object struct {
 	opened  *jsontext.Object // the same, with its text if it has one
 	kept    map[string]any   // the same as storages get it: see keepApart
 	own     map[string]any   // the same without memory that belongs to another object
+	now     diffbase.Essence // of own, once it is built
 	foreign map[string]any   // the merge-patch that leads from body to own; nil if there is no difference
 	answer  *jsontext.Object // the last answer to a request of this pass; nil if it is the last word on the object
 
@@ -199,20 +200,26 @@ func annotationsOf(body map[string]any) map[string]any {
 	return annotations
 }
 
-// record reads the record of one handler.
-func (o *object) record(ctx context.Context, id string) (*progress.Record, error) {
-	if kept, ok := o.memory.records[id]; ok {
-		return &kept, nil
+// records reads those of our handlers. If none of those is there that our last write has left, they are these.
+func (o *object) records(ctx context.Context) (*execution.State, error) {
+	h, own, open, ids := o.handling, o.own, o.memory.open, o.handling.IDs()
+	state, err := execution.Restore(func(id string) (*progress.Record, error) {
+		if kept, ok := o.memory.records[id]; ok {
+			return &kept, nil
+		}
+		record, err := h.Progress.Fetch(own, id)
+		o.misread = o.misread || err != nil && patching.BeingDeleted(own)
+		return record, o.tolerate(ctx, err)
+	}, ids, nil, "", h.Now())
+	if o.recordsLost = err == nil && o.hasLost(state); !o.recordsLost {
+		return state, err
 	}
-	record, err := o.handling.Progress.Fetch(o.own, id)
-	o.misread = o.misread || err != nil && patching.BeingDeleted(o.body)
-	if err := o.tolerate(ctx, err); err != nil {
-		return nil, err
-	}
-	if kept, ok := o.memory.open.byID[id]; ok && record == nil && o.recordsLost {
-		return &kept, nil
-	}
-	return record, nil
+	return execution.Restore(func(id string) (*progress.Record, error) {
+		if kept, ok := open.byID[id]; ok {
+			return &kept, nil
+		}
+		return state.Fetch(id)
+	}, ids, nil, "", h.Now())
 }
 
 // isBound reports whether the object still has our memory's binding to it. Whoever removes annotations but for that one
@@ -221,23 +228,18 @@ func (o *object) isBound() bool {
 	return o.handling.BoundTo != "" && annotationsOf(o.body)[o.handling.boundTo(o.body)] == patching.UIDOf(o.body)
 }
 
-// hasLostRecords reports whether none of the records is there that our last write has left.
-func (o *object) hasLostRecords() bool {
+// hasLost reports whether none of the records is there that our last write has left.
+func (o *object) hasLost(found *execution.State) bool {
 	open := o.memory.open
-	if len(open.byID) == 0 || open.of != o.handling || o.isBound() {
+	if len(open.byID) == 0 || open.of != o.handling || o.misread || o.isBound() {
 		return false
 	}
 	for id := range open.byID {
-		if record, err := o.handling.Progress.Fetch(o.own, id); err != nil || record != nil {
+		if record, err := found.Fetch(id); err != nil || record != nil {
 			return false
 		}
 	}
 	return true
-}
-
-// recordReader reads records within the context.
-func (o *object) recordReader(ctx context.Context) func(id string) (*progress.Record, error) {
-	return func(id string) (*progress.Record, error) { return o.record(ctx, id) }
 }
 
 // tolerate gives the error of malformed memory, which ends the pass; unless the object is being deleted: nothing may
@@ -256,12 +258,12 @@ func (o *object) tolerate(ctx context.Context, err error) error {
 
 // separateForeignMemory leaves out of own what was copied from another object together with its annotations.
 func (o *object) separateForeignMemory() error {
-	o.kept, o.own, o.foreign = o.body, o.body, nil
+	o.kept, o.own, o.foreign, o.now = o.body, o.body, nil, nil
 	owner, bound := annotationsOf(o.body)[o.handling.boundTo(o.body)].(string)
 	if o.handling.BoundTo == "" || !bound || owner == patching.UIDOf(o.body) {
 		return nil
 	}
-	if o.handling.Interim.annotations.Bound != "" && o.memory.losses != nil {
+	if o.handling.Interim.Bound != "" && o.memory.losses != nil {
 		// The copy has replaced our memory. It would do so again: what we write is kept apart from it.
 		o.kept = o.handling.keepApart(o.body)
 		o.own = o.kept
@@ -288,7 +290,7 @@ func (h *Handling) keepApart(body map[string]any) map[string]any {
 // boundTo is the annotation as it is on this object: a deployment's one is copied to its replica sets over and over.
 func (h *Handling) boundTo(body map[string]any) string {
 	prefix, name, _ := strings.Cut(h.BoundTo, "/")
-	return keys.V2(prefix, keys.MarkBound(body, h.Interim.annotations.Bound, name))
+	return keys.V2(prefix, keys.MarkBound(body, h.Interim.Bound, name))
 }
 
 // removalOfMemory is a merge-patch that removes all that we remember on the object. Annotations of users under our
@@ -349,7 +351,7 @@ func (o *object) bind(patch *patching.Patch) error {
 // joinAgain removes what was kept apart from a copy once the object has its memory under the usual keys again, with the
 // binding of that name.
 func (o *object) joinAgain(patch *patching.Patch, binding string) error {
-	bound, annotations, found := o.handling.Interim.annotations.Bound, annotationsOf(o.body), false
+	bound, annotations, found := o.handling.Interim.Bound, annotationsOf(o.body), false
 	for name := range annotations { // without making the key, for nearly all objects
 		found = found || bound != "" && name != binding && strings.HasPrefix(name, bound)
 	}

@@ -25,7 +25,7 @@ type observation struct {
 	interim      diffbase.Essence // what the first successful handler of the cause saw; nil if none has succeeded
 	lost         bool             // the object was handled, and another client has removed what it remembers of that
 	staleInterim bool             // the object has interim memory, of another cause
-	former       *execution.State // all records of our handlers
+	state        *execution.State // all records of our handlers, and then the progress of the handlers of the cause
 }
 
 // storing adds a form of an essence to a merge-patch.
@@ -39,26 +39,24 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 	if err := o.tolerate(ctx, o.separateForeignMemory()); err != nil {
 		return nil, &BlockedError{Err: err}
 	}
-	now, stored, interim, err := o.essences(ctx)
+	seen := &observation{}
+	now, beside, err := o.essences(ctx, seen)
+	if err == nil {
+		seen.state, err = o.records(ctx)
+	}
+	if err == nil {
+		err = seen.dropStaleInterim(beside)
+	}
 	if err != nil {
 		return nil, &BlockedError{Err: err}
 	}
-	seen := &observation{stored: stored}
-	o.recordsLost = o.hasLostRecords()
-	if seen.former, err = execution.Restore(o.recordReader(ctx), h.IDs(), nil, "", h.Now()); err != nil {
-		return nil, &BlockedError{Err: err}
-	}
-	if len(seen.former.Handlers()) == 0 {
+	if len(seen.state.Handlers()) == 0 {
 		p.memory.open = openRecords{}
 	}
-	seen.interim, _ = h.Lens.Redaction.Recall(o.body, interim, now)
-	if err := o.dropStaleInterim(ctx, seen); err != nil {
-		return nil, &BlockedError{Err: err}
-	}
 	p.logMissingFields(ctx)
-	then, veiled := h.Lens.Redaction.Recall(o.body, stored, now)
+	then, veiled := h.Lens.Redaction.Recall(o.body, seen.stored, now)
 	switch handled := &p.memory.Handled; {
-	case stored != nil:
+	case seen.stored != nil:
 		handled.Hash = cause.Hash(then)
 	case handled.Hash == 0 || o.isBound(): // never handled, or to be handled again
 	case handled.Hash == cause.Hash(now):
@@ -74,20 +72,32 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 	return seen, nil
 }
 
-// essences are the present one, the one that was handled last, and the interim one, the latter two as they are stored.
-// What cannot be read is nil if the object is being deleted.
-func (o *object) essences(ctx context.Context) (now, stored, interim diffbase.Essence, err error) {
+// essences reads the one that was handled last, as it is stored, and the interim one. It returns the present one, and
+// the precondition of the interim one. What cannot be read is nil if the object is being deleted.
+func (o *object) essences(
+	ctx context.Context, seen *observation,
+) (now diffbase.Essence, beside *precondition, err error) {
 	lens := o.handling.Lens
-	now, err = lens.New(o.own)
-	if err := o.tolerate(ctx, err); err != nil {
-		return nil, nil, nil, err
+	now, err = o.essence()
+	if err = o.tolerate(ctx, err); err == nil {
+		seen.stored, err = lens.Last(o.own, now)
+		err = o.tolerate(ctx, err)
 	}
-	stored, err = lens.Last(o.own, now)
-	if err := o.tolerate(ctx, err); err != nil {
-		return nil, nil, nil, err
+	if err != nil {
+		return nil, nil, err
 	}
-	interim, err = lens.Old(o.own, o.handling.Interim)
-	return now, stored, interim, o.tolerate(ctx, err)
+	interim, beside, err := o.handling.Interim.read(o.own)
+	interim, err = lens.Read(interim, err)
+	seen.interim, _ = lens.Redaction.Recall(o.body, interim, now)
+	return now, beside, o.tolerate(ctx, err)
+}
+
+// essence is the present one of the object, which is built once for each of its states.
+func (o *object) essence() (now diffbase.Essence, err error) {
+	if o.now == nil {
+		o.now, err = o.handling.Lens.New(o.own)
+	}
+	return o.now, err
 }
 
 // logMissingFields logs which fields of handlers the object cannot have, as there is something else than a mapping on
@@ -183,7 +193,7 @@ func (o *object) storeInterimBeside(patch *patching.Patch, essence diffbase.Esse
 		return err
 	}
 	lens := o.handling.Lens
-	stored, err := lens.Old(after, lens.Diffbase)
+	stored, err := lens.Read(lens.Diffbase.Fetch(after))
 	if err != nil {
 		return err
 	}
@@ -202,8 +212,8 @@ func (o *object) merged(patch *patching.Patch) (map[string]any, error) {
 
 // storeInterimOf stores what the first successful handler saw, for as long as the cause is open; nothing if there is no
 // success.
-func (o *object) storeInterimOf(ctx context.Context, patch *patching.Patch, handled *outcomes) error {
-	found, err := o.findSuccess(ctx, handled.state)
+func (o *object) storeInterimOf(patch *patching.Patch, handled *outcomes) error {
+	found, err := handled.success()
 	if err != nil || found == nil {
 		return err
 	}
@@ -216,17 +226,23 @@ func (o *object) storeInterimOf(ctx context.Context, patch *patching.Patch, hand
 
 // hasInterimOf tells whether the object has just that one, of the open cause, with the patch applied: it may have a
 // stale one, or one of no open cause; and the patch may take the record that it is valid beside.
-func (o *object) hasInterimOf(ctx context.Context, patch *patching.Patch, handled *outcomes) bool {
-	stored, condition, err := o.handling.Interim.read(o.kept)
-	if err != nil || stored == nil || condition != nil && condition.success == nil {
+func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
+	stored, beside, err := o.handling.Interim.read(o.kept)
+	if err != nil || stored == nil || beside != nil && beside.success == nil {
 		return false
 	}
-	after, err := o.merged(patch)
-	if err != nil {
-		return false
+	read := func(id string) (*progress.Record, error) {
+		if h := handled.state.Handler(id); h != nil && h.Active && h.Recorded() {
+			record := h.Record() // which the patch stores
+			return &record, nil
+		}
+		after, err := o.merged(patch)
+		if err != nil {
+			return nil, err
+		}
+		return o.handling.Progress.Fetch(after, id)
 	}
-	read := func(id string) (*progress.Record, error) { return o.handling.Progress.Fetch(after, id) }
-	if valid, err := o.holds(ctx, condition, handled.seen, read); err != nil || !valid {
+	if valid, err := beside.holds(handled.seen, read); err != nil || !valid {
 		return false
 	}
 	recalled, _ := o.handling.Lens.Redaction.Recall(o.body, stored, handled.interim)
