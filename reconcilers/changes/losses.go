@@ -2,8 +2,6 @@ package changes
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -16,11 +14,6 @@ import (
 
 // longestRewrite is the longest delay before lost memory is written again.
 const longestRewrite = 10 * time.Minute
-
-var errNotKept = errors.New(
-	"the API server took the write, but did not keep what was to be remembered: if it is in the status, the CRD " +
-		"must allow that field, such as with x-kubernetes-preserve-unknown-fields",
-)
 
 // openRecords are the records of an open cause as the object has them by our last write. They count for the Handling
 // that wrote them: after a pause, another operator may have removed them for a reason.
@@ -98,57 +91,4 @@ func (p *pass) writeLost(ctx context.Context, seen *observation, finalizerLost b
 		return err
 	}
 	return p.checkHandledKept(patch.Merge)
-}
-
-// checkKept tells whether the object remembers what it was given to. A field that a CRD does not know is dropped
-// without a word, and the object would be new forever, its handlers called again and again. The error delays the object
-// until the write lasts, and handlers wait for that.
-func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
-	switch {
-	case p.object.gone || p.object.released:
-		return nil
-	case handled.state.Done():
-		return p.checkHandledKept(patch)
-	case holdsAll(p.object.body, patch):
-		return nil
-	}
-	for _, h := range handled.state.Handlers() {
-		if !h.Recorded() {
-			continue
-		}
-		wanted, err := p.handling.Progress.Fetch(patch, h.ID)
-		if err != nil || wanted == nil {
-			continue
-		}
-		if record, err := p.handling.Progress.Fetch(p.object.body, h.ID); err == nil && record == nil {
-			return fmt.Errorf("progress of handler %q: %w", h.ID, errNotKept)
-		}
-	}
-	return nil
-}
-
-// holdsAll reports whether the object has all values that a merge-patch sets, so that no storage need be asked.
-func holdsAll(body, patch map[string]any) bool {
-	for key, value := range patch {
-		held, found := body[key]
-		if inner, isMapping := value.(map[string]any); isMapping {
-			into, _ := held.(map[string]any)
-			found = holdsAll(into, inner)
-		}
-		if !found && value != nil {
-			return false
-		}
-	}
-	return true
-}
-
-func (p *pass) checkHandledKept(patch map[string]any) error {
-	isIn := func(body map[string]any) bool {
-		essence, err := p.handling.Lens.Diffbase.Fetch(body)
-		return err != nil || essence != nil
-	}
-	if !holdsAll(p.object.body, patch) && isIn(patch) && !isIn(p.object.body) {
-		return fmt.Errorf("last-handled configuration: %w", errNotKept)
-	}
-	return nil
 }
