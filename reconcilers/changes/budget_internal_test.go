@@ -44,7 +44,8 @@ func newBudget(t *testing.T, store progress.Storage) (b *budget, done, tried, fr
 		sub.Postponed = false
 		subs = append(subs, sub)
 	}
-	handling := &Handling{Progress: store, Kind: kind.Kind{Clock: func() time.Time { return now }}}
+	handling := &Handling{Kind: kind.Kind{Clock: func() time.Time { return now }}}
+	handling.Progress = store
 	b = &budget{
 		handling: handling, object: &object{handling: handling, body: map[string]any{"spec": "something"}},
 		state: state, reserved: map[string]size{}, running: map[string]bool{},
