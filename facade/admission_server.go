@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/plainhttp"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
@@ -43,7 +43,7 @@ func (a *AdmissionSettings) webhookServer() webhook.Server {
 	case a.Server != nil:
 		return a.Server
 	case a.Insecure:
-		return plainhttp.New(net.JoinHostPort(host, strconv.Itoa(port)))
+		return serving.NewPlainServer(net.JoinHostPort(host, strconv.Itoa(port)))
 	}
 	options := webhook.Options{Host: host, Port: port, TLSOpts: slices.Clone(a.TLSOpts)}
 	if a.ClientCA != "" {

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
@@ -84,7 +83,7 @@ func (op *Operator) planAlone() (*runtime.Scheme, []reconcilers.Registration, er
 
 // Around calls serve between the startup and the cleanup. The flags win over the settings, but not over the startup.
 func (c commandOperator) Around(ctx context.Context, given commandline.Given, serve func() error) error {
-	limit := exitlimit.Watch(ctx, c.op.logger(), c.op.exitLimit)
+	limit := serving.WatchExit(ctx, c.op.logger(), c.op.exitLimit)
 	defer limit.Stop()
 	c.op.mu.Lock()
 	if given.Scoped {

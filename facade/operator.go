@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
@@ -67,10 +66,10 @@ type Operator struct {
 	managed       []managed
 	cluster       serving.Cluster // that of the flags
 
-	observed  observation.Observer // of the caller of Run; may be nil
-	inProcess *inprocess.Webhooks  // answers admission reviews without a port; nil in products
-	reviews   bool                 // handlers of admission are served
-	embedding bool                 // by Run
+	observed  handlers.Observer // of the caller of Run; may be nil
+	inProcess *kit.Webhooks     // answers admission reviews without a port; nil in products
+	reviews   bool              // handlers of admission are served
+	embedding bool              // by Run
 	embedded  RunSettings
 
 	health *health.Health // of the engine

@@ -13,8 +13,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 )
@@ -53,7 +52,8 @@ func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
 	if err != nil {
 		return err
 	}
-	op.observed, op.inProcess = observation.From(ctx), inprocess.From(ctx)
+	hooks := kit.From(ctx)
+	op.observed, op.inProcess = hooks.Observer, hooks.Webhooks
 	program := commandOperator{op}
 	settingsOf := func() (serving.Settings, error) {
 		now, err := program.Settings()

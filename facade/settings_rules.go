@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/exitlimit"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
@@ -27,7 +27,7 @@ type durationSetting struct {
 
 func (s *Settings) durations() []durationSetting {
 	return []durationSetting{
-		{"UltimateExitingTimeout", &s.UltimateExitingTimeout, exitlimit.Default, Never},
+		{"UltimateExitingTimeout", &s.UltimateExitingTimeout, serving.DefaultExitLimit, Never},
 		{"CleanupTimeout", &s.CleanupTimeout, defaultCleanup, Never},
 		{"Execution.DefaultBackoff", &s.Execution.DefaultBackoff, execution.DefaultBackoff, Immediately},
 		{"Execution.Checkpoint", &s.Execution.Checkpoint, settings.DefaultCheckpoint, 0},

@@ -8,7 +8,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/tracing"
 )
 
@@ -60,7 +59,7 @@ func (s TracingSettings) same(other TracingSettings) bool {
 // observe reports all attempts of the handlers to the observer of the operator and to the traces.
 func (op *Operator) observe() {
 	traces := op.settings.values.Tracing
-	by := observation.Beside(op.observed, tracing.Attempts{
+	by := op.observed.Around(tracing.Attempts{
 		Provider: traces.Provider, Operator: op.name, Apart: traces.Apart,
 	}.Observer())
 	for _, r := range op.registrations {

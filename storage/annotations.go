@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // Annotations returns the annotations of a body: shared with it, to be read only. None, an absent metadata included,
@@ -127,7 +127,7 @@ func Parse(value any) (map[string]any, error) {
 	if text == "" {
 		return nil, errors.New("it is empty")
 	}
-	tree, err := jsonvalue.DecodeString(text)
+	tree, err := jsontext.DecodeString(text)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/rehearsal"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -70,7 +70,7 @@ func anything(op *kopf.Operator) kopf.Selection[*kopf.Unstructured] {
 // indexed is where the values of the only index of the operator are.
 func indexed(op *kopf.Operator) handlers.Indexed {
 	absent, scheme := &noClient{}, runtime.NewScheme()
-	parts, err := rehearsal.Of(op, scheme, absent.client(scheme))
+	parts, err := kit.PartsOf(op, scheme, absent.client(scheme))
 	if err != nil || len(parts.Handlers) != 1 {
 		mistake("NewIndex: %d handlers, %v", len(parts.Handlers), err)
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
@@ -101,7 +100,7 @@ func (g *gate) log(to io.Writer) io.Writer {
 }
 
 // observer puts the gate before and after the calls of handlers.
-func (g *gate) observer(next observation.Observer) observation.Observer {
+func (g *gate) observer(next handlers.Observer) handlers.Observer {
 	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 		if g.pass() != nil {
 			return ctx, func(string, error) {}

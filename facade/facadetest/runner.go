@@ -14,8 +14,8 @@ import (
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/standstill"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
 // Runner is an operator that runs beside a test: one of this process, by [Start], or a process of its own, by
@@ -80,10 +80,11 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 		o.settings.Config.Wrap(r.writes.around)
 		o.settings.Config.Wrap(r.gate.around)
 	}
-	observe := r.gate.observer(observation.Beside(r.calls.observe, observation.From(t.Context())))
-	ctx, cancel := context.WithCancel(observation.Into(context.WithoutCancel(t.Context()), observe))
+	observe := r.gate.observer(handlers.Observer(r.calls.observe).Around(kit.From(t.Context()).Observer))
 	hooks := newWebhooks(o.settings.Config, r.gate)
-	ctx = inprocess.Into(ctx, hooks.inProcess())
+	ctx, cancel := context.WithCancel(kit.Into(
+		context.WithoutCancel(t.Context()), kit.Hooks{Observer: observe, Webhooks: hooks.inProcess()},
+	))
 	r.ask, r.give, r.ready = cancel, functionsUnderWay, op.Ready()
 	go func() {
 		select {

@@ -9,7 +9,7 @@ import (
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/rehearsal"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
@@ -45,7 +45,7 @@ func (t *trial[T]) handler(absent *noClient, register func(s kopf.Selection[T]))
 			t.watchedKinds(optOwns, t.wishes.owns), t.watchedKinds(optWatches, t.wishes.watches))}
 		c = watched{withMapper(t.wishes.client), t.watch.look}
 	}
-	parts, err := rehearsal.Of(op, t.subject.scheme, c)
+	parts, err := kit.PartsOf(op, t.subject.scheme, c)
 	if err != nil {
 		mistake("%s: registering the handler: %v", t.by, err)
 	}

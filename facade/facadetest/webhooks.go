@@ -18,7 +18,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/reviewing"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/inprocess"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 )
 
 var errGone = errors.New("connect: connection refused")
@@ -43,8 +43,8 @@ func newWebhooks(config *rest.Config, g *gate) *webhooks {
 }
 
 // inProcess returns the option that the operator runs with.
-func (w *webhooks) inProcess() *inprocess.Webhooks {
-	return &inprocess.Webhooks{Server: w, Attach: w.attach, Announce: w.announce, Announced: w.announced}
+func (w *webhooks) inProcess() *kit.Webhooks {
+	return &kit.Webhooks{Server: w, Attach: w.attach, Announce: w.announce, Announced: w.announced}
 }
 
 // attach looks for the server.

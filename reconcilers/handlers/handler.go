@@ -128,12 +128,8 @@ type Handler struct {
 	// Redacted are the paths of values of which only digests are remembered: for all handlers of the kind, as they
 	// share its memory.
 	Redacted []diff.Path
-	// Observe is told of each attempt, sub-handlers included, before the function is called. It gives the context for
-	// the function, and what is told of the outcome: as the metrics name it, with the error. Nil is nobody.
-	// It is called again if the write of what the attempt has made changes the outcome.
-	Observe func(
-		ctx context.Context, call *Invocation,
-	) (observed context.Context, ended func(outcome string, err error))
+	// Observe is called for each attempt; it can be nil.
+	Observe Observer
 	// Reserved are the types of conditions that nobody but the engine sets on the objects of the kind.
 	Reserved []string
 	// Background says when a spawning handler runs.

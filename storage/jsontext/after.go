@@ -3,13 +3,11 @@ package jsontext
 import (
 	"bytes"
 	"slices"
-
-	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
 )
 
-// deepest is how many levels of mappings are compared with those of a former state: an object, what is under its keys,
-// and what is under the keys of that. Each level is looked through anew, so it must not be as deep as texts can be.
-const deepest = 3
+// comparedLevels is how many levels of mappings are compared with those of a former state: an object, the values of its
+// keys, and the values of their keys. Each level is scanned again, so the number must be small.
+const comparedLevels = 3
 
 // After is New, and Value at once, for another state of an object: where a part of it has the same text as in the
 // former state, it is the same value, which is not decoded again. So neither value may be modified, as always. The
@@ -19,7 +17,7 @@ func After(text []byte, former *Object) *Object {
 	if former == nil || former.text == nil || !former.decoded.Load() {
 		return o
 	}
-	if value, ok := decodeAfter(text, former.text, former.value, deepest); ok {
+	if value, ok := decodeAfter(text, former.text, former.value, comparedLevels); ok {
 		o.once.Do(func() {
 			o.value = value
 			o.decoded.Store(true)
@@ -62,7 +60,7 @@ func decodePart(text, formerText []byte, former any, levels int) (value any, ok 
 			return value, true
 		}
 	}
-	value, err := jsonvalue.Decode(text)
+	value, err := Decode(text)
 	return value, err == nil
 }
 

@@ -2,8 +2,6 @@ package jsontext
 
 import (
 	"encoding/json"
-
-	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
 )
 
 // String is the text at a path of keys; empty if there is none. It decodes nothing else, and passes over the rest. Keys
@@ -35,7 +33,7 @@ func (o *Object) Mapping(path ...string) (found map[string]any) {
 	if len(text) == 0 {
 		return nil
 	}
-	if found, err := jsonvalue.DecodeObject(text); err == nil {
+	if found, err := DecodeObject(text); err == nil {
 		return found
 	}
 	return nil

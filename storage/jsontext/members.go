@@ -1,7 +1,5 @@
 package jsontext
 
-import "github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
-
 // Member is one member of a JSON object in a text, or one element of a list, which has no key.
 type Member struct {
 	// Key is what stands between the quotes, with its escapes, and Value the text of the value: both are parts of the
@@ -20,7 +18,7 @@ func Members(text []byte, show func(Member)) (whole bool) {
 	}
 	for at = space(text, at+1); at < len(text) && text[at] == '"'; {
 		m := Member{At: at}
-		if at = jsonvalue.PastString(text, at); at == 0 {
+		if at = PastString(text, at); at == 0 {
 			return false
 		}
 		m.Key = text[m.At+1 : at-1]
@@ -75,7 +73,7 @@ func past(text []byte, at int) int {
 	}
 	switch text[at] {
 	case '"':
-		return jsonvalue.PastString(text, at)
+		return PastString(text, at)
 	case '{', '[':
 		return pastBrackets(text, at)
 	}
@@ -97,7 +95,7 @@ func pastBrackets(text []byte, at int) int {
 	for depth := 0; at < len(text); {
 		switch text[at] {
 		case '"':
-			if at = jsonvalue.PastString(text, at); at == 0 {
+			if at = PastString(text, at); at == 0 {
 				return 0
 			}
 			continue

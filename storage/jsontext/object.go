@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 
 	kjson "sigs.k8s.io/json"
-
-	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
 )
 
 // Object is one JSON object. Nil is none at all. Any goroutine may use it.
@@ -71,7 +69,7 @@ func (o *Object) Into(into any) bool {
 		return o != nil
 	}
 	if object, is := into.(*map[string]any); is {
-		decoded, err := jsonvalue.DecodeObject(o.Text())
+		decoded, err := DecodeObject(o.Text())
 		*object = decoded
 		return err == nil
 	}
@@ -86,7 +84,7 @@ func (o *Object) Value() (map[string]any, error) {
 	}
 	if o.Text() != nil {
 		o.once.Do(func() {
-			value, err := jsonvalue.DecodeObject(o.text)
+			value, err := DecodeObject(o.text)
 			if err != nil {
 				o.err = fmt.Errorf("decoding a JSON object: %w", err)
 				return

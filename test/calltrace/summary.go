@@ -57,7 +57,7 @@ func Summarize(calls []record.Call) Summary {
 // somebody wants it to: nobody does here.
 var leftOut = []string{
 	"reconcilers/health", "reconcilers/internal/informers", "reconcilers/internal/transport", "reconcilers/rawclient",
-	"reconcilers/requests", "reconcilers/journal",
+	"reconcilers/journal",
 }
 
 // Files is how many files under the folder have a function that was called.
@@ -115,7 +115,7 @@ func (s Summary) String() string {
 
 // byWatches are the packages that every event of a watch leads through. Informers end their watches at random, and ask
 // for the next one.
-var byWatches = []string{"reconcilers/compact", "storage/jsontext", "storage/jsonvalue"}
+var byWatches = []string{"reconcilers/compact", "storage/jsontext"}
 
 func (s Summary) times(folder string) string {
 	n := s.Entered[folder]

@@ -29,8 +29,7 @@ var (
 )
 
 var (
-	// ErrUnmarked is returned for commands outside of a block of commands.
-	ErrUnmarked = errors.New("the block has commands: begin it with ```sh, so that a test runs them, " +
+	errUnmarked = errors.New("the block has commands: begin it with ```sh, so that a test runs them, " +
 		"or with ```text if it only looks like commands")
 	errShell = errors.New("begin blocks of commands with ```sh")
 	errNeed  = errors.New("only a whole block can be left out: divide it, and begin the second one with the " +
@@ -71,17 +70,21 @@ func (b Block) Needs() string {
 
 // Commands returns the commands of the block. Lines that belong together, such as a loop, are one command.
 func (b Block) Commands() (all []string) {
-	depth := 0
+	depth, continues := 0, false
 	for line := range strings.Lines(b.Text) {
 		line = strings.TrimRight(line, "\n")
 		if strings.TrimSpace(line) == "" || depth == 0 && strings.HasPrefix(line, "#") {
 			continue
 		}
-		if depth > 0 {
+		switch {
+		case continues:
+			all[len(all)-1] += strings.TrimSpace(line)
+		case depth > 0:
 			all[len(all)-1] += "\n" + line
-		} else {
+		default:
 			all = append(all, line)
 		}
+		all[len(all)-1], continues = strings.CutSuffix(all[len(all)-1], "\\")
 		if strings.HasSuffix(line, "; do") {
 			depth++
 		}
@@ -99,7 +102,7 @@ func (b Block) Check() error {
 	case b.Language == "bash", b.Language == "shell", b.Language == "console":
 		problem = errShell
 	case b.Language == "" && b.File == "" && prompt.MatchString(b.Text):
-		problem = ErrUnmarked
+		problem = errUnmarked
 	case b.IsCommands() && b.Needs() == "" && strings.Contains(b.Text, "# Needs "):
 		problem = errNeed
 	default:

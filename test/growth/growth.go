@@ -12,8 +12,8 @@ const (
 	// mostAllocated is how much more may be allocated for four times the size: 2.5 times for each doubling. It is asked
 	// over two of them, as slices and maps grow in steps. What grows with the square takes sixteen times as much.
 	mostAllocated = 2.5 * 2.5
-	// step is the ratio of the two sizes whose processor times are compared. It is large, because an element takes up to
-	// five times as long once the data no longer fits into the processor's cache.
+	// step is the ratio of the two sizes whose processor times are compared. It is large, because an element takes up
+	// to five times as long once the data no longer fits into the processor's cache.
 	step = 32
 	// mostTime limits the ratio of the two processor times. Linear work takes 32 times as long, and up to 160 times
 	// beyond the cache; quadratic work takes 1,024 times as long.

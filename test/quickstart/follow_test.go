@@ -78,6 +78,11 @@ func (r *reader) follow(ctx context.Context, document string, p page) {
 			if p.stops != "" && strings.Contains(block.Text, p.stops) {
 				r.stop(func(p *process) bool { return p.isOperator })
 			}
+			for text, commands := range p.before {
+				if strings.Contains(block.Text, text) {
+					printed += r.runBlock(ctx, commands, p.started)
+				}
+			}
 			last = block.Text
 			printed += r.runBlock(ctx, last, p.started)
 		case p.shows && block.Language == "" && block.File == "":

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
-	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
 )
 
 // What the parts of a JSON text take in memory as Go values, in bytes.
@@ -23,7 +22,7 @@ func Weigh(body []byte) int64 {
 	for at := 0; at < len(body); at++ {
 		switch body[at] {
 		case '"':
-			end := jsonvalue.PastString(body, at)
+			end := jsontext.PastString(body, at)
 			if end == 0 {
 				return int64(len(body)) // it is not JSON, and will not be decoded
 			}

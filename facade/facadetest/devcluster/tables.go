@@ -64,18 +64,23 @@ func (h *handler) rows(object *unstructured.Unstructured, of memapi.Resource) (*
 	return convertor.ConvertToTable(context.Background(), content, nil)
 }
 
-// printerColumns are those that the custom resource definition has for the version; nil for the usual ones.
+// ageColumn is the column of custom resources whose definition does not have columns.
+var ageColumn = apiextensionsv1.CustomResourceColumnDefinition{
+	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
+}
+
+// printerColumns returns those of the version of a custom resource definition, or nil for built-in kinds.
 func (h *handler) printerColumns(of memapi.Resource) []apiextensionsv1.CustomResourceColumnDefinition {
 	crd := h.definition(of)
 	if crd == nil {
 		return nil
 	}
 	for _, v := range crd.Spec.Versions {
-		if v.Name == of.Version {
+		if v.Name == of.Version && len(v.AdditionalPrinterColumns) > 0 {
 			return v.AdditionalPrinterColumns
 		}
 	}
-	return nil
+	return []apiextensionsv1.CustomResourceColumnDefinition{ageColumn}
 }
 
 // definition is the custom resource definition of a resource; nil for built-in ones.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 )
 
 var (
@@ -121,7 +121,7 @@ func (w *world) live() *Life {
 	l.connection = w.server.Connect()
 	l.connection.Before, l.connection.After = l.before, l.after
 	w.note(l, "is started")
-	ctx := observation.Into(w.bench.Context(), l.observe)
+	ctx := kit.Into(w.bench.Context(), kit.Hooks{Observer: l.observe})
 	op := w.scenario.Operator(l)
 	l.ready = op.Ready()
 	l.runner = facadetest.Start(within{w.bench, ctx}, op, facadetest.Against(memapi.Config(w.scenario.Through(l))))

@@ -178,6 +178,9 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 			metadata[own] = was[own]
 		}
 	}
+	if t.subresource == "" {
+		t.establish(object) // a new storage version is stored before the definition is validated
+	}
 	if err := s.admit(t, object, former); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
-	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
 )
 
 // Codec turns raw objects into T and back.
@@ -195,9 +194,9 @@ func convert(value, into any) error {
 	}
 	switch into := into.(type) {
 	case *any:
-		*into, err = jsonvalue.Decode(data)
+		*into, err = jsontext.Decode(data)
 	case *map[string]any:
-		*into, err = jsonvalue.DecodeObject(data)
+		*into, err = jsontext.DecodeObject(data)
 	default:
 		err = kjson.UnmarshalCaseSensitivePreserveInts(data, into)
 	}

@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/observation"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -35,7 +34,7 @@ type Attempts struct {
 type attempt struct{}
 
 // Observer tells of attempts by their spans; it is nil without a provider.
-func (t Attempts) Observer() observation.Observer {
+func (t Attempts) Observer() handlers.Observer {
 	if t.Provider == nil {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requests"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
 // Requests gives a transport that makes a span of each request that an attempt sends: one with its context. Others pass
@@ -38,9 +38,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if ctx.Value(attempt{}) == nil || ctx.Value(traced{}) != nil {
 		return t.next.RoundTrip(r)
 	}
-	what := requests.Of(r)
-	ctx, span := t.tracer.Start(ctx, what.String(), trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(attributes(r.Method, what)...))
+	request := metrics.APIRequestOf(r)
+	ctx, span := t.tracer.Start(ctx, request.String(), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attributes(r.Method, request)...))
 	defer span.End()
 	sent := r.WithContext(context.WithValue(ctx, traced{}, true))
 	sent.Header = r.Header.Clone()
@@ -61,15 +61,15 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // attributes are of a request, which may have no resource.
-func attributes(method string, what requests.Meaning) []attribute.KeyValue {
+func attributes(method string, request metrics.APIRequest) []attribute.KeyValue {
 	all := []attribute.KeyValue{
-		attribute.String("http.request.method", method), attribute.String("kopf.verb", what.Verb),
+		attribute.String("http.request.method", method), attribute.String("kopf.verb", request.Verb),
 	}
-	if what.Resource != "" {
-		all = append(all, attribute.String("kopf.resource", what.Kind()))
+	if request.Resource != "" {
+		all = append(all, attribute.String("kopf.resource", request.Kind()))
 	}
-	if what.Subresource != "" {
-		all = append(all, attribute.String("kopf.subresource", what.Subresource))
+	if request.Subresource != "" {
+		all = append(all, attribute.String("kopf.subresource", request.Subresource))
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package jsonvalue_test
+package jsontext_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
@@ -44,22 +44,22 @@ var (
 	}
 )
 
-// same compares with what the decoder of sigs.k8s.io/json says.
-func same(t *testing.T, text string) {
+// sameAsKubernetes compares with what the decoder of sigs.k8s.io/json says.
+func sameAsKubernetes(t *testing.T, text string) {
 	t.Helper()
 	var want any
 	failed := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want)
 	wanted := fmt.Sprint(failed)
-	got, err := jsonvalue.Decode([]byte(text))
+	got, err := jsontext.Decode([]byte(text))
 	if !reflect.DeepEqual(want, got) || fmt.Sprint(err) != wanted {
 		t.Errorf("%q is %#v, %v, want %#v, %v", text, got, err, want, failed)
 	}
-	if got, err := jsonvalue.DecodeString(text); !reflect.DeepEqual(want, got) || fmt.Sprint(err) != wanted {
+	if got, err := jsontext.DecodeString(text); !reflect.DeepEqual(want, got) || fmt.Sprint(err) != wanted {
 		t.Errorf("the string %q is %#v, %v, want %#v, %v", text, got, err, want, failed)
 	}
 	var object map[string]any
 	failed = kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &object)
-	found, err := jsonvalue.DecodeObject([]byte(text))
+	found, err := jsontext.DecodeObject([]byte(text))
 	if !reflect.DeepEqual(object, found) || fmt.Sprint(err) != fmt.Sprint(failed) {
 		t.Errorf("%q is the object %#v, %v, want %#v, %v", text, found, err, object, failed)
 	}
@@ -67,12 +67,12 @@ func same(t *testing.T, text string) {
 
 func TestDecoding(t *testing.T) {
 	for _, text := range all {
-		same(t, text)
+		sameAsKubernetes(t, text)
 	}
 	for _, o := range objects.All {
-		same(t, string(o.Text))
+		sameAsKubernetes(t, string(o.Text))
 		for at := range o.Text {
-			same(t, string(o.Text[:at]))
+			sameAsKubernetes(t, string(o.Text[:at]))
 		}
 	}
 }
@@ -84,17 +84,17 @@ func FuzzDecoding(f *testing.F) {
 	for _, o := range objects.All {
 		f.Add(string(o.Text))
 	}
-	f.Fuzz(same)
+	f.Fuzz(sameAsKubernetes)
 }
 
 // Whoever has a value may do with it as he likes, and so may whoever has the text.
 func TestValuesShareNothing(t *testing.T) {
 	text := []byte(`{"name":{"name":["name"]},"other":"a\"b"}`)
-	first, err := jsonvalue.DecodeObject(text)
+	first, err := jsontext.DecodeObject(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, _ := jsonvalue.DecodeObject(text)
+	second, _ := jsontext.DecodeObject(text)
 	clear(text)
 	second["name"].(map[string]any)["more"] = 1
 	want := map[string]any{"name": map[string]any{"name": []any{"name"}}, "other": `a"b`}
@@ -106,7 +106,7 @@ func TestValuesShareNothing(t *testing.T) {
 // Nearly all texts are plain ones, and those are to cost less: it must not be all the same to a test whether they do.
 func TestPlainTextsAllocateLess(t *testing.T) {
 	for _, o := range objects.All {
-		plain := testing.AllocsPerRun(100, func() { _, _ = jsonvalue.DecodeObject(o.Text) })
+		plain := testing.AllocsPerRun(100, func() { _, _ = jsontext.DecodeObject(o.Text) })
 		other := testing.AllocsPerRun(100, func() {
 			var object map[string]any
 			_ = kjson.UnmarshalCaseSensitivePreserveInts(o.Text, &object)
@@ -122,7 +122,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run(o.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := jsonvalue.DecodeObject(o.Text); err != nil {
+				if _, err := jsontext.DecodeObject(o.Text); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,4 +1,4 @@
-package plainhttp
+package serving
 
 import (
 	"context"
@@ -21,29 +21,32 @@ const (
 	shutdownTimeout = time.Minute
 )
 
-// Server is a webhook.Server that speaks plain HTTP.
-type Server struct {
+// PlainServer is a webhook.Server without TLS, for use behind a proxy that terminates TLS. The server of
+// controller-runtime always has TLS.
+type PlainServer struct {
 	address   string
 	mux       *http.ServeMux
 	listening atomic.Bool
 }
 
-var _ webhook.Server = (*Server)(nil)
+var _ webhook.Server = (*PlainServer)(nil)
 
-// New makes a server for a host and a port.
-func New(address string) *Server { return &Server{address: address, mux: http.NewServeMux()} }
+// NewPlainServer makes a server for a host and a port.
+func NewPlainServer(address string) *PlainServer {
+	return &PlainServer{address: address, mux: http.NewServeMux()}
+}
 
 // NeedLeaderElection tells the manager that every replica serves.
-func (*Server) NeedLeaderElection() bool { return false }
+func (*PlainServer) NeedLeaderElection() bool { return false }
 
 // Register puts a handler at a path. It panics if there is one.
-func (s *Server) Register(path string, hook http.Handler) { s.mux.Handle(path, hook) }
+func (s *PlainServer) Register(path string, hook http.Handler) { s.mux.Handle(path, hook) }
 
 // WebhookMux has all handlers.
-func (s *Server) WebhookMux() *http.ServeMux { return s.mux }
+func (s *PlainServer) WebhookMux() *http.ServeMux { return s.mux }
 
 // StartedChecker is an error until the server listens.
-func (s *Server) StartedChecker() healthz.Checker {
+func (s *PlainServer) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
 		if !s.listening.Load() {
 			return errors.New("the webhook server does not listen yet")
@@ -53,7 +56,7 @@ func (s *Server) StartedChecker() healthz.Checker {
 }
 
 // Start serves until the context ends, and then what is there.
-func (s *Server) Start(ctx context.Context) error {
+func (s *PlainServer) Start(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
 	if err != nil {
 		return fmt.Errorf("serving webhooks without TLS: %w", err)

@@ -1,10 +1,10 @@
-package jsonvalue_test
+package jsontext_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/storage/jsonvalue"
+	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
 // pastString steps through the string, for comparison.
@@ -33,7 +33,7 @@ func TestPastString(t *testing.T) {
 		for length := range 30 {
 			for _, ending := range endings {
 				text := `["` + strings.Repeat(fill, length) + ending
-				if got, want := jsonvalue.PastString([]byte(text), 1), pastString(text, 1); got != want {
+				if got, want := jsontext.PastString([]byte(text), 1), pastString(text, 1); got != want {
 					t.Fatalf("%s ends at %d, want %d", text, got, want)
 				}
 			}

@@ -1,4 +1,4 @@
-package plainhttp_test
+package serving_test
 
 import (
 	"context"
@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/plainhttp"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
 // What has come is answered, also at the end; nothing comes after it.
-func TestServer(t *testing.T) {
+func TestPlainServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
-	taken := plainhttp.New(address)
+	taken := serving.NewPlainServer(address)
 	if err := taken.Start(t.Context()); err == nil || !strings.Contains(err.Error(), address) {
 		t.Errorf("the port is taken: got the error %v", err)
 	}
@@ -27,7 +27,7 @@ func TestServer(t *testing.T) {
 	}
 	_ = listener.Close()
 
-	server := plainhttp.New(address)
+	server := serving.NewPlainServer(address)
 	asked, finish := make(chan struct{}), make(chan struct{})
 	server.Register("/v", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(asked)

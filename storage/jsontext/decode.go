@@ -1,4 +1,4 @@
-package jsonvalue
+package jsontext
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func Decode(text []byte) (value any, err error) {
 	return value, err
 }
 
-// DecodeString is Decode.
+// DecodeString is like Decode, for a string.
 func DecodeString(text string) (value any, err error) {
 	if value, plain := decodePlain([]byte(text)); plain {
 		return value, nil
@@ -28,7 +28,7 @@ func DecodeString(text string) (value any, err error) {
 	return value, err
 }
 
-// DecodeObject is Decode for an object. The text null is a nil one, and it is an error for any other value.
+// DecodeObject is like Decode, for an object. The text null is a nil object; any other value is an error.
 func DecodeObject(text []byte) (object map[string]any, err error) {
 	if value, plain := decodePlain(text); plain {
 		if object, is := value.(map[string]any); is {
@@ -242,11 +242,4 @@ func usual(number []byte) bool {
 		}
 	}
 	return len(number) > 0 && number[0] != '0' || len(number) == 1
-}
-
-func space(text []byte, at int) int {
-	for at < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {
-		at++
-	}
-	return at
 }

@@ -1,4 +1,4 @@
-package jsonvalue
+package jsontext
 
 import (
 	"reflect"

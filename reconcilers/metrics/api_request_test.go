@@ -1,13 +1,13 @@
-package requests_test
+package metrics_test
 
 import (
 	"net/http"
 	"testing"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/requests"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-func TestOf(t *testing.T) {
+func TestAPIRequestOf(t *testing.T) {
 	const here = "/api/v1/namespaces/n/pods"
 	for _, tc := range []struct{ reason, method, path, want string }{
 		{"the whole cluster", "GET", "/api/v1/pods", "list pods"},
@@ -37,7 +37,7 @@ func TestOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := requests.Of(r).String(); got != tc.want {
+		if got := metrics.APIRequestOf(r).String(); got != tc.want {
 			t.Errorf("%s: %s %s is %q, not %q", tc.reason, tc.method, tc.path, got, tc.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package jsonvalue
+package jsontext
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ func quoted(text []byte, at int) (raw []byte, escapes bool, after int) {
 // short is how long most strings are: only for longer ones it pays to have the rest searched.
 const short = 24
 
-// PastString is the place after the string of which the first quote is here; zero if it does not end.
+// PastString returns the place after the string whose first quote is here; zero if it does not end.
 func PastString(text []byte, at int) int {
 	end := min(at+short, len(text))
 	for at++; at < end; at++ {

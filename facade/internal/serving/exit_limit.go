@@ -1,0 +1,78 @@
+package serving
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// DefaultExitLimit is the limit if none is set, as in Kopf.
+const DefaultExitLimit = 10 * time.Minute
+
+// killedExitCode is the exit code of a process that is killed.
+const killedExitCode = 128 + 9
+
+// ExitLimit kills the process if one run of a program does not end in time. Kopf: process.ultimate_exiting_timeout.
+type ExitLimit struct {
+	log     logr.Logger
+	limit   func() time.Duration
+	unwatch func() bool
+
+	mu    sync.Mutex
+	over  bool
+	began time.Time
+	timer *time.Timer
+}
+
+// WatchExit starts the limit when the context ends. It calls limit then, because the value can change before. A
+// negative value is no limit.
+func WatchExit(ctx context.Context, log logr.Logger, limit func() time.Duration) *ExitLimit {
+	l := &ExitLimit{log: log, limit: limit}
+	l.unwatch = context.AfterFunc(ctx, l.Begin)
+	return l
+}
+
+// Begin starts the limit unless it has started, and reads the current value.
+func (l *ExitLimit) Begin() {
+	limit := l.limit()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.began.IsZero() {
+		l.began = time.Now()
+	}
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	if l.over || limit < 0 {
+		return
+	}
+	l.timer = time.AfterFunc(limit-time.Since(l.began), func() { l.kill(limit) })
+}
+
+// kill ends the process. It takes no lock and waits for the log for a second at most, because either can hang.
+func (l *ExitLimit) kill(limit time.Duration) {
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		l.log.Error(nil, "Killing the process: it does not end by itself", "timeout", limit.String())
+	}()
+	select {
+	case <-logged:
+	case <-time.After(time.Second):
+	}
+	os.Exit(killedExitCode) //nolint:revive // the process does not react to anything else
+}
+
+// Stop ends the limit of a program that has ended by itself.
+func (l *ExitLimit) Stop() {
+	l.unwatch()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+}

@@ -1,0 +1,56 @@
+package handlers_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+)
+
+type seen struct{}
+
+// recordCalls returns an observer that records its calls, and which observer is around it.
+func recordCalls(name string, calls *[]string) handlers.Observer {
+	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
+		outside, _ := ctx.Value(seen{}).(string)
+		*calls = append(*calls, name+" in "+outside+" of "+call.Handler.ID)
+		return context.WithValue(ctx, seen{}, name), func(outcome string, _ error) {
+			*calls = append(*calls, name+" "+outcome)
+		}
+	}
+}
+
+func TestObserverAround(t *testing.T) {
+	var calls []string
+	outer, inner := recordCalls("outer", &calls), recordCalls("inner", &calls)
+	for name, tc := range map[string]struct {
+		reason string
+		by     handlers.Observer
+		want   []string
+	}{
+		"Both": {
+			"the inner one has the context of the outer one, and ends first", outer.Around(inner),
+			[]string{"outer in  of fn", "inner in outer of fn", "inner retry", "outer retry"},
+		},
+		"Outer": {
+			"nil is ignored", outer.Around(nil), []string{"outer in  of fn", "outer retry"},
+		},
+		"Inner": {
+			"nil is ignored", handlers.Observer(nil).Around(inner), []string{"inner in  of fn", "inner retry"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls = nil
+			_, ended := tc.by(t.Context(), &handlers.Invocation{Handler: &handlers.Handler{ID: "fn"}})
+			ended("retry", nil)
+			if d := cmp.Diff(tc.want, calls); d != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+	if handlers.Observer(nil).Around(nil) != nil {
+		t.Error("without observers, there is no function to call")
+	}
+}
