@@ -251,8 +251,8 @@ func (l *Lens) Read(essence diffbase.Essence, err error) (diffbase.Essence, erro
 	return l.cleared(essence)
 }
 
-// Last reads the last-handled essence from the lens's storage. Usually, that is the present essence: then it is not even
-// read, if the storage can tell, and the present one is given itself.
+// Last reads the last-handled essence from the lens's storage. Usually, that is the present essence: then it is not
+// even read, if the storage can tell, and the present one is given itself.
 func (l *Lens) Last(body map[string]any, present diffbase.Essence) (diffbase.Essence, error) {
 	essence, err := diffbase.FetchLikely(l.Diffbase, body, present)
 	if err == nil && isSame(essence, present) {
