@@ -237,7 +237,8 @@ func obstacle(body map[string]any, field diff.Path) (value any, found bool) {
 	return nil, false
 }
 
-// Read returns what was fetched from a storage as it is compared: nil if the object was never handled.
+// Read returns the result of a storage's Fetch in the form in which essences are compared: nil if the object was never
+// handled.
 func (l *Lens) Read(essence diffbase.Essence, err error) (diffbase.Essence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading what was handled last: %w", err)
@@ -252,7 +253,7 @@ func (l *Lens) Read(essence diffbase.Essence, err error) (diffbase.Essence, erro
 }
 
 // Last reads the last-handled essence from the lens's storage. Usually, that is the present essence: then it is not
-// even read, if the storage can tell, and the present one is given itself.
+// even read, if the storage can recognize it, and Last returns the present one itself.
 func (l *Lens) Last(body map[string]any, present diffbase.Essence) (diffbase.Essence, error) {
 	essence, err := diffbase.FetchLikely(l.Diffbase, body, present)
 	if err == nil && isSame(essence, present) {

@@ -3,7 +3,6 @@ package changes
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,11 +17,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
-)
-
-var errNotKept = errors.New(
-	"the API server took the write, but did not keep what was to be remembered: if it is in the status, the CRD " +
-		"must allow that field, such as with x-kubernetes-preserve-unknown-fields",
 )
 
 // observation is what a round makes of the object, by comparison with what is remembered of it.
@@ -80,7 +74,7 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 }
 
 // essences reads the one that was handled last, as it is stored, and the interim one. It returns the present one, and
-// the precondition of the interim one. What cannot be read is nil if the object is being deleted.
+// the precondition of the interim one. An unreadable one is nil if the object is being deleted.
 func (o *object) essences(
 	ctx context.Context, seen *observation,
 ) (now diffbase.Essence, beside *precondition, err error) {
@@ -256,9 +250,9 @@ func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
 	return diff.Equal(asValue(recalled), asValue(handled.interim))
 }
 
-// checkKept tells whether the object remembers what it was given to. A field that a CRD does not know is dropped
-// without a word, and the object would be new forever, its handlers called again and again. The error delays the object
-// until the write lasts, and handlers wait for that.
+// checkKept returns an error if the API server has dropped a record or the last-handled configuration from the write: it
+// silently drops fields that a CRD does not have. The object would be new forever, and its handlers would be called
+// again and again. The error delays the object until the write lasts, and handlers wait for that.
 func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
 	switch {
 	case p.object.gone || p.object.released:

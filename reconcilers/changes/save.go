@@ -2,6 +2,7 @@ package changes
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -15,6 +16,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+var errNotKept = errors.New(
+	"the API server took the write, but did not keep what was to be remembered: if it is in the status, the CRD " +
+		"must allow that field, such as with x-kubernetes-preserve-unknown-fields",
 )
 
 // closeOrContinue writes what is left, and closes the cause if all handlers are finished.

@@ -77,7 +77,7 @@ func (s *State) Select(selected []string, purpose string, now time.Time) {
 	}
 }
 
-// Fetch returns the record that the object has of any handler; nil if it has none. It reads each record once.
+// Fetch returns the record that the object has of any handler; nil without one. It reads each record once.
 func (s *State) Fetch(id string) (*progress.Record, error) {
 	if e := s.byID[id]; e != nil {
 		return e.loaded, nil

@@ -33,10 +33,10 @@ type Cache interface {
 
 // Gate says whether anything may begin: not while the operator is paused.
 type Gate interface {
-	// Open tells whether another attempt may begin.
+	// Open reports whether another attempt may begin.
 	Open() bool
-	// Enter counts the beginning of what makes attempts, and writes what comes of them, such as a daemon. It is false,
-	// and counts nothing, if the gate is closed. Otherwise, Leave follows.
+	// Enter counts the beginning of a pass, a tick or a daemon, which makes attempts and writes their changes. It is
+	// false, and counts nothing, if the gate is closed. Otherwise, Leave follows.
 	Enter() bool
 	Leave()
 }
