@@ -250,8 +250,8 @@ func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
 	return diff.Equal(asValue(recalled), asValue(handled.interim))
 }
 
-// checkKept returns an error if the API server has dropped a record or the last-handled configuration from the write: it
-// silently drops fields that a CRD does not have. The object would be new forever, and its handlers would be called
+// checkKept returns an error if the API server has dropped a record or the last-handled configuration from the write:
+// it silently drops fields that a CRD does not have. The object would be new forever, and its handlers would be called
 // again and again. The error delays the object until the write lasts, and handlers wait for that.
 func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
 	switch {

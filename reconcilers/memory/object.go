@@ -43,8 +43,8 @@ func (o *Object) Unknown() bool {
 		o.Throttle.failures == 0 && o.blocked == "" && o.panicked == ""
 }
 
-// Newest is the later of the cached state and our own last write, decoded once in a pass. It is shared: callers must not
-// modify it. An error is that of an object that cannot be decoded.
+// Newest is the later of the cached state and our own last write, decoded once in a pass. It is shared: callers must
+// not modify it. An error is that of an object that cannot be decoded.
 func (o *Object) Newest(cached *compact.Object) (*jsontext.Object, error) {
 	o.catchUp(cached)
 	switch {
