@@ -90,5 +90,8 @@ func (p *pass) writeLost(ctx context.Context, seen *observation, finalizerLost b
 	if err := p.object.send(ctx, patch); err != nil || p.object.gone || p.object.released {
 		return err
 	}
-	return p.checkHandledKept(patch.Merge)
+	if seen.lost {
+		return p.checkHasEssence()
+	}
+	return nil
 }

@@ -280,12 +280,12 @@ func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
 // holdsAll reports whether the object has all values that a merge-patch sets, so that no storage need be asked.
 func holdsAll(body, patch map[string]any) bool {
 	for key, value := range patch {
-		held, found := body[key]
-		if inner, isMapping := value.(map[string]any); isMapping {
-			into, _ := held.(map[string]any)
-			found = holdsAll(into, inner)
-		}
-		if !found && value != nil {
+		held := body[key]
+		inner, isMapping := value.(map[string]any)
+		into, _ := held.(map[string]any)
+		switch {
+		case value == nil:
+		case isMapping && !holdsAll(into, inner), !isMapping && !diff.Equal(held, value):
 			return false
 		}
 	}
@@ -293,14 +293,24 @@ func holdsAll(body, patch map[string]any) bool {
 }
 
 func (p *pass) checkHandledKept(patch map[string]any) error {
-	isIn := func(body map[string]any) bool {
-		essence, err := p.handling.Lens.Diffbase.Fetch(body)
-		return err != nil || essence != nil
+	if holdsAll(p.object.body, patch) || !p.hasEssence(patch) {
+		return nil
 	}
-	if !holdsAll(p.object.body, patch) && isIn(patch) && !isIn(p.object.body) {
+	return p.checkHasEssence()
+}
+
+// checkHasEssence returns an error if the object has no last-handled configuration.
+func (p *pass) checkHasEssence() error {
+	if !p.hasEssence(p.object.body) {
 		return fmt.Errorf("last-handled configuration: %w", errNotKept)
 	}
 	return nil
+}
+
+// hasEssence reports whether the storage finds a last-handled configuration, even a malformed one.
+func (p *pass) hasEssence(body map[string]any) bool {
+	essence, err := p.handling.Lens.Diffbase.Fetch(body)
+	return err != nil || essence != nil
 }
 
 // asValue keeps a nil essence a nil value: a nil map in an interface would be an object.
