@@ -32,7 +32,6 @@ type pass struct {
 	exiting  bool           // the operator is exiting, or paused: nothing is begun any more
 	lost     bool           // another client has removed our memory, and that was logged
 	rewrite  time.Duration  // after which our memory is to be written again; zero is not at all
-	synced   bool           // storages were given what only others had
 	settled  bool           // nothing is to be done for the object as the pass leaves it
 	waits    bool           // the deletion handlers wait for what runs in the background
 	deletion bool           // the deletion of the object was handled, by this pass or before

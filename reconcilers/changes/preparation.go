@@ -127,31 +127,40 @@ func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted inter
 	if !wanted.changing || seen.cause.Deleting || p.object.foreign != nil {
 		return goOn, nil
 	}
-	patch, err := p.missingCopies(seen)
-	switch {
-	case err != nil || len(patch.Merge) == 0:
+	patch, err := p.missingCopies(seen, seen.state.Fetch)
+	if err != nil || len(patch.Merge) == 0 {
 		return goOn, err
-	case p.synced:
-		return stop, fmt.Errorf("what one storage has, for the others: %w", errNotKept)
 	}
 	if err := p.object.bind(&patch); err != nil {
 		return stop, err
 	}
-	p.synced = true
-	return startOver, p.object.send(ctx, patch)
+	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
+		return stop, err
+	}
+	left, err := p.missingCopies(seen, func(id string) (*progress.Record, error) {
+		return p.handling.Progress.Fetch(p.object.kept, id)
+	})
+	if err != nil || len(left.Merge) > 0 {
+		return stop, fmt.Errorf("what one storage has, for the others: %w", errNotKept)
+	}
+	return startOver, nil
 }
 
 // missingCopies is the patch that stores what some of several storages have in the others, and removes what is stored
 // twice: with the kind in its keys and without.
-func (p *pass) missingCopies(seen *observation) (patching.Patch, error) {
+func (p *pass) missingCopies(
+	seen *observation, read func(id string) (*progress.Record, error),
+) (patching.Patch, error) {
 	patch, body, reason := patching.Patch{Merge: map[string]any{}}, p.object.kept, seen.cause.Reason
 	if err := p.object.joinAgain(&patch, p.handling.boundTo(body)); err != nil {
 		return patch, err
 	}
 	multi, several := p.handling.Lens.Diffbase.(diffbase.Multi)
-	if several && seen.stored != nil && (reason == cause.Noop || reason == cause.Resume) {
-		if err := copyEssence(patch.Merge, body, multi, seen.stored); err != nil {
-			return patch, err
+	if several && (reason == cause.Noop || reason == cause.Resume) {
+		if stored, err := multi.Fetch(body); err == nil && stored != nil { // as it is stored, not as it is compared
+			if err := copyEssence(patch.Merge, body, multi, stored); err != nil {
+				return patch, err
+			}
 		}
 	}
 	if p.object.recordsLost || !keepsCopies(p.handling.Progress) {
@@ -163,7 +172,7 @@ func (p *pass) missingCopies(seen *observation) (patching.Patch, error) {
 			if !met.first(id) {
 				continue
 			}
-			record, err := seen.state.Fetch(id)
+			record, err := read(id)
 			if err != nil || record == nil {
 				continue
 			}
