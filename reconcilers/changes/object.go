@@ -32,6 +32,7 @@ type object struct {
 	opened  *jsontext.Object // the same, with its text if it has one
 	kept    map[string]any   // the same as storages get it: see keepApart
 	own     map[string]any   // the same without memory that belongs to another object
+	found   *execution.State // the records, as the round has found them
 	now     diffbase.Essence // of own, once it is built
 	foreign map[string]any   // the merge-patch that leads from body to own; nil if there is no difference
 	answer  *jsontext.Object // the last answer to a request of this pass; nil if it is the last word on the object
@@ -161,6 +162,9 @@ func (o *object) accept(latest *jsontext.Object, last bool) {
 		}
 		o.body, o.opened, o.answer = body, latest, latest
 		_ = o.separateForeignMemory() // every round begins with it, and sees to its errors
+		if o.found != nil {
+			o.found.ReadAgain()
+		}
 	}
 	if last {
 		o.released, o.answer = true, nil
@@ -202,24 +206,32 @@ func annotationsOf(body map[string]any) map[string]any {
 
 // records reads those of our handlers. If none of those is there that our last write has left, they are these.
 func (o *object) records(ctx context.Context) (*execution.State, error) {
-	h, own, open, ids := o.handling, o.own, o.memory.open, o.handling.IDs()
-	state, err := execution.Restore(func(id string) (*progress.Record, error) {
-		if kept, ok := o.memory.records[id]; ok {
-			return &kept, nil
-		}
-		record, err := h.Progress.Fetch(own, id)
-		o.misread = o.misread || err != nil && patching.BeingDeleted(own)
-		return record, o.tolerate(ctx, err)
-	}, ids, nil, "", h.Now())
-	if o.recordsLost = err == nil && o.hasLost(state); !o.recordsLost {
-		return state, err
+	h := o.handling
+	read := func(id string) (*progress.Record, error) { return o.record(ctx, id) }
+	o.recordsLost = false
+	state, err := execution.Restore(read, h.IDs(), nil, "", h.Now())
+	if err == nil && o.hasLostRecords(state) {
+		o.recordsLost = true
+		state, err = execution.Restore(read, h.IDs(), nil, "", h.Now())
 	}
-	return execution.Restore(func(id string) (*progress.Record, error) {
-		if kept, ok := open.byID[id]; ok {
-			return &kept, nil
-		}
-		return state.Fetch(id)
-	}, ids, nil, "", h.Now())
+	o.found = state
+	return state, err
+}
+
+// record reads the record of one handler.
+func (o *object) record(ctx context.Context, id string) (*progress.Record, error) {
+	if kept, ok := o.memory.records[id]; ok {
+		return &kept, nil
+	}
+	record, err := o.handling.Progress.Fetch(o.own, id)
+	o.misread = o.misread || err != nil && patching.BeingDeleted(o.body)
+	if err := o.tolerate(ctx, err); err != nil {
+		return nil, err
+	}
+	if kept, ok := o.memory.open.byID[id]; ok && record == nil && o.recordsLost {
+		return &kept, nil
+	}
+	return record, nil
 }
 
 // isBound reports whether the object still has our memory's binding to it. Whoever removes annotations but for that one
@@ -228,14 +240,18 @@ func (o *object) isBound() bool {
 	return o.handling.BoundTo != "" && annotationsOf(o.body)[o.handling.boundTo(o.body)] == patching.UIDOf(o.body)
 }
 
-// hasLost reports whether none of the records is there that our last write has left.
-func (o *object) hasLost(found *execution.State) bool {
+// hasLostRecords reports whether none of the records is there that our last write has left.
+func (o *object) hasLostRecords(found *execution.State) bool {
 	open := o.memory.open
-	if len(open.byID) == 0 || open.of != o.handling || o.misread || o.isBound() {
+	if len(open.byID) == 0 || open.of != o.handling || o.isBound() {
 		return false
 	}
 	for id := range open.byID {
-		if record, err := found.Fetch(id); err != nil || record != nil {
+		record, err := found.Fetch(id)
+		if record == nil && err == nil && o.misread { // a malformed one is not lost
+			record, err = o.handling.Progress.Fetch(o.own, id)
+		}
+		if err != nil || record != nil {
 			return false
 		}
 	}

@@ -77,6 +77,9 @@ func (s *State) Select(selected []string, purpose string, now time.Time) {
 	}
 }
 
+// ReadAgain lets Fetch read the records of handlers without a state anew: the object has changed.
+func (s *State) ReadAgain() { s.others = nil }
+
 // Fetch returns the record that the object has of any handler; nil without one. It reads each record once.
 func (s *State) Fetch(id string) (*progress.Record, error) {
 	if e := s.byID[id]; e != nil {
