@@ -55,20 +55,24 @@ func (p *pass) holdLoops(selected []*adapters.Handler, state *execution.State) {
 }
 
 // noteOwnCall compares the essences before and after a call that our own write has caused. Retries have delays already.
-func (p *pass) noteOwnCall(r *runner, a *execution.Attempt, before diffbase.Essence) {
-	var err error
-	if r.essence == nil {
-		r.essence, err = p.handling.Lens.New(r.working)
-	}
+func (p *pass) noteOwnCall(r *runner, a *execution.Attempt, before map[string]any, then diffbase.Essence) {
 	if a.Outcome.Aborted || a.Call.Retry > 0 {
 		return
 	}
 	id := a.Call.Handler.ID
 	p.own.called = append(p.own.called, id)
-	if err != nil {
-		return // the next pass reports an object that cannot be read
+	var err error
+	if then == nil {
+		if then, err = p.handling.Lens.New(before); err != nil {
+			return // the next pass reports an object that cannot be read
+		}
 	}
-	changes := diff.Compute(asValue(before), asValue(r.essence))
+	if r.essence == nil {
+		if r.essence, err = p.handling.Lens.New(r.working); err != nil {
+			return
+		}
+	}
+	changes := diff.Compute(asValue(then), asValue(r.essence))
 	if len(changes) == 0 {
 		return
 	}

@@ -54,8 +54,9 @@ type invocation struct {
 
 // callDueHandlers calls the handlers that are due, as the lifecycle picks them.
 func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler) error {
-	r := &runner{
-		pass: p, outcomes: p.outcomes, working: p.object.body, given: p.object.opened, essence: p.outcomes.cause.New,
+	r := &runner{pass: p, outcomes: p.outcomes, working: p.object.body, given: p.object.opened}
+	if p.object.foreign == nil {
+		r.essence = p.outcomes.cause.New
 	}
 	for _, a := range p.outcomes.attempts {
 		r.adopt(a, a.Remembered())
@@ -78,12 +79,12 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 			runner: r, handler: selected[at], attempt: r.attempt(selected[at], state, r.working, r.given),
 			written: p.object.body,
 		}
-		before := r.essence
+		before, then := r.working, r.essence
 		if err := call.run(ctx); err != nil || p.object.gone {
 			return err
 		}
 		if p.own != nil {
-			p.noteOwnCall(r, call.attempt, before)
+			p.noteOwnCall(r, call.attempt, before, then)
 		}
 	}
 	if p.own != nil {
