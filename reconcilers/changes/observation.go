@@ -229,7 +229,10 @@ func (o *object) storeInterimOf(patch *patching.Patch, handled *outcomes) error 
 // stale one, or one of no open cause; and the patch may take the record that it is valid beside.
 func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
 	stored, beside, err := o.handling.Interim.read(o.kept)
-	if err != nil || stored == nil || beside != nil && beside.success == nil {
+	switch {
+	case err != nil || stored == nil || beside != nil && beside.success == nil:
+		return false
+	case beside == nil && handled.seen.interim == nil: // stale before the handlers of this pass succeeded
 		return false
 	}
 	read := func(id string) (*progress.Record, error) {
