@@ -15,7 +15,7 @@ import (
 // beyond that as long as not all handlers have seen the one that is stored as last handled. Kopf does not know the
 // annotation, and takes it for one of its own that is to be ignored: it ends causes without removing it. So the
 // precondition under which the essence is valid is kept in it.
-type Interim struct{ diffbase.Annotations }
+type Interim struct{ annotations diffbase.Annotations }
 
 // preconditionKey stands in the interim essence, with its precondition. No object of Kubernetes has such a field.
 const preconditionKey = "$beside"
@@ -44,19 +44,21 @@ func NewInterim(prefix, bound string) Interim {
 }
 
 func (i Interim) keys(body map[string]any) []string {
-	return keys.Names(i.Prefix, keys.MarkBound(body, i.Bound, i.Key), false)
+	return keys.Names(i.annotations.Prefix, keys.MarkBound(body, i.annotations.Bound, i.annotations.Key), false)
 }
 
 // storeUnder adds the essence with its precondition to the merge-patch.
 func (i Interim) storeUnder(patch, body map[string]any, essence diffbase.Essence, valid precondition) error {
 	bound := maps.Clone(essence)
 	bound[preconditionKey] = valid.value()
-	return i.Store(patch, body, bound)
+	return i.annotations.Store(patch, body, bound)
 }
 
-// read gives the essence and its precondition; that is nil if the essence was stored without.
-func (i Interim) read(body map[string]any) (essence diffbase.Essence, valid *precondition, err error) {
-	essence, err = i.Fetch(body)
+// readWithPrecondition returns the essence and its precondition; that is nil if the essence was stored without.
+func (i Interim) readWithPrecondition(
+	body map[string]any,
+) (essence diffbase.Essence, valid *precondition, err error) {
+	essence, err = i.annotations.Fetch(body)
 	if stored, bound := essence[preconditionKey]; err == nil && bound {
 		valid = parsePrecondition(stored)
 	}
@@ -102,7 +104,7 @@ func parsePrecondition(stored any) *precondition {
 	return c
 }
 
-// holds tells whether the object still has what the interim essence depends on, by its records as read. Without a
+// holds reports whether the object still has what the interim essence depends on, by its records as read. Without a
 // precondition, as interim memory was stored once, any success will do.
 func (c *precondition) holds(
 	seen *observation, read func(id string) (*progress.Record, error),
@@ -126,7 +128,7 @@ func (c *precondition) holds(
 	return found != nil && *found == *c.success, nil
 }
 
-// dropStaleInterim looks away from interim memory that is of another cause than what else is remembered.
+// dropStaleInterim ignores interim memory that is of another cause than what else is remembered.
 func (s *observation) dropStaleInterim(beside *precondition) error {
 	if s.interim == nil {
 		return nil

@@ -121,7 +121,7 @@ func (p *pass) ownEssence(handled *outcomes) diffbase.Essence {
 	if handled.working == nil || c.Deleting || p.handling.alike(c.Body(), handled.working, nil) {
 		return nil
 	}
-	now, err := p.object.essence()
+	now, err := p.object.presentEssence()
 	if err != nil || diff.Equal(asValue(now), asValue(c.New)) {
 		return nil
 	}

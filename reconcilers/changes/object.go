@@ -33,7 +33,7 @@ type object struct {
 	kept    map[string]any   // the same as storages get it: see keepApart
 	own     map[string]any   // the same without memory that belongs to another object
 	found   *execution.State // the records, as the round has found them
-	now     diffbase.Essence // of own, once it is built
+	present diffbase.Essence // of own, once it is built
 	foreign map[string]any   // the merge-patch that leads from body to own; nil if there is no difference
 	answer  *jsontext.Object // the last answer to a request of this pass; nil if it is the last word on the object
 
@@ -274,12 +274,12 @@ func (o *object) tolerate(ctx context.Context, err error) error {
 
 // separateForeignMemory leaves out of own what was copied from another object together with its annotations.
 func (o *object) separateForeignMemory() error {
-	o.kept, o.own, o.foreign, o.now = o.body, o.body, nil, nil
+	o.kept, o.own, o.foreign, o.present = o.body, o.body, nil, nil
 	owner, bound := annotationsOf(o.body)[o.handling.boundTo(o.body)].(string)
 	if o.handling.BoundTo == "" || !bound || owner == patching.UIDOf(o.body) {
 		return nil
 	}
-	if o.handling.Interim.Bound != "" && o.memory.losses != nil {
+	if o.handling.Interim.annotations.Bound != "" && o.memory.losses != nil {
 		// The copy has replaced our memory. It would do so again: what we write is kept apart from it.
 		o.kept = o.handling.keepApart(o.body)
 		o.own = o.kept
@@ -306,7 +306,7 @@ func (h *Handling) keepApart(body map[string]any) map[string]any {
 // boundTo is the annotation as it is on this object: a deployment's one is copied to its replica sets over and over.
 func (h *Handling) boundTo(body map[string]any) string {
 	prefix, name, _ := strings.Cut(h.BoundTo, "/")
-	return keys.V2(prefix, keys.MarkBound(body, h.Interim.Bound, name))
+	return keys.V2(prefix, keys.MarkBound(body, h.Interim.annotations.Bound, name))
 }
 
 // removalOfMemory is a merge-patch that removes all that we remember on the object. Annotations of users under our
@@ -367,7 +367,7 @@ func (o *object) bind(patch *patching.Patch) error {
 // joinAgain removes what was kept apart from a copy once the object has its memory under the usual keys again, with the
 // binding of that name.
 func (o *object) joinAgain(patch *patching.Patch, binding string) error {
-	bound, annotations, found := o.handling.Interim.Bound, annotationsOf(o.body), false
+	bound, annotations, found := o.handling.Interim.annotations.Bound, annotationsOf(o.body), false
 	for name := range annotations { // without making the key, for nearly all objects
 		found = found || bound != "" && name != binding && strings.HasPrefix(name, bound)
 	}

@@ -79,7 +79,7 @@ func (o *object) essences(
 	ctx context.Context, seen *observation,
 ) (now diffbase.Essence, beside *precondition, err error) {
 	lens := o.handling.Lens
-	now, err = o.essence()
+	now, err = o.presentEssence()
 	if err = o.tolerate(ctx, err); err == nil {
 		seen.stored, err = lens.Last(o.own, now)
 		err = o.tolerate(ctx, err)
@@ -87,18 +87,18 @@ func (o *object) essences(
 	if err != nil {
 		return nil, nil, err
 	}
-	interim, beside, err := o.handling.Interim.read(o.own)
+	interim, beside, err := o.handling.Interim.readWithPrecondition(o.own)
 	interim, err = lens.Read(interim, err)
 	seen.interim, _ = lens.Redaction.Recall(o.body, interim, now)
 	return now, beside, o.tolerate(ctx, err)
 }
 
-// essence is the present one of the object, which is built once for each of its states.
-func (o *object) essence() (now diffbase.Essence, err error) {
-	if o.now == nil {
-		o.now, err = o.handling.Lens.New(o.own)
+// presentEssence is that of the object, which is built once for each of its states.
+func (o *object) presentEssence() (now diffbase.Essence, err error) {
+	if o.present == nil {
+		o.present, err = o.handling.Lens.New(o.own)
 	}
-	return o.now, err
+	return o.present, err
 }
 
 // logMissingFields logs which fields of handlers the object cannot have, as there is something else than a mapping on
@@ -225,10 +225,10 @@ func (o *object) storeInterimOf(patch *patching.Patch, handled *outcomes) error 
 	return o.storeInterim(patch, handled.interim, precondition{handled: fingerprint, success: found})
 }
 
-// hasInterimOf tells whether the object has just that one, of the open cause, with the patch applied: it may have a
+// hasInterimOf reports whether the object has just that one, of the open cause, with the patch applied: it may have a
 // stale one, or one of no open cause; and the patch may take the record that it is valid beside.
 func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
-	stored, beside, err := o.handling.Interim.read(o.kept)
+	stored, beside, err := o.handling.Interim.readWithPrecondition(o.kept)
 	switch {
 	case err != nil || stored == nil || beside != nil && beside.success == nil:
 		return false
