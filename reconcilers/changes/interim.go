@@ -6,6 +6,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
@@ -16,6 +17,8 @@ import (
 // annotation, and takes it for one of its own that is to be ignored: it ends causes without removing it. So the
 // precondition under which the essence is valid is kept in it.
 type Interim struct{ annotations diffbase.Annotations }
+
+var _ diffbase.Storage = Interim{}
 
 // preconditionKey stands in the interim essence, with its precondition. No object of Kubernetes has such a field.
 const preconditionKey = "$beside"
@@ -47,11 +50,27 @@ func (i Interim) keys(body map[string]any) []string {
 	return keys.Names(i.annotations.Prefix, keys.MarkBound(body, i.annotations.Bound, i.annotations.Key), false)
 }
 
+// Build makes the essence of the object, as the storage of last-handled configurations in annotations does.
+func (i Interim) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
+	return i.annotations.Build(body, extra)
+}
+
+// Store adds the essence to the merge-patch.
+func (i Interim) Store(patch, body map[string]any, essence diffbase.Essence) error {
+	return i.annotations.Store(patch, body, essence)
+}
+
+// Fetch reads the essence alone.
+func (i Interim) Fetch(body map[string]any) (diffbase.Essence, error) {
+	essence, _, err := i.readWithPrecondition(body)
+	return essence, err
+}
+
 // storeUnder adds the essence with its precondition to the merge-patch.
 func (i Interim) storeUnder(patch, body map[string]any, essence diffbase.Essence, valid precondition) error {
 	bound := maps.Clone(essence)
 	bound[preconditionKey] = valid.value()
-	return i.annotations.Store(patch, body, bound)
+	return i.Store(patch, body, bound)
 }
 
 // readWithPrecondition returns the essence and its precondition; that is nil if the essence was stored without.
