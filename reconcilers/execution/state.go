@@ -77,34 +77,6 @@ func (s *State) Select(selected []string, purpose string, now time.Time) {
 	}
 }
 
-// ReadAgain lets Fetch read the records of handlers without a state anew: the object has changed.
-func (s *State) ReadAgain() { s.others = nil }
-
-// Detach lets go of the object: Fetch reads nothing any more.
-func (s *State) Detach() {
-	s.ReadAgain()
-	s.read = func(string) (*progress.Record, error) { return nil, nil }
-}
-
-// Fetch returns the record that the object has of any handler; nil without one. It reads each record once.
-func (s *State) Fetch(id string) (*progress.Record, error) {
-	if e := s.byID[id]; e != nil {
-		return e.loaded, nil
-	}
-	record, known := s.others[id]
-	if known || slices.Contains(s.owned, id) {
-		return record, nil
-	}
-	record, err := s.read(id)
-	if err == nil {
-		if s.others == nil {
-			s.others = map[string]*progress.Record{}
-		}
-		s.others[id] = record
-	}
-	return record, err
-}
-
 func (s *State) add(e *HandlerState) {
 	s.handlers = append(s.handlers, e)
 	s.byID[e.ID] = e
