@@ -38,7 +38,7 @@
 //	changes.object.refreshIfUncertain     reads the object anew if the answer to our last write was lost
 //	changes.pass.observe                  reads all memory of the object
 //	cause.Lens.New                        builds the essence of the object
-//	cause.Lens.Old                        reads the last-handled essence
+//	cause.Lens.Last                       reads the last-handled essence
 //	cause.Detect                          compares them: old, new, diff, deletion; and so the reason
 //	changes.pass.attendBackground         starts and stops timers and daemons
 //	changes.pass.retryUnwritten           writes what a former pass could not

@@ -3,7 +3,7 @@ package reconcilers
 import (
 	"context"
 
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 )
 
 // opening is the gate from one of its openings to the end of that. What serves in one of them may not have heard of its
@@ -14,7 +14,7 @@ type opening struct {
 	whole  *opening // of the operator's gate, if the gate is that of a namespace
 }
 
-var _ background.Gate = opening{}
+var _ kind.Gate = opening{}
 
 // Open tells whether anything may begin.
 func (o opening) Open() bool {
@@ -65,7 +65,7 @@ func (o opening) Leave() {
 
 // in serves a namespace whenever its own gate is open within the opening.
 func (o opening) in(
-	ctx context.Context, namespace string, serve func(context.Context, background.Gate), paused func(context.Context),
+	ctx context.Context, namespace string, serve func(context.Context, kind.Gate), paused func(context.Context),
 ) {
 	o.gate.In(namespace).pass(ctx, func(ctx context.Context, now opening) {
 		now.whole = &o

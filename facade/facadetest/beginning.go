@@ -167,7 +167,7 @@ func (t *trial[T]) encodeOld() map[string]any {
 func (t *trial[T]) detect(h *handlers.Handler) kopf.Reason {
 	body, lens := t.cluster.body(), lensOf(h)
 	now, err := lens.New(body)
-	then, failed := lens.Old(body, lens.Diffbase)
+	then, failed := lens.Read(lens.Diffbase.Fetch(body))
 	if err = errors.Join(err, failed); err != nil {
 		mistake("%s: comparing the object with what was handled last: %v", t.by, err)
 	}

@@ -92,11 +92,11 @@ func (c *Change[T]) handling(h *handlers.Handler, r *recorder) *changes.Handling
 	now := time.Now().UTC().Add(c.skipped) // the clock stands still for a call, so that delays are what was asked for
 	handling := &changes.Handling{
 		Handlers: []*adapters.Handler{adapters.New(r.watch(h), nil)}, Kind: c.trial.kind(r),
-		Lens: lensOf(h), Progress: storages.WithFormerIDs(records, h.Renamed),
+		Lens:       lensOf(h),
 		Interim:    changes.NewInterim(operator, ""),
 		Dependents: c.trial.keeper,
 	}
-	handling.Finalizer = finalizer
+	handling.Finalizer, handling.Progress = finalizer, storages.WithFormerIDs(records, h.Renamed)
 	handling.Clock = func() time.Time { return now }
 	if watched := c.trial.keeper.Owned; watched != nil {
 		handling.Waits = watched

@@ -57,7 +57,7 @@ func detect(t *testing.T, input vectors.Fields, all []declared.Declared) (*cause
 	if err != nil {
 		return nil, err
 	}
-	former, err := lens.Old(body, lens.Diffbase)
+	former, err := lens.Read(lens.Diffbase.Fetch(body))
 	if err != nil {
 		return nil, err
 	}

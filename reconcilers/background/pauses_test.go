@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 )
 
 // gate may be closed before anybody is told to stop, and counts what it has let in.
@@ -53,7 +54,7 @@ func TestNothingBeginsInAPause(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &gate{}
 				var w *world
-				w = newWorldWith(t, background.Settings{Gate: g}, spawning(&w, tc.background, tc.act))
+				w = newWorldWith(t, background.Settings{Kind: kind.Kind{Gate: g}}, spawning(&w, tc.background, tc.act))
 				if tc.pause == 0 {
 					g.closed.Store(true)
 				}

@@ -28,24 +28,12 @@ type Service interface {
 	Enqueue(key types.NamespacedName, handler string, after time.Duration)
 }
 
-// Gate says whether anything may begin: not while the operator is paused.
-type Gate interface {
-	// Open tells whether another attempt may begin.
-	Open() bool
-	// Enter counts the beginning of what makes attempts, and writes what comes of them, such as a daemon. It is false,
-	// and counts nothing, if the gate is closed. Otherwise, Leave follows.
-	Enter() bool
-	Leave()
-}
-
 // Settings hold for all background handlers of one resource.
 type Settings struct {
 	// Kind has no cache and no place: the settings outlive the controller.
 	kind.Kind
 	// Handlers are the daemons and timers, in the order of registration.
 	Handlers []*adapters.Handler
-	// Gate says whether attempts may begin; nil is always.
-	Gate Gate
 	// Permission ends when nothing may be written any more, as others may handle the objects: the contexts of handlers
 	// end at once then. Nil never does.
 	Permission context.Context //nolint:containedctx // only its end is of interest, and why

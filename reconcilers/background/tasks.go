@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
@@ -50,8 +51,8 @@ type task struct {
 
 	writing   chan struct{} // has room for one write at a time
 	running   bool
-	calling   bool // the function is being called
-	gate      Gate // that counts the run; nil does not
+	calling   bool      // the function is being called
+	gate      kind.Gate // that counts the run; nil does not
 	reason    Reason
 	stopping  chan struct{}
 	cancel    context.CancelCauseFunc

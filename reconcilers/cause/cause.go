@@ -237,14 +237,9 @@ func obstacle(body map[string]any, field diff.Path) (value any, found bool) {
 	return nil, false
 }
 
-// Old fetches the last-handled essence from the lens's storage, or another one of the same form. It is nil if the
-// object was never handled.
-func (l *Lens) Old(body map[string]any, from diffbase.Storage) (diffbase.Essence, error) {
-	return l.read(from.Fetch(body))
-}
-
-// read is what was fetched as it is compared.
-func (l *Lens) read(essence diffbase.Essence, err error) (diffbase.Essence, error) {
+// Read returns the result of a storage's Fetch in the form in which essences are compared: nil if the object was never
+// handled.
+func (l *Lens) Read(essence diffbase.Essence, err error) (diffbase.Essence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading what was handled last: %w", err)
 	}
@@ -257,14 +252,14 @@ func (l *Lens) read(essence diffbase.Essence, err error) (diffbase.Essence, erro
 	return l.cleared(essence)
 }
 
-// Last is Old from the lens's storage. Usually, that is the present essence: then it is not even read, if the storage
-// can tell, and the present one is given itself.
+// Last reads the last-handled essence from the lens's storage. Usually, that is the present essence: then it is not
+// even read, if the storage can recognize it, and Last returns the present one itself.
 func (l *Lens) Last(body map[string]any, present diffbase.Essence) (diffbase.Essence, error) {
 	essence, err := diffbase.FetchLikely(l.Diffbase, body, present)
 	if err == nil && isSame(essence, present) {
 		return present, nil
 	}
-	return l.read(essence, err)
+	return l.Read(essence, err)
 }
 
 // isSame tells whether they are one mapping.

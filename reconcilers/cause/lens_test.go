@@ -28,7 +28,7 @@ func newLens(extra ...diff.Path) *cause.Lens {
 
 func TestLensFails(t *testing.T) {
 	var malformed *diffbase.MalformedError
-	_, err := newLens().Old(annotated(object{lastHandled: "{"}), diffbase.Annotations{})
+	_, err := newLens().Read(diffbase.Annotations{}.Fetch(annotated(object{lastHandled: "{"})))
 	if !errors.As(err, &malformed) || !strings.HasPrefix(err.Error(), "reading what was handled last: ") {
 		t.Errorf("a malformed memory is not taken for none: got %v", err)
 	}
@@ -98,7 +98,7 @@ func TestLens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			old, err := tc.lens.Old(tc.body, tc.lens.Diffbase)
+			old, err := tc.lens.Read(tc.lens.Diffbase.Fetch(tc.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestLens(t *testing.T) {
 
 func TestLensReadsOtherPlaces(t *testing.T) {
 	body := annotated(object{lastHandled: `{"spec": 1}`, "kopf.zalando.org/other": `{"spec": 2}`})
-	got, err := newLens().Old(body, diffbase.Annotations{Key: "other"})
+	got, err := newLens().Read(diffbase.Annotations{Key: "other"}.Fetch(body))
 	if d := cmp.Diff(diffbase.Essence{"spec": int64(2)}, got); d != "" || err != nil {
 		t.Errorf("the place is that of the given storage: error %v, -want, +got:\n%s", err, d)
 	}

@@ -35,10 +35,12 @@ func (w *memoryWriter) ApplyRetrying(
 func benchmarked() (*changes.Handling, *memoryWriter) {
 	store, writer := progress.Annotations{Prefix: prefix, Bound: boundTo}, &memoryWriter{}
 	essences := diffbase.Annotations{Prefix: prefix, Bound: boundTo}
+	own := ofTests()
+	own.Progress = store
 	return &changes.Handling{
-		Lens: &cause.Lens{Diffbase: essences, Progress: store}, Progress: store,
+		Lens:     &cause.Lens{Diffbase: essences, Progress: store},
 		Interim:  changes.NewInterim(prefix, boundTo),
-		Kind:     kind.Kind{Settings: ofTests(), Writer: writer},
+		Kind:     kind.Kind{Settings: own, Writer: writer},
 		Handlers: []*adapters.Handler{adapters.New(onCreate("a", ok), nil)},
 	}, writer
 }

@@ -37,14 +37,15 @@ func newBudget(t *testing.T, store progress.Storage) (b *budget, done, tried, fr
 	}
 	var subs []*execution.HandlerState
 	for _, id := range []string{"a/done", "a/tried", "a/fresh"} {
-		sub, err := state.Sub(read, &handlers.Handler{ID: id}, []string{"a"}, now)
+		sub, err := state.Sub(&handlers.Handler{ID: id}, []string{"a"}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sub.Postponed = false
 		subs = append(subs, sub)
 	}
-	handling := &Handling{Progress: store, Kind: kind.Kind{Clock: func() time.Time { return now }}}
+	handling := &Handling{Kind: kind.Kind{Clock: func() time.Time { return now }}}
+	handling.Progress = store
 	b = &budget{
 		handling: handling, object: &object{handling: handling, body: map[string]any{"spec": "something"}},
 		state: state, reserved: map[string]size{}, running: map[string]bool{},

@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -31,7 +30,7 @@ func (e *declarationError) Error() string { return e.text }
 func (e *declarationError) Permanent() bool { return true }
 
 // restoreDependencies finds out who comes after whom, and who has to wait.
-func (r *subRun) restoreDependencies(ctx context.Context, declared []*adapters.Handler) error {
+func (r *subRun) restoreDependencies(declared []*adapters.Handler) error {
 	if !slices.ContainsFunc(declared, func(h *adapters.Handler) bool { return depends(h.Description) }) {
 		return nil
 	}
@@ -46,7 +45,7 @@ func (r *subRun) restoreDependencies(ctx context.Context, declared []*adapters.H
 		d.places[r.subs.own(sub.handler)] = place
 	}
 	for _, h := range declared {
-		if err := r.subs.restoreOthers(ctx, &d, h); err != nil {
+		if err := r.subs.restoreOthers(&d, h); err != nil {
 			return err
 		}
 	}
@@ -63,7 +62,7 @@ func (r *subRun) restoreDependencies(ctx context.Context, declared []*adapters.H
 }
 
 // restoreOthers looks for those that one comes after, and that are not of the run.
-func (s *subHandlers) restoreOthers(ctx context.Context, d *dependencies, h *adapters.Handler) error {
+func (s *subHandlers) restoreOthers(d *dependencies, h *adapters.Handler) error {
 	for id := range before(h.Description) {
 		if _, ok := d.places[id]; ok || d.others[id] != nil {
 			continue
@@ -74,7 +73,7 @@ func (s *subHandlers) restoreOthers(ctx context.Context, d *dependencies, h *ada
 					"the present one, of %q", s.own(h), s.handler.Description.ID, id, present),
 			}
 		}
-		state, err := s.known(ctx, s.id(id))
+		state, err := s.known(s.id(id))
 		if err != nil {
 			return err
 		}

@@ -150,14 +150,14 @@ func TestShortPauses(t *testing.T) {
 				open <- false
 				return nil
 			}), onCreate("b", takes(time.Second)))
-			p.handling.Open = func() bool {
+			p.handling.Gate = gate(func() bool {
 				select {
 				case answer := <-open:
 					return answer
 				default:
 					return true
 				}
-			}
+			})
 			_, _ = p.pass()
 			w.wantCalls("met by the pause", "0s create a")
 			p.settle()

@@ -46,8 +46,6 @@ type Handling struct {
 	Handlers []*adapters.Handler
 	// Lens reads the essences.
 	Lens *cause.Lens
-	// Progress stores the records: that of the settings, which knows the former ids of the handlers.
-	Progress progress.Storage
 	// Interim keeps the essence that the first successful handler of a cause saw, until the cause ends.
 	Interim Interim
 	// Sight is what it depends on whether anything is to be done for an object: the widest of its handlers.

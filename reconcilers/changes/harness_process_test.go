@@ -46,12 +46,13 @@ func (w *world) start(registered ...*handlers.Handler) *process {
 	store := progress.Annotations{Prefix: prefix, Bound: boundTo}
 	lens := &cause.Lens{Diffbase: diffbase.Annotations{Prefix: prefix, Bound: boundTo}, Progress: store}
 	p.handling = &changes.Handling{
-		Lens: lens, Progress: store, Interim: changes.NewInterim(prefix, boundTo), Sight: requirements.SeesEssence,
+		Lens: lens, Interim: changes.NewInterim(prefix, boundTo), Sight: requirements.SeesEssence,
 		Kind: kind.Kind{
 			Settings: ofTests(), StatusSubresource: w.statusSubresource,
 			Writer: &patching.Writer{Client: p.link, FieldManager: "t"},
 		},
 	}
+	p.handling.Progress = store
 	for _, h := range registered {
 		p.handling.Handlers = append(p.handling.Handlers, adapters.New(p.supervised(h), nil))
 		p.handling.Sight = min(p.handling.Sight, h.Sight())
@@ -61,6 +62,13 @@ func (w *world) start(registered ...*handlers.Handler) *process {
 	}
 	return p
 }
+
+// gate is open as long as it returns true.
+type gate func() bool
+
+func (g gate) Open() bool  { return g() }
+func (g gate) Enter() bool { return g() }
+func (gate) Leave()        {}
 
 // ofTests are the settings of the operator.
 func ofTests() settings.Settings {

@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"context"
 	"maps"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
@@ -61,21 +60,23 @@ func (i Interim) Store(patch, body map[string]any, essence diffbase.Essence) err
 	return i.annotations.Store(patch, body, essence)
 }
 
-// storeUnder adds the essence with its precondition.
+// Fetch reads the essence alone.
+func (i Interim) Fetch(body map[string]any) (diffbase.Essence, error) {
+	essence, _, err := i.readWithPrecondition(body)
+	return essence, err
+}
+
+// storeUnder adds the essence with its precondition to the merge-patch.
 func (i Interim) storeUnder(patch, body map[string]any, essence diffbase.Essence, valid precondition) error {
 	bound := maps.Clone(essence)
 	bound[preconditionKey] = valid.value()
 	return i.Store(patch, body, bound)
 }
 
-// Fetch reads the essence alone.
-func (i Interim) Fetch(body map[string]any) (diffbase.Essence, error) {
-	essence, _, err := i.read(body)
-	return essence, err
-}
-
-// read gives the essence and its precondition; that is nil if the essence was stored without.
-func (i Interim) read(body map[string]any) (essence diffbase.Essence, valid *precondition, err error) {
+// readWithPrecondition returns the essence and its precondition; that is nil if the essence was stored without.
+func (i Interim) readWithPrecondition(
+	body map[string]any,
+) (essence diffbase.Essence, valid *precondition, err error) {
 	essence, err = i.annotations.Fetch(body)
 	if stored, bound := essence[preconditionKey]; err == nil && bound {
 		valid = parsePrecondition(stored)
@@ -122,13 +123,13 @@ func parsePrecondition(stored any) *precondition {
 	return c
 }
 
-// holds tells whether the object still has what the interim essence depends on, by its records as read. Without a
+// holds reports whether the object still has what the interim essence depends on, by its records as read. Without a
 // precondition, as interim memory was stored once, any success will do.
-func (o *object) holds(
-	ctx context.Context, c *precondition, seen *observation, read func(id string) (*progress.Record, error),
+func (c *precondition) holds(
+	seen *observation, read func(id string) (*progress.Record, error),
 ) (bool, error) {
 	if c == nil {
-		found, err := o.findSuccess(ctx, seen.former)
+		found, err := findSuccess(seen.state, read)
 		return found != nil, err
 	}
 	handled, err := cause.Fingerprint(seen.stored)
@@ -146,18 +147,14 @@ func (o *object) holds(
 	return found != nil && *found == *c.success, nil
 }
 
-// dropStaleInterim looks away from interim memory that is of another cause than what else is remembered.
-func (o *object) dropStaleInterim(ctx context.Context, seen *observation) error {
-	if seen.interim == nil {
+// dropStaleInterim ignores interim memory that is of another cause than what else is remembered.
+func (s *observation) dropStaleInterim(beside *precondition) error {
+	if s.interim == nil {
 		return nil
 	}
-	_, condition, err := o.handling.Interim.read(o.own)
-	if err != nil {
-		return err
-	}
-	valid, err := o.holds(ctx, condition, seen, o.recordReader(ctx))
+	valid, err := beside.holds(s, s.state.Fetch)
 	if err == nil && !valid {
-		seen.interim, seen.staleInterim = nil, true
+		s.interim, s.staleInterim = nil, true
 	}
 	return err
 }
@@ -186,7 +183,7 @@ func successIn(id string, record *progress.Record) *success {
 
 // findSuccess finds one of a handler of the state's own purpose, or of any for a state without one; or that of a
 // sub-handler of one: these are known by name only until their parent is called.
-func (o *object) findSuccess(ctx context.Context, state *execution.State) (*success, error) {
+func findSuccess(state *execution.State, read func(id string) (*progress.Record, error)) (*success, error) {
 	met := recordNames{}
 	for _, h := range state.Handlers() {
 		if !h.Recorded() {
@@ -200,7 +197,7 @@ func (o *object) findSuccess(ctx context.Context, state *execution.State) (*succ
 			if state.Handler(id) != nil || !met.first(id) {
 				continue // its state is known, or its record was read
 			}
-			record, err := o.record(ctx, id)
+			record, err := read(id)
 			if err != nil {
 				return nil, err
 			}

@@ -55,21 +55,24 @@ func (p *pass) holdLoops(selected []*adapters.Handler, state *execution.State) {
 }
 
 // noteOwnCall compares the essences before and after a call that our own write has caused. Retries have delays already.
-func (p *pass) noteOwnCall(a *execution.Attempt, before, after map[string]any) {
+func (p *pass) noteOwnCall(r *runner, a *execution.Attempt, before map[string]any, then diffbase.Essence) {
 	if a.Outcome.Aborted || a.Call.Retry > 0 {
 		return
 	}
 	id := a.Call.Handler.ID
 	p.own.called = append(p.own.called, id)
-	then, err := p.handling.Lens.New(before)
-	if err != nil {
-		return // the next pass reports an object that cannot be read
+	var err error
+	if then == nil {
+		if then, err = p.handling.Lens.New(before); err != nil {
+			return // the next pass reports an object that cannot be read
+		}
 	}
-	now, err := p.handling.Lens.New(after)
-	if err != nil {
-		return
+	if r.essence == nil {
+		if r.essence, err = p.handling.Lens.New(r.working); err != nil {
+			return
+		}
 	}
-	changes := diff.Compute(asValue(then), asValue(now))
+	changes := diff.Compute(asValue(then), asValue(r.essence))
 	if len(changes) == 0 {
 		return
 	}
@@ -118,7 +121,7 @@ func (p *pass) ownEssence(handled *outcomes) diffbase.Essence {
 	if handled.working == nil || c.Deleting || p.handling.alike(c.Body(), handled.working, nil) {
 		return nil
 	}
-	now, err := p.handling.Lens.New(p.object.own)
+	now, err := p.object.presentEssence()
 	if err != nil || diff.Equal(asValue(now), asValue(c.New)) {
 		return nil
 	}

@@ -2,7 +2,6 @@ package changes
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -10,7 +9,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
-	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -92,8 +90,8 @@ func (p *pass) writeLost(ctx context.Context, seen *observation, finalizerLost b
 	if err := p.object.send(ctx, patch); err != nil || p.object.gone || p.object.released {
 		return err
 	}
-	if seen.lost && !diffbase.Has(p.handling.Lens.Diffbase, p.object.body) {
-		return fmt.Errorf("last-handled configuration: %w", errNotKept)
+	if seen.lost {
+		return p.checkHasEssence()
 	}
 	return nil
 }

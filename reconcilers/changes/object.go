@@ -32,6 +32,8 @@ type object struct {
 	opened  *jsontext.Object // the same, with its text if it has one
 	kept    map[string]any   // the same as storages get it: see keepApart
 	own     map[string]any   // the same without memory that belongs to another object
+	found   *execution.State // the records, as the round has found them
+	present diffbase.Essence // of own, once it is built
 	foreign map[string]any   // the merge-patch that leads from body to own; nil if there is no difference
 	answer  *jsontext.Object // the last answer to a request of this pass; nil if it is the last word on the object
 
@@ -160,6 +162,9 @@ func (o *object) accept(latest *jsontext.Object, last bool) {
 		}
 		o.body, o.opened, o.answer = body, latest, latest
 		_ = o.separateForeignMemory() // every round begins with it, and sees to its errors
+		if o.found != nil {
+			o.found.ReadAgain()
+		}
 	}
 	if last {
 		o.released, o.answer = true, nil
@@ -199,6 +204,20 @@ func annotationsOf(body map[string]any) map[string]any {
 	return annotations
 }
 
+// records reads those of our handlers. If none of those is there that our last write has left, they are these.
+func (o *object) records(ctx context.Context) (*execution.State, error) {
+	h := o.handling
+	read := func(id string) (*progress.Record, error) { return o.record(ctx, id) }
+	o.recordsLost = false
+	state, err := execution.Restore(read, h.IDs(), nil, "", h.Now())
+	if err == nil && o.hasLostRecords(state) {
+		o.recordsLost = true
+		state, err = execution.Restore(read, h.IDs(), nil, "", h.Now())
+	}
+	o.found = state
+	return state, err
+}
+
 // record reads the record of one handler.
 func (o *object) record(ctx context.Context, id string) (*progress.Record, error) {
 	if kept, ok := o.memory.records[id]; ok {
@@ -222,22 +241,21 @@ func (o *object) isBound() bool {
 }
 
 // hasLostRecords reports whether none of the records is there that our last write has left.
-func (o *object) hasLostRecords() bool {
+func (o *object) hasLostRecords(found *execution.State) bool {
 	open := o.memory.open
 	if len(open.byID) == 0 || open.of != o.handling || o.isBound() {
 		return false
 	}
 	for id := range open.byID {
-		if record, err := o.handling.Progress.Fetch(o.own, id); err != nil || record != nil {
+		record, err := found.Fetch(id)
+		if record == nil && err == nil && o.misread { // a malformed one is not lost
+			record, err = o.handling.Progress.Fetch(o.own, id)
+		}
+		if err != nil || record != nil {
 			return false
 		}
 	}
 	return true
-}
-
-// recordReader reads records within the context.
-func (o *object) recordReader(ctx context.Context) func(id string) (*progress.Record, error) {
-	return func(id string) (*progress.Record, error) { return o.record(ctx, id) }
 }
 
 // tolerate gives the error of malformed memory, which ends the pass; unless the object is being deleted: nothing may
@@ -256,7 +274,7 @@ func (o *object) tolerate(ctx context.Context, err error) error {
 
 // separateForeignMemory leaves out of own what was copied from another object together with its annotations.
 func (o *object) separateForeignMemory() error {
-	o.kept, o.own, o.foreign = o.body, o.body, nil
+	o.kept, o.own, o.foreign, o.present = o.body, o.body, nil, nil
 	owner, bound := annotationsOf(o.body)[o.handling.boundTo(o.body)].(string)
 	if o.handling.BoundTo == "" || !bound || owner == patching.UIDOf(o.body) {
 		return nil

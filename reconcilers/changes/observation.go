@@ -3,6 +3,7 @@ package changes
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,7 +26,7 @@ type observation struct {
 	interim      diffbase.Essence // what the first successful handler of the cause saw; nil if none has succeeded
 	lost         bool             // the object was handled, and another client has removed what it remembers of that
 	staleInterim bool             // the object has interim memory, of another cause
-	former       *execution.State // all records of our handlers
+	state        *execution.State // all records of our handlers, and then the progress of the handlers of the cause
 }
 
 // storing adds a form of an essence to a merge-patch.
@@ -39,26 +40,24 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 	if err := o.tolerate(ctx, o.separateForeignMemory()); err != nil {
 		return nil, &BlockedError{Err: err}
 	}
-	now, stored, interim, err := o.essences(ctx)
+	seen := &observation{}
+	now, beside, err := o.essences(ctx, seen)
+	if err == nil {
+		seen.state, err = o.records(ctx)
+	}
+	if err == nil {
+		err = seen.dropStaleInterim(beside)
+	}
 	if err != nil {
 		return nil, &BlockedError{Err: err}
 	}
-	seen := &observation{stored: stored}
-	o.recordsLost = o.hasLostRecords()
-	if seen.former, err = execution.Restore(o.recordReader(ctx), h.IDs(), nil, "", h.Now()); err != nil {
-		return nil, &BlockedError{Err: err}
-	}
-	if len(seen.former.Handlers()) == 0 {
+	if len(seen.state.Handlers()) == 0 {
 		p.memory.open = openRecords{}
 	}
-	seen.interim, _ = h.Lens.Redaction.Recall(o.body, interim, now)
-	if err := o.dropStaleInterim(ctx, seen); err != nil {
-		return nil, &BlockedError{Err: err}
-	}
 	p.logMissingFields(ctx)
-	then, veiled := h.Lens.Redaction.Recall(o.body, stored, now)
+	then, veiled := h.Lens.Redaction.Recall(o.body, seen.stored, now)
 	switch handled := &p.memory.Handled; {
-	case stored != nil:
+	case seen.stored != nil:
 		handled.Hash = cause.Hash(then)
 	case handled.Hash == 0 || o.isBound(): // never handled, or to be handled again
 	case handled.Hash == cause.Hash(now):
@@ -74,20 +73,32 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 	return seen, nil
 }
 
-// essences are the present one, the one that was handled last, and the interim one, the latter two as they are stored.
-// What cannot be read is nil if the object is being deleted.
-func (o *object) essences(ctx context.Context) (now, stored, interim diffbase.Essence, err error) {
+// essences reads the one that was handled last, as it is stored, and the interim one. It returns the present one, and
+// the precondition of the interim one. An unreadable one is nil if the object is being deleted.
+func (o *object) essences(
+	ctx context.Context, seen *observation,
+) (now diffbase.Essence, beside *precondition, err error) {
 	lens := o.handling.Lens
-	now, err = lens.New(o.own)
-	if err := o.tolerate(ctx, err); err != nil {
-		return nil, nil, nil, err
+	now, err = o.presentEssence()
+	if err = o.tolerate(ctx, err); err == nil {
+		seen.stored, err = lens.Last(o.own, now)
+		err = o.tolerate(ctx, err)
 	}
-	stored, err = lens.Last(o.own, now)
-	if err := o.tolerate(ctx, err); err != nil {
-		return nil, nil, nil, err
+	if err != nil {
+		return nil, nil, err
 	}
-	interim, err = lens.Old(o.own, o.handling.Interim)
-	return now, stored, interim, o.tolerate(ctx, err)
+	interim, beside, err := o.handling.Interim.readWithPrecondition(o.own)
+	interim, err = lens.Read(interim, err)
+	seen.interim, _ = lens.Redaction.Recall(o.body, interim, now)
+	return now, beside, o.tolerate(ctx, err)
+}
+
+// presentEssence is that of the object, which is built once for each of its states.
+func (o *object) presentEssence() (now diffbase.Essence, err error) {
+	if o.present == nil {
+		o.present, err = o.handling.Lens.New(o.own)
+	}
+	return o.present, err
 }
 
 // logMissingFields logs which fields of handlers the object cannot have, as there is something else than a mapping on
@@ -183,7 +194,7 @@ func (o *object) storeInterimBeside(patch *patching.Patch, essence diffbase.Esse
 		return err
 	}
 	lens := o.handling.Lens
-	stored, err := lens.Old(after, lens.Diffbase)
+	stored, err := lens.Read(lens.Diffbase.Fetch(after))
 	if err != nil {
 		return err
 	}
@@ -202,8 +213,8 @@ func (o *object) merged(patch *patching.Patch) (map[string]any, error) {
 
 // storeInterimOf stores what the first successful handler saw, for as long as the cause is open; nothing if there is no
 // success.
-func (o *object) storeInterimOf(ctx context.Context, patch *patching.Patch, handled *outcomes) error {
-	found, err := o.findSuccess(ctx, handled.state)
+func (o *object) storeInterimOf(patch *patching.Patch, handled *outcomes) error {
+	found, err := handled.success()
 	if err != nil || found == nil {
 		return err
 	}
@@ -214,23 +225,95 @@ func (o *object) storeInterimOf(ctx context.Context, patch *patching.Patch, hand
 	return o.storeInterim(patch, handled.interim, precondition{handled: fingerprint, success: found})
 }
 
-// hasInterimOf tells whether the object has just that one, of the open cause, with the patch applied: it may have a
+// hasInterimOf reports whether the object has just that one, of the open cause, with the patch applied: it may have a
 // stale one, or one of no open cause; and the patch may take the record that it is valid beside.
-func (o *object) hasInterimOf(ctx context.Context, patch *patching.Patch, handled *outcomes) bool {
-	stored, condition, err := o.handling.Interim.read(o.kept)
-	if err != nil || stored == nil || condition != nil && condition.success == nil {
+func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
+	stored, beside, err := o.handling.Interim.readWithPrecondition(o.kept)
+	switch {
+	case err != nil || stored == nil || beside != nil && beside.success == nil:
+		return false
+	case beside == nil && handled.seen.interim == nil: // stale before the handlers of this pass succeeded
 		return false
 	}
-	after, err := o.merged(patch)
-	if err != nil {
-		return false
+	read := func(id string) (*progress.Record, error) {
+		if h := handled.state.Handler(id); h != nil && h.Active && h.Recorded() {
+			record := h.Record() // which the patch stores
+			return &record, nil
+		}
+		after, err := o.merged(patch)
+		if err != nil {
+			return nil, err
+		}
+		return o.handling.Progress.Fetch(after, id)
 	}
-	read := func(id string) (*progress.Record, error) { return o.handling.Progress.Fetch(after, id) }
-	if valid, err := o.holds(ctx, condition, handled.seen, read); err != nil || !valid {
+	if valid, err := beside.holds(handled.seen, read); err != nil || !valid {
 		return false
 	}
 	recalled, _ := o.handling.Lens.Redaction.Recall(o.body, stored, handled.interim)
 	return diff.Equal(asValue(recalled), asValue(handled.interim))
+}
+
+// checkKept returns an error if the API server has dropped a record or the last-handled configuration from the write:
+// it silently drops fields that a CRD does not have. The object would be new forever, and its handlers would be called
+// again and again. The error delays the object until the write lasts, and handlers wait for that.
+func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
+	switch {
+	case p.object.gone || p.object.released:
+		return nil
+	case handled.state.Done():
+		return p.checkHandledKept(patch)
+	case holdsAll(p.object.body, patch):
+		return nil
+	}
+	for _, h := range handled.state.Handlers() {
+		if !h.Recorded() {
+			continue
+		}
+		wanted, err := p.handling.Progress.Fetch(patch, h.ID)
+		if err != nil || wanted == nil {
+			continue
+		}
+		if record, err := p.handling.Progress.Fetch(p.object.body, h.ID); err == nil && record == nil {
+			return fmt.Errorf("progress of handler %q: %w", h.ID, errNotKept)
+		}
+	}
+	return nil
+}
+
+// holdsAll reports whether the object has all values that a merge-patch sets, so that no storage need be asked.
+func holdsAll(body, patch map[string]any) bool {
+	for key, value := range patch {
+		held := body[key]
+		inner, isMapping := value.(map[string]any)
+		into, _ := held.(map[string]any)
+		switch {
+		case value == nil:
+		case isMapping && !holdsAll(into, inner), !isMapping && !diff.Equal(held, value):
+			return false
+		}
+	}
+	return true
+}
+
+func (p *pass) checkHandledKept(patch map[string]any) error {
+	if holdsAll(p.object.body, patch) || !p.hasEssence(patch) {
+		return nil
+	}
+	return p.checkHasEssence()
+}
+
+// checkHasEssence returns an error if the object has no last-handled configuration.
+func (p *pass) checkHasEssence() error {
+	if !p.hasEssence(p.object.body) {
+		return fmt.Errorf("last-handled configuration: %w", errNotKept)
+	}
+	return nil
+}
+
+// hasEssence reports whether the storage finds a last-handled configuration, even a malformed one.
+func (p *pass) hasEssence(body map[string]any) bool {
+	essence, err := p.handling.Lens.Diffbase.Fetch(body)
+	return err != nil || essence != nil
 }
 
 // asValue keeps a nil essence a nil value: a nil map in an interface would be an object.

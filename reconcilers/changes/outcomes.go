@@ -82,7 +82,7 @@ func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation)
 	same := diff.Equal(asValue(kept.seen.stored), asValue(seen.stored))
 	if same {
 		var err error
-		if same, err = kept.state.Continues(p.object.recordReader(ctx)); err != nil {
+		if same, err = kept.state.Continues(seen.state.Fetch); err != nil {
 			return false, &BlockedError{Err: err}
 		}
 	}
@@ -211,7 +211,7 @@ func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attem
 	if root := a.Call.Handler.Root; root != "" && !a.Outcome.Final {
 		p.reopen(handled, root, a)
 	}
-	if found, err := p.object.findSuccess(ctx, handled.state); err == nil && found == nil {
+	if found, err := handled.success(); err == nil && found == nil {
 		handled.interim = nil
 	}
 }
@@ -245,13 +245,8 @@ func (p *pass) restoreProgress(
 	if err != nil {
 		return nil, filterError(err)
 	}
-	state, err := execution.Restore(
-		p.object.recordReader(ctx), p.handling.IDs(), adapters.IDs(selected), string(seen.cause.Reason),
-		p.handling.Now(),
-	)
-	if err != nil {
-		return nil, &BlockedError{Err: err}
-	}
+	state := seen.state
+	state.Select(adapters.IDs(selected), string(seen.cause.Reason), p.handling.Now())
 	state.Compact, state.KopfTexts = p.handling.CompactSubs, p.handling.KopfTexts
 	restored := &outcomes{
 		by: p.handling, cause: seen.cause, seen: seen, state: state, interim: seen.interim, busy: busy,
@@ -276,7 +271,7 @@ func (p *pass) restoreProgress(
 	if p.own != nil {
 		p.holdLoops(selected, state)
 	}
-	found, err := p.object.findSuccess(ctx, state)
+	found, err := restored.success()
 	if err != nil {
 		return nil, &BlockedError{Err: err}
 	}
@@ -299,6 +294,9 @@ func (p *pass) supersede(ctx context.Context, state *execution.State, reason cau
 	}
 	return state.Repurpose(string(reason))
 }
+
+// success finds one of a handler of the cause.
+func (o *outcomes) success() (*success, error) { return findSuccess(o.state, o.seen.state.Fetch) }
 
 // conclude takes the outcome of an attempt into account.
 func (o *outcomes) conclude(a *execution.Attempt, now time.Time) error {

@@ -57,7 +57,7 @@ func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffb
 // event would be an update.
 func (p *pass) takeBackOwnPatches(ctx context.Context, handled *outcomes) error {
 	h, c := p.handling, handled.cause
-	now, err := h.Lens.New(p.object.own)
+	now, err := p.object.presentEssence()
 	if err != nil || diff.Equal(asValue(now), asValue(handled.last)) {
 		return nil //nolint:nilerr // the next pass reports an object that cannot be read
 	}

@@ -55,6 +55,14 @@ func (m *Memory) Idle() bool {
 		m.ownWrites == nil
 }
 
+// detach lets go of the objects that unwritten outcomes were read from.
+func (m *Memory) detach() {
+	if m.unwritten != nil {
+		m.unwritten.state.Detach()
+		m.unwritten.seen.state.Detach()
+	}
+}
+
 // Unwritten tells whether there is something that handlers did, and that could not be written yet.
 func (m *Memory) Unwritten() bool { return m.unwritten != nil }
 
@@ -76,7 +84,7 @@ func (h *Handling) Reconcile(ctx context.Context, newest *jsontext.Object, memor
 		return Next{}, err
 	}
 	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body, opened: newest}}
-	defer func() { p.look.Note() }()
+	defer func() { p.look.Note(); memory.detach() }()
 	for range rounds {
 		verdict, err := p.round(ctx)
 		p.settled = err == nil && verdict == stop && p.settles()

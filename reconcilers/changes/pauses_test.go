@@ -37,7 +37,7 @@ func TestPauses(t *testing.T) {
 		}},
 		"Paused": {"in the pause itself, nothing is begun", func(w *world) {
 			p, open := w.start(onCreate("a", ok), onDelete("d", ok)), false
-			p.handling.Open = func() bool { return open }
+			p.handling.Gate = gate(func() bool { return open })
 			next, err := p.pass()
 			if err != nil || next.After != nil {
 				w.t.Errorf("the pass in the pause: %v, error %v", next.After, err)

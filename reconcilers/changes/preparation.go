@@ -84,7 +84,7 @@ func (p *pass) releaseDependents(ctx context.Context) error {
 // too, unless something in the background still runs for the object.
 func (p *pass) release(ctx context.Context, seen *observation, busy bool) error {
 	patch := patching.Patch{Merge: map[string]any{}}
-	err := seen.former.Purge(p.handling.Progress, patch.Merge, p.object.kept)
+	err := seen.state.Purge(p.handling.Progress, patch.Merge, p.object.kept)
 	if err := p.object.tolerate(ctx, err); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted inter
 	if !wanted.changing || seen.cause.Deleting || p.object.foreign != nil {
 		return goOn, nil
 	}
-	patch, err := p.missingCopies(seen)
+	patch, err := p.missingCopies(seen, seen.state.Fetch)
 	if err != nil || len(patch.Merge) == 0 {
 		return goOn, err
 	}
@@ -137,7 +137,10 @@ func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted inter
 	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
 		return stop, err
 	}
-	if left, err := p.missingCopies(seen); err != nil || len(left.Merge) > 0 {
+	left, err := p.missingCopies(seen, func(id string) (*progress.Record, error) {
+		return p.handling.Progress.Fetch(p.object.kept, id)
+	})
+	if err != nil || len(left.Merge) > 0 {
 		return stop, fmt.Errorf("what one storage has, for the others: %w", errNotKept)
 	}
 	return startOver, nil
@@ -145,29 +148,31 @@ func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted inter
 
 // missingCopies is the patch that stores what some of several storages have in the others, and removes what is stored
 // twice: with the kind in its keys and without.
-func (p *pass) missingCopies(seen *observation) (patching.Patch, error) {
-	patch, body, reason := patching.Patch{Merge: map[string]any{}}, p.object.body, seen.cause.Reason
-	if err := p.object.joinAgain(&patch, p.handling.boundTo(p.object.kept)); err != nil {
+func (p *pass) missingCopies(
+	seen *observation, read func(id string) (*progress.Record, error),
+) (patching.Patch, error) {
+	patch, body, reason := patching.Patch{Merge: map[string]any{}}, p.object.kept, seen.cause.Reason
+	if err := p.object.joinAgain(&patch, p.handling.boundTo(body)); err != nil {
 		return patch, err
 	}
 	multi, several := p.handling.Lens.Diffbase.(diffbase.Multi)
 	if several && (reason == cause.Noop || reason == cause.Resume) {
-		if stored, err := multi.Fetch(body); err == nil && stored != nil {
+		if stored, err := multi.Fetch(body); err == nil && stored != nil { // as it is stored, not as it is compared
 			if err := copyEssence(patch.Merge, body, multi, stored); err != nil {
 				return patch, err
 			}
 		}
 	}
-	if !keepsCopies(p.handling.Progress) {
+	if p.object.recordsLost || !keepsCopies(p.handling.Progress) {
 		return patch, nil
 	}
 	met := recordNames{}
-	for _, h := range seen.former.Handlers() {
+	for _, h := range seen.state.Handlers() {
 		for _, id := range append([]string{h.ID}, h.Subrefs...) {
 			if !met.first(id) {
 				continue
 			}
-			record, err := p.handling.Progress.Fetch(body, id)
+			record, err := read(id)
 			if err != nil || record == nil {
 				continue
 			}
@@ -275,7 +280,7 @@ func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted 
 	}
 	handled := seen.interim != nil && !diff.Equal(asValue(seen.interim), asValue(seen.cause.New))
 	switch {
-	case !wanted.changing && len(seen.former.Handlers()) == 0:
+	case !wanted.changing && len(seen.state.Handlers()) == 0:
 		return stop, nil
 	case !wanted.changing:
 		return stop, p.dropProgress(ctx, seen, handled)
@@ -292,14 +297,14 @@ func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted 
 // configurations change places: some handlers have seen the one, some the other, and whichever of them the object has
 // at last, the others must be told.
 func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool) error {
-	if len(seen.former.Handlers()) == 0 && seen.interim == nil {
+	if len(seen.state.Handlers()) == 0 && seen.interim == nil {
 		return nil
 	}
 	logf.FromContext(ctx).Info("Dropping the progress of a change that does not exist any more", "seen", handled)
 	p.look.Dropped("the change was taken back, or is of no interest any more")
 	p.look.Note() // there may be another one at what is left of it
 	patch := patching.Patch{Merge: map[string]any{}}
-	err := seen.former.Purge(p.handling.Progress, patch.Merge, p.object.kept)
+	err := seen.state.Purge(p.handling.Progress, patch.Merge, p.object.kept)
 	if err := p.object.tolerate(ctx, err); err != nil {
 		return err
 	}

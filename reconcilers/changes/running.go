@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
@@ -31,6 +32,7 @@ type runner struct {
 	outcomes *outcomes
 	working  map[string]any   // the object as the next handler is to see it
 	given    *jsontext.Object // the same with its text; nil as soon as a handler has changed it
+	essence  diffbase.Essence // of working; nil if it is not built
 	budget   *budget          // for the progress of sub-handlers; nil as long as there are none
 }
 
@@ -53,6 +55,9 @@ type invocation struct {
 // callDueHandlers calls the handlers that are due, as the lifecycle picks them.
 func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler) error {
 	r := &runner{pass: p, outcomes: p.outcomes, working: p.object.body, given: p.object.opened}
+	if p.object.foreign == nil {
+		r.essence = p.outcomes.cause.New
+	}
 	for _, a := range p.outcomes.attempts {
 		r.adopt(a, a.Remembered())
 	}
@@ -74,12 +79,12 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 			runner: r, handler: selected[at], attempt: r.attempt(selected[at], state, r.working, r.given),
 			written: p.object.body,
 		}
-		before := r.working
+		before, then := r.working, r.essence
 		if err := call.run(ctx); err != nil || p.object.gone {
 			return err
 		}
 		if p.own != nil {
-			p.noteOwnCall(call.attempt, before, r.working)
+			p.noteOwnCall(r, call.attempt, before, then)
 		}
 	}
 	if p.own != nil {
@@ -164,7 +169,7 @@ func (r *runner) adopt(a *execution.Attempt, transforms []patching.Transform) {
 		return
 	}
 	if changed, err := patch.ApplyTo(r.working); err == nil {
-		r.working, r.given = changed, nil
+		r.working, r.given, r.essence = changed, nil, nil
 		r.outcomes.working = changed
 	}
 }

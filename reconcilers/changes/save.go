@@ -3,7 +3,6 @@ package changes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
-	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
@@ -237,8 +235,8 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 		return err
 	}
 	tooMuch := storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge)) > storage.AnnotationsLimit
-	if handled.interim != nil && (tooMuch || !o.hasInterimOf(ctx, patch, handled)) {
-		if err := o.storeInterimOf(ctx, patch, handled); err != nil {
+	if handled.interim != nil && (tooMuch || !o.hasInterimOf(patch, handled)) {
+		if err := o.storeInterimOf(patch, handled); err != nil {
 			return err
 		}
 	}
@@ -362,37 +360,4 @@ func eachEqual(before, now map[string]any, same func(key string, then, now any) 
 		}
 	}
 	return true
-}
-
-// checkKept tells whether the object remembers what it was given to. A field that a CRD does not know is dropped
-// without a word, and the object would be new forever, its handlers called again and again. The error delays the object
-// until the write lasts, and handlers wait for that.
-func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
-	switch {
-	case p.object.gone || p.object.released || len(patch) == 0:
-		return nil
-	case handled.state.Done():
-		return p.checkHandledKept(patch)
-	}
-	for _, h := range handled.state.Handlers() {
-		if !h.Recorded() {
-			continue
-		}
-		wanted, err := p.handling.Progress.Fetch(patch, h.ID)
-		if err != nil || wanted == nil {
-			continue
-		}
-		if record, err := p.handling.Progress.Fetch(p.object.body, h.ID); err == nil && record == nil {
-			return fmt.Errorf("progress of handler %q: %w", h.ID, errNotKept)
-		}
-	}
-	return nil
-}
-
-func (p *pass) checkHandledKept(patch map[string]any) error {
-	kept := p.handling.Lens.Diffbase
-	if diffbase.Has(kept, patch) && !diffbase.Has(kept, p.object.body) {
-		return fmt.Errorf("last-handled configuration: %w", errNotKept)
-	}
-	return nil
 }

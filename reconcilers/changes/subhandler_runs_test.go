@@ -102,7 +102,7 @@ func TestBetweenHandlers(t *testing.T) {
 			open := true
 			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error { open = false; return nil }),
 				onCreate("b", ok))
-			p.handling.Open = func() bool { return open }
+			p.handling.Gate = gate(func() bool { return open })
 			_, _ = p.pass()
 			w.wantCalls("paused", "0s create a")
 			w.want("record of a", true, w.record("a", "success"))
@@ -113,7 +113,7 @@ func TestBetweenHandlers(t *testing.T) {
 				open = false
 				return temporaryError{time.Minute}
 			}))
-			p.handling.Open = func() bool { return open }
+			p.handling.Gate = gate(func() bool { return open })
 			if next, err := p.pass(); err != nil || next.After != nil {
 				w.t.Errorf("the next pass is in %v; error %v", next.After, err)
 			}

@@ -126,7 +126,7 @@ func (s *subHandlers) dropFinished(all []subHandler) {
 // Record is what is known of a sub-handler, be it declared or not: what came of it in this process, or before.
 func (s *subHandlers) Record(id string) (record progress.Record, err error) {
 	err = s.invocation.onPass(func() error {
-		state, err := s.known(context.Background(), s.id(id))
+		state, err := s.known(s.id(id))
 		if err == nil {
 			record = state.Record()
 		}
@@ -152,14 +152,11 @@ func (s *subHandlers) isDeclared(own string) bool {
 }
 
 // known is the state of a sub-handler by its full id, whether it is declared or not.
-func (s *subHandlers) known(ctx context.Context, id string) (*execution.HandlerState, error) {
-	pass := s.runner.pass
+func (s *subHandlers) known(id string) (*execution.HandlerState, error) {
 	s.mu.Lock()
 	former := s.ids[id]
 	s.mu.Unlock()
-	return s.runner.outcomes.state.Known(
-		pass.object.recordReader(ctx), id, former, s.handler.Description.ID, pass.handling.Now(),
-	)
+	return s.runner.outcomes.state.Known(id, former, s.handler.Description.ID, s.runner.pass.handling.Now())
 }
 
 // call makes one attempt. What it does to the object is seen by the parent, and by those after it.

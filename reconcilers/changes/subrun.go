@@ -31,9 +31,8 @@ func (r *subRun) restore(ctx context.Context, declared []*adapters.Handler) erro
 		}
 	}
 	return r.subs.invocation.onPass(func() error {
-		read := pass.object.recordReader(ctx)
 		for i, sub := range r.all {
-			state, err := outcomes.state.Sub(read, sub.handler.Description, r.subs.ancestors, pass.handling.Now())
+			state, err := outcomes.state.Sub(sub.handler.Description, r.subs.ancestors, pass.handling.Now())
 			if err != nil {
 				return err
 			}
@@ -42,7 +41,7 @@ func (r *subRun) restore(ctx context.Context, declared []*adapters.Handler) erro
 			}
 			r.all[i].state = state
 		}
-		return r.restoreDependencies(ctx, declared)
+		return r.restoreDependencies(declared)
 	})
 }
 

@@ -252,7 +252,7 @@ func TestDeliverStops(t *testing.T) {
 				cancel()
 			}
 			h := handling(watching("one", note("one")), watching("two", note("two")))
-			h.Open = func() bool { return len(seen) < tc.calls }
+			h.Gate = gate(func() bool { return len(seen) < tc.calls })
 			h.Deliver(ctx, all)
 			if d := cmp.Diff(tc.want, seen); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
@@ -307,3 +307,10 @@ func TestOnlyWhatIsLostIsLogged(t *testing.T) {
 		t.Errorf("%d failures in the log, want that of the write", failures)
 	}
 }
+
+// gate is open as long as it returns true.
+type gate func() bool
+
+func (g gate) Open() bool  { return g() }
+func (g gate) Enter() bool { return g() }
+func (gate) Leave()        {}

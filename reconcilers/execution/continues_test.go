@@ -56,7 +56,7 @@ func TestContinues(t *testing.T) {
 // The records of sub-handlers count as well.
 func TestContinuesFromSubHandlers(t *testing.T) {
 	state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
-	declare(t, state, nil, "fn/sub", handlers.Policy{}, "fn")
+	declare(t, state, "fn/sub", handlers.Policy{}, "fn")
 	for id, want := range map[string]bool{"fn/sub": false, "fn/of-another": true} {
 		got, err := state.Continues(fetching(records{id: {Retries: ptr.To(int64(1))}}))
 		if got != want || err != nil {

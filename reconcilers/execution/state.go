@@ -29,6 +29,8 @@ type State struct {
 	handlers []*HandlerState
 	byID     map[string]*HandlerState
 	owned    []string
+	read     func(id string) (*progress.Record, error)
+	others   map[string]*progress.Record // records that were read of handlers without a state
 }
 
 // Counts says how many handlers succeeded, failed and are still running.
@@ -47,7 +49,7 @@ type removal struct {
 func Restore(
 	read func(id string) (*progress.Record, error), owned, selected []string, purpose string, now time.Time,
 ) (*State, error) {
-	s := &State{Purpose: purpose, byID: make(map[string]*HandlerState, len(owned)), owned: owned}
+	s := &State{byID: make(map[string]*HandlerState, len(owned)), owned: owned, read: read}
 	for _, id := range owned {
 		if s.byID[id] != nil {
 			continue
@@ -60,13 +62,19 @@ func Restore(
 			s.add(fromRecord(id, record, now))
 		}
 	}
+	s.Select(selected, purpose, now)
+	return s, nil
+}
+
+// Select makes it the state for a cause: it adds new states for selected handlers without a record.
+func (s *State) Select(selected []string, purpose string, now time.Time) {
+	s.Purpose = purpose
 	for _, id := range selected {
 		if s.byID[id] == nil {
 			s.add(newHandlerState(id, purpose, now))
 		}
 		s.byID[id].Active = true
 	}
-	return s, nil
 }
 
 func (s *State) add(e *HandlerState) {

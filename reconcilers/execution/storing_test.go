@@ -114,7 +114,7 @@ func TestStoreGoesOn(t *testing.T) {
 	state := restore(t, held, []string{"old", "fn"}, []string{"fn"}, "create")
 	state.Compact = true
 	for _, id := range []string{"fn/a", "fn/b"} {
-		declare(t, state, held, id, handlers.Policy{}, "fn")
+		declare(t, state, id, handlers.Policy{}, "fn")
 	}
 	conclude(t, state, "fn/a", execution.Outcome{Final: true}, epoch)
 	conclude(t, state, "fn/b", execution.Outcome{Final: true, Err: errBoo}, epoch)

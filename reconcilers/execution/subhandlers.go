@@ -26,14 +26,12 @@ type parts struct {
 // Sub restores the state of a sub-handler from the object, or makes a new one. It adds the sub-handler to its
 // ancestors, given by their ids, the nearest one last, so that their purges remove its record. A new one is postponed
 // until the caller has found room for its record.
-func (s *State) Sub(
-	read func(id string) (*progress.Record, error), h *handlers.Handler, ancestors []string, now time.Time,
-) (*HandlerState, error) {
+func (s *State) Sub(h *handlers.Handler, ancestors []string, now time.Time) (*HandlerState, error) {
 	e := s.byID[h.ID]
 	if e == nil {
 		parent := s.byID[ancestors[len(ancestors)-1]]
 		var err error
-		if e, err = s.takeUp(read, h.ID, h.FormerIDs, parent, now); err != nil {
+		if e, err = s.takeUp(h.ID, h.FormerIDs, parent, now); err != nil {
 			return nil, err
 		}
 		e.level, e.own, e.Timed = len(ancestors), len(parent.relative(h.ID)), h.Policy.Timeout != nil
@@ -49,13 +47,11 @@ func (s *State) Sub(
 
 // Known is the state of a sub-handler whether it is declared or not: the one of [State.Sub], or what the object says of
 // it under this id or a former one, which may be nothing.
-func (s *State) Known(
-	read func(id string) (*progress.Record, error), id string, former []string, parent string, now time.Time,
-) (*HandlerState, error) {
+func (s *State) Known(id string, former []string, parent string, now time.Time) (*HandlerState, error) {
 	if e := s.byID[id]; e != nil {
 		return e, nil
 	}
-	return s.takeUp(read, id, former, s.byID[parent], now)
+	return s.takeUp(id, former, s.byID[parent], now)
 }
 
 // Release ends the waiting for others. The time of a sub-handler that was not called yet begins now.
@@ -67,7 +63,7 @@ func (e *HandlerState) Release(now time.Time) {
 }
 
 func (s *State) takeUp(
-	read func(id string) (*progress.Record, error), id string, former []string, parent *HandlerState, now time.Time,
+	id string, former []string, parent *HandlerState, now time.Time,
 ) (*HandlerState, error) {
 	e := newHandlerState(id, s.Purpose, now)
 	for _, known := range append([]string{id}, former...) {
@@ -75,7 +71,7 @@ func (s *State) takeUp(
 			e.Retries, e.Success, e.Stopped, e.named = 1, true, &now, true
 			break
 		}
-		record, err := read(known)
+		record, err := s.Fetch(known)
 		if err != nil {
 			return nil, fmt.Errorf("reading the progress of sub-handler %q: %w", known, err)
 		}
@@ -155,4 +151,32 @@ func isDistinct(texts []string) bool {
 		}
 	}
 	return true
+}
+
+// ReadAgain lets Fetch read the records of handlers without a state anew: the object has changed.
+func (s *State) ReadAgain() { s.others = nil }
+
+// Detach lets go of the object: Fetch reads nothing any more.
+func (s *State) Detach() {
+	s.ReadAgain()
+	s.read = func(string) (*progress.Record, error) { return nil, nil }
+}
+
+// Fetch returns the record that the object has of any handler; nil without one. It reads each record once.
+func (s *State) Fetch(id string) (*progress.Record, error) {
+	if e := s.byID[id]; e != nil {
+		return e.loaded, nil
+	}
+	record, known := s.others[id]
+	if known || slices.Contains(s.owned, id) {
+		return record, nil
+	}
+	record, err := s.read(id)
+	if err == nil {
+		if s.others == nil {
+			s.others = map[string]*progress.Record{}
+		}
+		s.others[id] = record
+	}
+	return record, err
 }

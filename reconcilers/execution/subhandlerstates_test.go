@@ -16,10 +16,10 @@ import (
 
 // declare is a sub-handler of its ancestors, the nearest one last.
 func declare(
-	t *testing.T, s *execution.State, held records, id string, policy handlers.Policy, ancestors ...string,
+	t *testing.T, s *execution.State, id string, policy handlers.Policy, ancestors ...string,
 ) *execution.HandlerState {
 	t.Helper()
-	e, err := s.Sub(fetching(held), &handlers.Handler{ID: id, Policy: policy}, ancestors, epoch)
+	e, err := s.Sub(&handlers.Handler{ID: id, Policy: policy}, ancestors, epoch)
 	if err != nil {
 		t.Fatalf("declaring: %v", err)
 	}
@@ -57,7 +57,7 @@ func TestSubHandlersWithRecords(t *testing.T) {
 			"it has some of its own", handlers.Policy{}, nil,
 			func(t *testing.T, s *execution.State, e *execution.HandlerState) {
 				e.Postponed = false
-				declare(t, s, nil, "fn/sub/part", handlers.Policy{}, "fn", "fn/sub")
+				declare(t, s, "fn/sub/part", handlers.Policy{}, "fn", "fn/sub")
 			}, true, true,
 		},
 		"Retried": {
@@ -93,10 +93,10 @@ func TestSubHandlersWithRecords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, compact := range []bool{true, false} {
 				want := map[bool]bool{true: tc.compact, false: tc.full}[compact]
-				state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
+				state := restore(t, tc.held, []string{"fn"}, []string{"fn"}, "create")
 				state.Compact = compact
-				e := declare(t, state, tc.held, "fn/sub", tc.policy, "fn")
-				if again := declare(t, state, tc.held, "fn/sub", tc.policy, "fn"); again != e || !e.Sub() {
+				e := declare(t, state, "fn/sub", tc.policy, "fn")
+				if again := declare(t, state, "fn/sub", tc.policy, "fn"); again != e || !e.Sub() {
 					t.Error("one that is declared twice is one")
 				}
 				if tc.happen != nil {
@@ -146,7 +146,7 @@ func TestSucceededSubHandlersAreNamed(t *testing.T) {
 		state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
 		state.Compact = true
 		for _, id := range []string{"fn/b", "fn/a", "fn/c"} {
-			declare(t, state, nil, id, handlers.Policy{}, "fn")
+			declare(t, state, id, handlers.Policy{}, "fn")
 		}
 		for _, id := range []string{"fn/b", "fn/a"} {
 			conclude(t, state, id, execution.Outcome{Final: true}, epoch)
@@ -163,18 +163,18 @@ func TestSucceededSubHandlersAreNamed(t *testing.T) {
 		}
 		next := restore(t, records{"fn": record}, []string{"fn"}, []string{"fn"}, "create")
 		next.Compact = true
-		if e := declare(t, next, nil, "fn/a", handlers.Policy{}, "fn"); !e.Success || e.Postponed || !e.Tried() {
+		if e := declare(t, next, "fn/a", handlers.Policy{}, "fn"); !e.Success || e.Postponed || !e.Tried() {
 			t.Errorf("a later process knows of it: %+v", e)
 		}
-		known, err := next.Known(fetching(nil), "fn/b", nil, "fn", epoch)
+		known, err := next.Known("fn/b", nil, "fn", epoch)
 		if err != nil || !known.Success {
 			t.Errorf("so it does if it is not declared: %+v, error %v", known, err)
 		}
-		fresh := declare(t, next, nil, "fn/c", handlers.Policy{}, "fn")
+		fresh := declare(t, next, "fn/c", handlers.Policy{}, "fn")
 		if fresh.Success || !fresh.Postponed || fresh.Tried() {
 			t.Errorf("others are as new as before: %+v", fresh)
 		}
-		if again, err := next.Known(fetching(nil), "fn/c", nil, "fn", epoch); err != nil || again.Success {
+		if again, err := next.Known("fn/c", nil, "fn", epoch); err != nil || again.Success {
 			t.Errorf("what is declared is known as such: %+v, error %v", again, err)
 		}
 		if d := cmp.Diff([]string{"a", "b"}, next.Records()["fn"].Succeeded); d != "" {
@@ -184,9 +184,16 @@ func TestSucceededSubHandlersAreNamed(t *testing.T) {
 }
 
 func TestSubHandlersThatCannotBeRead(t *testing.T) {
-	state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
-	broken := func(string) (*progress.Record, error) { return nil, errBoo }
-	if _, err := state.Sub(broken, &handlers.Handler{ID: "fn/a"}, []string{"fn"}, epoch); !errors.Is(err, errBoo) ||
+	state, err := execution.Restore(func(id string) (*progress.Record, error) {
+		if id == "fn" {
+			return nil, nil
+		}
+		return nil, errBoo
+	}, []string{"fn"}, []string{"fn"}, "create", epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := state.Sub(&handlers.Handler{ID: "fn/a"}, []string{"fn"}, epoch); !errors.Is(err, errBoo) ||
 		!strings.Contains(err.Error(), `"fn/a"`) {
 		t.Errorf("it is named: got %v", err)
 	}
@@ -234,7 +241,7 @@ func TestMessagesOfSubHandlersAreShort(t *testing.T) {
 		return len(*e.Message) - len("…")
 	}
 	state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
-	sub := declare(t, state, nil, "fn/sub", handlers.Policy{}, "fn")
+	sub := declare(t, state, "fn/sub", handlers.Policy{}, "fn")
 	conclude(t, state, "fn/sub", long, epoch)
 	if size(sub) != 256 || size(sub) >= len(*state.Records()["fn/sub"].Message) {
 		t.Errorf("got %d bytes, want 256 before the ellipsis", size(sub))
@@ -243,7 +250,7 @@ func TestMessagesOfSubHandlersAreShort(t *testing.T) {
 	if len(*reserved.Message) != 256+len(`\u2026`) || reserved.Delayed == nil {
 		t.Errorf("the longest that an attempt can add is reserved: %d bytes", len(*reserved.Message))
 	}
-	terse := declare(t, state, nil, "fn/terse", handlers.Policy{}, "fn")
+	terse := declare(t, state, "fn/terse", handlers.Policy{}, "fn")
 	terse.Terse = true
 	conclude(t, state, "fn/terse", long, epoch)
 	if size(terse) != 0 {
@@ -263,8 +270,8 @@ func TestMessagesOfSubHandlersAreShort(t *testing.T) {
 
 func TestNaming(t *testing.T) {
 	state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
-	declare(t, state, nil, "fn/sub", handlers.Policy{}, "fn")
-	part := declare(t, state, nil, "fn/sub/part", handlers.Policy{}, "fn", "fn/sub")
+	declare(t, state, "fn/sub", handlers.Policy{}, "fn")
+	part := declare(t, state, "fn/sub/part", handlers.Policy{}, "fn", "fn/sub")
 	bytes, levels, each := part.Naming()
 	if d := cmp.Diff([]int{len(`"part",`), 2, len(`"fn/sub/part",`)}, []int{bytes, levels, each}); d != "" {
 		t.Errorf("bytes of its name, records that refer to it, bytes in each: -want, +got:\n%s", d)
@@ -294,7 +301,7 @@ func TestSubrefsOfFormerCalls(t *testing.T) {
 	}
 	state := restore(t, held, []string{"fn"}, []string{"fn"}, "create")
 	for _, id := range []string{"fn/present", "fn/new"} {
-		declare(t, state, held, id, handlers.Policy{}, "fn")
+		declare(t, state, id, handlers.Policy{}, "fn")
 	}
 	if d := cmp.Diff([]string{"fn/former", "fn/present"}, state.Records()["fn"].Subrefs); d != "" {
 		t.Errorf("the new one has no record yet: -want, +got:\n%s", d)

@@ -31,6 +31,16 @@ type Cache interface {
 	Latest(key types.NamespacedName, uid types.UID) map[string]any
 }
 
+// Gate says whether anything may begin: not while the operator is paused.
+type Gate interface {
+	// Open reports whether another attempt may begin.
+	Open() bool
+	// Enter counts the beginning of a pass, a tick or a daemon, which makes attempts and writes their changes. It is
+	// false, and counts nothing, if the gate is closed. Otherwise, Leave follows.
+	Enter() bool
+	Leave()
+}
+
 // Kind is what the handlers of one kind of objects share. Workers share it, and never modify it.
 type Kind struct {
 	settings.Settings
@@ -40,8 +50,8 @@ type Kind struct {
 	Cache Cache
 	// Place is the worker's place that a call occupies; nil is none.
 	Place execution.Place
-	// Open reports whether calls may begin: not while the operator is paused. Nil is always.
-	Open func() bool
+	// Gate says whether calls may begin; nil is always.
+	Gate Gate
 	// Writer sends the patches; StatusSubresource says whether the status has a URL of its own.
 	Writer            Writer
 	StatusSubresource bool
@@ -63,7 +73,7 @@ func (k *Kind) Now() time.Time {
 
 // MayBegin reports whether another call may begin: the operator neither exits nor is paused.
 func (k *Kind) MayBegin(ctx context.Context) bool {
-	return ctx.Err() == nil && (k.Open == nil || k.Open())
+	return ctx.Err() == nil && (k.Gate == nil || k.Gate.Open())
 }
 
 // NewAttempt makes an attempt of a handler for the cause. The function gets the object, or, if it is nil, a copy of the

@@ -25,6 +25,9 @@ type Object struct {
 	gone     string // the newest version known when the server said that there is no such object
 	blocked  string // what was said last about malformed memory
 	panicked string // what was said last about a panic
+
+	read   *compact.Object  // the state that Newest has decoded in this pass; nil without one
+	opened *jsontext.Object // the same decoded
 }
 
 // write is the API server's answer to a write, decoded in a pass and compressed between passes: where objects come in
@@ -40,8 +43,8 @@ func (o *Object) Unknown() bool {
 		o.Throttle.failures == 0 && o.blocked == "" && o.panicked == ""
 }
 
-// Newest is the later of what the cache has and our own last write, decoded. It is shared: callers must not modify it.
-// An error is that of an object that cannot be decoded.
+// Newest is the later of the cached state and our own last write, decoded once in a pass. It is shared: callers must
+// not modify it. An error is that of an object that cannot be decoded.
 func (o *Object) Newest(cached *compact.Object) (*jsontext.Object, error) {
 	o.catchUp(cached)
 	switch {
@@ -50,6 +53,9 @@ func (o *Object) Newest(cached *compact.Object) (*jsontext.Object, error) {
 	case o.written.packed != nil:
 		cached = o.written.packed
 	}
+	if o.read == cached {
+		return o.opened, nil
+	}
 	opened, err := cached.Open()
 	if err == nil {
 		_, err = opened.Value()
@@ -57,6 +63,7 @@ func (o *Object) Newest(cached *compact.Object) (*jsontext.Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", cached.Key(), err)
 	}
+	o.read, o.opened = cached, opened
 	return opened, nil
 }
 

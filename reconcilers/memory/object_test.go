@@ -233,3 +233,28 @@ func TestEchoes(t *testing.T) {
 		t.Error("without a write there is no echo to wait for")
 	}
 }
+
+// All that a pass does with an object uses one decoded state. Between passes, memory does not keep it.
+func TestNewestIsDecodedOnce(t *testing.T) {
+	objects, object := memory.NewObjects(), cached(body("1"))
+	newest := func(o *memory.Object, cached *compact.Object) *jsontext.Object {
+		opened, err := o.Newest(cached)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return opened
+	}
+	o := objects.Take("u")
+	first := newest(o, object)
+	if !first.Decoded() || newest(o, object) != first {
+		t.Error("the same state was opened twice in a pass")
+	}
+	if later := newest(o, cached(body("2"))); later == first {
+		t.Error("a later state was taken for the former one")
+	}
+	first = newest(o, object)
+	objects.Put("u", o)
+	if newest(o, object) == first {
+		t.Error("memory keeps a decoded object after the pass")
+	}
+}

@@ -237,6 +237,7 @@ func (s *Objects) catchUp(o *Object, obj source.Object) {
 // a pass.
 func (s *Objects) Put(uid types.UID, o *Object) (news News) {
 	o.written.pack()
+	o.read, o.opened = nil, nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	news = s.passing[uid]

@@ -61,6 +61,13 @@ type world struct {
 	strange map[string]bool // children that no owner has declared
 }
 
+// gate is open unless the world is closed.
+type gate struct{ *world }
+
+func (g gate) Open() bool  { return !g.closed }
+func (g gate) Enter() bool { return g.Open() }
+func (gate) Leave()        {}
+
 // newWorld has a kind of owners with these handlers, and two kinds of children.
 func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world {
 	w := &world{t: t, ours: map[string]bool{}, old: map[string]bool{}, drifts: map[types.UID]bool{},
@@ -70,7 +77,7 @@ func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world 
 		Children: w.Children,
 		Kind: kind.Kind{
 			Settings: settings.Settings{WriteTimeout: time.Second, Backoff: 10 * time.Second},
-			Writer:   w, Open: func() bool { return !w.closed },
+			Writer:   w, Gate: gate{w},
 		},
 	}
 	for _, one := range tending {

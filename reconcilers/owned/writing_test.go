@@ -146,7 +146,7 @@ func TestPauses(t *testing.T) {
 	w.closed = false
 	w.tend("o")
 	w.want("now it is told of", "h ADDED d@1", "repair o")
-	w.handling.Open = nil
+	w.handling.Gate = nil
 	w.seen(w.pods, owned.Modified, child("d", 2, "o"))
 	w.journal = nil
 	w.tend("o")

@@ -3,7 +3,6 @@ package diffbase
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/kopf-runtime/kopf-runtime/storage"
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
@@ -104,19 +103,6 @@ func FetchLikely(from Storage, body map[string]any, likely Essence) (Essence, er
 		return from.fetch(body, likely)
 	}
 	return from.Fetch(body)
-}
-
-// Has tells whether Fetch would read an essence from a storage, be it a malformed one. Essences in annotations are not
-// parsed for that; other storages are asked as ever, those around Annotations as well.
-func Has(in Storage, body map[string]any) bool {
-	switch in := in.(type) {
-	case Annotations:
-		return in.has(body)
-	case Multi:
-		return slices.ContainsFunc(in, func(storage Storage) bool { return Has(storage, body) })
-	}
-	essence, err := in.Fetch(body)
-	return err != nil || essence != nil
 }
 
 // Store writes to all of the storages.

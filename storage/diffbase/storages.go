@@ -2,7 +2,6 @@ package diffbase
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/storage"
@@ -76,15 +75,6 @@ func (a Annotations) fetch(body map[string]any, likely Essence) (Essence, error)
 		}
 	}
 	return nil, nil
-}
-
-// has is Has.
-func (a Annotations) has(body map[string]any) bool {
-	annotations, err := storage.Annotations(body)
-	return err != nil || len(annotations) > 0 && slices.ContainsFunc(a.names(body), func(name string) bool {
-		value := annotations[name]
-		return value != nil && value != "null" // of which Fetch gives nothing
-	})
 }
 
 // isWritten tells whether the annotation is what Store writes. What others write for the same essence may differ.

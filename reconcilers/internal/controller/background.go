@@ -21,9 +21,9 @@ var _ background.Service = (*Controller)(nil)
 // them, and for a shorter time when the operator exits meanwhile.
 func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 	own, resource := c.newKind(), c.resource
-	own.Resource, own.Cache, own.Place, own.Open = &resource, nil, nil, nil // the supervisor outlives the controller
+	own.Resource, own.Cache, own.Place = &resource, nil, nil // the supervisor outlives the controller
 	c.background.Begin(background.Settings{
-		Kind: own, Handlers: c.handlers.Spawning, Gate: c.turn.Gate,
+		Kind: own, Handlers: c.handlers.Spawning,
 		Permission: c.deps.permission(c.scope.Namespace), Forgotten: c.deps.Forget, Log: c.log,
 	}, c)
 	// At once, while handlers of changes are still waited for.

@@ -22,7 +22,7 @@ import (
 // newKind returns what the handlers of one kind share.
 func (c *Controller) newKind() kind.Kind {
 	return kind.Kind{
-		Settings: c.deps.Settings, Resource: &c.resource, Cache: c, Place: c.workers.occupation, Open: c.turn.open(),
+		Settings: c.deps.Settings, Resource: &c.resource, Cache: c, Place: c.workers.occupation, Gate: c.turn.Gate,
 		Writer: c.deps.writerFor(c.resource), StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
 		Journal: c.journal,
 	}
@@ -37,10 +37,10 @@ func newChanges(deps *Dependencies, of kind.Kind, own []*adapters.Handler) *chan
 	}
 	// Only the storages of our own formats have keys with kinds.
 	essences, _ := s.Diffbase.(diffbase.Annotations)
+	of.Progress = storages.WithFormerIDs(s.Progress, renamedIn(families.Changing))
 	return &changes.Handling{
 		Kind: of, Waits: waits, Restored: &sync.Map{},
 		Handlers: families.Changing, Conditions: deps.conditionsOf(r, families.Reporting), Lens: lensOf(s, r, own),
-		Progress:   storages.WithFormerIDs(s.Progress, renamedIn(families.Changing)),
 		Interim:    changes.NewInterim(s.Prefix, essences.Bound),
 		Dependents: deps.Dependents, Sight: sightOf(families),
 	}

@@ -7,10 +7,10 @@ import (
 	"sync"
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/adapters"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/background"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
@@ -26,23 +26,15 @@ type Namespaces interface {
 // Turn is the time in which controllers may act, from the beginning of that to the next pause.
 type Turn struct {
 	// Gate says whether anything may begin in it; nil is always.
-	Gate background.Gate
+	Gate kind.Gate
 	// Readiness holds the handlers back until the indices are filled; nil does not.
 	Readiness *indexes.Readiness
 	// In serves one namespace whenever it may be served within the turn, with the gate of that, and calls the other
 	// function while it may not, until the context ends. Nil serves it.
 	In func(
-		ctx context.Context, namespace string, serve func(context.Context, background.Gate),
+		ctx context.Context, namespace string, serve func(context.Context, kind.Gate),
 		paused func(context.Context),
 	)
-}
-
-// open tells whether anything may begin; nil is always.
-func (t Turn) open() func() bool {
-	if t.Gate == nil {
-		return nil
-	}
-	return t.Gate.Open
 }
 
 // scopes are the controllers of one resource, one for each namespace.
@@ -143,7 +135,7 @@ func (s *scopes) start(ctx context.Context, name string, before <-chan struct{})
 		case s.turn.In == nil:
 			s.serve(ctx, name, s.turn)
 		default:
-			s.turn.In(ctx, name, func(ctx context.Context, gate background.Gate) {
+			s.turn.In(ctx, name, func(ctx context.Context, gate kind.Gate) {
 				s.serve(ctx, name, Turn{Gate: gate, Readiness: s.turn.Readiness})
 			}, func(ctx context.Context) { s.index(ctx, name) })
 		}

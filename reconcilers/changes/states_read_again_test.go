@@ -1,0 +1,109 @@
+package changes_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
+	"github.com/kopf-runtime/kopf-runtime/storage/diff"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// oneAnnotation has the ids of all handlers that have failed once in one annotation.
+type oneAnnotation struct{ progress.Annotations }
+
+func (oneAnnotation) Fetch(body map[string]any, id string) (*progress.Record, error) {
+	value, _ := diff.Resolve(body, diff.Path{"metadata", "annotations", "example.org/all"})
+	if text, _ := value.(string); !strings.Contains(text, id) {
+		return nil, nil
+	}
+	return &progress.Record{Retries: ptr.To(int64(1))}, nil
+}
+
+func (oneAnnotation) Store(patch, _ map[string]any, id string, _ progress.Record) error {
+	put(patch, id, "metadata", "annotations", "example.org/all")
+	return nil
+}
+
+// TestStatesAreReadAgain is about what is read anew within a pass, though each state of the object is read once.
+func TestStatesAreReadAgain(t *testing.T) {
+	later := temporaryError{delay: time.Minute}
+	failing := fails(9, later)
+	refused := func(w *world, p *process) {
+		w.t.Helper()
+		if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), "did not keep") {
+			w.t.Errorf("the error: %v", err)
+		}
+	}
+	run(t, map[string]scenario{
+		"OldText": {"a webhook puts the former text of an annotation back", func(w *world) {
+			w.set("none", "metadata", "annotations", "example.org/all")
+			w.webhook = func(body map[string]any) { put(body, "none", "metadata", "annotations", "example.org/all") }
+			refused(w, w.startWith(stores{annotated.diffbase, oneAnnotation{}}, onCreate("c", failing)))
+		}},
+		"Apart": {"memory that is kept apart from a copy is not kept", func(w *world) {
+			p := w.start(onCreate("c", ok))
+			p.settle()
+			w.edit(func(body map[string]any) {
+				put(body, "of-another", "metadata", "annotations", boundTo)
+				put(body, `{"spec":{"field":"of another"}}`, "metadata", "annotations", handled)
+			})
+			w.webhook = func(body map[string]any) { put(body, nil, "metadata", "annotations", handled+apart) }
+			refused(w, p)
+		}},
+		"Removed": {"a user removes the record of a sub-handler, and the handler writes", func(w *world) {
+			for id, record := range map[string]any{
+				"p":   map[string]any{"purpose": "create", "retries": 1, "subrefs": []any{"p/s"}},
+				"p.s": map[string]any{"purpose": "create", "retries": 1, "success": true},
+			} {
+				w.set(string(encoded(record)), "metadata", "annotations", prefix+"/"+id)
+			}
+			var successes []bool
+			asks := func(_ context.Context, c *handlers.Invocation) error {
+				r, err := c.Subs.Record("s")
+				successes = append(successes, ptr.Deref(r.Success, false))
+				return err
+			}
+			removes := func(context.Context, *handlers.Invocation) error {
+				w.set(nil, "metadata", "annotations", prefix+"/p.s")
+				return nil
+			}
+			p := w.startWith(annotated, onCreate("p", all(asks, removes, patches("x", "spec", "id"), flushes, asks)))
+			_, _ = p.pass()
+			w.want("successes", []bool{true, false}, successes)
+		}},
+		"Stale": {"interim memory without a precondition was stale before the first success", func(w *world) {
+			w.start(onCreate("c", ok)).settle()
+			w.set("two", "spec", "field")
+			w.set(`{"spec":{"field":"two"}}`, "metadata", "annotations", interim)
+			_, _ = w.start(onUpdate("u", ok), onUpdate("v", failing)).pass()
+			w.wantBeside("open", "two", "u", "success")
+		}},
+		"Malformed": {"a malformed record beside lost ones of a deletion", func(w *world) {
+			p := w.start(onCreate("c", ok), onDelete("a", ok), onDelete("b", fails(3, later)))
+			p.settle()
+			w.delete()
+			w.calls()
+			_, _ = p.pass()
+			w.edit(func(body map[string]any) {
+				put(body, map[string]any{prefix + "/c": "{"}, "metadata", "annotations")
+			})
+			p.passes(3)
+			w.want("calls", []string{"0s delete a", "0s delete b", "1m0s delete b", "2m0s delete b", "3m0s delete b"},
+				w.calls())
+		}},
+		"Raw": {"a storage gets the very configuration that the other has", func(w *world) {
+			w.startWith(annotated, onCreate("c", ok)).settle()
+			w.altered(handled, func(memory map[string]any) {
+				put(memory, "x", "metadata", "annotations", "else.example.org/zz")
+			})
+			w.startWith(both(elsewhere, annotated), onCreate("c", ok)).settle()
+			w.want("copied", "x", at(w.annotation("else.example.org/last-handled-configuration"),
+				"metadata", "annotations", "else.example.org/zz"))
+		}},
+	})
+}
