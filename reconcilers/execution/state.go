@@ -377,3 +377,6 @@ func Pick(ctx context.Context, l handlers.Lifecycle, due []*HandlerState) ([]*Ha
 		return due, nil
 	}
 }
+
+// ReadAgain makes Fetch read the records of handlers without a state again, because the object has changed.
+func (s *State) ReadAgain() { s.others = nil }

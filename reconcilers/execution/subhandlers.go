@@ -153,9 +153,6 @@ func isDistinct(texts []string) bool {
 	return true
 }
 
-// ReadAgain lets Fetch read the records of handlers without a state anew: the object has changed.
-func (s *State) ReadAgain() { s.others = nil }
-
 // Detach lets go of the object: Fetch reads nothing any more.
 func (s *State) Detach() {
 	s.ReadAgain()
