@@ -290,7 +290,7 @@ func (p *pass) supersede(ctx context.Context, state *execution.State, reason cau
 		log.Info("Superseding the progress of a former cause", "former", storage.Excerpt(former), "reason", reason,
 			"succeeded", counts.Success,
 			"failed", counts.Failure, "unfinished", counts.Running, "shared", present.Running)
-		p.look.Dropped("a former " + storage.Excerpt(former) + " is superseded by this " + string(reason))
+		p.look.Dropped("the unfinished " + storage.Excerpt(former) + " is superseded by this " + string(reason))
 	}
 	return state.Repurpose(string(reason))
 }
