@@ -94,8 +94,8 @@ func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation)
 	for _, a := range kept.attempts {
 		ids = append(ids, a.Call.Handler.ID)
 	}
-	logging.Warn(logf.FromContext(ctx), "Another operator has handled the object in the pause; dropping what could "+
-		"not be written before", "handlers", ids)
+	logging.Warn(logf.FromContext(ctx), "Another operator has handled the object in the pause; dropping the "+
+		"outcomes that could not be written", "handlers", ids)
 	kept.decide()
 	p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.Done()
 	p.memory.unwritten = nil

@@ -198,7 +198,7 @@ func copyEssence(patch, body map[string]any, to diffbase.Multi, stored diffbase.
 			continue // a storage behind the first one may be malformed: the next write repairs it
 		}
 		if err := one.Store(patch, body, stored); err != nil {
-			return fmt.Errorf("storing in all places what was handled last: %w", err)
+			return fmt.Errorf("storing the last-handled configuration in all places: %w", err)
 		}
 	}
 	return nil
