@@ -84,7 +84,7 @@ func TestWrongCommandLines(t *testing.T) {
 			[]string{"no cluster is configured", "--kubeconfig", "KUBECONFIG", "~/.kube/config"},
 		},
 		"no such file in the environment": {
-			"the file is named", scheming(), []string{"-A"}, 1, []string{"KUBECONFIG names what does not exist: /"},
+			"the file is named", scheming(), []string{"-A"}, 1, []string{"KUBECONFIG names files that do not exist: /"},
 		},
 		"no such file": {
 			"the file is named", scheming(), []string{"-A", "--kubeconfig", missing}, 1, []string{missing},

@@ -107,7 +107,7 @@ func TestOwnConditionsThatCannotBe(t *testing.T) {
 		"a status of another shape": {"a former handler has made a list of it", nil, func(c *dynamicChange) {
 			c.Patch(func(o *kopf.Unstructured) { o.Object["status"] = []any{} })
 			c.Condition("Up", metav1.ConditionTrue, "Up", "")
-		}, text("the status of the object is no mapping")},
+		}, text("the status of the object is not a mapping")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inConditional(t, c.edit, func(e conditional) {
@@ -120,7 +120,7 @@ func TestOwnConditionsThatCannotBe(t *testing.T) {
 				})
 				defer stop()
 				e.build(map[string]any{"size": int64(1)})
-				told := log.with("Handler failed for good")
+				told := log.with("Handler failed permanently")
 				if len(told) == 0 || !strings.Contains(strings.ReplaceAll(told[0], `\"`, `"`), c.want) {
 					t.Errorf("%s: %q lack %q", c.reason, told, c.want)
 				}

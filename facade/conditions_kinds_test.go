@@ -41,7 +41,7 @@ func TestConditionsOfKindsWithoutThem(t *testing.T) {
 		edit                func(r *memapi.Resource)
 	}{
 		"no subresource": {
-			"each write of the status would be a new generation", "its status is no subresource",
+			"each write of the status would be a new generation", "its status is not a subresource",
 			`add \"subresources: {status: {}}\" to version v1 of the CRD houses.test.example.org`,
 			func(r *memapi.Resource) { r.StatusSubresource = false },
 		},

@@ -43,7 +43,7 @@ func TestConditionsOfFailures(t *testing.T) {
 		}
 		way, _, stop := e.run(register)
 		e.build(map[string]any{"size": int64(1)})
-		failed := `@1: handler "provision" has failed for good: no such region`
+		failed := `@1: handler "provision" failed permanently: no such region`
 		e.expect("at first", "Ready=False Failed"+failed, "Stalled=True Failed"+failed, "observed 1 of 1")
 		stop()
 		writes(way)
@@ -56,10 +56,10 @@ func TestConditionsOfFailures(t *testing.T) {
 		e.edit(resize(2))
 		e.expect("while the change is retried",
 			`Ready=False Retrying@2: handler "resize/spec.size", attempt 1: later`,
-			`Stalled=False FailedBefore@2: handler "provision" has failed for good: no such region`,
+			`Stalled=False FailedBefore@2: handler "provision" failed permanently: no such region`,
 			`Reconciling=True Retrying@2: handler "resize/spec.size", attempt 1: later`, "observed 2 of 2")
 		e.edit(resize(1))
-		failed = `@3: handler "provision" has failed for good: no such region`
+		failed = `@3: handler "provision" failed permanently: no such region`
 		e.expect("after the change was taken back", "Ready=False Failed"+failed, "Stalled=True Failed"+failed,
 			"observed 3 of 3")
 		e.edit(resize(3))
@@ -192,7 +192,7 @@ func TestConditionsOfDeletionsThatFail(t *testing.T) {
 		way, _, stop := e.run(register)
 		e.build(map[string]any{"size": int64(1)})
 		e.remove()
-		failed := `@2: handler "drop" has failed for good: the row is referenced`
+		failed := `@2: handler "drop" failed permanently: the row is referenced`
 		e.expect("after the failure", "Ready=False Failed"+failed, "Stalled=True Failed"+failed, "observed 2 of 2")
 		stop()
 		writes(way)

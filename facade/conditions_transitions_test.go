@@ -38,7 +38,7 @@ func (e conditional) states(times map[string]string, since time.Time) string {
 	return strings.Join(all, ", ")
 }
 
-// A handler that waits, fails for good, waits again and succeeds: each condition is there for as long as it says
+// A handler that waits, fails permanently, waits again and succeeds: each condition is there for as long as it says
 // something, and its time is that of its status, not of what is said about it. Restarts in between change nothing.
 func TestConditionsOfAHandlerThatWaits(t *testing.T) {
 	later := kopf.Temporary(errors.New("no quota"), time.Minute)
@@ -65,7 +65,7 @@ func TestConditionsOfAHandlerThatWaits(t *testing.T) {
 			{"it still waits", later, wait, "Ready=False Retrying, Reconciling=True Retrying"},
 			{"it waits after another error", errors.New("no answer"), wait,
 				"Ready=False Retrying, Reconciling=True Retrying"},
-			{"it has failed for good", kopf.Permanent(errors.New("no such region")), wait,
+			{"it failed permanently", kopf.Permanent(errors.New("no such region")), wait,
 				"Ready=False Failed, Stalled=True Failed*"},
 			{"it waits after an edit", later, func() { e.edit(resize(2)) },
 				"Ready=False Retrying, Stalled=False FailedBefore*, Reconciling=True Retrying*"},

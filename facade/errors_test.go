@@ -112,7 +112,7 @@ func TestErrorsCanBeAsked(t *testing.T) {
 		"own both":  {"permanent wins", judged{time.Minute, true}, true, 0, false},
 		"allowed":   {"the outer one decides", kopf.Temporary(kopf.Permanent(base), 1e9), false, time.Second, true},
 		"forbidden": {"the outer one decides", kopf.Permanent(kopf.Temporary(base, time.Minute)), true, 0, false},
-		"joined": {"what failed for good is not mended by another try",
+		"joined": {"what failed permanently is not mended by another try",
 			errors.Join(kopf.Temporary(base, time.Minute), kopf.Permanent(base)), true, 0, false},
 		"subs": {"RunSubs asks for another call",
 			&execution.PendingError{Delay: time.Minute}, false, time.Minute, true},

@@ -121,7 +121,7 @@ var puzzles = []struct {
 		p.put(map[string]any{"size": int64(1)}, "tier", "test")
 		p.run()
 	}},
-	{"a field is not as it must be, or has not changed", kopf.Settings{}, func(p *puzzle) {
+	{"a field does not have the required value, or has not changed", kopf.Settings{}, func(p *puzzle) {
 		p.widgets.OnCreate("grown", succeed, kopf.InField("spec.size"), kopf.Value(7))
 		p.widgets.OnField("owned", "spec.owner", succeed)
 		p.widgets.OnUpdate("seven", succeed, kopf.InField("spec.size"), kopf.Value(7))
@@ -168,7 +168,7 @@ var puzzles = []struct {
 		p.edit(func(object map[string]any) { object["status"] = map[string]any{"phase": "Fine"} })
 		p.wait(1)
 	}},
-	{"it has failed for good", kopf.Settings{}, func(p *puzzle) {
+	{"it failed permanently", kopf.Settings{}, func(p *puzzle) {
 		p.widgets.OnCreate(
 			"strict",
 			func(context.Context, *Change) error { return kopf.Permanent(fmt.Errorf("no such region")) },
@@ -277,7 +277,7 @@ func TestJournalByTheStartup(t *testing.T) {
 		p.server.Put(served, other)
 		p.wait(1)
 		_, text = p.get("kind", "widget", "namespace", "ns", "name", "w1", "output", "text")
-		if !strings.Contains(text, "the last 1 objects have taken its place") {
+		if !strings.Contains(text, "at least 1 other objects changed since") {
 			t.Errorf("there is room for one: %s", text)
 		}
 	})

@@ -100,7 +100,7 @@ func TestFieldMistakes(t *testing.T) {
 		"no JSON": {
 			"nothing is equal to it",
 			func(w kopf.Selection[*Widget]) { w.OnField("fn", "spec.size", succeed, kopf.NewValue(make(chan int))) },
-			"is no pattern",
+			"is not a pattern",
 		},
 		"nil label": {
 			"null is no label", func(w kopf.Selection[*Widget]) { w.WithLabel("a", nil).OnCreate("fn", succeed) },
@@ -108,7 +108,7 @@ func TestFieldMistakes(t *testing.T) {
 		},
 		"number for a label": {
 			"labels are strings", func(w kopf.Selection[*Widget]) { w.WithAnnotation("a", 1).OnCreate("fn", succeed) },
-			"int is no pattern",
+			"int is not a pattern",
 		},
 		"label that cannot be": {
 			"no object has it", func(w kopf.Selection[*Widget]) { w.WithLabel("a/b/c", "x").OnCreate("fn", succeed) },
@@ -128,7 +128,7 @@ func TestFieldMistakes(t *testing.T) {
 			func(w kopf.Selection[*Widget]) {
 				w.OnField("fn", "spec.size", succeed, kopf.NewValue(kopf.Presence(7)))
 			},
-			"kopf.Presence(7) is no pattern",
+			"kopf.Presence(7) is not a pattern",
 		},
 		"label without key": {
 			"no label is called so", func(w kopf.Selection[*Widget]) { w.WithLabel("", "x").OnCreate("fn", succeed) },

@@ -133,7 +133,7 @@ func TestEachLineSaysItsObject(t *testing.T) {
 			"Failed to write the changes of a handler; retrying",
 			"Filter of a handler failed; skipping the event for it",
 			"Handler did not stop in time; abandoning it, though it may still be running",
-			"Handler failed for good",
+			"Handler failed permanently",
 			"Handler failed temporarily; retrying",
 			"Handler failed; its errors are ignored",
 			"Handler succeeded",

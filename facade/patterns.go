@@ -46,7 +46,7 @@ func patternOf(pattern any) (matches handlers.Pattern, equals any, err error) {
 	value, err := codec.EncodeValue(pattern)
 	if err != nil {
 		return nil, nil, fmt.Errorf(
-			"%T is no pattern: give kopf.Present, kopf.Absent, a func(value any, present bool) bool, or a value "+
+			"%T is not a pattern: give kopf.Present, kopf.Absent, a func(value any, present bool) bool, or a value "+
 				"that encodes to JSON: %w",
 			pattern, err,
 		)
@@ -64,7 +64,7 @@ func (p Presence) pattern() (handlers.Pattern, error) {
 	case Absent:
 		return handlers.Absent, nil
 	default:
-		return nil, fmt.Errorf("kopf.Presence(%d) is no pattern: give kopf.Present or kopf.Absent", int(p))
+		return nil, fmt.Errorf("kopf.Presence(%d) is not a pattern: give kopf.Present or kopf.Absent", int(p))
 	}
 }
 
@@ -105,7 +105,7 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 		return handlers.Equals(p), nil
 	default:
 		return nil, fmt.Errorf(
-			"%T is no pattern: give kopf.Present, kopf.Absent, a string, or a func(value string, present "+
+			"%T is not a pattern: give kopf.Present, kopf.Absent, a string, or a func(value string, present "+
 				"bool) bool",
 			pattern,
 		)

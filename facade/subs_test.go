@@ -64,11 +64,11 @@ func TestSubs(t *testing.T) {
 		return nil
 	}), body(nil), nil, with)
 	if !a.Outcome.Final || a.Outcome.Err == nil || len(held.declared) != 0 {
-		t.Errorf("an invalid id fails for good: got %+v, %d declared", a.Outcome, len(held.declared))
+		t.Errorf("an invalid id fails permanently: got %+v, %d declared", a.Outcome, len(held.declared))
 	}
 	a = call(t, one(func(_ context.Context, c *Change) error { c.Sub("a", nil); return nil }), body(nil), nil, with)
 	if !a.Outcome.Final || a.Outcome.Err == nil {
-		t.Errorf("a missing function fails for good: got %+v", a.Outcome)
+		t.Errorf("a missing function fails permanently: got %+v", a.Outcome)
 	}
 	a = call(t, one(func(_ context.Context, c *Change) error { c.Sub("a", succeed); return nil }), body(nil), nil)
 	if a.Outcome.Err == nil {

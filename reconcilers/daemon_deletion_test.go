@@ -196,9 +196,9 @@ func TestDaemonsThatEndLetGo(t *testing.T) {
 		"NilAtOnce":     {"even at once", daemon("d", handlers.Background{}, succeed), ""},
 		"Result":        {"it returns something", daemon("d", handlers.Background{}, late(result)), "done"},
 		"ResultAtOnce":  {"even at once", daemon("d", handlers.Background{}, result), "done"},
-		"Failure":       {"it has failed for good", fatal(daemon("d", handlers.Background{}, late(never))), ""},
+		"Failure":       {"it failed permanently", fatal(daemon("d", handlers.Background{}, late(never))), ""},
 		"OneShot":       {"a timer without a schedule has returned", timer("d", 0, late(succeed)), ""},
-		"FailedTimer":   {"a timer has failed for good", fatal(timer("d", time.Minute, late(never))), ""},
+		"FailedTimer":   {"a timer failed permanently", fatal(timer("d", time.Minute, late(never))), ""},
 		"OneShotResult": {"a timer without a schedule has returned something", timer("d", 0, late(result)), "done"},
 	}
 	for name, tc := range tests {

@@ -91,7 +91,7 @@ func TestDeletionsHeldInTheBackground(t *testing.T) {
 			"1m0s delete o; 1m5s delete o; 1m12s delete o; gone",
 		},
 		"LiveOptionalFailed": {
-			"until it has failed for good", false, limited, []error{errors.New("bad")}, "1m0s delete o; gone",
+			"until it failed permanently", false, limited, []error{errors.New("bad")}, "1m0s delete o; gone",
 		},
 		"LiveOthers": {
 			"nobody wants the deletion", false, handlers.Handler{ID: "u", Reason: cause.Update}, nil, "gone",

@@ -32,7 +32,7 @@ func TestWithout(t *testing.T) {
 			fails: true,
 		},
 		"Null": {
-			reason: "A null on the way is no mapping.",
+			reason: "A null on the way is not a mapping.",
 			tree:   object{"a": object{"b": nil}},
 			path:   []string{"a", "b", "c"},
 			fails:  true,

@@ -35,7 +35,7 @@ func register(op *kopf.Operator) {
 // tell posts all there is, and never waits for it: a handler does not fail because an event cannot be posted.
 func tell(_ context.Context, c *Change) error {
 	c.Event("Normal", "Arrived", "The object is here")
-	c.Info("Silent", "Nobody sees this, as the level is that of warnings")
+	c.Info("Silent", "This is not logged, because the level is that of warnings")
 	c.Warn("Careful", "This is a warning")
 	c.Exception("", "Something was not there:", &NotFoundError{"the plans"})
 

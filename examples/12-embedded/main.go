@@ -67,7 +67,7 @@ func serve(ctx context.Context, settings kopf.Settings) error {
 	select { // the program's own work
 	case <-ctx.Done():
 	case name := <-names:
-		slog.Info("Heard of an object; the first operator is needed no more", "object", name)
+		slog.Info("Got an object; the first operator is not needed any more", "object", name)
 		enough()
 	}
 	running.Wait()

@@ -124,6 +124,6 @@ func (o *operator) tick(ctx context.Context, r *Run) error {
 
 // child hears of all that happens to a child but for what the operator does itself.
 func child(ctx context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *corev1.ConfigMap]) error {
-	log.FromContext(ctx).Info("Heard of a child", "child", e.Child.Name, "event", e.Type)
+	log.FromContext(ctx).Info("Got an event of a child", "child", e.Child.Name, "event", e.Type)
 	return nil
 }

@@ -62,7 +62,7 @@ func (o *operator) reportIncidents(ctx context.Context, r *Run) error {
 	for {
 		select {
 		case <-r.Stopping():
-			log.FromContext(ctx).Info("Nobody listens for incidents any more", "why", r.StopReason().Error())
+			log.FromContext(ctx).Info("Stopped listening for incidents", "why", r.StopReason().Error())
 			return nil
 		case incident := <-reported:
 			log.FromContext(ctx).Info("There is an incident", "incident", incident)

@@ -46,7 +46,7 @@ func (w watchman) watch(ctx context.Context, r *Task) error {
 	for {
 		select {
 		case <-r.Stopping():
-			log.FromContext(ctx).Info("Nobody watches the replicas any more", "why", r.StopReason())
+			log.FromContext(ctx).Info("Stopped watching the replicas", "why", r.StopReason())
 			return nil
 		case <-every.C:
 		}

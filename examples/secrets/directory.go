@@ -109,7 +109,7 @@ func wake[T client.Object](ctx context.Context, h kopf.Call[T], c client.Client,
 		return err
 	}
 	for _, s := range shares {
-		log.FromContext(ctx).Info("A share has to be copied anew", "share", s.Key.String(), "because", kind)
+		log.FromContext(ctx).Info("Copying a share again", "share", s.Key.String(), "because", kind)
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(sharedSecret)
 		o.SetNamespace(s.Key.Namespace)

@@ -153,7 +153,7 @@ func (a *Admission[T]) objects(asked *admissionv1.AdmissionRequest, object map[s
 	case asked.Operation == admissionv1.Create && old:
 		mistake("NewAdmission: there is nothing old in a creation: leave out Old, or set the Operation in Request")
 	case asked.Operation == admissionv1.Update && !old:
-		mistake("NewAdmission: an update needs what the object is like: pass Old")
+		mistake("NewAdmission: an update needs the former object: pass Old")
 	case asked.Operation == admissionv1.Delete:
 		asked.OldObject = rawOf(object)
 		return

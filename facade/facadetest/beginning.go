@@ -38,7 +38,7 @@ func (t *trial[T]) reason() kopf.Reason {
 	known := w.has(optOld) || w.has(optField) && w.reason != kopf.ReasonCreate
 	switch {
 	case w.reason == kopf.ReasonUpdate && !known:
-		mistake("%s: an update needs what the object was like: pass Old or Field", t.by)
+		mistake("%s: an update needs the former object: pass Old or Field", t.by)
 	case w.reason == kopf.ReasonCreate && (w.has(optOld) || w.before != nil):
 		mistake("%s: there is nothing old in a creation: leave out Old and the value before in Field, or Reason", t.by)
 	case w.reason != "":
@@ -169,7 +169,7 @@ func (t *trial[T]) detect(h *handlers.Handler) kopf.Reason {
 	now, err := lens.New(body)
 	then, failed := lens.Read(lens.Diffbase.Fetch(body))
 	if err = errors.Join(err, failed); err != nil {
-		mistake("%s: comparing the object with what was handled last: %v", t.by, err)
+		mistake("%s: comparing the object with the last-handled configuration: %v", t.by, err)
 	}
 	return kopf.Reason(cause.Detect(cause.Observation{Body: body, Finalizer: finalizer, Old: then, New: now}).Reason)
 }

@@ -16,7 +16,7 @@ import (
 
 // updateFlag has a prefix, as flags belong to the whole test binary: projects have an -update of their own.
 var updateFlag = flag.Bool(
-	"facadetest.update", false, "write the golden files of facadetest.Golden anew; or set "+updateVariable+"=1",
+	"facadetest.update", false, "write the golden files of facadetest.Golden; or set "+updateVariable+"=1",
 )
 
 // updateVariable is for go test ./..., where packages that do not import the kit refuse the flag.

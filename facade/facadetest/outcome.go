@@ -19,7 +19,7 @@ type Outcome[T client.Object] struct {
 	Err error
 	// Called is whether the function was called.
 	Called bool
-	// Final is true if the handler is not called again for this change: it has succeeded, or failed for good.
+	// Final is true if the handler is not called again for this change: it has succeeded, or failed permanently.
 	Final bool
 	// Delay is when it is called again, if it is: by kopf.Temporary, kopf.Backoff or the default of a minute.
 	Delay time.Duration

@@ -121,7 +121,7 @@ func (s *subject[T]) changed(merge map[string]any) T {
 	}
 	object, err := s.codec.Decode(after)
 	if err != nil {
-		mistake("what was written does not fit into the type of the object any more: %v", err)
+		mistake("the written object does not fit into its type any more: %v", err)
 	}
 	return object
 }
@@ -130,7 +130,7 @@ func (s *subject[T]) changed(merge map[string]any) T {
 func (s *subject[T]) restored(text []byte) T {
 	var after map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &after); err != nil {
-		mistake("what was written is no object: %v", err)
+		mistake("the written value is not an object: %v", err)
 	}
 	merge, _ := patching.MergeDiff(s.body(), after)
 	return s.changed(merge)

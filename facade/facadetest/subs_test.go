@@ -17,7 +17,7 @@ var (
 	errNever = errors.New("never")
 )
 
-// provision has parts: one that comes after another, one with parts of its own, and one that fails for good.
+// provision has parts: one that comes after another, one with parts of its own, and one that fails permanently.
 func provision(disk func() error, c *DatabaseChange) {
 	c.Sub("disk", func(_ context.Context, c *DatabaseChange) error {
 		c.Patch(func(db *Database) { db.Status.Host = "disk-1" })

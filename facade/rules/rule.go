@@ -100,16 +100,16 @@ func (r *Rule) checkTexts() error {
 	}
 	if strings.TrimSpace(r.expression) == "" {
 		found = append(found,
-			errors.New("the expression is empty: write what is allowed, such as object.spec.size > 0"))
+			errors.New("the expression is empty: write a condition, such as object.spec.size > 0"))
 	}
 	message := strings.TrimSpace(r.message)
 	switch {
 	case strings.ContainsAny(message, "\r\n"):
 		found = append(found, errors.New("the message has several lines: it must have one"))
 	case message == "" && r.message != "":
-		found = append(found, errors.New("the message is blank: say what is allowed"))
+		found = append(found, errors.New("the message is blank: describe the rule"))
 	case message == "" && strings.ContainsAny(strings.TrimSpace(r.expression), "\r\n"):
-		found = append(found, errors.New("an expression of several lines needs a message: say what is allowed"))
+		found = append(found, errors.New("an expression of several lines needs a message: describe the rule"))
 	}
 	return errors.Join(found...)
 }

@@ -19,7 +19,7 @@ func (e *dependencyError) Error() string {
 	for _, id := range e.lost {
 		quoted = append(quoted, fmt.Sprintf("%q", id))
 	}
-	return "not called, as it comes after what has failed for good: " + strings.Join(quoted, ", ")
+	return "not called, because handlers that it depends on failed permanently: " + strings.Join(quoted, ", ")
 }
 
 // Permanent is true: those have failed for good.

@@ -37,7 +37,7 @@ func TestLoggingByFamily(t *testing.T) {
 		},
 		"FailedDaemon": {
 			"errors are errors everywhere", handlers.Handler{Family: handlers.Spawning},
-			execution.Outcome{Final: true, Err: errBoo}, "Handler failed for good", nil,
+			execution.Outcome{Final: true, Err: errBoo}, "Handler failed permanently", nil,
 		},
 		"InterruptedActivity": {
 			"nobody calls it again", handlers.Handler{Family: handlers.Acting},
@@ -62,7 +62,7 @@ func TestLoggingByFamily(t *testing.T) {
 		},
 		"PendingForGood": {
 			"it will not wait any more", handlers.Handler{},
-			execution.Outcome{Final: true, Err: &execution.PendingError{}}, "Handler failed for good", nil,
+			execution.Outcome{Final: true, Err: &execution.PendingError{}}, "Handler failed permanently", nil,
 		},
 		"Awaiting": {
 			"the child is known", handlers.Handler{}, execution.Outcome{Err: &execution.PendingError{Awaited: awaited}},
@@ -71,7 +71,7 @@ func TestLoggingByFamily(t *testing.T) {
 		"AwaitingForGood": {
 			"the time is over", handlers.Handler{},
 			execution.Outcome{Final: true, Err: &execution.PendingError{Awaited: awaited}},
-			"Handler failed for good", nil,
+			"Handler failed permanently", nil,
 		},
 		"NoObjection": {
 			"most requests are fine", handlers.Handler{Family: handlers.Admitting}, execution.Outcome{Final: true},
@@ -235,7 +235,7 @@ func TestStopsAreTold(t *testing.T) {
 				t.Errorf("%s: stopped by %q, want %q; called: %v", tc.reason, got, tc.want, called)
 			}
 			if tc.lost != nil && (!a.Outcome.Final || !execution.IsPermanent(a.Outcome.Err)) {
-				t.Errorf("what cannot be called any more has failed for good: %+v", a.Outcome)
+				t.Errorf("what cannot be called any more failed permanently: %+v", a.Outcome)
 			}
 		})
 	}

@@ -92,7 +92,7 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	case o.Err == nil:
 		log.Info("Handler succeeded")
 	case o.Final:
-		log.Error(o.Err, "Handler failed for good")
+		log.Error(o.Err, "Handler failed permanently")
 	case o.Delay != nil:
 		log.Error(o.Err, "Handler failed temporarily; retrying", "after", o.Delay.String())
 	default:

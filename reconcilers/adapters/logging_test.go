@@ -46,7 +46,7 @@ func TestLoggingTellsTheOutcome(t *testing.T) {
 	}{
 		"ForGood": {
 			reason: "nobody will call it again", outcome: execution.Outcome{Final: true, Err: errBoo},
-			want: map[string]any{"msg": "Handler failed for good", "error": "boo"},
+			want: map[string]any{"msg": "Handler failed permanently", "error": "boo"},
 		},
 		"Later": {
 			reason: "somebody will, and when", outcome: execution.Outcome{Err: errBoo, Delay: ptr.To(90 * time.Second)},

@@ -60,7 +60,7 @@ func TestMetricsCountOutcomes(t *testing.T) {
 		want    string
 	}{
 		"Failure": {
-			reason: "it failed for good", outcome: execution.Outcome{Final: true, Err: errBoo}, want: "failure",
+			reason: "it failed permanently", outcome: execution.Outcome{Final: true, Err: errBoo}, want: "failure",
 		},
 		"Retry": {reason: "it will be called again", outcome: execution.Outcome{Err: errBoo}, want: "retry"},
 		"Aborted": {

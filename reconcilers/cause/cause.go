@@ -241,7 +241,7 @@ func obstacle(body map[string]any, field diff.Path) (value any, found bool) {
 // handled.
 func (l *Lens) Read(essence diffbase.Essence, err error) (diffbase.Essence, error) {
 	if err != nil {
-		return nil, fmt.Errorf("reading what was handled last: %w", err)
+		return nil, fmt.Errorf("reading the last-handled configuration: %w", err)
 	}
 	if essence == nil {
 		return nil, nil

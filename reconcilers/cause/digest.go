@@ -89,7 +89,7 @@ func Fingerprint(stored diffbase.Essence) (string, error) {
 	}
 	raw, err := json.Marshal(canonical(withoutNulls(stored)))
 	if err != nil {
-		return "", fmt.Errorf("encoding what was handled last for its fingerprint: %w", err)
+		return "", fmt.Errorf("encoding the last-handled configuration for its fingerprint: %w", err)
 	}
 	sum := sha256.Sum256(raw)
 	return base64.RawURLEncoding.EncodeToString(sum[:digestLength]), nil

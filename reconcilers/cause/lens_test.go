@@ -29,7 +29,7 @@ func newLens(extra ...diff.Path) *cause.Lens {
 func TestLensFails(t *testing.T) {
 	var malformed *diffbase.MalformedError
 	_, err := newLens().Read(diffbase.Annotations{}.Fetch(annotated(object{lastHandled: "{"})))
-	if !errors.As(err, &malformed) || !strings.HasPrefix(err.Error(), "reading what was handled last: ") {
+	if !errors.As(err, &malformed) || !strings.HasPrefix(err.Error(), "reading the last-handled configuration: ") {
 		t.Errorf("a malformed memory is not taken for none: got %v", err)
 	}
 	_, err = newLens(diff.Path{}).New(annotated(nil))

@@ -82,7 +82,7 @@ func TestRefusedConditions(t *testing.T) {
 			}
 			p := w.tell(nil, onCreate("a", ok))
 			p.settle()
-			p.wantRefusals("in the end", false, "is no list")
+			p.wantRefusals("in the end", false, "is not a list")
 		}},
 		"OutOfOrder": {"what may work later is tried again", func(w *world) {
 			w.withStatus()

@@ -60,15 +60,15 @@ func TestDependencies(t *testing.T) {
 			w.want("sleeps", []time.Duration{10 * time.Second, 10 * time.Second}, p.sleeps)
 			w.wantClean("all")
 		}},
-		"Failed": {"it fails for good without a call, with who it was, as does who comes after it", func(w *world) {
+		"Failed": {"it fails permanently without a call, with who it was, as does who comes after it", func(w *world) {
 			p := w.compact(onCreate("p", w.steps(nil, sub("a", fails(1, permanentError{})),
 				sub("b", ok, afterSuccess("a")), sub("c", ok, afterSuccess("b")), sub("d", fails(1, later)))))
 			p.step()
 			w.wantCalls("all", "0s create p", "0s create a", "0s create d")
 			w.want("failure", true, w.record("p.b", "failure"))
-			w.want("message", `not called, as it comes after what has failed for good: "a"`, w.record("p.b", "message"))
-			w.want("message", `not called, as it comes after what has failed for good: "b"`, w.record("p.c", "message"))
-			w.want("logged", true, w.hasLogged(`"handler"="p/b" "reason"="create"`, "Handler failed for good"))
+			w.want("message", `not called, because handlers that it depends on failed permanently: "a"`, w.record("p.b", "message"))
+			w.want("message", `not called, because handlers that it depends on failed permanently: "b"`, w.record("p.c", "message"))
+			w.want("logged", true, w.hasLogged(`"handler"="p/b" "reason"="create"`, "Handler failed permanently"))
 			w.want("two handlers in a line", false, w.hasLogged(`"handler"="p" `, `"handler"="p/b" `))
 			p.settle()
 			w.wantCalls("rest", "10s create p", "10s create d")
@@ -141,7 +141,7 @@ func TestDependencies(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				start(registered).settle()
 				w.want("time", 50*time.Second, time.Since(started))
-				w.want("the end", true, w.hasLogged("failed for good", `timed out after 20s`))
+				w.want("the end", true, w.hasLogged("failed permanently", `timed out after 20s`))
 				w.wantClean("all")
 			}
 		}},
@@ -161,7 +161,7 @@ func TestDependencies(t *testing.T) {
 	})
 }
 
-// TestDependencyMistakes is about what can never be: the parent fails for good at once, and no part is called.
+// TestDependencyMistakes is about what can never be: the parent fails permanently at once, and no part is called.
 func TestDependencyMistakes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -54,7 +54,7 @@ func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizer
 		memory.losses.grow(now)
 		p.lost = true
 		logging.Warn(logf.FromContext(ctx), "Another client has removed or replaced the annotations or the finalizer "+
-			"of the operator; going on from what is in memory, and writing them again", "losses", memory.losses.count,
+			"of the operator; continuing with the state in memory, and writing them again", "losses", memory.losses.count,
 			"finalizer", finalizerLost, "next", memory.losses.delay.String())
 	}
 	_ = p.object.separateForeignMemory() // memory that a copy has replaced is kept apart now; a round sees to errors

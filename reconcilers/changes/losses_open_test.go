@@ -109,7 +109,7 @@ func TestOwnPatchesThatAreNotKept(t *testing.T) {
 		w.want("calls", 1, len(w.calls()))
 	}
 	run(t, map[string]scenario{
-		"Refused": {"the handler has failed for good", func(w *world) {
+		"Refused": {"the handler failed permanently", func(w *world) {
 			w.schema = onlyStatusNumbers
 			fn := all(patches("big", "status", "size"), patches("done", "metadata", "annotations", "sync"))
 			p := w.start(onUpdate("h", fn, retries(1), when(isPressed)), onCreate("h", fn, retries(1), when(isPressed)))

@@ -123,7 +123,7 @@ func TestFieldsInsideOfScalarsAreTold(t *testing.T) {
 		"Again":    {"but when it has been right", "spec.field.c", []any{map[string]any{"c": "x"}, "three"}, 2},
 		"Absent":   {"a field that is not there is nothing to tell of", "spec.other.c", []any{"two"}, 0},
 		"Null":     {"neither is one inside of a null", "spec.null.c", []any{"two"}, 0},
-		"InAList":  {"a list is no mapping", "spec.list.0", []any{"two"}, 1},
+		"InAList":  {"a list is not a mapping", "spec.list.0", []any{"two"}, 1},
 		"NotThere": {"nor is a mapping without it any trouble", "spec.mapping.c", []any{"two"}, 0},
 	}
 	for name, tc := range tests {

@@ -139,7 +139,7 @@ func (o *object) storeHandled(ctx context.Context, patch *patching.Patch, handle
 	large, measured := lens.Redaction.Exceeded(handled)
 	if measured == nil && (large || size > storage.AnnotationsLimit) {
 		logging.Warn(logf.FromContext(ctx), "Object is too large to remember its last-handled state; storing a "+
-			"digest: handlers will see that the object changed, not what it was",
+			"digest: handlers will see that the object changed, but not its former values",
 			"handlers", o.handling.IDs(), "annotations", size, "limit", storage.AnnotationsLimit)
 	}
 	return err

@@ -94,8 +94,8 @@ func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation)
 	for _, a := range kept.attempts {
 		ids = append(ids, a.Call.Handler.ID)
 	}
-	logging.Warn(logf.FromContext(ctx), "Another operator has handled the object in the pause; dropping what could "+
-		"not be written before", "handlers", ids)
+	logging.Warn(logf.FromContext(ctx), "Another operator has handled the object in the pause; dropping the "+
+		"outcomes that could not be written", "handlers", ids)
 	kept.decide()
 	p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.Done()
 	p.memory.unwritten = nil
@@ -290,7 +290,7 @@ func (p *pass) supersede(ctx context.Context, state *execution.State, reason cau
 		log.Info("Superseding the progress of a former cause", "former", storage.Excerpt(former), "reason", reason,
 			"succeeded", counts.Success,
 			"failed", counts.Failure, "unfinished", counts.Running, "shared", present.Running)
-		p.look.Dropped("a former " + storage.Excerpt(former) + " is superseded by this " + string(reason))
+		p.look.Dropped("the unfinished " + storage.Excerpt(former) + " is superseded by this " + string(reason))
 	}
 	return state.Repurpose(string(reason))
 }

@@ -198,7 +198,7 @@ func copyEssence(patch, body map[string]any, to diffbase.Multi, stored diffbase.
 			continue // a storage behind the first one may be malformed: the next write repairs it
 		}
 		if err := one.Store(patch, body, stored); err != nil {
-			return fmt.Errorf("storing in all places what was handled last: %w", err)
+			return fmt.Errorf("storing the last-handled configuration in all places: %w", err)
 		}
 	}
 	return nil
@@ -301,7 +301,7 @@ func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool
 		return nil
 	}
 	logf.FromContext(ctx).Info("Dropping the progress of a change that does not exist any more", "seen", handled)
-	p.look.Dropped("the change was taken back, or is of no interest any more")
+	p.look.Dropped("the change was reverted, or is filtered out now")
 	p.look.Note() // there may be another one at what is left of it
 	patch := patching.Patch{Merge: map[string]any{}}
 	err := seen.state.Purge(p.handling.Progress, patch.Merge, p.object.kept)

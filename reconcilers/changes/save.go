@@ -19,8 +19,8 @@ import (
 )
 
 var errNotKept = errors.New(
-	"the API server took the write, but did not keep what was to be remembered: if it is in the status, the CRD " +
-		"must allow that field, such as with x-kubernetes-preserve-unknown-fields",
+	"the API server took the write, but did not keep the stored progress or configuration: if it is in the status, the " +
+		"CRD must allow that field, such as with x-kubernetes-preserve-unknown-fields",
 )
 
 // closeOrContinue writes what is left, and closes the cause if all handlers are finished.

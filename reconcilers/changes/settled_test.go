@@ -174,7 +174,7 @@ func TestSettledBesideOthers(t *testing.T) {
 		})},
 		"Unwritten": {"a pass that has written nothing settles what it has looked at", func(w *world) {
 			p := w.start(onCreate("c", fails(1, errNever), mode(handlers.ErrorsPermanent)))
-			p.wantSettled("it has failed for good", true)
+			p.wantSettled("it failed permanently", true)
 			w.set("up", "status", "phase")
 			p.wantSettled("nothing has changed", true)
 		}},

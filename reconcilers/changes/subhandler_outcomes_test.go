@@ -114,7 +114,7 @@ func TestDependenciesWithoutRoom(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	run(t, map[string]scenario{"Last": {"they are not called, and the handler fails for good as without them",
+	run(t, map[string]scenario{"Last": {"they are not called, and the handler fails permanently as without them",
 		func(w *world) {
 			const many = 2000
 			calls := tally{}
@@ -132,7 +132,7 @@ func TestDependenciesWithoutRoom(t *testing.T) {
 			if len(calls) < 1000 || len(calls) == many {
 				w.t.Errorf("%d of %d have room", len(calls), many)
 			}
-			if !w.hasLogged("failed for good", "not called") {
+			if !w.hasLogged("failed permanently", "not called") {
 				w.t.Error("the handler has not failed")
 			}
 			if handled := len(w.calls()); handled > 3 {

@@ -222,7 +222,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.want("calls", []string{"3m10s create a", "3m10s update u"}, w.calls()[4:])
 			w.wantClean("all")
 		}},
-		"EditedAfterFailure": {"even if its handler has failed for good meanwhile", func(w *world) {
+		"EditedAfterFailure": {"even if its handler failed permanently meanwhile", func(w *world) {
 			failing := func(ctx context.Context, c *handlers.Invocation) error {
 				if err := c.Subs.Declare(&handlers.Handler{ID: "x", Call: ok}); err != nil {
 					return err

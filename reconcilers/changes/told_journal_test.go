@@ -85,7 +85,7 @@ func TestJournal(t *testing.T) {
 			told := noting(p)
 			_, _ = p.pass()
 			w.wantNoted(told,
-				"look delete, dropped as a former create is superseded by this delete; "+
+				"look delete, dropped as the unfinished create is superseded by this delete; "+
 					"c not: Created says other reason; d",
 				"call d for delete, attempt 1: succeeded",
 				"write -@c @last-handled-configuration metadata.finalizers",
@@ -100,7 +100,7 @@ func TestJournal(t *testing.T) {
 			told := noting(p)
 			_, _ = p.pass()
 			w.wantNoted(told,
-				"look noop, dropped as the change was taken back, or is of no interest any more",
+				"look noop, dropped as the change was reverted, or is filtered out now",
 				"write -@u",
 			)
 		}},
@@ -113,7 +113,7 @@ func TestJournal(t *testing.T) {
 			told := noting(p)
 			_, _ = p.pass()
 			w.wantNoted(told,
-				"look noop, dropped as the change was taken back, or is of no interest any more",
+				"look noop, dropped as the change was reverted, or is filtered out now",
 				"write -@u -@v @handling-configuration @last-handled-configuration",
 				"look update of spec.field; u; v not: Filters says filtered out",
 				"call u for update, attempt 1: succeeded",
@@ -128,7 +128,7 @@ func TestJournal(t *testing.T) {
 			told := noting(p)
 			_, _ = p.pass()
 			w.wantNoted(told,
-				"look create, dropped as the change was taken back, or is of no interest any more; "+
+				"look create, dropped as the change was reverted, or is filtered out now; "+
 					"c not: Filters says filtered out",
 				"write -@c",
 			)

@@ -64,7 +64,7 @@ func TestTooManySubHandlers(t *testing.T) {
 				_, all := calls.most()
 				w.want("calls", fitting+1, all)
 				w.wantNoRefusals(p)
-				if !w.hasLogged("failed for good", "not called") {
+				if !w.hasLogged("failed permanently", "not called") {
 					w.t.Error("the handler has not failed")
 				}
 			}},

@@ -29,7 +29,7 @@ const (
 	fieldKey, fieldValue protowire.Number = 1, 2
 )
 
-var errNoMessage = errors.New("it is no well-formed protobuf message")
+var errNoMessage = errors.New("not a well-formed protobuf message")
 
 // Message is New for the protobuf message of an object, without the envelope that says what it is.
 func (p *Packer) Message(message []byte) (*Object, error) {

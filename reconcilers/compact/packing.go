@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-var errMalformed = errors.New("it is no well-formed JSON object")
+var errMalformed = errors.New("not a well-formed JSON object")
 
 // Packer makes the objects of one kind, as an informer finds them: what they have in common is kept once, for as long
 // as there are any. Any goroutine may use it. Nil makes objects one by one.

@@ -97,12 +97,12 @@ func read(body map[string]any) (status map[string]any, list []any, err error) {
 	held := body["status"]
 	status, isMapping := held.(map[string]any)
 	if held != nil && !isMapping {
-		return nil, nil, fmt.Errorf("the status of the object is no mapping, so it cannot have conditions: %T", held)
+		return nil, nil, fmt.Errorf("the status of the object is not a mapping, so it cannot have conditions: %T", held)
 	}
 	present := status["conditions"]
 	list, isList := present.([]any)
 	if present != nil && !isList {
-		return nil, nil, fmt.Errorf("status.conditions of the object is no list, as conditions need it: %T", present)
+		return nil, nil, fmt.Errorf("status.conditions of the object is not a list, which conditions need: %T", present)
 	}
 	return status, list, nil
 }

@@ -214,7 +214,7 @@ func (o Outcome) text() string {
 	}
 	switch {
 	case o.Failed:
-		return name + " has failed for good" + message
+		return name + " failed permanently" + message
 	case o.Blocked:
 		return name + " waits until the object is changed" + message
 	case o.Awaited != "":

@@ -45,12 +45,12 @@ func usual(t *testing.T) conditions.Types {
 func TestApply(t *testing.T) {
 	ok := item("Ready", "True", "Succeeded", "all handlers have succeeded", before)
 	stalled := []any{
-		item("Ready", "False", "Failed", `handler "a" has failed for good: no`, before),
-		item("Stalled", "True", "Failed", `handler "a" has failed for good: no`, before),
+		item("Ready", "False", "Failed", `handler "a" failed permanently: no`, before),
+		item("Stalled", "True", "Failed", `handler "a" failed permanently: no`, before),
 	}
 	retried := []any{
 		item("Ready", "False", "Retrying", `handler "b", attempt 1: wait`, before),
-		item("Stalled", "False", "FailedBefore", `handler "a" has failed for good: no`, later),
+		item("Stalled", "False", "FailedBefore", `handler "a" failed permanently: no`, later),
 		item("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, later),
 	}
 	done := conditions.Outcome{ID: "a", Attempts: 1, Succeeded: true}
@@ -110,8 +110,8 @@ func TestApply(t *testing.T) {
 			"kstatus takes Stalled for a failure", with(ok), false,
 			[]conditions.Outcome{failed, {ID: "c", Succeeded: true}},
 			with(
-				item("Ready", "False", "Failed", `handler "a" has failed for good: no`, later),
-				item("Stalled", "True", "Failed", `handler "a" has failed for good: no`, later),
+				item("Ready", "False", "Failed", `handler "a" failed permanently: no`, later),
+				item("Stalled", "True", "Failed", `handler "a" failed permanently: no`, later),
 			),
 		},
 		"a failure beside a retry": {
@@ -119,7 +119,7 @@ func TestApply(t *testing.T) {
 			[]conditions.Outcome{failed, waiting},
 			with(
 				item("Ready", "False", "Retrying",
-					`handler "a" has failed for good: no; handler "b", attempt 1: wait`, later),
+					`handler "a" failed permanently: no; handler "b", attempt 1: wait`, later),
 				item("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, later),
 			),
 		},
@@ -135,8 +135,8 @@ func TestApply(t *testing.T) {
 		},
 		"that change is taken back": {
 			"the failure is what remains", with(retried...), false, nil, with(
-				item("Ready", "False", "Failed", `handler "a" has failed for good: no`, before),
-				item("Stalled", "True", "Failed", `handler "a" has failed for good: no`, later),
+				item("Ready", "False", "Failed", `handler "a" failed permanently: no`, before),
+				item("Stalled", "True", "Failed", `handler "a" failed permanently: no`, later),
 			),
 		},
 		"that change succeeds": {

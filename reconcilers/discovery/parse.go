@@ -143,7 +143,7 @@ func Parse(args []any, named Selector) (Selector, error) {
 		}
 		s.Name = name
 	default:
-		return s, fmt.Errorf("%T is no name of a resource", name)
+		return s, fmt.Errorf("%T is not a name of a resource", name)
 	}
 	return s, s.check()
 }
@@ -168,7 +168,7 @@ func (s *Selector) place(args []any) error {
 		case string:
 			*into = Given(said)
 		default:
-			return fmt.Errorf("%T is no group or version", said)
+			return fmt.Errorf("%T is not a group or version", said)
 		}
 	}
 	return nil

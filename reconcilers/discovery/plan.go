@@ -63,7 +63,7 @@ func Serve(wants []Want, all []Resource) Plan {
 		meant := want.Selector.Select(all)
 		if want.Use != Reviewing && want.Selector.Specific() && len(meant) > 1 {
 			p.warn(
-				want.Selector, fmt.Sprintf("it is ambiguous, and nobody handles any of %v: name the group, too", meant),
+				want.Selector, fmt.Sprintf("it is ambiguous, so none of %v is handled: add the group", meant),
 			)
 			p.Ambiguous = add(p.Ambiguous, meant)
 			p.Watched = without(p.Watched, func(r Resource) bool { return contains(meant, r) })

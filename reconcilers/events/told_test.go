@@ -34,7 +34,7 @@ func TestJournalOfEvents(t *testing.T) {
 			[]string{"call h for event, attempt 1: succeeded"},
 		},
 		"Listed": {
-			"an event of the first listing has no type", []*handlers.Handler{watching("h", succeed, no)},
+			"an event of the initial list has no type", []*handlers.Handler{watching("h", succeed, no)},
 			[]events.Event{{Type: events.Listed, Object: object("a", "u1", 1)}}, false,
 			[]string{"look event; h not: Filters says filtered out"},
 		},
@@ -55,7 +55,7 @@ func TestJournalOfEvents(t *testing.T) {
 			[]string{"call h for event, attempt 1: failed; its errors are ignored: boo"},
 		},
 		"Broken": {
-			"a filter that fails has said nothing",
+			"a filter that fails returned falsething",
 			[]*handlers.Handler{watching("h", succeed, broken), watching("deaf", succeed, no)}, []events.Event{one},
 			false, []string{"look event ADDED; deaf not: Filters says filtered out"},
 		},

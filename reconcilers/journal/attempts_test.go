@@ -53,7 +53,7 @@ func TestAttempts(t *testing.T) {
 		want    journal.Attempt
 	}{
 		"blocked": {"a retry is useless; it is aborted as well", execution.Outcome{Blocked: true, Aborted: true},
-			journal.Attempt{Outcome: "cannot be called with the object as it is"}},
+			journal.Attempt{Outcome: "cannot be called with the object"}},
 		"interrupted": {"the operator exits", execution.Outcome{Aborted: true, Err: errQuota},
 			journal.Attempt{Outcome: "interrupted", Error: "no quota"}},
 		"ignored": {"the error is told, though it counts as a success",
@@ -62,10 +62,10 @@ func TestAttempts(t *testing.T) {
 		"succeeded": {"there is nothing more to be said", execution.Outcome{Final: true},
 			journal.Attempt{Outcome: "succeeded"}},
 		"failed": {"it is not called again", execution.Outcome{Final: true, Err: errQuota},
-			journal.Attempt{Outcome: "failed for good", Error: "no quota"}},
+			journal.Attempt{Outcome: "failed permanently", Error: "no quota"}},
 		"final with delay": {"it is not called again, whatever the delay is",
 			execution.Outcome{Final: true, Err: errQuota, Delay: &minute},
-			journal.Attempt{Outcome: "failed for good", Error: "no quota"}},
+			journal.Attempt{Outcome: "failed permanently", Error: "no quota"}},
 		"waiting": {"there is no error, and it is not finished", execution.Outcome{Delay: &minute},
 			journal.Attempt{Outcome: "waiting", Next: &due}},
 		"pending": {"to wait for others is no failure",
@@ -80,7 +80,7 @@ func TestAttempts(t *testing.T) {
 		"no delay": {"it is not told when", execution.Outcome{Err: errQuota},
 			journal.Attempt{Outcome: "failed; retrying", Error: "no quota"}},
 		"long": {"its beginning is kept", execution.Outcome{Final: true, Err: errors.New(long)},
-			journal.Attempt{Outcome: "failed for good", Error: long[:256] + "…"}},
+			journal.Attempt{Outcome: "failed permanently", Error: long[:256] + "…"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -158,11 +158,11 @@ func TestWrites(t *testing.T) {
 		"finalizer removed": {reason: "and those of handlers are not it",
 			patch:  patching.Patch{Transforms: []patching.Transform{none, none}},
 			before: held("ours", "theirs"), result: patching.Result{Body: held("theirs")},
-			want: &journal.Write{What: []string{"metadata.finalizers", "changes of handlers"}}},
+			want: &journal.Write{What: []string{"metadata.finalizers", "changes by handlers"}}},
 		"handlers": {reason: "what functions do is not known",
 			patch:  patching.Patch{Transforms: []patching.Transform{none}},
 			before: held("ours"), result: patching.Result{Body: held("ours")},
-			want: &journal.Write{What: []string{"changes of handlers"}}},
+			want: &journal.Write{What: []string{"changes by handlers"}}},
 		"gone": {reason: "it was sent, though the object is no more",
 			patch: patching.Patch{Merge: map[string]any{"status": "x"}}, before: held("ours"),
 			result: patching.Result{Gone: true}, want: &journal.Write{What: []string{"status"}}},
@@ -232,7 +232,7 @@ func TestHolds(t *testing.T) {
 
 // Texts of errors may quote the object, so they are not kept where it has secret values.
 func TestErrorsOfObjectsWithSecrets(t *testing.T) {
-	const withheld = "(not kept, as the object has secret values; see the log)"
+	const withheld = "(left out, because the object has secret values; see the log)"
 	j := kept(journal.Limits{})
 	o := widgetsOf(j, diff.Path{"spec", "password"}).Object(w1, "u1")
 	o.Attempt(attemptOf(&handlers.Handler{ID: "h"}, 0, execution.Outcome{Final: true, Err: errQuota}))

@@ -134,7 +134,7 @@ func (d *Draft) explain(v *Verdict, h *handlers.Handler, stop execution.Stop) {
 			v.Expected = "any value"
 		}
 	case execution.Unchanged:
-		d.atField(v, h.Field, "another value than before", stop.Found)
+		d.atField(v, h.Field, "a changed value", stop.Found)
 	case execution.OtherChange:
 		d.atField(v, h.Field, change(h.Words), stop.Found)
 	case execution.FilteredOut:

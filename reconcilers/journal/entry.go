@@ -107,9 +107,9 @@ const (
 	Succeeded   = "succeeded"
 	Ignored     = "failed; its errors are ignored"
 	Retried     = "failed; retrying"
-	Failed      = "failed for good"
+	Failed      = "failed permanently"
 	Waiting     = "waiting"
-	Blocked     = "cannot be called with the object as it is"
+	Blocked     = "cannot be called with the object"
 	Interrupted = "interrupted"
 
 	HeldBlocked = "blocked until the object changes"

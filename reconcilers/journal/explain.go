@@ -70,7 +70,7 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 	}
 	if served.Namespaced && object.Namespace == "" {
 		return Explanation{}, &QuestionError{text: fmt.Sprintf(
-			"objects of the kind %s have a namespace: ask about %s NAMESPACE/%s", served, kind, object.Name,
+			"kind %s is namespaced: use %s NAMESPACE/%s", served, kind, object.Name,
 		)}
 	}
 	if !served.Namespaced {
@@ -103,16 +103,15 @@ func (j *Journal) history(of Key) (types.UID, []Entry) {
 func (s Standing) sentences(namespace string) (all []string) {
 	switch {
 	case !s.Running:
-		all = append(all, "The operator is not at work: it starts, or it exits, or another replica leads. "+
-			"No handler is called.")
+		all = append(all, "The operator is not active: it is starting or exiting, or another replica is the leader. "+
+			"No handlers are called.")
 	case s.Paused:
-		all = append(all, "The operator is paused, as another one is at work. It watches nothing, "+
-			"and no handler is called.")
+		all = append(all, "The operator is paused by a peer. It does not watch objects, and no handlers are called.")
 	case slices.Contains(s.PausedNamespaces, namespace):
-		all = append(all, fmt.Sprintf("The operator is paused in namespace %q, as another one is at work there. No "+
-			"handler is called for its objects.", namespace))
+		all = append(all, fmt.Sprintf("The operator is paused by a peer in namespace %q. No handlers are called for "+
+			"its objects.", namespace))
 	case len(s.Waiting) > 0:
-		all = append(all, "All handlers wait until the indices are filled: these are not listed yet: "+
+		all = append(all, "All handlers wait until the indices are filled. Not listed yet: "+
 			strings.Join(s.Waiting, ", ")+".")
 	}
 	return all
@@ -124,17 +123,17 @@ func (j *Journal) sentences(served Served, e Explanation) (all []string) {
 	switch {
 	case len(e.History) > 0:
 	case len(served.Namespaces) == 0:
-		all = append(all, "The operator serves no namespace at the moment.")
+		all = append(all, "The operator does not serve any namespace at the moment.")
 	case elsewhere:
-		all = append(all, fmt.Sprintf("The operator does not serve namespace %q, but %s.", e.Namespace,
+		all = append(all, fmt.Sprintf("The operator does not serve namespace %q; it serves %s.", e.Namespace,
 			strings.Join(served.Namespaces, ", ")))
 	default:
 		others := ""
 		if served.Labels != "" {
-			others = fmt.Sprintf("or it does not match %q, which all handlers demand, ", served.Labels)
+			others = fmt.Sprintf("or it does not match %q, which all handlers require, ", served.Labels)
 		}
-		all = append(all, fmt.Sprintf("Nothing is known of the object: there is none of this name, %sor the watch has "+
-			"not brought it yet, or it has been quiet for so long that the last %d objects have taken its place.",
+		all = append(all, fmt.Sprintf("The operator has no record of the object: it does not exist, %sor the watch has "+
+			"not delivered it yet, or at least %d other objects changed since its last change.",
 			others, j.most()))
 	}
 	return append(all, last(e.History)...)
@@ -150,11 +149,11 @@ func last(history []Entry) []string {
 			return nil
 		case entry.Look == nil || !entry.Look.OfChange():
 		case entry.Look.Reason == string(cause.Noop):
-			return []string{"The last look, " + clock(entry.At) + ", found no essential change: the status, and " +
+			return []string{"The last evaluation, " + clock(entry.At) + ", found no essential change: the status, and " +
 				"metadata of Kubernetes and other operators, do not count."}
 		case entry.Look.Reason == string(cause.Free):
-			return []string{"The object is being deleted, and nothing of this operator holds it up, as the last look " +
-				"found, " + clock(entry.At) + "."}
+			return []string{"The object is being deleted, and this operator does not block that. Last evaluated " +
+				clock(entry.At) + "."}
 		default:
 			return nil
 		}
@@ -225,7 +224,7 @@ func (n *news) take(h Registered, e *Entry) {
 	}
 	unfinished := n.attempt != nil && n.attempt.ofChange() && n.attempt.Next != nil
 	if unfinished && e.Look.Dropped != "" {
-		n.dropped = "It is not gone on with, as was decided " + clock(e.At) + ": " + e.Look.Dropped + "."
+		n.dropped = "Its retries were dropped " + clock(e.At) + ": " + e.Look.Dropped + "."
 	}
 }
 
@@ -234,16 +233,16 @@ func (n *news) says() string {
 	var parts []string
 	switch {
 	case n.verdict != nil && n.verdict.Why != "" && !n.looked.Before(n.called):
-		parts = append(parts, "Not called "+clock(n.looked)+", "+n.look.happening()+": "+n.verdict.sentence()+".")
+		parts = append(parts, "Not called "+clock(n.looked)+", for "+n.look.happening()+": "+n.verdict.sentence()+".")
 		if n.attempt != nil {
 			parts = append(parts, "Called before, "+clock(n.called)+": "+n.attempt.sentence()+".")
 		}
 	case n.attempt != nil:
 		parts = append(parts, "Called "+clock(n.called)+": "+n.attempt.sentence()+".")
 	case n.verdict != nil:
-		parts = append(parts, "Selected "+clock(n.looked)+", "+n.look.happening()+": it is being called, or is next.")
+		parts = append(parts, "Selected "+clock(n.looked)+", for "+n.look.happening()+": it is running, or is next.")
 	default:
-		parts = append(parts, "Nothing has happened yet that it was asked about.")
+		parts = append(parts, "Not evaluated yet.")
 	}
 	for _, more := range []string{n.dropped, n.unnoticed} {
 		if more != "" {

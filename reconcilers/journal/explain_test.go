@@ -58,22 +58,22 @@ func TestKindsInWords(t *testing.T) {
 		"version":               {"kubectl takes this as well", all, "widgets.v1.example.org", widget},
 		"short name with group": {"kubectl takes this as well", all, "wd.example.org", widget},
 		"several": {"it is asked which", all, "widget",
-			`"widget" may be any of Widget.example.org, Widget.other.org: say which`},
-		"none": {"it is told what there is", all, "gadget", `operator "test.example.org" serves no kind "gadget": ` +
+			`"widget" is ambiguous: use one of Widget.example.org, Widget.other.org`},
+		"none": {"it is told what there is", all, "gadget", `operator "test.example.org" does not serve kind "gadget": ` +
 			`it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
 		"other version": {"it is not served", all, "nodes.v2.", `operator ` +
-			`"test.example.org" serves no kind "nodes.v2.": ` +
+			`"test.example.org" does not serve kind "nodes.v2.": ` +
 			`it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
 		"empty": {"a kind without a plural is not called nothing", all, "",
-			`operator "test.example.org" serves no kind "": ` +
+			`operator "test.example.org" does not serve kind "": ` +
 				`it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
 		"waiting": {"the cluster may not have it yet", waiting, "gadget",
-			`operator "test.example.org" serves no kind "gadget": ` +
-				`its handlers of gadgets, gizmos wait for the cluster to serve these`},
-		"both": {"either may be meant", both, "gadget", `operator "test.example.org" serves no kind "gadget": ` +
-			`it serves Node; its handlers of gadgets, gizmos wait for the cluster to serve these`},
+			`operator "test.example.org" does not serve kind "gadget": ` +
+				`its handlers wait until the cluster serves gadgets, gizmos`},
+		"both": {"either may be meant", both, "gadget", `operator "test.example.org" does not serve kind "gadget": ` +
+			`it serves Node; its handlers wait until the cluster serves gadgets, gizmos`},
 		"nothing": {"there is nothing to choose from", live{}, "gadget",
-			`operator "" serves no kind "gadget": it serves none at the moment`},
+			`operator "" does not serve kind "gadget": it does not serve any kind at the moment`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestNamespaces(t *testing.T) {
 	}})
 	_, err := j.Explain("widget", types.NamespacedName{Name: "w1"})
 	var question *journal.QuestionError
-	const want = "objects of the kind Widget.example.org have a namespace: ask about widget NAMESPACE/w1"
+	const want = "kind Widget.example.org is namespaced: use widget NAMESPACE/w1"
 	if !errors.As(err, &question) || err.Error() != want {
 		t.Errorf("a namespace is needed: want %q, got %v", want, err)
 	}
@@ -144,10 +144,10 @@ func TestWhatHoldsNow(t *testing.T) {
 	index := &handlers.Handler{ID: "i", Family: handlers.Indexing}
 	child := &handlers.Handler{ID: "c", Family: handlers.Tending}
 	create := &handlers.Handler{ID: "h", Reason: cause.Create}
-	const noop = "The last look, at 2000-01-01 00:00:00.000, found no essential change: the status, and metadata of " +
+	const noop = "The last evaluation, at 2000-01-01 00:00:00.000, found no essential change: the status, and metadata of " +
 		"Kubernetes and other operators, do not count."
-	const unknown = "Nothing is known of the object: there is none of this name, or the watch has not brought it " +
-		"yet, or it has been quiet for so long that the last 7 objects have taken its place."
+	const unknown = "The operator has no record of the object: it does not exist, or the watch has not delivered it " +
+		"yet, or at least 7 other objects changed since its last change."
 	cases := map[string]struct {
 		reason  string
 		stand   func(l *live)
@@ -158,31 +158,30 @@ func TestWhatHoldsNow(t *testing.T) {
 		"idle": {"nobody is called, whatever else holds",
 			func(l *live) { l.Running, l.Paused, l.Waiting = false, true, []string{"x"} },
 			[]func(journal.Object){event},
-			[]string{"The operator is not at work: it starts, or it exits, or another replica leads. " +
-				"No handler is called."}},
+			[]string{"The operator is not active: it is starting or exiting, or another replica is the leader. " +
+				"No handlers are called."}},
 		"paused": {"nothing is listed in a pause",
 			func(l *live) { l.Paused, l.Waiting = true, []string{"x"} }, []func(journal.Object){event},
-			[]string{"The operator is paused, as another one is at work. It watches nothing, " +
-				"and no handler is called."}},
+			[]string{"The operator is paused by a peer. It does not watch objects, and no handlers are called."}},
 		"paused here": {"other namespaces are served",
 			func(l *live) { l.PausedNamespaces = []string{"a", "ns"} }, []func(journal.Object){event},
-			[]string{`The operator is paused in namespace "ns", as another one is at work there. No handler is ` +
-				"called for its objects."}},
+			[]string{`The operator is paused by a peer in namespace "ns". No handlers are called ` +
+				"for its objects."}},
 		"paused elsewhere": {"this namespace is served",
 			func(l *live) { l.PausedNamespaces = []string{"a"} }, []func(journal.Object){event}, nil},
 		"waiting": {"they are named", func(l *live) { l.Waiting = []string{"pods", "nodes"} },
 			[]func(journal.Object){event},
-			[]string{"All handlers wait until the indices are filled: these are not listed yet: pods, nodes."}},
+			[]string{"All handlers wait until the indices are filled. Not listed yet: pods, nodes."}},
 		"unknown": {"there may be several causes", nil, nil,
 			[]string{unknown}},
 		"idle, and unknown": {"both are told", func(l *live) { l.Running = false }, nil,
-			[]string{"The operator is not at work: it starts, or it exits, or another replica leads. " +
-				"No handler is called.",
+			[]string{"The operator is not active: it is starting or exiting, or another replica is the leader. " +
+				"No handlers are called.",
 				unknown}},
 		"elsewhere": {"it is told where", func(l *live) { l.Kinds[0].Namespaces = []string{"a", "b"} }, nil,
-			[]string{`The operator does not serve namespace "ns", but a, b.`}},
+			[]string{`The operator does not serve namespace "ns"; it serves a, b.`}},
 		"nowhere": {"no namespace matches, or is known yet", func(l *live) { l.Kinds[0].Namespaces = []string{} }, nil,
-			[]string{`The operator serves no namespace at the moment.`}},
+			[]string{`The operator does not serve any namespace at the moment.`}},
 		"here": {"it is served, and still unknown", func(l *live) { l.Kinds[0].Namespaces = []string{"a", "ns"} }, nil,
 			[]string{unknown}},
 		"served before": {"what is known says more", func(l *live) { l.Kinds[0].Namespaces = []string{"a"} },
@@ -198,11 +197,11 @@ func TestWhatHoldsNow(t *testing.T) {
 		"noop, then a call": {"a handler of changes has been called since", nil,
 			[]func(journal.Object){look(cause.Noop), attempt(create)}, nil},
 		"free": {"nobody was asked", nil, []func(journal.Object){look(cause.Free)},
-			[]string{"The object is being deleted, and nothing of this operator holds it up, as the last look found, " +
+			[]string{"The object is being deleted, and this operator does not block that. Last evaluated " +
 				"at 2000-01-01 00:00:00.000."}},
 		"blocked": {"it has to be changed", nil,
 			[]func(journal.Object){look(cause.Noop), hold(journal.HeldBlocked, soon)},
-			[]string{"The object is not handled until it is changed: no quota."}},
+			[]string{"The object is not handled until it changes: no quota."}},
 		"throttled": {"it is told until when", nil, []func(journal.Object){hold(journal.HeldError, soon), event},
 			[]string{"The object is throttled until 2000-01-01 01:00:00.000, " +
 				"after an error of the framework: no quota."}},
@@ -254,22 +253,22 @@ func TestAnswers(t *testing.T) {
 	}
 	again, done := execution.Outcome{Err: errQuota, Delay: ptr(time.Minute)}, execution.Outcome{Final: true}
 	timer := &handlers.Handler{ID: "h", Family: handlers.Spawning}
-	const finished = "for a creation: it is finished with this change: it has succeeded, or has failed for good."
+	const finished = "for a creation: it is finished with this change: it succeeded, or failed permanently."
 	cases := map[string]struct {
 		reason  string
 		of      *handlers.Handler
 		happens []func(journal.Object)
 		want    string
 	}{
-		"nothing": {"nobody was asked", h, nil, "Nothing has happened yet that it was asked about."},
+		"nothing": {"nobody was asked", h, nil, "Not evaluated yet."},
 		"others": {"they are none of its affair", h, []func(journal.Object){
 			call(&handlers.Handler{ID: "i", Reason: cause.Create}, done),
 			call(&handlers.Handler{ID: "h", Reason: cause.Delete}, done),
 			look(&handlers.Handler{ID: "i", Reason: cause.Create}, execution.Finished, ""),
 			look(&handlers.Handler{ID: "h", Reason: cause.Delete}, execution.Finished, ""),
-		}, "Nothing has happened yet that it was asked about."},
+		}, "Not evaluated yet."},
 		"selected": {"it is not called yet", h, []func(journal.Object){look(h, "", "")},
-			"Selected at 0, for a creation: it is being called, or is next."},
+			"Selected at 0, for a creation: it is running, or is next."},
 		"called": {"that says more than that it was selected", h,
 			[]func(journal.Object){look(h, "", ""), call(h, done)},
 			"Called at 1: attempt 1 succeeded."},
@@ -292,15 +291,15 @@ func TestAnswers(t *testing.T) {
 			d.Verdict(h, execution.Stop{Why: execution.Blocked})
 			d.Note()
 		}}, "Not called at 0, for an update of spec.a, spec.b: " +
-			"it cannot be called with the object as it is, and waits until that changes."},
+			"it cannot be called with the object, and waits until the object changes."},
 		"dropped": {"the next attempt does not come", h,
 			[]func(journal.Object){call(h, again), look(nil, "", "superseded")},
 			"Called at 0: attempt 1 failed; retrying: no quota; the next one is due at 60. " +
-				"It is not gone on with, as was decided at 1: superseded."},
+				"Its retries were dropped at 1: superseded."},
 		"dropped, and refused": {"all is told", h,
 			[]func(journal.Object){call(h, again), look(h, execution.Finished, "superseded")},
 			"Not called at 1, " + finished + " Called before, at 0: attempt 1 failed; retrying: no quota; " +
-				"the next one is due at 60. It is not gone on with, as was decided at 1: superseded."},
+				"the next one is due at 60. Its retries were dropped at 1: superseded."},
 		"dropped, and called": {"it was gone on with", h,
 			[]func(journal.Object){call(h, again), look(nil, "", "superseded"), call(h, done)},
 			"Called at 2: attempt 1 succeeded."},
@@ -364,7 +363,7 @@ func TestPartsOfAnswers(t *testing.T) {
 			Attempt: &journal.Attempt{Handler: "h", On: "create", Number: 1, Outcome: "succeeded"}, Called: &second,
 		}, {
 			Handler: journal.Registered{ID: "i", On: "create"},
-			Says:    "Nothing has happened yet that it was asked about.",
+			Says:    "Not evaluated yet.",
 		}}
 		for i := range e.Handlers {
 			e.Handlers[i].Says = inSeconds(e.Handlers[i].Says)

@@ -15,7 +15,7 @@ import (
 )
 
 // withheld stands for the text of an error of an object with secret values.
-const withheld = "(not kept, as the object has secret values; see the log)"
+const withheld = "(left out, because the object has secret values; see the log)"
 
 // Kind notes what happens to the objects of one kind. Nil notes nothing.
 type Kind struct {

@@ -16,40 +16,40 @@ func clock(t time.Time) string { return "at " + t.UTC().Format("2006-01-02 15:04
 func (v Verdict) sentence() string {
 	switch execution.Why(v.Why) {
 	case execution.OtherReason:
-		return fmt.Sprintf("it is for %s, and this is %s", many(v.Expected), one(v.Found))
+		return fmt.Sprintf("it handles %s, and this is %s", many(v.Expected), one(v.Found))
 	case execution.NotInitial:
-		return "it is for objects that were there when the operator started, once each, and this one was handled " +
-			"since, or is new"
+		return "it handles the objects that existed when the operator started, once each; this one is new, or was " +
+			"handled since"
 	case execution.BeingDeleted:
-		return "the object is being deleted, and it resumes no such objects, as EvenIfDeleted would have it"
+		return "the object is being deleted, and the handler was registered without EvenIfDeleted"
 	case execution.Unchanged:
 		return fmt.Sprintf("field %s has not changed: it is %s", v.Field, v.Found)
 	case execution.OtherChange:
-		return fmt.Sprintf("field %s has not changed as it must: expected %s, found %s", v.Field, v.Expected, v.Found)
+		return fmt.Sprintf("field %s has not changed as required: expected %s, found %s", v.Field, v.Expected, v.Found)
 	case execution.OtherValue:
-		return fmt.Sprintf("field %s is not as it must be: expected %s, found %s", v.Field, v.Expected, v.Found)
+		return fmt.Sprintf("field %s does not have the required value: expected %s, found %s", v.Field, v.Expected, v.Found)
 	case execution.FilteredOut:
 		if v.Field == "" {
-			return fmt.Sprintf("the function of %s has said no", v.Expected)
+			return fmt.Sprintf("the function of %s returned false", v.Expected)
 		}
 		return fmt.Sprintf("its filter %s does not match: found %s", v.Expected, v.Found)
 	case execution.Finished:
-		return "it is finished with this change: it has succeeded, or has failed for good"
+		return "it is finished with this change: it succeeded, or failed permanently"
 	case execution.Asleep:
 		if v.Until == nil {
 			return "it waits for its next attempt"
 		}
 		return "it waits for its next attempt, " + clock(*v.Until)
 	case execution.Awaiting:
-		return "it comes after others that are not finished: " + v.Expected
+		return "it waits for handlers that are not finished: " + v.Expected
 	case execution.Blocked:
-		return "it cannot be called with the object as it is, and waits until that changes"
+		return "it cannot be called with the object, and waits until the object changes"
 	case execution.Missed:
-		return "others have failed for good that it needs to have succeeded: " + v.Expected
+		return "handlers that it depends on failed permanently: " + v.Expected
 	case execution.Exceeded:
 		return fmt.Sprintf("its limit is reached: %s of %s", v.Found, v.Expected)
 	case execution.NotPicked:
-		return "it is due, but the lifecycle has picked others first"
+		return "it is due, but the lifecycle selected other handlers first"
 	default:
 		return v.Why
 	}
@@ -78,11 +78,11 @@ func one(reason string) string {
 	case cause.Delete:
 		return "a deletion"
 	case cause.Resume:
-		return "a resume, with nothing changed"
+		return "a resume without changes"
 	case cause.Noop:
 		return "no essential change"
 	case cause.Free:
-		return "a deletion that nothing of this operator holds up"
+		return "a deletion that this operator does not block"
 	default:
 		return reason
 	}
@@ -92,19 +92,19 @@ func one(reason string) string {
 func (l *Look) happening() string {
 	switch l.Reason {
 	case reasonEvent:
-		return "for an event " + eventWords(l.Type)
+		return "an event " + eventWords(l.Type)
 	case reasonBackground:
-		return "as the object is"
+		return "the current state"
 	case string(cause.Update):
-		return "for an update of " + l.changedWords()
+		return "an update of " + l.changedWords()
 	default:
-		return "for " + one(l.Reason)
+		return one(l.Reason)
 	}
 }
 
 func eventWords(eventType string) string {
 	if eventType == "" {
-		return "of the first listing"
+		return "of the initial list"
 	}
 	return eventType
 }
@@ -133,10 +133,10 @@ func (a *Attempt) sentence() string {
 func (h *Hold) sentence() string {
 	switch {
 	case h.Why == HeldBlocked:
-		return "The object is not handled until it is changed: " + h.Error + "."
+		return "The object is not handled until it changes: " + h.Error + "."
 	case h.Why == HeldFailure:
 		return "The object is kept after " + h.Why + ": " + h.Error + ". An edit calls the failed handlers again; " +
-			"without its finalizer, the object goes."
+			"if its finalizer is removed, the object is deleted."
 	case h.Until == nil:
 		return "The object is not handled until its next event, after " + h.Why + ": " + h.Error + "."
 	default:

@@ -145,7 +145,7 @@ func (s Standing) find(word string) (Served, error) {
 		return found[0], nil
 	case 0:
 		return Served{}, &QuestionError{text: fmt.Sprintf(
-			"operator %q serves no kind %q: %s", s.Operator, word, s.choice(),
+			"operator %q does not serve kind %q: %s", s.Operator, word, s.choice(),
 		)}
 	}
 	names := make([]string, 0, len(found))
@@ -153,7 +153,7 @@ func (s Standing) find(word string) (Served, error) {
 		names = append(names, one.String())
 	}
 	return Served{}, &QuestionError{text: fmt.Sprintf(
-		"%q may be any of %s: say which", word, strings.Join(names, ", "),
+		"%q is ambiguous: use one of %s", word, strings.Join(names, ", "),
 	)}
 }
 
@@ -174,10 +174,10 @@ func (s Standing) choice() string {
 				names = append(names, one.Selector)
 			}
 		}
-		parts = append(parts, "its handlers of "+strings.Join(names, ", ")+" wait for the cluster to serve these")
+		parts = append(parts, "its handlers wait until the cluster serves "+strings.Join(names, ", "))
 	}
 	if len(parts) == 0 {
-		return "it serves none at the moment"
+		return "it does not serve any kind at the moment"
 	}
 	return strings.Join(parts, "; ")
 }

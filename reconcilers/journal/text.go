@@ -15,7 +15,7 @@ func (e Explanation) WriteText(w io.Writer) error {
 	if e.Namespace != "" {
 		name = e.Namespace + "/" + e.Name
 	}
-	t.line("%s %s, as operator %s knows it %s UTC", e.Kind, name, e.Operator, clock(e.At))
+	t.line("%s %s, as seen by operator %s %s UTC", e.Kind, name, e.Operator, clock(e.At))
 	if len(e.Now) > 0 {
 		t.line("\nNOW")
 		for _, sentence := range e.Now {
@@ -27,14 +27,14 @@ func (e Explanation) WriteText(w io.Writer) error {
 		t.answer(a)
 	}
 	if len(e.Handlers) == 0 {
-		t.line("  There are none of this kind.")
+		t.line("  No handlers are registered for this kind.")
 	}
 	t.line("\nHISTORY, the oldest first")
 	for i := range e.History {
 		t.entry(&e.History[i])
 	}
 	if len(e.History) == 0 {
-		t.line("  There is none.")
+		t.line("  No entries.")
 	}
 	_, err := io.WriteString(w, t.String())
 	return err
@@ -100,12 +100,12 @@ func (e *Entry) String() string {
 
 // summary says what was decided, in one line.
 func (l *Look) summary() string {
-	text := "looked at it " + l.happening()
+	text := "evaluated " + l.happening()
 	if l.Dropped != "" {
 		text += "; dropped progress: " + l.Dropped
 	}
 	if l.Unnoticed != "" {
-		text += "; not noticed later: " + l.Unnoticed
+		text += "; will not be noticed: " + l.Unnoticed
 	}
 	var chosen, refused []string
 	for _, v := range l.Verdicts {
@@ -116,10 +116,10 @@ func (l *Look) summary() string {
 		}
 	}
 	if len(chosen) > 0 {
-		text += "; for " + strings.Join(chosen, ", ")
+		text += "; selected " + strings.Join(chosen, ", ")
 	}
 	if len(refused) > 0 {
-		text += "; not for " + strings.Join(refused, ", ")
+		text += "; skipped " + strings.Join(refused, ", ")
 	}
 	return text
 }
@@ -128,10 +128,10 @@ func (l *Look) summary() string {
 func (w *Write) sentence() string {
 	text := "wrote " + strings.Join(w.What, ", ")
 	if w.By != "" {
-		text += ", for " + w.By
+		text += " for " + w.By
 	}
 	if w.Error != "" {
-		text += ", which failed: " + w.Error
+		text += "; failed: " + w.Error
 	}
 	return text
 }

@@ -52,7 +52,7 @@ func eventful(t *testing.T) journal.Explanation {
 		c.Diff = append(c.Diff, diff.Item{Op: diff.Add, Path: diff.Path{key}, New: "x"})
 	}
 	d = o.Look(c)
-	d.Dropped("a former create is superseded by this update")
+	d.Dropped("the unfinished create is superseded by this update")
 	d.Verdict(update, execution.Stop{By: "Filters", Why: execution.OtherValue, Found: int64(3)})
 	d.Note()
 	for _, kind := range []string{"", "MODIFIED"} {
@@ -76,7 +76,7 @@ func textOf(t *testing.T, e journal.Explanation) string {
 
 // What people read of an object to which everything has happened.
 func TestTextOfEverything(t *testing.T) {
-	const want = `Widget.example.org ns/w1, as operator test.example.org knows it at 2000-01-01 00:00:05.500 UTC
+	const want = `Widget.example.org ns/w1, as seen by operator test.example.org at 2000-01-01 00:00:05.500 UTC
 
 NOW
   The object is throttled until 2000-01-01 01:00:05.500, after an error of the framework: no quota.
@@ -84,24 +84,24 @@ NOW
 HANDLERS
   provision (create)
       Called at 2000-01-01 00:00:04.500: attempt 1 failed; retrying: no quota�[31m; the next one is due at ` +
-		`2000-01-01 00:01:04.500. It is not gone on with, as was decided at 2000-01-01 00:00:05.500: ` +
-		`a former create is superseded by this update.
+		`2000-01-01 00:01:04.500. Its retries were dropped at 2000-01-01 00:00:05.500: ` +
+		`the unfinished create is superseded by this update.
   resize (update), for field spec.size, Value(7)
       Not called at 2000-01-01 00:00:05.500, for an update of a, b, c, d, e, f, g, h and 2 more: ` +
-		`field spec.size is not as it must be: expected 7, found 3.
+		`field spec.size does not have the required value: expected 7, found 3.
 
 HISTORY, the oldest first
   2000-01-01 00:00:00.000  event LISTED, version 1
-  2000-01-01 00:00:00.000  looked at it for a creation; for provision; not for resize (other reason)
+  2000-01-01 00:00:00.000  evaluated a creation; selected provision; skipped resize (other reason)
   2000-01-01 00:00:04.500 (3 times in 3s)  called provision: attempt 1 failed; retrying: no quota�[31m; ` +
 		`the next one is due at 2000-01-01 00:01:04.500
   2000-01-01 00:00:04.500  wrote -status
-  2000-01-01 00:00:04.500  wrote status, for resize, which failed: no quota
-  2000-01-01 00:00:05.500  looked at it for an update of a, b, c, d, e, f, g, h and 2 more; dropped progress: ` +
-		`a former create is superseded by this update; not for resize (other value of the field)
-  2000-01-01 00:00:05.500  looked at it for an event of the first listing; not for hear (filtered out)
-  2000-01-01 00:00:05.500  looked at it for an event MODIFIED; not for hear (filtered out)
-  2000-01-01 00:00:05.500  looked at it as the object is
+  2000-01-01 00:00:04.500  wrote status for resize; failed: no quota
+  2000-01-01 00:00:05.500  evaluated an update of a, b, c, d, e, f, g, h and 2 more; dropped progress: ` +
+		`the unfinished create is superseded by this update; skipped resize (other value of the field)
+  2000-01-01 00:00:05.500  evaluated an event of the initial list; skipped hear (filtered out)
+  2000-01-01 00:00:05.500  evaluated an event MODIFIED; skipped hear (filtered out)
+  2000-01-01 00:00:05.500  evaluated the current state
   2000-01-01 00:00:05.500  The object is throttled until 2000-01-01 01:00:05.500, after an error of the ` +
 		`framework: no quota.
 `
@@ -117,13 +117,13 @@ func TestTextOfNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Now()
 		got := textOf(t, journal.Explanation{Operator: "o", At: at, Kind: "Node", Name: "n1"})
-		const want = `Node n1, as operator o knows it at 2000-01-01 00:00:00.000 UTC
+		const want = `Node n1, as seen by operator o at 2000-01-01 00:00:00.000 UTC
 
 HANDLERS
-  There are none of this kind.
+  No handlers are registered for this kind.
 
 HISTORY, the oldest first
-  There is none.
+  No entries.
 `
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("-want, +got:\n%s", d)

@@ -24,7 +24,7 @@ func (o Object) Wrote(by string, patch patching.Patch, before map[string]any, re
 		what, own = append(what, "metadata.finalizers"), 1
 	}
 	if len(patch.Transforms) > own {
-		what = append(what, "changes of handlers")
+		what = append(what, "changes by handlers")
 	}
 	if len(what) > mostPlaces {
 		what = append(what[:mostPlaces], "and more")

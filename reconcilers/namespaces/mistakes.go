@@ -29,8 +29,8 @@ func Check(text string) error {
 		}
 		taken = taken || negated
 		if i > 0 && !taken {
-			return fmt.Errorf("%q does not match what %q does: after a comma, there is what is taken away, with \"!\" "+
-				"before it, or given back of that; make it a pattern of its own", text, part)
+			return fmt.Errorf("%q does not match the namespaces of %q: after a comma, a pattern with \"!\" excludes "+
+				"namespaces, and later ones include some of those again; make it a pattern of its own", text, part)
 		}
 	}
 	return nil

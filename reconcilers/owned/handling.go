@@ -92,7 +92,7 @@ func (r *Result) postpone(delay time.Duration) {
 func (h *Handling) matches(ctx context.Context, handler *adapters.Handler, body map[string]any) bool {
 	ok, err := handler.Matches(ctx, &cause.Cause{Object: jsontext.Of(body), Deleting: patching.BeingDeleted(body)}, nil)
 	if err != nil {
-		logf.FromContext(ctx).Error(err, "Filter of a handler failed; not telling it of children",
+		logf.FromContext(ctx).Error(err, "Filter of a handler failed; not calling it for children",
 			append(panics.Stack(err), "handler", handler.Description.ID)...)
 	}
 	return ok
@@ -112,7 +112,7 @@ func (h *Handling) wants(ctx context.Context, handler *adapters.Handler, one new
 		return filter(ctx, child)
 	})
 	if err != nil {
-		logf.FromContext(ctx).Error(err, "Filter of children failed; not telling the handler of the child",
+		logf.FromContext(ctx).Error(err, "Filter of children failed; not calling the handler for the child",
 			append(panics.Stack(err), "handler", handler.Description.ID, "child", one.object.GetName())...)
 	}
 	return ok
@@ -123,7 +123,7 @@ func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news
 	body := result.Body
 	child, err := one.object.Body()
 	if err != nil {
-		logf.FromContext(ctx).Error(err, "Cannot read a child; not telling the handler of it",
+		logf.FromContext(ctx).Error(err, "Cannot read a child; not calling the handler for it",
 			"handler", handler.Description.ID)
 		return
 	}
@@ -144,7 +144,7 @@ func (h *Handling) tell(ctx context.Context, handler *adapters.Handler, one news
 	if err := h.write(ctx, a, result); err != nil {
 		a.Outcome = a.Limits.Judge(err)
 		h.Journal.Of(body).Attempt(a)
-		logf.FromContext(ctx).Error(err, "Failed to write the changes of a handler that was told of a child",
+		logf.FromContext(ctx).Error(err, "Failed to write the changes of a child handler",
 			"handler", handler.Description.ID)
 	}
 	a.Decide()

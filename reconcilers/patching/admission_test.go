@@ -26,7 +26,7 @@ func TestAdmissionOps(t *testing.T) {
 			err: "spec.n is not a mapping",
 		},
 		"RemovalInsideNull": {
-			reason: "A removal inside something that is no mapping is the same.",
+			reason: "A removal inside something that is not a mapping is the same.",
 			body:   m{"spec": nil}, patch: patching.Patch{Merge: m{"spec": m{"n": nil}}},
 			err: "spec is not a mapping",
 		},

@@ -37,7 +37,7 @@ func TestDropped(t *testing.T) {
 			m{"a": int64(1), "create": m{"x": int64(1), "y": int64(2)}}, []diff.Path{{"status", "create"}},
 		},
 		"UnknownText": {
-			"so is one that is no mapping", []string{"a"}, m{"b": "text"}, []diff.Path{{"status", "b"}},
+			"so is one that is not a mapping", []string{"a"}, m{"b": "text"}, []diff.Path{{"status", "b"}},
 		},
 		"UnknownHollow": {
 			"mappings without values set nothing, at any depth", []string{"a"},

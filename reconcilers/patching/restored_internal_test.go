@@ -19,7 +19,7 @@ func TestRestored(t *testing.T) {
 		"Defaults": {"the schema puts them back", object{"spec": object{"enabled": nil, "replicas": nil}}, before,
 			[]diff.Path{{"spec", "enabled"}, {"spec", "replicas"}}},
 		"Removed": {"no default", object{"spec": object{"other": nil}}, object{"spec": object{"enabled": true}}, nil},
-		"Reset": {"another value than before is an effect", object{"spec": object{"replicas": nil}},
+		"Reset": {"a changed value is an effect", object{"spec": object{"replicas": nil}},
 			object{"spec": object{"replicas": int64(1)}}, nil},
 		"Absent": {"nothing was there", object{"spec": object{"none": nil}},
 			object{"spec": object{"none": "x"}}, nil},

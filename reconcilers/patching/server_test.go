@@ -182,7 +182,7 @@ func operated(body map[string]any, operations []byte) (map[string]any, error) {
 	}
 	after, ok := decode(out).(map[string]any)
 	if !ok {
-		return nil, errors.New("the body is no mapping any more")
+		return nil, errors.New("the body is not a mapping any more")
 	}
 	return after, nil
 }

@@ -214,7 +214,7 @@ func TestDepth(t *testing.T) {
 			reason: "So are two of them.", before: m{"a": m{"b": nil}}, after: m{"a": m{"c": nil}},
 		},
 		"OtherKind": {
-			reason: "A list is no mapping either.", before: m{"a": m{"b": []any{}}}, after: m{"a": m{"b": m{}}},
+			reason: "A list is not a mapping either.", before: m{"a": m{"b": []any{}}}, after: m{"a": m{"b": m{}}},
 			full: true, left: true, right: true,
 		},
 		"NilMapping": {

@@ -110,7 +110,7 @@ var _ = Describe("Bad input", func() {
 		obj := gadget(ns, "unmarshalable", map[string]any{"size": int64(1)})
 		obj.SetLabels(map[string]string{"bad": "yes"})
 		create(ctx, obj)
-		Eventually(running.logs).Should(gbytes.Say(`failed for good.*"name":"unmarshalable".*"handler":"c".*result`))
+		Eventually(running.logs).Should(gbytes.Say(`failed permanently.*"name":"unmarshalable".*"handler":"c".*result`))
 		Eventually(annotation(ctx, obj, "results.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(1))
 		othersAreServed(ctx, ns, "results.example.org")

@@ -40,8 +40,8 @@ var _ = Describe("The command explain", func() {
 
 		By("asking about what there is not")
 		for about, says := range map[*unstructured.Unstructured]string{
-			other(obj, "KopfExample", "nobody"): "Nothing is known of the object",
-			other(obj, "Pod", "nobody"):         `serves no kind "Pod": it serves KopfExample.kopf.dev`,
+			other(obj, "KopfExample", "nobody"): "The operator has no record of the object",
+			other(obj, "Pod", "nobody"):         `does not serve kind "Pod": it serves KopfExample.kopf.dev`,
 		} {
 			answer := ask(program, address, about.GetKind(), ns+"/"+about.GetName())
 			Expect(string(answer.Out.Contents()) + string(answer.Err.Contents())).To(ContainSubstring(says))

@@ -127,7 +127,7 @@ var _ = Describe("An operator that is killed", func() {
 		Eventually(second).Should(gbytes.Say("CALL flaky flaky retry=3"))
 		Eventually(
 			annotation(ctx, obj, "killed.example.org"+lastHandled),
-		).ShouldNot(BeNil(), "it failed for good after 4 attempts")
+		).ShouldNot(BeNil(), "it failed permanently after 4 attempts")
 		Expect(string(first.Out.Contents()) + string(second.Out.Contents())).To(Equal(
 			"CALL flaky flaky retry=0\nCALL flaky flaky retry=1\nCALL flaky flaky retry=2\nCALL flaky flaky retry=3\n"))
 	})

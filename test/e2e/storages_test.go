@@ -93,7 +93,7 @@ var _ = Describe("The storages of an operator", func() {
 		delete(obj.Object, "spec")
 		obj.SetLabels(map[string]string{"dropped": "yes"})
 		create(ctx, obj)
-		Eventually(running.logs).Should(gbytes.Say("did not keep what was to be remembered"))
+		Eventually(running.logs).Should(gbytes.Say("did not keep the stored progress or configuration"))
 		Consistently(seen.list, "2s").Should(Equal([]string{"create"}), "the handler is not called in a loop")
 	})
 })

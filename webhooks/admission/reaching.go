@@ -21,7 +21,7 @@ import (
 const startedInterval = 100 * time.Millisecond
 
 // errTunnelEnded is that of a tunnel that has none.
-var errTunnelEnded = errors.New("it ended without being told to")
+var errTunnelEnded = errors.New("it ended unexpectedly")
 
 // trust takes over a new CA bundle.
 func (a *Admission) trust(ctx context.Context, bundle []byte) {

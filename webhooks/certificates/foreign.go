@@ -38,7 +38,7 @@ func (f foreign) Run(ctx context.Context, told func(bundle []byte)) error {
 
 // GetCertificate implements Source.
 func (f foreign) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return nil, errors.New("the certificate is somebody else's, and nothing but its CA is known")
+	return nil, errors.New("the certificate belongs to another server, and only its CA is configured")
 }
 
 func (f foreign) bundle() ([]byte, error) {

@@ -64,7 +64,7 @@ func parse(name string) (course, error) {
 	for part := range strings.SplitSeq(name, ",") {
 		t, ok := parseTrouble(part)
 		if !ok {
-			return nil, fmt.Errorf("%q is no part of a course: copy the name from a failure", part)
+			return nil, fmt.Errorf("%q is not a part of a course: copy the name from a failure", part)
 		}
 		c = append(c, t)
 	}

@@ -12,7 +12,7 @@ var (
 	flagCourse  = flag.String("explorer.course", os.Getenv("EXPLORER_COURSE"), "play this `course` alone")
 	flagCourses = flag.String("explorer.courses", os.Getenv("EXPLORER_COURSES"), "play `so many` courses, or all")
 	flagTime    = flag.String("explorer.time", os.Getenv("EXPLORER_TIME"), "play courses at random for `so long`")
-	flagSeed    = flag.String("explorer.seed", os.Getenv("EXPLORER_SEED"), "the `seed` of what is random")
+	flagSeed    = flag.String("explorer.seed", os.Getenv("EXPLORER_SEED"), "the random `seed`")
 )
 
 // collect are the options, and what the command line says above them.

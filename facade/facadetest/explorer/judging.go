@@ -53,7 +53,7 @@ func (r *run) judgeOthers() {
 			end, looked = r.leftover, r.cleared
 		}
 		if looked && end.uids[one.uid] && !end.marked[one.uid] {
-			r.violate(Overwritten, one.label, "what somebody else has written to it meanwhile is lost: the write was "+
+			r.violate(Overwritten, one.label, "a concurrent write of another client is lost: the write was "+
 				"of the whole object, and did not ask for the version that was read")
 		}
 	}

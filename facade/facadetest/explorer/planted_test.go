@@ -56,7 +56,7 @@ func TestPlantedBugs(t *testing.T) {
 			plant:  func(d *databases) { d.blind, d.only = true, "list" },
 			want: found{
 				explorer.Overwritten, "ConfigMap default/inventory",
-				"what somebody else has written to it meanwhile is lost: the write was of the whole object, and did " +
+				"a concurrent write of another client is lost: the write was of the whole object, and did " +
 					"not ask for the version that was read",
 				"foreign-at-write-1-of-configmaps/inventory",
 			},

@@ -148,7 +148,7 @@ func (w *world) resume(p *Play) {
 	w.mu.Lock()
 	called, reached := len(w.run.attempts), len(w.run.points)
 	if !w.life.dead {
-		w.life.end("is started anew, as all is at rest")
+		w.life.end("is restarted, because everything is idle")
 	}
 	w.mu.Unlock()
 	p.Settle()

@@ -78,7 +78,7 @@ func (s *Server) first(t target, wanted interest, options *internalversion.ListO
 	}
 	exact := options.ResourceVersionMatch == metav1.ResourceVersionMatchExact
 	if exact && options.ResourceVersion != s.current() {
-		return nil, unsupported("lists of what was before (resourceVersionMatch=Exact): it keeps no former state")
+		return nil, unsupported("lists of a former state (resourceVersionMatch=Exact): it does not keep former states")
 	}
 	limit := options.Limit
 	if options.ResourceVersion == "0" && !exact {

@@ -67,7 +67,7 @@ func decoded(object map[string]any) (*metav1.ObjectMeta, error) {
 	metadata := &metav1.ObjectMeta{}
 	for _, name := range []string{"labels", "annotations"} {
 		if _, ok := metadataOf(object)[name].(map[string]any); metadataOf(object)[name] != nil && !ok {
-			return nil, fmt.Errorf("metadata.%s is no mapping", name)
+			return nil, fmt.Errorf("metadata.%s is not a mapping", name)
 		}
 	}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadataOf(object), metadata)

@@ -12,7 +12,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-var errEnded = errors.New("the handler has returned: what it has not declared by then does not count")
+var errEnded = errors.New("the handler has returned: children must be declared before that")
 
 // Declaration is what one call of a handler declares, bit by bit: the whole set is known when the call has ended. The
 // goroutines of the handler may share it.

@@ -39,8 +39,8 @@ func fixedIn(err error) error {
 
 // Error says what to do.
 func (e *fixedError) Error() string {
-	return fmt.Sprintf("it is there, and nobody can change its %s: declare it as it is, or delete it, and it is made "+
-		"anew", strings.Join(e.fields, ", "))
+	return fmt.Sprintf("it exists, and its %s cannot be changed: declare it as it is, or delete it to have it created "+
+		"again", strings.Join(e.fields, ", "))
 }
 
 // Unwrap gives the answer of the API server.

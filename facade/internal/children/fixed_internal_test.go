@@ -26,7 +26,7 @@ func TestFixedFieldsAreTold(t *testing.T) {
 	}{
 		"fixed": {
 			"the fields are named, and not their values", invalid(template, address),
-			"nobody can change its spec.template, spec.clusterIPs[0]: declare it as it is, or delete it",
+			"its spec.template, spec.clusterIPs[0] cannot be changed: declare it as it is, or delete it",
 		},
 		"also wrong":  {"what can be mended must be told", invalid(template, field.Required(spec, "")), ""},
 		"only wrong":  {"as the API server says it", invalid(field.Required(spec, "")), ""},

@@ -59,7 +59,7 @@ func parse(text string) (i identity, version string, err error) {
 		parts = append([]string{""}, parts...) // the core group has no name
 	}
 	if len(parts) != 5 || parts[1] == "" || parts[2] == "" || parts[4] == "" {
-		return i, "", fmt.Errorf("%q is no child such as \"apps/v1/Deployment/default/web\"", text)
+		return i, "", fmt.Errorf("%q is not a child such as \"apps/v1/Deployment/default/web\"", text)
 	}
 	return identity{parts[0], parts[2], parts[3], parts[4]}, parts[1], nil
 }

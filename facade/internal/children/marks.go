@@ -158,8 +158,8 @@ func (k *Keeper) strangerError(parent map[string]any, object *metav1.PartialObje
 			"name: it is left alone until it is gone; if it is to stay, give it the label %s with the uid %s", former,
 			k.Label(), owner.GetUID())}
 	}
-	return fmt.Errorf("an object of this name is there, and is no child of this one: it has neither an owner "+
-		"reference to it with uid %s nor the label %s with it; it is left alone: delete it, or choose another name",
+	return fmt.Errorf("an object of this name exists, and is not a child of this parent: it has neither an owner "+
+		"reference with the uid %s nor the label %s with it; it is not changed: delete it, or choose another name",
 		owner.GetUID(), k.Label())
 }
 

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// withoutKinds is the client of a cluster that serves no kind.
+// withoutKinds is the client of a cluster that does not serve any kind.
 type withoutKinds struct{ client.Client }
 
 func (withoutKinds) RESTMapper() meta.RESTMapper { return meta.NewDefaultRESTMapper(nil) }

@@ -62,7 +62,7 @@ func (p *pass) rebuild(ctx context.Context) set {
 		found = found.with(some)
 	}
 	if lost := found.without(p.known); len(lost) > 0 {
-		logf.FromContext(ctx).Info("Restored a record of children that somebody has removed", "annotation", p.name,
+		logf.FromContext(ctx).Info("Restored a record of children that another client removed", "annotation", p.name,
 			"children", len(lost))
 	}
 	return found

@@ -131,8 +131,8 @@ func isRecord(prefix, name string) (is, background bool) {
 }
 
 func malformed(name string, err error) error {
-	return fmt.Errorf("the children in annotation %s cannot be read: %w; remove it, and delete by hand what has been "+
-		"declared and is not any more", name, err)
+	return fmt.Errorf("the children in annotation %s cannot be read: %w; remove the annotation, and delete by hand the "+
+		"children that are not declared any more", name, err)
 }
 
 // recordedAll is what the handlers have declared whose annotations the function names.

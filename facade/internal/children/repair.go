@@ -114,7 +114,7 @@ func (k *Keeper) repairChild(ctx context.Context, parent map[string]any, one *ap
 		return // what was changed is not what was declared
 	}
 	k.memory.noteWrite(made, true)
-	log.Info("Repaired a child that somebody has touched", "what", string(what))
+	log.Info("Repaired a child that another client changed", "what", string(what))
 	if k.Repaired != nil {
 		kind := (&unstructured.Unstructured{Object: parent}).GroupVersionKind().GroupKind()
 		k.Repaired(kind.String(), schema.GroupKind{Group: one.child.group, Kind: one.child.kind}.String())

@@ -36,11 +36,11 @@ type explainer struct {
 func explainCommand(p Program, program string) *cobra.Command {
 	e := &explainer{program: p, environment: environmentOf("explain")}
 	cmd := &cobra.Command{
-		Use: "explain KIND [NAMESPACE/]NAME", Short: "Say why handlers were called for an object, or not",
-		Long: "Ask the running operator what has become of one object: what has happened to it, which handlers were " +
-			"called and what came of that, why others were not, and what is awaited. The operator knows what it has " +
-			"decided since its start, within limits. It answers on its own machine alone, unless its flag " +
-			"--debug-bind-address says otherwise.\n\n" + fromEnvironment,
+		Use: "explain KIND [NAMESPACE/]NAME", Short: "Explain why handlers were called for an object, or not",
+		Long: "Show the history of one object and why each handler ran or did not run: its events, changes, attempts, " +
+			"outcomes and retries. The running operator answers from its memory, which begins with its start and is " +
+			"limited. It listens on its own machine only, unless its flag --debug-bind-address has another " +
+			"address.\n\n" + fromEnvironment,
 		Example: explainExamples(program), Args: kindAndName, RunE: e.run,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -114,7 +114,7 @@ func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
 	}
 	var problem inspection.Problem
 	if json.Unmarshal(answer, &problem) != nil || problem.Error == "" {
-		return nil, fmt.Errorf("at %s is no operator that can explain anything: it answers %s; see --address",
+		return nil, fmt.Errorf("the server at %s is not an operator that serves explanations: it responds with %s; see --address",
 			e.address, response.Status)
 	}
 	if problem.Operator != "" && problem.Operator != e.program.Name {
@@ -125,7 +125,7 @@ func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
 
 // otherOperator is the error for an address at which another operator answers.
 func (e *explainer) otherOperator(name string) error {
-	return fmt.Errorf("at %s answers operator %q, not %q: see --address, and --debug-bind-address of run",
+	return fmt.Errorf("the server at %s is operator %q, not %q: see --address, and --debug-bind-address of run",
 		e.address, name, e.program.Name)
 }
 
@@ -133,7 +133,7 @@ func (e *explainer) otherOperator(name string) error {
 func (e *explainer) print(to io.Writer, answer []byte) error {
 	var found journal.Explanation
 	if err := json.Unmarshal(answer, &found); err != nil {
-		return fmt.Errorf("at %s is no operator that can explain anything: %w; see --address", e.address, err)
+		return fmt.Errorf("the server at %s is not an operator that serves explanations: %w; see --address", e.address, err)
 	}
 	if found.Operator != e.program.Name {
 		return e.otherOperator(found.Operator)

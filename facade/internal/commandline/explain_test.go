@@ -151,7 +151,7 @@ func TestExplainAsks(t *testing.T) {
 			if d := cmp.Diff(want, asked); d != "" || code != 0 {
 				t.Errorf("%s: exit code %d: %s; -want, +asked:\n%s", c.reason, code, errs, d)
 			}
-			begin := "Widget.example.org " + c.namespace + "/" + c.name + ", as operator test.example.org knows it"
+			begin := "Widget.example.org " + c.namespace + "/" + c.name + ", as seen by operator test.example.org"
 			if !strings.HasPrefix(out, begin) {
 				t.Errorf("%s: want %q, got %s", c.reason, begin, out)
 			}
@@ -199,20 +199,20 @@ func TestExplainWithoutAnswer(t *testing.T) {
 		}},
 		"another operator": {"its answer is not the one that is wanted",
 			explaining(t, "other.example.org", &asked), "ns/w1",
-			[]string{`answers operator "other.example.org", not "test.example.org"`, "--debug-bind-address of run"}},
+			[]string{`is operator "other.example.org", not "test.example.org"`, "--debug-bind-address of run"}},
 		"another operator that refuses": {"its error is about other kinds than those of this operator",
 			explaining(t, "other.example.org", &asked), "w1",
-			[]string{`answers operator "other.example.org", not "test.example.org"`}},
+			[]string{`is operator "other.example.org", not "test.example.org"`}},
 		"no namespace": {"the operator says what is missing",
-			explaining(t, "test.example.org", &asked), "w1", []string{"ask about widget NAMESPACE/w1"}},
+			explaining(t, "test.example.org", &asked), "w1", []string{"use widget NAMESPACE/w1"}},
 		"some page": {"it is some server", with(404, "404 page not found"), "ns/w1",
-			[]string{"is no operator that can explain anything: it answers 404 Not Found; see --address"}},
+			[]string{"is not an operator that serves explanations: it responds with 404 Not Found; see --address"}},
 		"some JSON": {"it is some server", with(500, `{"message": "no"}`), "ns/w1",
-			[]string{"is no operator that can explain anything: it answers 500 Internal Server Error"}},
+			[]string{"is not an operator that serves explanations: it responds with 500 Internal Server Error"}},
 		"a welcome": {"it is some server", with(200, "<html>Welcome</html>"), "ns/w1",
-			[]string{"is no operator that can explain anything: invalid character '<'"}},
+			[]string{"is not an operator that serves explanations: invalid character '<'"}},
 		"JSON of others": {"it is no operator", with(200, "{}"), "ns/w1",
-			[]string{`answers operator "", not "test.example.org"`}},
+			[]string{`is operator "", not "test.example.org"`}},
 		"half": {"it has ended meanwhile", broken, "ns/w1",
 			[]string{"reading the answer of " + broken, "unexpected EOF"}},
 	}

@@ -36,10 +36,10 @@ type freezer struct {
 func freezeCommand(p Program, program string) *cobra.Command {
 	f := &freezer{base: newBase(p, "freeze"), freezes: true, priority: freezePriority}
 	cmd := &cobra.Command{
-		Use: "freeze", Short: "Have operators pause for some time", Args: noArguments,
-		Long: "Have operators pause: this one, and all that share its peering object, of whatever program, of the " +
-			"same priority or a lower one. They go on when the time is over, or with the command resume. It is " +
-			"done with the rights of whoever calls it, on the cluster that kubectl is set to.\n\n" + fromEnvironment,
+		Use: "freeze", Short: "Pause operators for some time", Args: noArguments,
+		Long: "Pause operators: this one, and all that share its peering object and have the same priority or a lower " +
+			"one, also those of other programs. They continue when the time is over, or with the command resume. " +
+			"The command uses the cluster and the permissions of your kubeconfig.\n\n" + fromEnvironment,
 		Example: freezeExamples(program),
 		RunE:    f.run,
 	}
@@ -57,9 +57,9 @@ func freezeCommand(p Program, program string) *cobra.Command {
 func resumeCommand(p Program, program string) *cobra.Command {
 	f := &freezer{base: newBase(p, "resume")}
 	cmd := &cobra.Command{
-		Use: "resume", Short: "Have operators go on that were told to pause", Args: noArguments,
-		Long: "Have operators go on that pause because of the command freeze, here or in Kopf, by the same person on " +
-			"the same machine, or with the same --id.\n\n" + fromEnvironment,
+		Use: "resume", Short: "Resume paused operators", Args: noArguments,
+		Long: "Resume operators that were paused by the command freeze, also that of Kopf, by the same user on the same " +
+			"machine, or with the same --id.\n\n" + fromEnvironment,
 		Example: resumeExamples(program),
 		RunE:    f.run,
 	}

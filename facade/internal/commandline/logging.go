@@ -31,7 +31,7 @@ type logFlags struct {
 var formFlags = []string{"log-format", "log-refkey", "log-prefix", "no-log-prefix"}
 
 func (l *logFlags) add(flags *pflag.FlagSet) {
-	flags.BoolVarP(&l.verbose, "verbose", "v", false, "log more: what is decided, and why")
+	flags.BoolVarP(&l.verbose, "verbose", "v", false, "log decisions and their reasons, too")
 	flags.BoolVarP(&l.debug, "debug", "d", false, "log everything, the libraries below included")
 	flags.BoolVarP(&l.quiet, "quiet", "q", false, "log warnings and errors only")
 	flags.StringVar(

@@ -11,7 +11,7 @@ import (
 // versionCommand prints what the flag --version does.
 func versionCommand(p Program) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version of the program, and of what it is built with", Args: noArguments,
+		Use: "version", Short: "Print the versions of the program and of its libraries", Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), p.displayName(), version())
 			return err

@@ -87,5 +87,5 @@ func missing(path string) error {
 	if len(files) == 0 {
 		return nil
 	}
-	return fmt.Errorf("KUBECONFIG names what does not exist: %s", strings.Join(files, ", "))
+	return fmt.Errorf("KUBECONFIG names files that do not exist: %s", strings.Join(files, ", "))
 }

@@ -36,7 +36,7 @@ func TestFilesThatAreMissing(t *testing.T) {
 	}{
 		"Variable": {
 			"a slip in the environment", []string{missing}, "",
-			"KUBECONFIG names what does not exist: " + missing, another,
+			"KUBECONFIG names files that do not exist: " + missing, another,
 		},
 		"Several": {
 			"those that exist are no matter", []string{missing, empty, another}, "", missing + ", " + another, empty,

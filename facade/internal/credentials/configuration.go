@@ -32,7 +32,7 @@ func (i *Info) checkServer() error {
 	}
 	server, err := url.Parse(i.Server)
 	if err != nil || server.Host == "" || server.Scheme != "https" && server.Scheme != "http" {
-		return fmt.Errorf("field Server: %q is no URL of an API server, such as https://host:6443", i.Server)
+		return fmt.Errorf("field Server: %q is not a URL of an API server, such as https://host:6443", i.Server)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (i *Info) proxies(c *rest.Config) error {
 	case i.ProxyURL != "":
 		proxy, err := url.Parse(i.ProxyURL)
 		if err != nil || proxy.Host == "" {
-			return fmt.Errorf("ProxyURL: %q is no URL of a proxy, such as http://host:3128", i.ProxyURL)
+			return fmt.Errorf("ProxyURL: %q is not a URL of a proxy, such as http://host:3128", i.ProxyURL)
 		}
 		c.Proxy = http.ProxyURL(proxy)
 	case i.TrustEnv && c.Proxy == nil:

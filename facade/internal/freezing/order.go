@@ -57,7 +57,7 @@ func (o Order) Carry(ctx context.Context, config *rest.Config) error {
 		}
 	}
 	if done == 0 && len(problems) == 0 {
-		return fmt.Errorf("no namespace of %s has a %s %q, so there is nobody to be told",
+		return fmt.Errorf("no namespace of %s has a %s %q, so no operator was notified",
 			strings.Join(o.Namespaces.Texts(), " "), api.kinds[0].Kind, o.Peering)
 	}
 	return errors.Join(problems...)

@@ -105,7 +105,7 @@ func (o object) records(body map[string]any) map[string]peering.Record {
 // explained says what to do about an error.
 func (o object) explained(err error) error {
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w: somebody has to allow it, as config/rbac/peering_role.yaml does for operators", err)
+		return fmt.Errorf("%w: grant the permission, as config/rbac/peering_role.yaml does for operators", err)
 	}
 	return fmt.Errorf("%s: %w", o, err)
 }

@@ -70,9 +70,9 @@ func TestAnswersToRequests(t *testing.T) {
 		"no kind": {"it is told how to ask", told(), "GET", "/explain?namespace=ns&name=w1", 400,
 			jsonType, question},
 		"no namespace": {"widgets have one", told(), "GET", "/explain?kind=widget&name=w1", 404, jsonType,
-			"objects of the kind Widget.example.org have a namespace: ask about widget NAMESPACE/w1"},
+			"kind Widget.example.org is namespaced: use widget NAMESPACE/w1"},
 		"unknown kind": {"it is told what there is", told(), "GET", "/explain?kind=gadget&name=w1", 404, jsonType,
-			`operator "test.example.org" serves no kind "gadget": it serves Widget.example.org`},
+			`operator "test.example.org" does not serve kind "gadget": it serves Widget.example.org`},
 		"errors as JSON": {"also for those who want text", told(), "GET", "/explain?output=text", 400,
 			jsonType, question},
 		"fault": {"it is not the question that is wrong", failing{told()}, "GET", "/explain?kind=widget&name=w1", 500,
@@ -133,7 +133,7 @@ func TestExplanationsInBothForms(t *testing.T) {
 		t.Errorf("JSON; -want, +got:\n%s", d)
 	}
 	text := answered(j, "GET", askedFor+"&output=text").Body.String()
-	if !strings.HasPrefix(text, "Widget.example.org ns/w1, as operator test.example.org knows it at ") ||
+	if !strings.HasPrefix(text, "Widget.example.org ns/w1, as seen by operator test.example.org at ") ||
 		!strings.Contains(text, "event ADDED, version 7\n") {
 		t.Errorf("want it as text, got %s", text)
 	}

@@ -32,7 +32,7 @@ func (a *ReviewSettings) Check() (problems []error) {
 		wrong("Port: %d: it must be a port, up to 65535, or zero for the default of 9443", a.Port)
 	}
 	if a.Address != "" && net.ParseIP(a.Address) == nil {
-		wrong("Address: %q is no address of IP: write one such as \"127.0.0.1\"; the port is Admission.Port", a.Address)
+		wrong("Address: %q is not an IP address: write one such as \"127.0.0.1\"; the port is Admission.Port", a.Address)
 	}
 	for _, host := range a.ExtraHosts {
 		isName := len(validation.IsDNS1123Subdomain(strings.TrimPrefix(host, "*."))) == 0
@@ -127,8 +127,8 @@ func (a *ReviewSettings) checkPlain() (problems []error) {
 		wrong("Insecure: there is no TLS, so no client sees the certificate of %s: leave one of them out", sources[0])
 	}
 	if a.Insecure && a.DetectCluster {
-		wrong("Insecure: the API server calls nobody without TLS, as DetectCluster would have it: leave one of them " +
-			"out")
+		wrong("Insecure: the API server does not call webhooks without TLS, which DetectCluster prepares: leave one of " +
+			"them out")
 	}
 	foreign := a.foreignCA()
 	if len(foreign) > 0 && len(sources) > 0 {

@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 		},
 		"address": {
 			"a name may be of several", reviews.ReviewSettings{Address: "localhost:9443"},
-			`Admission.Address: "localhost:9443" is no address`,
+			`Admission.Address: "localhost:9443" is not an IP address`,
 		},
 		"HTTP": {
 			"it must be TLS", reviews.ReviewSettings{URL: "http://here"}, `Admission.URL: "http://here" cannot`,

@@ -138,9 +138,9 @@ func (a *acceptance) inspect(ctx context.Context) {
 
 const (
 	remedyForSchema = "add status.conditions to the schema of the CRD: " + manual.ConditionsInSchema
-	remedyForRights = "see to what the API server says, such as by a rule for the status of the resource in the RBAC " +
-		"of the operator"
-	remedyForObject = "see to what the API server says of this object"
+	remedyForRights = "solve the problem that the API server reports, such as by a rule for the status of the resource in " +
+		"the RBAC of the operator"
+	remedyForObject = "solve the problem that the API server reports for this object"
 )
 
 // misfit tells why the kind takes no conditions, as far as this is known without its schema.
@@ -149,7 +149,7 @@ func misfit(r discovery.Resource) (why, remedy string) {
 	case builtIn[r.Group] && !builtInWithConditions[r.GroupKind()]:
 		return "its conditions belong to the controllers of Kubernetes", "leave Conditions out for the kind"
 	case !r.HasStatus():
-		return "its status is no subresource", fmt.Sprintf(
+		return "its status is not a subresource", fmt.Sprintf(
 			"add \"subresources: {status: {}}\" to version %s of the CRD %s", r.Version, r.GroupResource())
 	default:
 		return "", ""

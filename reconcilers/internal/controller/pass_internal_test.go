@@ -196,7 +196,7 @@ func TestPassComesBackForRetries(t *testing.T) {
 		w.wantAgain("an event meanwhile", 6*time.Second)
 		time.Sleep(6 * time.Second)
 		if result := w.pass(); result.RequeueAfter != 0 {
-			t.Errorf("it has failed for good: %v", result)
+			t.Errorf("it failed permanently: %v", result)
 		}
 		w.wantCalls("two attempts", "c", "c")
 		w.deliver()

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-var errMalformed = errors.New("it is no well-formed JSON object")
+var errMalformed = errors.New("not a well-formed JSON object")
 
 // texts decodes JSON. If bare says what the objects are, nothing but the metadata is kept of them, whatever they say
 // that they are, and whatever the API server has sent. If whole is false for the metadata of an object, nothing but the

@@ -44,7 +44,7 @@ func (l *Lookup) UID(ctx context.Context, of types.NamespacedName) (types.UID, e
 	}
 	page, _ := found.(*list)
 	if page == nil {
-		return "", fmt.Errorf("looking for %s %s: the answer is no list", l.resource.Kind, of)
+		return "", fmt.Errorf("looking for %s %s: the response is not a list", l.resource.Kind, of)
 	}
 	for _, object := range page.Items {
 		if object.Key() == of {

@@ -27,7 +27,7 @@ const (
 // envelope is what the answers of API servers begin with.
 var envelope = []byte{'k', '8', 's', 0}
 
-var errNoMessage = errors.New("it is no well-formed protobuf message")
+var errNoMessage = errors.New("not a well-formed protobuf message")
 
 // messages decodes protobuf.
 type messages struct{ packer *compact.Packer }

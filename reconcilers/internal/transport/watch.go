@@ -18,7 +18,7 @@ import (
 
 // The reasons why a watch is ended on this side.
 var (
-	errSilent = errors.New("nothing was heard for too long")
+	errSilent = errors.New("no event or bookmark arrived for too long")
 	errLong   = errors.New("its time is over")
 )
 

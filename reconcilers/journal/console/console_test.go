@@ -141,11 +141,11 @@ func TestObject(t *testing.T) {
 		t.Fatalf("%v in %s", err, body)
 	}
 	if got.Kind != "Widget.example.org" || len(got.Handlers) != 1 || len(got.History) != 1 ||
-		got.History[0].Says != "looked at it for a creation; for provision" {
+		got.History[0].Says != "evaluated a creation; selected provision" {
 		t.Errorf("the answer is %+v", got)
 	}
 	if response, body := w.read("/console/object?kind=gadget&name=x"); response.status != http.StatusNotFound ||
-		!strings.Contains(body, `serves no kind "gadget"`) {
+		!strings.Contains(body, `does not serve kind "gadget"`) {
 		t.Errorf("another kind: %d, %s", response.status, body)
 	}
 }

@@ -53,7 +53,7 @@ func TestStateOfSeveral(t *testing.T) {
 			want: console.Handled, says: "called provision",
 		},
 		"finished": {
-			reason: "one that has failed for good is finished, and that repairs nothing",
+			reason: "one that failed permanently is finished, and that repairs nothing",
 			tell: func(s story) {
 				s.Call(create, 1, failed())
 				s.Look("create", verdict{Handler: create, Why: execution.Finished},
@@ -69,7 +69,7 @@ func TestStateOfSeveral(t *testing.T) {
 			},
 			want: console.Handled, says: "called provision",
 		},
-		"not for it": {
+		"skipped it": {
 			reason: "that a handler is for something else is not what was decided last",
 			tell: func(s story) {
 				s.Call(create, 1, succeeded()).Look("update", verdict{Handler: create, Why: execution.OtherReason})
@@ -82,7 +82,7 @@ func TestStateOfSeveral(t *testing.T) {
 				s.Call(sub, 1, retried(time.Minute))
 				s.Look("update", verdict{Handler: create, Why: execution.OtherReason})
 			},
-			want: console.Handled, says: "not for provision (other reason)",
+			want: console.Handled, says: "skipped provision (other reason)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

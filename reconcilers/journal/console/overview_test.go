@@ -63,7 +63,7 @@ func TestState(t *testing.T) {
 		"running": {
 			reason: "a handler is selected, and its call has not ended",
 			tell:   func(s story, _ time.Time) { s.Event("ADDED").Look("create", verdict{Handler: create}) },
-			want:   console.Running, says: "looked at it for a creation; for provision",
+			want:   console.Running, says: "evaluated a creation; selected provision",
 		},
 		"handled": {
 			reason: "all has succeeded; that our own write is seen, and changes nothing, is not what one wants to read",
@@ -82,7 +82,7 @@ func TestState(t *testing.T) {
 			tell: func(s story, _ time.Time) {
 				s.Look("update", verdict{Handler: create, Why: execution.OtherReason})
 			},
-			want: console.Unchanged, says: "not for provision (other reason)",
+			want: console.Unchanged, says: "skipped provision (other reason)",
 		},
 		"retrying": {
 			reason: "it has failed, and its time is told",
@@ -120,10 +120,10 @@ func TestState(t *testing.T) {
 				s.Look("create", verdict{Handler: create}, verdict{Handler: other, Why: execution.Awaiting})
 				s.Call(create, 1, succeeded())
 			},
-			want: console.Waiting, says: "not for announce (awaiting others)",
+			want: console.Waiting, says: "skipped announce (awaiting others)",
 		},
 		"worst first": {
-			reason: "one handler has failed for good, another one is tried again",
+			reason: "one handler failed permanently, another one is tried again",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}, verdict{Handler: other})
 				s.Call(create, 1, failed()).Call(other, 1, retried(time.Minute))
@@ -225,16 +225,16 @@ func TestState(t *testing.T) {
 			want: console.Retrying, until: time.Minute, says: "attempt 5",
 		},
 		"blocked handler": {
-			reason: "the handler cannot be called with the object as it is",
+			reason: "the handler cannot be called with the object",
 			tell: func(s story, _ time.Time) {
 				s.Look("update", verdict{Handler: update, Why: execution.Blocked})
 			},
-			want: console.Blocked, says: "not for resize (blocked)",
+			want: console.Blocked, says: "skipped resize (blocked)",
 		},
 		"blocked object": {
 			reason: "the framework itself waits for a change",
 			tell:   func(s story, _ time.Time) { s.Event("").Hold(journal.HeldBlocked, errBroken, time.Time{}) },
-			want:   console.Blocked, says: "not handled until it is changed: no quota",
+			want:   console.Blocked, says: "not handled until it changes: no quota",
 		},
 		"throttled": {
 			reason: "an error of the framework counts more than what handlers did",
@@ -249,7 +249,7 @@ func TestState(t *testing.T) {
 			tell: func(s story, now time.Time) {
 				s.Hold(journal.HeldError, errBroken, now.Add(time.Second)).Look("create", verdict{Handler: create})
 			},
-			want: console.Running, says: "for provision",
+			want: console.Running, says: "selected provision",
 		},
 		"timer": {
 			reason: "one that is called again and again is no handler that waits",

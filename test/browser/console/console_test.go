@@ -69,7 +69,7 @@ func TestStandings(t *testing.T) {
 		change func(*journal.Standing)
 		want   string
 	}{
-		"paused": {func(s *journal.Standing) { s.Paused, s.Kinds = true, nil }, "Paused: another operator is at work"},
+		"paused": {func(s *journal.Standing) { s.Paused, s.Kinds = true, nil }, "Paused by a peer"},
 		"idle":   {func(s *journal.Standing) { s.Running = false }, "Not at work: it starts, or it exits"},
 		"index":  {func(s *journal.Standing) { s.Waiting = []string{"pods.v1"} }, "Waiting for indices"},
 	} {

@@ -21,7 +21,7 @@ import (
 const manyObjects, manyKinds, handlersOfKind = 10_000, 10, 10
 
 // crowded is a world of ten thousand objects and a hundred handlers. All were created and updated; every twentieth
-// waits for a retry, and every hundredth has failed for good.
+// waits for a retry, and every hundredth failed permanently.
 func crowded(t *testing.T) *world {
 	t.Helper()
 	w := empty(t)

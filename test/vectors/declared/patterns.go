@@ -132,7 +132,7 @@ func metadataFilters(name string, patterns vectors.Fields) ([]handlers.Filter, e
 	var all []handlers.Filter
 	for key, spec := range patterns {
 		if spec == nil {
-			return nil, fmt.Errorf("%s: a null is no pattern: %q", name, key)
+			return nil, fmt.Errorf("%s: a null is not a pattern: %q", name, key)
 		}
 		one, err := patternOf(spec, nil)
 		if err != nil {

@@ -6,7 +6,7 @@
 	const longestPause = 10_000;
 
 	const states = {
-		throttled: ['bad', 'throttled'], blocked: ['bad', 'blocked until it changes'], failed: ['bad', 'failed for good'],
+		throttled: ['bad', 'throttled'], blocked: ['bad', 'blocked until it changes'], failed: ['bad', 'failed permanently'],
 		retrying: ['warn', 'waiting for a retry'], running: ['busy', 'running'], waiting: ['busy', 'waiting'],
 		handled: ['good', 'handled'], unchanged: ['good', 'nothing to do'],
 		unknown: ['none', 'not known before this start'], seen: ['none', 'seen'], gone: ['none', 'gone'],
@@ -109,9 +109,9 @@
 		const waiting = o.waiting ?? [];
 		let [mark, text] = ['good', 'Running'];
 		if (!o.running) {
-			[mark, text] = ['warn', 'Not at work: it starts, or it exits, or another replica leads'];
+			[mark, text] = ['warn', 'Not active: it is starting or exiting, or another replica is the leader'];
 		} else if (o.paused) {
-			[mark, text] = ['warn', 'Paused: another operator is at work'];
+			[mark, text] = ['warn', 'Paused by a peer'];
 		} else if (waiting.length > 0) {
 			[mark, text] = ['busy', 'Waiting for indices'];
 		}
@@ -321,7 +321,7 @@
 			handlers.append(element('dt', title), element('dd', answer.says));
 		}
 		const more = (e.handlers ?? []).length - mostRows;
-		parts.push(handlers.hasChildNodes() ? handlers : element('p', 'There are none of this kind.'));
+		parts.push(handlers.hasChildNodes() ? handlers : element('p', 'No handlers are registered for this kind.'));
 		if (more > 0) {
 			parts.push(element('p', `And ${number(more)} more: the command explain tells of all.`));
 		}
