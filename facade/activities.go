@@ -72,8 +72,8 @@ func (op *Operator) act(
 	verb, activity, id string, opts []activityOption, missing bool,
 	fn func(ctx context.Context, a *Activity) (any, error),
 ) {
-	// Without an operator, the error cannot be returned by its own set-up.
 	where := registry.Location()
+	// There is no registry to keep the error. The set-up of the next operator returns it.
 	if op == nil {
 		registry.AddOwnerless(fmt.Errorf("%s(%q): %w", verb, id, errNoOperator))
 		return
@@ -121,8 +121,8 @@ func (op *Operator) OnProbe(
 	})
 }
 
-// encoded encodes the result of a probe to JSON, once for all requests. An encoding error is an error of the probe,
-// because at the time of a request the probe can no longer be retried.
+// encoded encodes the result of a probe to JSON, once for all requests. An encoding error is a permanent error of the
+// probe, not an error of the requests.
 func encoded(result any, err error) (any, error) {
 	if result == nil || err != nil {
 		return nil, err

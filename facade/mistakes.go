@@ -26,8 +26,8 @@ import (
 type mistakes struct {
 	looked  atomic.Int32 // number of calls that were checked for changes in place
 	inPlace atomic.Bool  // the copy of the object was changed without Patch
-	delay   atomic.Bool  // a delay of a temporary error was without a unit
-	sleep   atomic.Bool  // a duration of Sleep was without a unit
+	delay   atomic.Bool  // a delay of a temporary error was too short
+	sleep   atomic.Bool  // a duration of Sleep was too short
 	items   atomic.Bool  // fields of list items were lost
 	erased  atomic.Bool  // an update with the client erased fields
 
@@ -73,7 +73,7 @@ func (m *mistakes) ofSub(function uintptr) *mistakes {
 	return sub
 }
 
-// noteDelay logs a temporary error whose delay lacks a unit.
+// noteDelay logs a temporary error whose delay is too short, most likely a number without a unit.
 func (m *mistakes) noteDelay(log logr.Logger, err error) {
 	if m == nil || err == nil || m.delay.Load() {
 		return
@@ -85,7 +85,7 @@ func (m *mistakes) noteDelay(log logr.Logger, err error) {
 	}
 }
 
-// noteSleep logs a sleep whose duration lacks a unit.
+// noteSleep logs a sleep whose duration is too short, most likely a number without a unit.
 func (m *mistakes) noteSleep(log logr.Logger, err error) {
 	if m != nil && m.sleep.CompareAndSwap(false, true) {
 		logging.Warn(log, "Sleeping for a second: the duration is too short to be meant; logged once for the handler",

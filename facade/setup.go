@@ -227,7 +227,7 @@ func (op *Operator) checkProgramOnly() error {
 	return wrong.Report(op.name)
 }
 
-// engineOptions converts the settings to options of the engine. The plan is nil to compute places only.
+// engineOptions converts the settings to options of the engine. The plan may be nil if only the places are needed.
 func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.Options {
 	s := op.settings
 	kept, limits, watch, watched := s.values.Persistence, s.values.Background, s.values.Watching, reviews.Watching(plan)

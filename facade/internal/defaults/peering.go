@@ -60,7 +60,7 @@ func (p Peering) Idle() bool {
 	return !p.Standalone && p.Name == "" && !p.Mandatory && p != Peering{}
 }
 
-// Member returns the operator as a member of its peerings. The caller adds an identity if the settings have none.
+// Member returns the operator as a member of its peerings. The caller adds a default identity if Identity is empty.
 func (p *Peering) Member() peering.Member {
 	m := peering.Member{
 		Self: peering.Self{Identity: p.Identity, Priority: p.Priority, Elects: !p.KopfRules}, Name: p.Name,
