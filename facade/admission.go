@@ -111,7 +111,7 @@ func admit[T client.Object](s Selection[T], fn admitting[T], opts []admissionOpt
 		ID: fn.id, Family: handlers.Admitting, Mutating: fn.mutating, Subresource: fn.subresource, ReadsText: true,
 	}
 	chosen, ok := prepare(s, &h, fn.verb, fn.call == nil, asOptions(opts), nil)
-	// These checks need all options of the handler, so they follow prepare.
+	// These checks need the options of the handler, which are applied at this point.
 	for _, problem := range append(fn.problems(&h), fn.addRequestFilter(s, &h, chosen)) {
 		if problem == nil {
 			continue

@@ -64,7 +64,7 @@ type Change[T client.Object] struct {
 	original *codec.Original[T]    // Object as decoded, to find changes without Patch; often nil
 	errs     []error               // of method calls; they fail the handler when it returns
 	declared *children.Declaration // by Ensure in this call; nil without a call of Ensure
-	returned atomic.Bool           // the handler has returned; atomic, as newest reads it without the lock
+	returned atomic.Bool           // the handler has returned; atomic, because readers of the newest state do not lock
 }
 
 // call adapts the function to the engine: it creates the argument, and prunes children after a success.

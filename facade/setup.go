@@ -182,7 +182,7 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 		return nil, err
 	}
 	registry.ShareFormerIDs(all)
-	// WithOperations copies a handler before it changes it, so that the plan can be made again with other settings.
+	// Default operations are added to a copy of the handler, so that the plan can be made again with other settings.
 	plan := make([]reconcilers.Registration, 0, len(all))
 	for _, one := range all {
 		h := op.reviews.WithOperations(one.Handler)

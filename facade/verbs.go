@@ -150,7 +150,7 @@ func register[T client.Object](s Selection[T], fn function[T], opts choice, reas
 	registerField(s, fn, nil, opts, checkReasons(reasons), reasons...)
 }
 
-// registerField is register for a handler with a field that is not given by InField.
+// registerField adds a handler for each reason, with a field that is not given by InField.
 func registerField[T client.Object](
 	s Selection[T], fn function[T], field diff.Path, opts choice, problems []error, reasons ...Reason,
 ) {
@@ -182,7 +182,7 @@ func registerField[T client.Object](
 				o.set(&h)
 			}
 		}
-		// prepare has completed these with the field; the option sets them without.
+		// The first handler has the former ids with the field; the option sets them without.
 		h.FormerIDs = all.FormerIDs
 		setReason(&h, reason)
 		s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: verbs[reason], Handler: &h})

@@ -51,7 +51,8 @@ func (c child) nested(path diff.Path) (found child, there bool, err error) {
 	return child{typed: typed, whole: typed}, true, nil
 }
 
-// nestedRaw is nested for a mapping. A value other than a mapping on the path is an error, as in Kopf.
+// nestedRaw returns the object at a path inside of a mapping. A value other than a mapping on the path is an error, as
+// in Kopf.
 func nestedRaw(at map[string]any, path diff.Path) (found child, there bool, err error) {
 	for i, key := range path {
 		value, there := at[key]

@@ -144,7 +144,7 @@ func CheckDelay(name string, d time.Duration) error {
 	return shortDuration(name, d)
 }
 
-// shortDuration is TooShort with the name of the option.
+// shortDuration adds the name of the option to the error of [TooShort].
 func shortDuration(name string, d time.Duration) error {
 	if err := TooShort(d); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -161,8 +161,8 @@ func ProgramOnly(name string, isSet bool, instead string) error {
 	return fmt.Errorf("%s: it is for kopf.Main; here, %s", name, instead)
 }
 
-// Same reports whether two values of an interface field are equal. Values that are not comparable count as equal: Go
-// would panic, and a false difference would stop a valid operator.
+// Same reports whether a field of an interface type has the same value. Values that are not comparable count as equal:
+// Go would panic, and a false difference would stop a valid operator.
 func Same(one, other any) bool {
 	a, b := reflect.ValueOf(one), reflect.ValueOf(other)
 	if a.IsValid() != b.IsValid() || a.IsValid() && a.Type() != b.Type() {

@@ -24,7 +24,7 @@ var own = []string{
 func Location() string {
 	// The framework's own frames are few, so 32 frames always reach the user's call.
 	var callers [32]uintptr
-	// Skip runtime.Callers and Location itself.
+	// Skip runtime.Callers and this function.
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {
 		frame, more := frames.Next()
