@@ -23,6 +23,7 @@ import (
 func (fn admitting[T]) newAdmission(
 	ctx context.Context, s Selection[T], call *handlers.Invocation, said *mistakes,
 ) (*Admission[T], error) {
+	// All handlers share the request: clone the parts that a handler could modify.
 	asked, cluster := call.Admission, s.op.clients
 	a := &Admission[T]{
 		HasOld: asked.Old != nil, Operation: admissionv1.Operation(asked.Operation), Subresource: asked.Subresource,
@@ -203,6 +204,7 @@ func (a *Admission[T]) end(err error) error {
 
 // remember turns all changes to a.Object into one change of the raw object, which may have fields that T lacks.
 func (a *Admission[T]) remember() error {
+	// The handler may have replaced the field, not only the object that it points to.
 	if object := reflect.ValueOf(a.Object); !object.IsValid() || object.IsNil() {
 		return fmt.Errorf("handler %q has set the object to nil", a.ID)
 	}
@@ -212,6 +214,7 @@ func (a *Admission[T]) remember() error {
 	if err != nil || edits == nil {
 		return err
 	}
+	// Check this last: a handler for deletions is valid as long as it does not change the object.
 	if err := a.changeable(); err != nil {
 		return fmt.Errorf("changing the object by handler %q: %w", a.ID, err)
 	}

@@ -66,6 +66,7 @@ func NewIndex[T client.Object, K comparable, V any](
 	if _, ok := prepare(s, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
 		said := &mistakes{}
 		setFunction(&h, fn)
+		// A further registration of the same function fills the same index.
 		held = s.kind.Registry.IndexOf(indexKey{id, h.Instance, reflect.TypeOf(fn)}, held)
 		h.Index = &handlers.Index{Into: held, Call: func(
 			ctx context.Context, call *handlers.Invocation,

@@ -45,6 +45,7 @@ func patternOf(pattern any) (matches handlers.Pattern, equals any, err error) {
 		// The value is shared, and the user's function could modify it.
 		return func(value any, present bool) bool { return p(diff.Copy(value), present) }, nil, nil
 	}
+	// Values are compared in their JSON form, so the Go type of a number does not matter.
 	value, err := codec.EncodeValue(pattern)
 	if err != nil {
 		return nil, nil, fmt.Errorf(
@@ -53,6 +54,7 @@ func patternOf(pattern any) (matches handlers.Pattern, equals any, err error) {
 			pattern, err,
 		)
 	}
+	// Null is ambiguous: it could mean an absent field or a field with the value null.
 	if value == nil {
 		return nil, nil, errNilPattern
 	}
@@ -98,7 +100,7 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 			return nil, errNilPattern
 		}
 		return func(value any, present bool) bool {
-			text, _ := value.(string)
+			text, _ := value.(string) // empty for an absent label
 			return p(text, present)
 		}, nil
 	case nil:
@@ -119,6 +121,7 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 // WithLabel selects objects by a label: its value, [Present], [Absent], or a func(value string, present bool) bool.
 // Kopf: labels={}.
 func (s Selection[T]) WithLabel(key string, pattern any) Selection[T] {
+	// The filter decides. The requirement can reduce the watch.
 	s = s.byMetadata("WithLabel", "labels", key, pattern)
 	if requirement := requirementOf(key, pattern); requirement != nil {
 		s.labels = append(slices.Clip(s.labels), *requirement)
@@ -155,6 +158,7 @@ func required(path diff.Path, pattern, equals any) *requirements.Requirement {
 
 // byMetadata narrows the selection by a label or an annotation.
 func (s Selection[T]) byMetadata(method, name, key string, pattern any) Selection[T] {
+	// After an error, the selection is not narrowed, but the set-up fails.
 	matches, err := textPatternOf(pattern)
 	if err = errors.Join(checkMetadata(name, key, pattern), err); err != nil {
 		s.kind.AddError(fmt.Errorf("%s(%q): %w", method, key, err))
@@ -169,6 +173,7 @@ func (s Selection[T]) byMetadata(method, name, key string, pattern any) Selectio
 
 // requirementOf returns a pattern of a label as a requirement of a selector; nil for functions and invalid patterns.
 func requirementOf(key string, pattern any) *labels.Requirement {
+	// For a function, the operator lacks a value, so NewRequirement returns an error.
 	operator, values := selection.Equals, []string(nil)
 	switch p := pattern.(type) {
 	case Presence:
@@ -189,6 +194,7 @@ func checkMetadata(name, key string, pattern any) error {
 	if key == "" {
 		return errors.New("the key is empty")
 	}
+	// The checks are those of labels, so make the exceptions of annotations pass.
 	if name == "annotations" {
 		key, pattern = strings.ToLower(key), nil
 	}

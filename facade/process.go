@@ -32,6 +32,7 @@ type process struct{ op *Operator }
 func (p process) Settings() (serving.Settings, error) {
 	p.op.registry.Lock()
 	defer p.op.registry.Unlock()
+	// The plan is made for its errors. The set-up makes another one after the startup.
 	scheme, _, err := p.op.planAlone()
 	if err != nil {
 		return serving.Settings{}, err
@@ -122,6 +123,7 @@ func (op *Operator) printedReviews(way commandline.Way) (reviews.PrintedReviews,
 
 // planAlone returns the plan of a program, with a new scheme that contains the types of client-go.
 func (op *Operator) planAlone() (*runtime.Scheme, []reconcilers.Registration, error) {
+	// A new scheme each time, because the startup may change AddToScheme.
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, nil, fmt.Errorf("adding the types of client-go to the scheme: %w", err)

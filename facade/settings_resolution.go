@@ -22,13 +22,14 @@ import (
 
 // resolvedSettings are the settings of an operator with all defaults, and values that are computed from them.
 type resolvedSettings struct {
-	values     Settings
-	scope      defaults.NamespaceScope
-	stored     defaults.StoredForm
-	conditions conditions.Types // types of the conditions that report outcomes of handlers
+	values     Settings                // with defaults
+	scope      defaults.NamespaceScope // namespaces to serve
+	stored     defaults.StoredForm     // form of the data on objects
+	conditions conditions.Types        // types of the conditions that report outcomes of handlers
 }
 
-// clone returns settings that share no slice with these, so that the caller may continue to use its own.
+// clone returns settings whose slices do not change with those of the caller, which may continue to use its own. The
+// fields Admission.ExtraHosts and Admission.TLSOpts are shared.
 func (s Settings) clone() Settings {
 	s.Namespaces, s.AddToScheme = slices.Clone(s.Namespaces), slices.Clone(s.AddToScheme)
 	s.NamespacePatterns, s.CachedReads = slices.Clone(s.NamespacePatterns), slices.Clone(s.CachedReads)
@@ -50,6 +51,7 @@ func (s Settings) clone() Settings {
 // checks can continue.
 func resolveSettings(operator string, given Settings) (s resolvedSettings, problems []error) {
 	var wrong []error
+	// The given settings do not change, so that they can be resolved again after the startup.
 	s.values = given.clone()
 	v := &s.values
 	s.scope = v.scope()
@@ -65,6 +67,7 @@ func resolveSettings(operator string, given Settings) (s resolvedSettings, probl
 	if err := checkLifecycle(v.Execution.Lifecycle); err != nil {
 		problems = append(problems, fmt.Errorf("Execution.Lifecycle: %w", err))
 	}
+	// Each of these fills in defaults and returns mistakes.
 	problems = slices.Concat(problems, v.resolveDurations(), v.resolveDelays(), v.Admission.rules().Check(),
 		(*defaults.Peering)(&v.Peering).Resolve(operator))
 	// Kopf's names of webhooks do not contain the kind, so there can only be one.
@@ -72,10 +75,12 @@ func resolveSettings(operator string, given Settings) (s resolvedSettings, probl
 		problems = append(problems, errors.New("Admission.FinalizerOnCreate: Kopf has no such webhook, and one for "+
 			"each kind would have the same name: leave it out with kopf.AsKopf"))
 	}
+	// Without valid settings, there are no traces, so that later steps do not call the provider.
 	if err := tracing.Check(v.Tracing.Provider, v.Tracing.Apart); err != nil {
 		problems = append(problems, err)
 		v.Tracing = TracingSettings{}
 	}
+	// Sections with rules of their own convert to types of package defaults, which have the same fields.
 	s.stored, wrong = (*defaults.Persistence)(&v.Persistence).Resolve(operator)
 	var err error
 	if s.conditions, err = conditions.Named(v.ConditionsDomain); err != nil {
@@ -94,6 +99,7 @@ func (s *Settings) scope() defaults.NamespaceScope {
 // resolveDurations fills in the defaults of durations, and returns the mistakes. The last argument is the special value
 // that a field accepts; zero is none.
 func (s *Settings) resolveDurations() []error {
+	// A default of zero leaves the choice to the engine.
 	duration := defaults.Duration
 	return defaults.Problems(
 		duration("UltimateExitingTimeout", &s.UltimateExitingTimeout, serving.DefaultExitLimit, Never),

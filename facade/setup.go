@@ -89,6 +89,7 @@ func (op *Operator) begin(m ctrl.Manager, expected registry.SetupStage) ([]recon
 	if err := op.reviews.CheckServer(plan, op.coordination.Program); err != nil {
 		return nil, op.settingsMistakes(err).Report(op.name)
 	}
+	// The clients use the fence, so it comes first.
 	op.fence = reconcilers.NewFence(m)
 	op.clients = op.clientsOf(m.GetClient(), m.GetAPIReader())
 	if op.clients.keys, err = newListKeys(m); err != nil {
@@ -101,6 +102,7 @@ func (op *Operator) begin(m ctrl.Manager, expected registry.SetupStage) ([]recon
 // addTo adds the functions of WithManager, and then the operator. It does not hold the lock, because the user's
 // functions may call any method of the operator.
 func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error {
+	// An error of WithManager already contains its location.
 	for _, add := range op.managed {
 		if err := add(m); err != nil {
 			return err
@@ -168,6 +170,7 @@ func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 // plan returns the handlers for the engine, with handlers of the operator itself, or an error that lists all mistakes.
 // The caller holds the lock.
 func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
+	// Take the errors without an operator only once, so that another operator does not return them again.
 	found := slices.Concat(op.registry.Mistakes, op.settle(scheme), registry.TakeOwnerless())
 	// Both need the settings that were just resolved.
 	op.observe()
@@ -208,6 +211,7 @@ func (op *Operator) settingsMistakes(problems ...error) (wrong registry.SetupErr
 	if op.started && op.registry.Acts(activities.Startup) {
 		source = "kopf.New, changed by OnStartup"
 	}
+	// The text begins with the name of a field.
 	for _, err := range problems {
 		wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", source, err))
 	}
@@ -237,6 +241,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 	if s.scope.LabelSelector() != nil {
 		matching = op.matching
 	}
+	// EveryReplica is for admission handlers, which run in all replicas and may read indices.
 	options := reconcilers.Options{
 		Settings: settings.Settings{
 			Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.stored.BoundTo,

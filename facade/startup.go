@@ -23,10 +23,12 @@ func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	// Startup handlers run without the lock, and retries continue with the same copy.
 	changing := op.given.clone()
 	op.changing = &changing
+	// In a program, registration ends here. Under the project's manager, it has ended with the set-up.
 	if op.registry.Stage == registry.Registering {
 		op.registry.Stage = registry.Starting
 	}
 	op.registry.Unlock()
+	// Without the lock: handlers can take long, and may call methods of the operator.
 	if ready, err := op.activities.StartUp(ctx); !ready {
 		return false, err
 	}
@@ -68,6 +70,7 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (reconcilers.Options, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
+	// The startup may have changed these settings since the set-up.
 	if err := op.checkProgramOnly(); err != nil {
 		return reconcilers.Options{}, err
 	}
@@ -78,6 +81,7 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 	// These depend on the settings; the clients do not.
 	op.clients.children = op.keeper(op.clients.client, op.clients.live)
 	op.clients.finalizer = op.settings.values.Persistence.Finalizer
+	// These options are as of the set-up, except the end, which does not depend on settings.
 	options := op.engineOptions(plan)
 	options.End = before.End
 	op.reviews.Learn(options.Creations())

@@ -107,7 +107,7 @@ func (s Selection[T]) addEventFilter(h *handlers.Handler, chosen []option) error
 		if err != nil {
 			return false, err
 		}
-		c.ID = id
+		c.ID = id // a filter has no handler to take it from
 		return matches(ctx, eventOf(c, what.Type)), c.end(nil)
 	})
 	return nil
@@ -129,6 +129,7 @@ func (fn admitting[T]) addRequestFilter(s Selection[T], h *handlers.Handler, cho
 		if err != nil {
 			return false, err
 		}
+		// Method calls of the function, such as Patch, are errors here.
 		matched := matches(ctx, a)
 		return matched, errors.Join(a.errs...)
 	}

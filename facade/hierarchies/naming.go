@@ -23,6 +23,7 @@ func (c child) setName(name string, s settings) error {
 		if named := c.typed.GetName() != "" || c.typed.GetGenerateName() != ""; named && !s.forced {
 			return nil
 		}
+		// Remove both fields first: with a name, the API server ignores generateName.
 		c.typed.SetName("")
 		c.typed.SetGenerateName("")
 		if s.strict {

@@ -89,6 +89,7 @@ func kindOf(object client.Object, scheme *runtime.Scheme) (schema.GroupVersionKi
 // kept even if other fields differ.
 func (c child) appendReference(reference metav1.OwnerReference) error {
 	if c.typed != nil {
+		// Clone the list before the change: append could write into the array of another object.
 		held := c.typed.GetOwnerReferences()
 		if !slices.ContainsFunc(held, func(r metav1.OwnerReference) bool { return r.UID == reference.UID }) {
 			c.typed.SetOwnerReferences(append(slices.Clone(held), reference))
@@ -116,6 +117,7 @@ func (c child) removeReference(uid types.UID) error {
 		))
 		return nil
 	}
+	// The list may be shared with another mapping, so the result is a new one.
 	metadata, held, err := c.rawReferences()
 	if err != nil {
 		return err
@@ -130,6 +132,7 @@ func (c child) rawReferences() (metadata map[string]any, held []any, err error) 
 	if metadata, err = c.metadata(); err != nil {
 		return nil, nil, err
 	}
+	// Null counts as an absent list.
 	held, ok := metadata["ownerReferences"].([]any)
 	if !ok && metadata["ownerReferences"] != nil {
 		return nil, nil, fmt.Errorf("its ownerReferences are a %T, not a list", metadata["ownerReferences"])

@@ -54,6 +54,7 @@ func (s *NamespaceScope) Patterns() (all namespaces.Patterns) {
 	for _, expression := range s.Expressions {
 		all = append(all, namespaces.Regexp(expression))
 	}
+	// An invalid selector was cleared by Check, so it does not restrict the patterns.
 	by := s.LabelSelector()
 	switch {
 	case by == nil:
@@ -75,6 +76,7 @@ func (s *NamespaceScope) LabelSelector() labels.Selector {
 
 // checkLabels returns the mistake of the label selector.
 func (s *NamespaceScope) checkLabels() error {
+	// This parser rejects the operators > and <, which the selectors of Kubernetes objects lack.
 	switch _, err := metav1.ParseToLabelSelector(s.Labels); {
 	case s.Labels == "":
 		return nil

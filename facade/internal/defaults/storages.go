@@ -39,6 +39,7 @@ func checkDiffbase(kept diffbase.Storage) error {
 		}
 		return nil
 	}
+	// Let the storage write an empty essence, and look at the fields that it changes.
 	patch := map[string]any{}
 	if err := storages.ProbeDiffbase(patch, kept); err != nil {
 		return fmt.Errorf("storing an empty essence: %w", err)
@@ -85,11 +86,13 @@ func checkPlaces(patch map[string]any) error {
 		// A place is a JSON pointer, in which "~1" is a slash.
 		rest, annotation := strings.CutPrefix(place, "/metadata/annotations/")
 		stanza, _, _ := strings.Cut(strings.TrimPrefix(place, "/"), "/")
+		// An invalid annotation makes the API server reject the whole patch, with all other changes in it.
 		switch {
 		case annotation:
 			if err := keys.ValidateKey(strings.ReplaceAll(rest, "~1", "/")); err != nil {
 				return err
 			}
+		// Identity and system metadata belong to the API server.
 		case place == "" || slices.Contains([]string{"apiVersion", "kind", "metadata"}, stanza):
 			return fmt.Errorf(
 				"nothing can be kept at %s: only in annotations, and in stanzas such as the status",
@@ -103,6 +106,7 @@ func checkPlaces(patch map[string]any) error {
 // checkPrefix returns an error if the annotations with this prefix are invalid. With legacy, Kopf's former names of
 // annotations are checked, too: there, prefix and name share 63 characters.
 func checkPrefix(prefix string, legacy bool) error {
+	// First the prefix alone, then together with the names of annotations.
 	if err := keys.ValidatePrefix(prefix); err != nil {
 		return err
 	}

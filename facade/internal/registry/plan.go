@@ -38,6 +38,7 @@ type PlanRules struct {
 func (r *HandlerRegistry) Plan(scheme *runtime.Scheme, rules PlanRules) (all []ResolvedEntry, wrong SetupErrors) {
 	all, wrong = r.resolve(scheme)
 	wrong = append(wrong, r.checkIgnored(rules.IgnoredFields)...)
+	// The operator's own handlers depend on those of the user, and are checked with them.
 	if rules.Add != nil {
 		all = append(all, rules.Add(all)...)
 	}
@@ -59,6 +60,7 @@ func (r *HandlerRegistry) resolve(scheme *runtime.Scheme) (all []ResolvedEntry, 
 	selectors := map[*SelectedKind]discovery.Selector{}
 	failed := map[*SelectedKind]bool{}
 	for _, e := range r.Entries {
+		// All handlers of one selection share its SelectedKind.
 		selector, done := selectors[e.Kind]
 		if !done && !failed[e.Kind] {
 			var err error
@@ -249,6 +251,7 @@ func (r PlanRules) checkFormerIDs(one ResolvedEntry, before []ResolvedEntry) err
 	if slices.Contains(h.FormerIDs, h.ID) {
 		return fmt.Errorf("%s(%q): FormerIDs(%q): this is the present id", one.Verb, h.ID, h.ID)
 	}
+	// Records under former ids are used, too, so they must not be other data of the operator.
 	for _, id := range h.FormerIDs {
 		if err := r.checkRecordPlace(one, id); err != nil {
 			return err
@@ -260,12 +263,14 @@ func (r PlanRules) checkFormerIDs(one ResolvedEntry, before []ResolvedEntry) err
 		if !haveResults || !one.Selector.MayMean(other.Selector) || other.Handler.ID == h.ID {
 			continue
 		}
+		// Check both directions, because either handler may have been registered first.
 		if id, taken := r.shared(h.FormerIDs, other.Handler.ID); taken {
 			return formerIDTaken(one, id, other)
 		}
 		if id, taken := r.shared(other.Handler.FormerIDs, h.ID); taken {
 			return formerIDTaken(other, id, one)
 		}
+		// Progress under a former id cannot be split between two handlers.
 		for _, claimed := range other.Handler.FormerIDs {
 			if id, taken := r.shared(h.FormerIDs, claimed); taken {
 				return fmt.Errorf("%s(%q): the former id %q is a former id of %s(%q) at %s as well; only one handler "+
@@ -295,6 +300,7 @@ func (r PlanRules) shared(former []string, id string) (string, bool) {
 // ShareFormerIDs gives each handler the former ids of all handlers with its id, and of all other handlers of the kind:
 // a handler can read the results of others by their present ids.
 func ShareFormerIDs(all []ResolvedEntry) {
+	// Most operators have no former ids. The loops below are quadratic.
 	if !slices.ContainsFunc(all, func(one ResolvedEntry) bool { return len(one.Handler.FormerIDs) > 0 }) {
 		return
 	}
