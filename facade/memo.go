@@ -60,7 +60,8 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 // Of returns the value of an object. Handlers can run concurrently, so shared data needs a lock. See docs/indices.md.
 func (m *Memo[V]) Of(object client.Object) *V {
 	m.needFresh()
-	// An object to be created has no uid yet. Its value is shared by the handlers of the request, and ends with it.
+	// An object to be created may not have a uid yet. Its value is shared by the handlers of the request, and ends with
+	// it.
 	asked := m.reviewed.Of(object)
 	if asked != nil && asked.Operation == string(admissionv1.Create) {
 		value, _ := asked.Keep(m, func() any { return m.fresh() }).(*V)

@@ -269,8 +269,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 			plan, s.scope.Patterns().Texts(), op.coordination.Describe(op.coordinationSettings()), op.flags,
 		),
 	}
-	// The first plan is made before the operator has clients.
-	if kept := op.clients.children; kept != nil { // not before the operator has its clients
+	if kept := op.clients.children; kept != nil { // the first plan is made before the operator has clients
 		options.Dependents, options.Owned = kept, kept.Owned
 	}
 	return options
