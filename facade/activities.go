@@ -40,14 +40,16 @@ type Activity struct {
 	// APIReader has no cache. It is nil in OnLogin.
 	APIReader client.Reader
 
-	cluster serving.Cluster // that of the flags
+	cluster serving.Cluster // as the flags select it, for LoginWithKubeconfig
 }
 
-// activityOf returns the argument of a handler. In a program, the clients are those of the startup until the manager
-// exists.
+// activityOf returns the argument of a handler. In a program, the startup has a client of its own, because the manager
+// does not exist before the settings are final.
 func (op *Operator) activityOf(activity string, call *handlers.Invocation) *Activity {
 	op.registry.Lock()
 	defer op.registry.Unlock()
+	// A copy, because handlers run concurrently with the operator. Only the startup gets the settings that will be
+	// used.
 	settings := op.settings.values.clone()
 	a := &Activity{
 		ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: &settings, cluster: op.flags.Cluster,
@@ -58,22 +60,25 @@ func (op *Operator) activityOf(activity string, call *handlers.Invocation) *Acti
 	case activities.Startup:
 		a.Settings = op.changing
 	}
+	// The late client logs in at its first use, so a startup handler that does not need the cluster never waits for it.
 	if a.Client, a.APIReader = op.clients.client, op.clients.live; a.Client == nil && op.late != nil {
 		a.Client, a.APIReader = op.late, op.late
 	}
 	return a
 }
 
-// act registers a handler of an activity.
+// act registers a handler of an activity. The parameter missing is true if the user's function is nil.
 func (op *Operator) act(
 	verb, activity, id string, opts []activityOption, missing bool,
 	fn func(ctx context.Context, a *Activity) (any, error),
 ) {
 	where := registry.Location()
+	// There is no registry to keep the error. The set-up of the next operator returns it.
 	if op == nil {
 		registry.AddOwnerless(fmt.Errorf("%s(%q): %w", verb, id, errNoOperator))
 		return
 	}
+	// Probes are called every few seconds, so their successes are not logged.
 	h := &handlers.Handler{
 		ID: id, Family: handlers.Acting, Location: where, Activity: activity, Often: activity == activities.Probe,
 		Act: func(ctx context.Context, call *handlers.Invocation) (any, error) {
@@ -116,8 +121,8 @@ func (op *Operator) OnProbe(
 	})
 }
 
-// encoded encodes a result to JSON once for all requests. Only the probe holds the result at this point, so an encoding
-// error is an error of the probe.
+// encoded encodes the result of a probe to JSON, once for all requests. An encoding error is a permanent error of the
+// probe, not an error of the requests.
 func encoded(result any, err error) (any, error) {
 	if result == nil || err != nil {
 		return nil, err
@@ -178,6 +183,7 @@ func (op *Operator) OnLogin(
 	id string, fn func(ctx context.Context, a *Activity) (*ConnectionInfo, error), opts ...activityOption,
 ) {
 	op.act("OnLogin", activities.Login, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
+		// A nil pointer in an interface is not nil: return an untyped nil.
 		info, err := fn(ctx, a)
 		if info == nil {
 			return nil, err
@@ -189,6 +195,7 @@ func (op *Operator) OnLogin(
 // LoginWithKubeconfig returns the credentials of --kubeconfig, $KUBECONFIG or ~/.kube/config and of --context, with
 // priority 10; nil without a file. Kopf: login_with_kubeconfig, login_via_client, login_via_pykube.
 func LoginWithKubeconfig(_ context.Context, a *Activity) (*ConnectionInfo, error) {
+	// Tests call this function with a nil Activity.
 	var of serving.Cluster
 	if a != nil {
 		of = a.cluster
@@ -202,7 +209,7 @@ func LoginWithServiceAccount(context.Context, *Activity) (*ConnectionInfo, error
 	return given(connection.ServiceAccount())
 }
 
-// given converts to the exported type. Errors in a file are permanent, as a retry reads the same file.
+// given converts credentials to the exported type. Errors are permanent, because a retry would read the same file.
 func given(info *credentials.Info, err error) (*ConnectionInfo, error) {
 	if err != nil {
 		return nil, Permanent(err)

@@ -52,19 +52,21 @@ type Admission[T client.Object] struct {
 	Client    client.Client
 	APIReader client.Reader
 
+	// log, codec, call and keys are those of the call, see Change.
 	log   logr.Logger
 	codec *codec.Codec[T]
 	call  *handlers.Invocation
 	keys  *listKeys
-	// finalizer is the operator's own.
+	// finalizer is the name of the operator's finalizer, which handlers cannot remove.
 	finalizer string
 	mistakes  *mistakes
 	mutating  bool
-	before    []byte             // the text of Object as it was, for a mutating handler
-	original  *codec.Original[T] // for another one; nil if that is not looked at
+	before    []byte             // JSON of Object before the call; only for mutating handlers
+	original  *codec.Original[T] // Object before the call, to find lost changes; nil unless checked
 
+	// mu serializes method calls, which may come from several goroutines of the handler.
 	mu       sync.Mutex
-	errs     []error // of the calls of the handler
+	errs     []error // of method calls; they fail the handler when it returns
 	returned bool
 }
 
@@ -100,7 +102,7 @@ type admitting[T client.Object] struct {
 	verb, id    string
 	call        AdmissionFunc[T]
 	mutating    bool
-	subresource string // of another kind than the selection
+	subresource string // with objects of another kind than the selection; see ForSubresource
 }
 
 // admit registers an admission handler.
@@ -109,6 +111,7 @@ func admit[T client.Object](s Selection[T], fn admitting[T], opts []admissionOpt
 		ID: fn.id, Family: handlers.Admitting, Mutating: fn.mutating, Subresource: fn.subresource, ReadsText: true,
 	}
 	chosen, ok := prepare(s, &h, fn.verb, fn.call == nil, asOptions(opts), nil)
+	// These checks need the options of the handler, which are applied at this point.
 	for _, problem := range append(fn.problems(&h), fn.addRequestFilter(s, &h, chosen)) {
 		if problem == nil {
 			continue
@@ -119,15 +122,20 @@ func admit[T client.Object](s Selection[T], fn admitting[T], opts []admissionOpt
 	if !ok {
 		return
 	}
+	// The webhook configuration can contain these requirements as matchConditions, so that the API server sends fewer
+	// requests. The filters still decide.
 	h.Requires = append(slices.Clip(s.requires), fieldRequires(h.Field, chosen)...)
 	setFunction(&h, fn.call)
+	// One value for all calls of the handler: each mistake is logged once.
 	said := &mistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		a, err := fn.newAdmission(ctx, s, call, said)
 		if err != nil {
 			return err
 		}
+		// A Memo recognizes the objects of a running review by their pointers.
 		defer s.op.reviewed.Begin(call.Admission, a.Object, a.Old)()
+		// After the end of ctx, the API server no longer waits. Do not save changes then.
 		err = fn.call(ctx, a)
 		return a.end(cmp.Or(err, context.Cause(ctx)))
 	}
@@ -183,6 +191,7 @@ func (a *Admission[T]) Raw() (object, old *Unstructured) {
 	return object, old
 }
 
+// dynamic returns a copy of a value for the handler, as an object without a Go type.
 func (a *Admission[T]) dynamic(of func() (map[string]any, error)) *Unstructured {
 	own, _ := diff.Copy(a.valueOf(of)).(map[string]any)
 	return &unstructured.Unstructured{Object: own}
@@ -196,7 +205,8 @@ func (a *Admission[T]) Diff() Diff {
 	return Diff(diff.Compute(orNull(before), orNull(after)))
 }
 
-// ownValue decodes an object for this handler alone: a copy of a value that is shared would be one more in memory.
+// ownValue returns an object that the handler may modify. If the text is available, it is decoded again: a copy of the
+// shared value would keep both in memory.
 func (a *Admission[T]) ownValue(of *jsontext.Object) map[string]any {
 	if of.Encoded() {
 		return a.valueOf(jsontext.New(of.Text()).Value)
@@ -206,7 +216,7 @@ func (a *Admission[T]) ownValue(of *jsontext.Object) map[string]any {
 	return own
 }
 
-// valueOf is a value of the request, which is not the handler's own. If there is an error, the handler fails by it.
+// valueOf returns a shared value of the request. An error fails the handler when it returns.
 func (a *Admission[T]) valueOf(of func() (map[string]any, error)) (value map[string]any) {
 	value, err := of()
 	if err != nil {
@@ -215,7 +225,7 @@ func (a *Admission[T]) valueOf(of func() (map[string]any, error)) (value map[str
 	return value
 }
 
-// orNull keeps a nil mapping a null: in an interface, it would be an object.
+// orNull returns an untyped nil for a nil mapping. Diffs distinguish null from an empty object.
 func orNull(object map[string]any) any {
 	if object == nil {
 		return nil

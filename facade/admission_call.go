@@ -19,10 +19,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// newAdmission creates the argument of the handler function.
+// newAdmission creates the argument of the handler. The filter of WhenRequest also uses it, without mistakes.
 func (fn admitting[T]) newAdmission(
 	ctx context.Context, s Selection[T], call *handlers.Invocation, said *mistakes,
 ) (*Admission[T], error) {
+	// All handlers share the request: clone the parts that a handler could modify.
 	asked, cluster := call.Admission, s.op.clients
 	a := &Admission[T]{
 		HasOld: asked.Old != nil, Operation: admissionv1.Operation(asked.Operation), Subresource: asked.Subresource,
@@ -34,6 +35,7 @@ func (fn admitting[T]) newAdmission(
 	if err := codec.DecodeObject(asked.User, &a.UserInfo); err != nil {
 		return nil, fmt.Errorf("reading who asks: %w", err)
 	}
+	// ForSubresource has its own Go type, so the kind of the request is expected to differ from that of the selection.
 	if fn.subresource == "" {
 		if err := a.checkKind(); err != nil {
 			return nil, err
@@ -42,10 +44,11 @@ func (fn admitting[T]) newAdmission(
 	if err := a.decode(); err != nil {
 		return nil, err
 	}
+	// After a timeout, the handler is not called.
 	return a, cmp.Or(context.Cause(ctx), a.take())
 }
 
-// copied returns copies of the certificates, because a handler may change its argument.
+// copied returns copies of the certificates: the handlers of a request share them, and could change them.
 func copied(certificates []*x509.Certificate) (own []*x509.Certificate) {
 	for _, one := range certificates {
 		if again, err := x509.ParseCertificate(slices.Clone(one.Raw)); err == nil {
@@ -55,11 +58,12 @@ func copied(certificates []*x509.Certificate) (own []*x509.Certificate) {
 	return own
 }
 
-// decode decodes the objects. For stored objects, fields that do not fit into T are dropped: otherwise, such objects
-// could not even be deleted.
+// decode decodes the objects into T. A requested object must decode. In a stored object, fields that do not fit are
+// dropped: the object could not be deleted or repaired otherwise.
 func (a *Admission[T]) decode() (err error) {
 	asked := a.call.Admission
 	a.Object, err = a.codec.DecodeFrom(a.call.Given, a.raw)
+	// Without a requested object, Given is the stored object.
 	if err != nil && asked.Object != nil {
 		return err
 	}
@@ -76,7 +80,7 @@ func (a *Admission[T]) decode() (err error) {
 	return nil
 }
 
-// raw returns the object as a value that callers must not change.
+// raw returns the object with the changes of earlier handlers. It is shared: callers must not modify it.
 func (a *Admission[T]) raw() (map[string]any, error) {
 	if a.call.Object != nil {
 		return a.call.Object, nil
@@ -84,8 +88,8 @@ func (a *Admission[T]) raw() (map[string]any, error) {
 	return a.call.Admission.Body().Value()
 }
 
-// checkKind rejects objects of a subresource whose kind is not that of T: only the fields that both have would be
-// decoded.
+// checkKind rejects objects of a subresource with its own kind, such as a Scale. Decoded into T, such an object would
+// lose most of its fields without an error.
 func (a *Admission[T]) checkKind() error {
 	if _, dynamic := any(a.Object).(*Unstructured); dynamic || a.Subresource == "" {
 		return nil
@@ -102,11 +106,11 @@ func (a *Admission[T]) checkKind() error {
 		"kopf.ForSubresource, or kopf.ForResource", a.ID, given.Kind, given.GroupVersion())
 }
 
-// mostLooked is the largest object, in bytes of its text, that is compared after a validating handler. For larger ones,
-// a warning is not worth the memory.
+// mostLooked is the size of the largest object, in bytes of JSON, that is compared after a validating handler. The
+// comparison keeps another copy and decodes the object again, which a warning is not worth for larger objects.
 const mostLooked = 256 << 10
 
-// take keeps the object as it is before the call of the handler.
+// take keeps the object as it is before the call, to find the changes of the handler afterwards.
 func (a *Admission[T]) take() (err error) {
 	if a.mutating {
 		a.before, err = a.codec.Text(a.Object)
@@ -132,6 +136,7 @@ func (a *Admission[T]) TryPatch(change func(object T) error) {
 		if err := a.changeable(); err != nil {
 			return fmt.Errorf("patching the object by handler %q: %w", a.ID, err)
 		}
+		// The function changes a copy, so that a.Object is unchanged if it fails.
 		var tried T
 		err := codec.Call(func() error { tried = a.codec.Copy(a.Object); return change(tried) })
 		if err != nil {
@@ -142,6 +147,7 @@ func (a *Admission[T]) TryPatch(change func(object T) error) {
 	})
 }
 
+// changeable returns an error if the handler cannot change the object.
 func (a *Admission[T]) changeable() error {
 	switch {
 	case a.call.Writes == nil:
@@ -155,7 +161,8 @@ func (a *Admission[T]) changeable() error {
 	}
 }
 
-// do serializes the calls of the handler, and keeps their errors for the end of the handler.
+// do runs one method call at a time. It keeps the error until the handler returns, because these methods do not return
+// errors.
 func (a *Admission[T]) do(act func() error) {
 	a.needCall()
 	a.mu.Lock()
@@ -169,7 +176,8 @@ func (a *Admission[T]) do(act func() error) {
 	}
 }
 
-// end ends the calls of a function that has returned, joins their errors with its own, and saves its changes.
+// end finishes the call after the function has returned: it rejects later method calls, joins the errors of earlier
+// ones with err, and saves the changes of a mutating handler.
 func (a *Admission[T]) end(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -183,6 +191,7 @@ func (a *Admission[T]) end(err error) error {
 	if a.mutating {
 		return a.remember()
 	}
+	// A validating handler cannot change the object. Warn once if it has tried to.
 	if a.original == nil {
 		return nil
 	}
@@ -193,16 +202,19 @@ func (a *Admission[T]) end(err error) error {
 	return nil
 }
 
-// remember turns all changes by the handler into one change of the raw object.
+// remember turns all changes to a.Object into one change of the raw object, which may have fields that T lacks.
 func (a *Admission[T]) remember() error {
+	// The handler may have replaced the field, not only the object that it points to.
 	if object := reflect.ValueOf(a.Object); !object.IsValid() || object.IsNil() {
 		return fmt.Errorf("handler %q has set the object to nil", a.ID)
 	}
+	// Edits returns nil if the handler has changed nothing.
 	edits, err := a.codec.Edits(
 		a.before, a.Object, a.keys.lists(a.call.Resource, a.mistakes, a.log))
 	if err != nil || edits == nil {
 		return err
 	}
+	// Check this last: a handler for deletions is valid as long as it does not change the object.
 	if err := a.changeable(); err != nil {
 		return fmt.Errorf("changing the object by handler %q: %w", a.ID, err)
 	}

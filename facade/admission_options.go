@@ -26,7 +26,7 @@ type admissionOption interface {
 
 func (option) admissionOption() {}
 
-// operations are all valid operations.
+// operations are the operations of admission requests in Kubernetes.
 var operations = []string{
 	string(admissionv1.Create), string(admissionv1.Update), string(admissionv1.Delete), string(admissionv1.Connect),
 }
@@ -75,7 +75,8 @@ func Persistent() admissionOption {
 	return optionOf[admissionOption]("Persistent", nil, func(h *handlers.Handler) { h.Persistent = true })
 }
 
-// ofOtherKinds are subresources whose objects have their own kinds, and how to select them.
+// ofOtherKinds are the subresources of built-in kinds that have a kind of their own, with the Go code that selects
+// them. The objects of the last four have no metadata, so they need Unstructured.
 var ofOtherKinds = map[string]string{
 	"scale":       `kopf.ForSubresource[*autoscalingv1.Scale](…, "scale")`,
 	"eviction":    `kopf.ForSubresource[*policyv1.Eviction](…, "eviction")`,
@@ -89,6 +90,7 @@ var ofOtherKinds = map[string]string{
 
 // problems returns errors for options that exclude each other.
 func (fn admitting[T]) problems(h *handlers.Handler) (all []error) {
+	// Objects without a Go type can be of any kind, so only typed selections are restricted.
 	_, dynamic := any(*new(T)).(*Unstructured)
 	instead, other := ofOtherKinds[h.Subresource]
 	switch {
@@ -99,6 +101,8 @@ func (fn admitting[T]) problems(h *handlers.Handler) (all []error) {
 		all = append(all, fmt.Errorf("Subresource(%q): its objects are of a kind of their own: register the handler "+
 			"with %s", h.Subresource, instead))
 	}
+	// A deletion has no object to change. As in Kopf, the engine calls mutating handlers for deletions only if they are
+	// for nothing else.
 	deleting := slices.Contains(h.Operations, string(admissionv1.Delete))
 	if h.Mutating && deleting && slices.ContainsFunc(h.Operations, func(o string) bool { return o != "DELETE" }) {
 		all = append(all, errors.New("Operations: a mutating handler is asked about deletions only if it is for "+
@@ -107,11 +111,12 @@ func (fn admitting[T]) problems(h *handlers.Handler) (all []error) {
 	return all
 }
 
-// fieldRequires returns the requirement of the options on the field: its presence, unless there is a pattern.
+// fieldRequires returns the requirement of InField and Value. Without a pattern, the field must be present.
 func fieldRequires(field diff.Path, chosen []option) []requirements.Requirement {
 	if field == nil {
 		return nil
 	}
+	// OldValue and NewValue are not admission options.
 	pattern, equals := any(Present), any(nil)
 	for _, o := range chosen {
 		if o.name == ofValue {
@@ -136,6 +141,7 @@ type AdmissionSelection[T client.Object] struct {
 //
 // Use [Unstructured] for objects without metadata. The selection must not have filters.
 func ForSubresource[S, T client.Object](of Selection[T], name string) AdmissionSelection[S] {
+	// If the arguments are invalid, its kind is replaced at the end, so that nothing can be registered for it.
 	made := AdmissionSelection[S]{Selection[S]{op: of.op, kind: of.kind}, name}
 	typ := reflect.TypeFor[S]()
 	var problem error

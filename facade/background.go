@@ -56,10 +56,12 @@ func (s Selection[T]) Timer(id string, interval time.Duration, fn TaskFunc[T], o
 	s.spawn("Timer", h, fn)
 }
 
+// spawn registers a daemon or timer.
 func (s Selection[T]) spawn(verb string, h handlers.Handler, fn TaskFunc[T]) {
 	setFunction(&h, fn)
 	said := &mistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
+		// As for handlers of changes, undeclared children are deleted only after a success.
 		r := newRun(ctx, call, s.codec, s.op.clients, said)
 		return r.change.end(r.change.succeed(ctx, fn(ctx, r)))
 	}
@@ -83,7 +85,7 @@ type Task[T client.Object] struct {
 	APIReader client.Reader
 
 	change *Change[T]
-	done   <-chan struct{} // of the context of the call
+	done   <-chan struct{} // of the context of the call, for Sleep
 }
 
 // newRun returns the argument of a background function.
@@ -95,6 +97,7 @@ func newRun[T client.Object](
 		cluster: cluster,
 	}
 	c.Client = c.clientOf(cluster)
+	// The newest state, not the one at the time when the call was scheduled. A decoding error fails the call.
 	c.Object = c.Latest()
 	if said.looks() {
 		c.original = codec.NewOriginal(c.Object)
@@ -130,6 +133,7 @@ func (r *Task[T]) Sleep(d time.Duration) bool {
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+	// Check for the end first: if the timer has expired as well, the second select chooses at random.
 	select {
 	case <-stopping:
 		return false
@@ -150,6 +154,7 @@ func (r *Task[T]) Sleep(d time.Duration) bool {
 // StopReason returns why the function must end, such as [ErrDeleted], or nil. Kopf: stopped.reason.
 func (r *Task[T]) StopReason() error { return r.live().StopReason() }
 
+// live returns the running background function, as the engine sees it.
 func (r *Task[T]) live() handlers.Live {
 	r.change.needCall()
 	return r.change.call.Live
@@ -167,6 +172,7 @@ func (r *Task[T]) TryPatch(change func(object T) error) {
 	r.remember(r.change.codec.TryTransform(change, r.change.lists()))
 }
 
+// remember keeps a change of the object for the next write. Unlike Change.Patch, it does not change r.Object.
 func (r *Task[T]) remember(transform func(body map[string]any) error) {
 	c := r.change
 	c.do(func() error { return c.patchError(c.remember(transform)) })
@@ -210,8 +216,8 @@ type backgroundOption interface {
 	timerOption
 }
 
-// limitOption is an option of all verbs with attempts: those for changes, those in the background, indices, and
-// activities.
+// limitOption is an option of all verbs with attempts: for changes, background functions, indices, activities and
+// children.
 //
 //nolint:interfacebloat // a family of options is all of the families that it is for
 type limitOption interface {
@@ -225,7 +231,7 @@ type limitOption interface {
 func (option) daemonOption() {}
 func (option) timerOption()  {}
 
-// durationOption sets one of the durations of background handlers.
+// durationOption sets a positive duration of a background handler.
 func durationOption[O Option](
 	name string, value time.Duration, field func(*handlers.Background) *time.Duration,
 ) O {
@@ -246,6 +252,7 @@ func InitialDelay[D time.Duration | func(object *Unstructured) time.Duration](de
 		if delay == nil {
 			err = errors.New("InitialDelay: the function is nil")
 		}
+		// The object is shared, and the function is the user's: give it a copy, and turn a panic into an error.
 		initial = func(body map[string]any) (wait time.Duration, err error) {
 			object := &unstructured.Unstructured{Object: body}
 			err = panics.Contain(func() error { wait = delay(object.DeepCopy()); return nil })
@@ -271,6 +278,7 @@ func Sharp() timerOption {
 // Jitter lengthens each interval by a random share of up to this one: 0.1 is a tenth.
 func Jitter(share float64) timerOption {
 	var err error
+	// Written so that NaN is invalid, too.
 	if !(share > 0 && share <= 1) {
 		err = fmt.Errorf("Jitter(%g): it is a share of the interval, above 0 and up to 1: 0.1 is a tenth", share)
 	}

@@ -32,6 +32,7 @@ type Results interface {
 	RawResult(id string) (any, error)
 }
 
+// Compile-time checks: all arguments of handlers of objects implement Call, and all but Admission implement Results.
 var (
 	_ Call[*Unstructured] = (*Change[*Unstructured])(nil)
 	_ Call[*Unstructured] = (*Task[*Unstructured])(nil)
@@ -59,28 +60,29 @@ func (c *Change[T]) Latest() T {
 	return object
 }
 
-// newest returns the newest known state in its stored form.
+// newest returns the newest known state in its stored form. A daemon or timer sees its live object; any other handler
+// sees the cache and the operator's own writes, and a filter only the cause.
 func (c *Change[T]) newest() *jsontext.Object {
 	var newest *jsontext.Object
 	switch {
-	case c.returned.Load(): // who asks has outlived the handler, and the engine has gone on
+	case c.returned.Load(): // a goroutine outlived the handler: the engine's state is no longer valid for this call
 	case c.call.Live != nil:
 		newest = c.call.Live.Object()
 	case c.call.Newest != nil:
 		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
 		newest = jsontext.Of(c.call.Newest.Latest(client.ObjectKeyFromObject(&known), known.GetUID()))
 	}
-	if newest == nil { // gone, as it was when the call began
+	if newest == nil { // deleted, or replaced by another object: use the state at the start of the call
 		newest = c.call.Cause.Object
 	}
 	return newest
 }
 
-// latest returns the newest known state in its raw form. It is shared.
+// latest returns the newest known state in its raw form. It is shared: callers must not modify it.
 func (c *Change[T]) latest() map[string]any {
 	body, err := c.newest().Value()
 	if err != nil {
-		panic(err) // as when a function looks at a cause that cannot be decoded
+		panic(err) // fails the handler
 	}
 	return body
 }
@@ -104,14 +106,15 @@ var errByHand = errors.New("kopf: only an operator creates a Change, Task, Watch
 // byHand reports whether the value does not come from an operator.
 func (c *Change[T]) byHand() bool { return c == nil || c.call == nil }
 
-// needCall panics with a message, where nothing can be returned.
+// needCall panics for a value that does not come from an operator, in methods that cannot return an error. A bare nil
+// dereference would not explain the mistake.
 func (c *Change[T]) needCall() {
 	if c.byHand() {
 		panic(errByHand)
 	}
 }
 
-// needCall panics with a message, where nothing can be returned.
+// needCall panics for a value that does not come from an operator.
 func (a *Admission[T]) needCall() {
 	if a == nil || a.call == nil {
 		panic(errByHand)
@@ -123,10 +126,11 @@ var errInPatch = errors.New(
 		"call that before Patch",
 )
 
-// lock waits for other calls of the handler. A function of Patch would wait for itself, for ever and without a word: it
-// panics instead, which is an error of the patch.
+// lock waits for other method calls of the handler. In a function of Patch, it panics: the call of Patch holds the
+// lock, so the function would wait for itself forever. The panic becomes an error of the patch.
 func (c *Change[T]) lock() {
 	c.needCall()
+	// The test for a surrounding Patch walks the stack, so it is only made if the lock is held.
 	if c.mu.TryLock() {
 		return
 	}

@@ -51,20 +51,23 @@ type Change[T client.Object] struct {
 	// APIReader reads from the API server, without caches.
 	APIReader client.Reader
 
+	// log is the logger of the handler, codec converts between raw objects and T, and call is the engine's side of the
+	// call. The value does not come from an operator if call is nil.
 	log      logr.Logger
 	codec    *codec.Codec[T]
 	call     *handlers.Invocation
-	mistakes *mistakes // of the handler, so that each is logged once
-	cluster  clients
+	mistakes *mistakes // of the handler, so that each is logged once; nil in filters
+	cluster  clients   // of the operator, as of the start of the call
 
+	// mu serializes method calls, which may come from several goroutines of the handler.
 	mu       sync.Mutex
-	original *codec.Original[T]    // what Object was like; nil if that is not looked at
-	errs     []error               // of the calls of the handler
-	declared *children.Declaration // by Ensure; nil is nothing
-	returned atomic.Bool           // the handler has
+	original *codec.Original[T]    // Object as decoded, to find changes without Patch; often nil
+	errs     []error               // of method calls; they fail the handler when it returns
+	declared *children.Declaration // by Ensure in this call; nil without a call of Ensure
+	returned atomic.Bool           // the handler has returned; atomic, because readers of the newest state do not lock
 }
 
-// call adapts the function for the engine.
+// call adapts the function to the engine: it creates the argument, and prunes children after a success.
 func (s Selection[T]) call(fn ChangeFunc[T]) handlers.Func {
 	said := &mistakes{}
 	return func(ctx context.Context, call *handlers.Invocation) error {
@@ -83,13 +86,14 @@ func (s Selection[T]) newChange(
 	return newChange(ctx, call, s.codec, s.op.clients, said)
 }
 
-// newChange creates the argument of a handler.
+// newChange creates the argument of a handler or filter. A filter has a call without a Handler.
 func newChange[T client.Object](
 	ctx context.Context, call *handlers.Invocation, codec *codec.Codec[T], cluster clients, said *mistakes,
 ) (*Change[T], error) {
 	object, err := codec.DecodeFrom(call.Given, call.Working)
 	if call.Cause.Deleting && execution.Undecodable(err) {
-		// An object that does not fit any more must not be kept from its deletion.
+		// Usually, an object that does not decode waits until it is changed. A deletion must not wait: the finalizer
+		// would hold the object forever.
 		logging.Warn(logf.FromContext(ctx),
 			"Deleted object does not decode into the Go type; the handler gets what fits", "error", err.Error())
 	} else if err != nil {
@@ -101,18 +105,21 @@ func newChange[T client.Object](
 		mistakes: said, cluster: cluster,
 	}
 	c.Client = c.clientOf(cluster)
+	// A handler with a field sees only differences of the field.
 	changes := call.Cause.Diff
 	if call.Handler != nil {
 		c.ID = call.Handler.ID
 		_, _, changes = call.Handler.View(call.Cause)
 	}
 	c.Diff = Diff(changes.Clone())
+	// The former state cannot be repaired any more, so an incomplete Old is better than a handler that never runs.
 	if c.Old, err = codec.DecodeOld(call.Cause.Old); err != nil {
 		c.log.V(1).Info(
 			"The old object does not decode into the type; Old is incomplete",
 			"type", fmt.Sprintf("%T", object), "error", err.Error(),
 		)
 	}
+	// The comparison costs time, so it is made for the first calls only, except in tests.
 	if said.looks() {
 		c.original = codec.NewOriginal(object)
 	}
@@ -121,7 +128,8 @@ func newChange[T client.Object](
 
 var errReturned = errors.New("the handler has returned: its object cannot be changed any more")
 
-// do runs the calls of the handler one after the other, and keeps their errors for the end of the handler.
+// do runs one method call at a time, because goroutines of the handler may share it. It keeps the error until the
+// handler returns, because these methods do not return errors.
 func (c *Change[T]) do(act func() error) {
 	c.lock()
 	defer c.mu.Unlock()
@@ -134,9 +142,11 @@ func (c *Change[T]) do(act func() error) {
 	}
 }
 
-// succeed prunes the children after a function that returned without an error.
+// succeed deletes undeclared children after a function that returned nil. After a failure, the declarations may be
+// incomplete, so nothing is deleted.
 func (c *Change[T]) succeed(ctx context.Context, err error) error {
 	c.lock()
+	// The lock is released before requests are sent.
 	declared, failed := c.declared, err != nil || len(c.errs) > 0
 	c.mu.Unlock()
 	if failed || declared == nil {
@@ -145,7 +155,8 @@ func (c *Change[T]) succeed(ctx context.Context, err error) error {
 	return c.prune(ctx, declared)
 }
 
-// end rejects further calls after the function has returned, and adds the errors of its calls to its own.
+// end finishes the call after the function has returned: it rejects later method calls, and joins the errors of earlier
+// ones with err.
 func (c *Change[T]) end(err error) error {
 	c.lock()
 	defer c.mu.Unlock()
@@ -161,7 +172,7 @@ func (c *Change[T]) end(err error) error {
 	return err
 }
 
-// name returns the name of the object for messages.
+// name returns namespace/name of the object for messages.
 func (c *Change[T]) name() string { return codec.ObjectName(c.call.Cause.Body()) }
 
 // Result returns the result of any handler in status.<id> as V, see [Change.SetResult]:
@@ -193,8 +204,9 @@ func (c *Change[T]) RawResult(id string) (any, error) {
 	return value, nil
 }
 
-// status reads the working copy under the lock, as other goroutines of the handler may patch it. For a function in the
-// background, it reads the newest state.
+// status returns a result from the status. It reads the working copy, which contains results of earlier handlers in the
+// pass, and a background function the newest state. It locks, because other goroutines of the handler may patch the
+// copy.
 func (c *Change[T]) status(id string) (any, error) {
 	c.lock()
 	defer c.mu.Unlock()
@@ -208,6 +220,7 @@ func (c *Change[T]) status(id string) (any, error) {
 	if c.call.Live != nil {
 		body = c.latest()
 	}
+	// The result may be stored under a former id of its handler.
 	ids := []string{id}
 	if c.call.Handler != nil {
 		ids = append(ids, c.call.Handler.Renamed.Of(id)...)

@@ -56,12 +56,14 @@ func (r *Task[T]) Ensure(ctx context.Context, children ...any) error {
 		return errByHand
 	case c.returned.Load():
 		return c.ensureError(errReturned)
+	// A daemon has no ticks that would end a set, so each call of Ensure declares the whole set.
 	case c.call.Handler.Background.Daemon:
 		return c.ensureError(c.cluster.children.Ensure(ctx, c.parent(nil), c.declarer(nil), children))
 	}
 	return c.ensure(ctx, func() (map[string]any, error) { return nil, nil }, children)
 }
 
+// ensure adds children to the declaration of the current call.
 func (c *Change[T]) ensure(ctx context.Context, working func() (map[string]any, error), given []any) error {
 	declared, err := c.declaring(working)
 	if err != nil {
@@ -70,7 +72,7 @@ func (c *Change[T]) ensure(ctx context.Context, working func() (map[string]any, 
 	return c.ensureError(declared.Ensure(ctx, given))
 }
 
-// declaring returns the declaration of the current call of the handler.
+// declaring returns the declaration of the current call of the handler, and begins it at the first call of Ensure.
 func (c *Change[T]) declaring(working func() (map[string]any, error)) (*children.Declaration, error) {
 	c.lock()
 	defer c.mu.Unlock()
@@ -87,16 +89,19 @@ func (c *Change[T]) declaring(working func() (map[string]any, error)) (*children
 	return c.declared, nil
 }
 
+// parent returns the handled object as the owner of children. The argument own is the working copy; nil stands for the
+// newest state, in background functions.
 func (c *Change[T]) parent(own map[string]any) children.Parent {
 	return children.Parent{Newest: c.latest, Own: own, Writes: c.call.Writes}
 }
 
+// declarer returns the identity under which the set of children is stored.
 func (c *Change[T]) declarer(own map[string]any) children.Handler {
 	return children.Handler{ID: c.ID, FormerIDs: c.call.Handler.FormerIDs, Background: own == nil}
 }
 
-// prune deletes children that the function no longer declares. Sub-handlers finish first: they may declare these
-// children.
+// prune deletes children that the handler no longer declares. Sub-handlers run first, because they may declare some of
+// these children. While sub-handlers are unfinished, their error ends this call, and nothing is deleted.
 func (c *Change[T]) prune(ctx context.Context, declared *children.Declaration) error {
 	if c.call.Subs != nil {
 		if err := c.call.Subs.Run(ctx, nil); err != nil {
@@ -106,6 +111,7 @@ func (c *Change[T]) prune(ctx context.Context, declared *children.Declaration) e
 	return c.ensureError(declared.End(ctx))
 }
 
+// ensureError adds the object and the handler to an error.
 func (c *Change[T]) ensureError(err error) error {
 	if err == nil {
 		return nil

@@ -29,7 +29,8 @@ func (s Selection[T]) Conditions() {
 	s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "Conditions", Handler: h})
 }
 
-// errNoStatus is for kinds whose objects would get a new generation by every condition.
+// errNoStatus is the error for kinds without the status subresource. There, each change of a condition would be a
+// change of the main resource, with a new generation.
 var errNoStatus = errors.New(`the status of the kind is no subresource: add "subresources: {status: {}}" to its CRD`)
 
 // Condition sets one of status.conditions, as [Change.Patch] does. It also works without [Selection.Conditions]. Kopf:
@@ -52,15 +53,18 @@ func (c *Change[T]) Condition(conditionType string, status metav1.ConditionStatu
 	})
 }
 
+// setCondition sets the condition in the object of the cluster and in c.Object.
 func (c *Change[T]) setCondition(wanted conditions.Condition) error {
 	if err := c.checkCondition(wanted); err != nil {
 		return Permanent(err)
 	}
+	// The condition is about the generation that the handler has seen. A background function sees the newest one.
 	body, now := c.call.Cause.Body(), time.Now()
 	if c.call.Live != nil {
 		body = c.latest()
 	}
 	wanted.Generation = conditions.GenerationOf(body)
+	// The function runs again on the fresh object after a conflict, so it uses one time.
 	set := func(body map[string]any) error {
 		if err := conditions.Set(body, wanted, now); err != nil {
 			return Permanent(err)
@@ -70,9 +74,11 @@ func (c *Change[T]) setCondition(wanted conditions.Condition) error {
 	if err := c.call.Writes.Remember(set); err != nil {
 		return err
 	}
+	// r.Object of a background function stays as it is.
 	if c.call.Live != nil {
 		return nil
 	}
+	// Show the condition in c.Object, without taking this change for one without Patch.
 	c.original.Look()
 	object, err := c.call.Working()
 	if err != nil {

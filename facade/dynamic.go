@@ -61,6 +61,7 @@ func SetField(object *Unstructured, path string, value any) error {
 //
 //	kopf.PatchField(c, "status.phase", "Ready")
 func PatchField(h Call[*Unstructured], path string, value any) {
+	// Copy the value now: the function runs later, and the handler may change the value until then.
 	copied, err := codec.SetPath(nil, "value", value)
 	h.TryPatch(func(object *Unstructured) error {
 		if err != nil {

@@ -52,7 +52,8 @@ const (
 	ErrorsIgnored ErrorsMode = ErrorsMode(handlers.ErrorsIgnored)
 )
 
-// errNoReason replaces a nil error: the handler returned a failure, so it gets one.
+// errNoReason replaces a nil error in Temporary and Permanent. The handler has returned a failure, so it must not count
+// as a success.
 var errNoReason = errors.New("no reason is given: the error was nil")
 
 // Temporary returns an error after which the handler is called again when the delay is over. Default: the [Backoff], 60
@@ -71,6 +72,7 @@ func Permanent(err error) error {
 	return &permanentError{orNoReason(err)}
 }
 
+// orNoReason returns the error, or errNoReason for nil.
 func orNoReason(err error) error {
 	if err == nil {
 		return errNoReason
@@ -78,20 +80,21 @@ func orNoReason(err error) error {
 	return err
 }
 
+// temporaryError is the error of Temporary.
 type temporaryError struct {
 	err       error
 	delay     time.Duration
-	byBackoff bool // there is no delay: it is the backoff of the handler
+	byBackoff bool // no delay was given: use the backoff of the handler
 }
 
-// ByBackoff reports whether the delay is the backoff of the handler. The engine recognizes the method.
+// ByBackoff reports whether the delay is the backoff of the handler. The engine finds the method by errors.As.
 func (e *temporaryError) ByBackoff() bool { return e.byBackoff }
 
 func (e *temporaryError) Error() string { return e.err.Error() }
 
 func (e *temporaryError) Unwrap() error { return e.err }
 
-// RetryAfter returns the delay. The engine recognizes the error by this method.
+// RetryAfter returns the delay. The engine recognizes a temporary error by this method.
 func (e *temporaryError) RetryAfter() time.Duration {
 	if e.unitless() {
 		return unitlessDelay
@@ -99,12 +102,14 @@ func (e *temporaryError) RetryAfter() time.Duration {
 	return e.delay
 }
 
-// unitlessDelay replaces delays that cannot be intended.
+// unitlessDelay replaces delays without a unit, such as the 60 nanoseconds of Temporary(err, 60). Without it, the
+// handler would run again immediately, in a loop.
 const unitlessDelay = time.Second
 
 // unitless reports whether the delay is a number without a unit.
 func (e *temporaryError) unitless() bool { return e.delay > 0 && e.delay < defaults.Shortest }
 
+// permanentError is the error of Permanent.
 type permanentError struct{ err error }
 
 func (e *permanentError) Error() string { return e.err.Error() }
@@ -123,6 +128,7 @@ func Deny(code int, format string, args ...any) error {
 	return &denial{fmt.Errorf(format, args...), int32(code)}
 }
 
+// denial is the error of Deny.
 type denial struct {
 	err  error
 	code int32
@@ -135,7 +141,7 @@ func (e *denial) Unwrap() error { return e.err }
 // Permanent returns true, as in Kopf. The engine recognizes the error by this method.
 func (e *denial) Permanent() bool { return true }
 
-// Status is the answer of API servers to the client.
+// Status returns the response of API servers to the client.
 func (e *denial) Status() metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Message: e.Error(), Code: e.code}
 }

@@ -69,6 +69,7 @@ func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...watchEven
 	s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "OnEvent", Handler: &h})
 }
 
+// eventOf returns the argument for one raw event.
 func eventOf[T client.Object](c *Change[T], eventType string) *WatchEvent[T] {
 	return &WatchEvent[T]{
 		Type: WatchEventType(

@@ -46,7 +46,7 @@ func NewValue(pattern any) updateOption {
 	)
 }
 
-// patternOption demands something of the value of the handler's field.
+// patternOption is an option with a pattern for the value of the handler's field.
 func patternOption[O Option](
 	name string, pattern any, set func(h *handlers.Handler, p handlers.Pattern, text string),
 ) O {
@@ -57,6 +57,7 @@ func patternOption[O Option](
 	})
 }
 
+// named adds the name of an option to its error.
 func named(name string, err error) error {
 	if err == nil {
 		return nil
@@ -81,7 +82,7 @@ func (s Selection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...updateO
 // FieldPath joins keys to a path, and quotes those with dots.
 func FieldPath(keys ...string) string { return codec.FormatPath(keys) }
 
-// The names of options.
+// Names of options that other options depend on.
 const (
 	inField = "InField"
 	ofValue = "Value"
@@ -108,6 +109,7 @@ func FieldChange[V any, T client.Object](c *Change[T]) (before, after *V) {
 	return before, after
 }
 
+// valueAt decodes the value at a path; nil if it is missing or null.
 func valueAt[V any](essence map[string]any, field diff.Path) (*V, error) {
 	value, present := diff.Resolve(essence, field)
 	if !present || value == nil {
@@ -120,7 +122,8 @@ func valueAt[V any](essence map[string]any, field diff.Path) (*V, error) {
 	return &into, nil
 }
 
-// typeProblems are those of a field that the Go type does not have, and of values that the field never has.
+// typeProblems returns errors for a field that the Go type does not have, and for patterns that its values cannot
+// match. Such a handler would never be called, without any other sign.
 func typeProblems[T client.Object](of *codec.Codec[T], field diff.Path, opts []option) (problems []error) {
 	if err := of.CheckField(field); err != nil {
 		problems = append(problems, err)
@@ -137,7 +140,7 @@ func typeProblems[T client.Object](of *codec.Codec[T], field diff.Path, opts []o
 	return problems
 }
 
-// fieldProblems are those of the options that have to do with fields, and with one another.
+// fieldProblems returns errors for options of fields that exclude each other, or lack a field.
 func fieldProblems(h *handlers.Handler) []error {
 	var problems []error
 	if patterns := h.Value != nil || h.From != nil || h.To != nil; patterns && h.Field == nil {
@@ -164,6 +167,8 @@ func (d Diff) Touches(path string) bool {
 		panic(fmt.Errorf("Diff.Touches: %w", err))
 	}
 	for _, item := range d {
+		// Either the difference is inside of the value at the path, or the value is inside of one that was added,
+		// removed or replaced as a whole.
 		if item.Path.HasPrefix(field...) || field.HasPrefix(item.Path...) && touches(item, field[len(item.Path):]) {
 			return true
 		}
@@ -171,8 +176,9 @@ func (d Diff) Touches(path string) bool {
 	return false
 }
 
-// touches reports whether a difference of a whole value includes one of its part.
+// touches reports whether a difference of a whole value includes a difference of its part.
 func touches(whole diff.Item, part diff.Path) bool {
+	// Redacted values are missing in the difference, so any part may have changed.
 	if whole.Old == nil && whole.New == nil {
 		return true
 	}

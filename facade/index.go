@@ -29,7 +29,7 @@ type Index[K comparable, V any] struct{ index *indexes.Index }
 var errNoIndex = errors.New("kopf: the index is nil or empty: make it with kopf.NewIndex, before the handlers that " +
 	"use it are called; in a test, with facadetest.NewIndex")
 
-// held panics with a message, where there is no index at all.
+// held returns the engine's index. It panics for the zero value: the methods that use it do not return errors.
 func (i *Index[K, V]) held() *indexes.Index {
 	if i == nil || i.index == nil {
 		panic(errNoIndex)
@@ -37,7 +37,7 @@ func (i *Index[K, V]) held() *indexes.Index {
 	return i.index
 }
 
-// notifier reports changes of the index; nil without an index.
+// notifier returns the source of notifications about changes of the index; nil for the zero value.
 func (i *Index[K, V]) notifier() handlers.Notifier {
 	if i == nil || i.index == nil {
 		return nil
@@ -59,11 +59,14 @@ func (i *Index[K, V]) notifier() handlers.Notifier {
 func NewIndex[T client.Object, K comparable, V any](
 	s Selection[T], id string, fn func(ctx context.Context, object T) (map[K]V, error), opts ...indexOption,
 ) *Index[K, V] {
+	// After a registration error, the index is empty but usable, so that the program reaches the set-up, which reports
+	// it.
 	held := indexes.New()
 	h := handlers.Handler{ID: id, Family: handlers.Indexing, ReadsText: true, Type: s.codec.Type()}
 	if _, ok := prepare(s, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
 		said := &mistakes{}
 		setFunction(&h, fn)
+		// A further registration of the same function fills the same index.
 		held = s.kind.Registry.IndexOf(indexKey{id, h.Instance, reflect.TypeOf(fn)}, held)
 		h.Index = &handlers.Index{Into: held, Call: func(
 			ctx context.Context, call *handlers.Invocation,
@@ -84,14 +87,14 @@ func NewIndex[T client.Object, K comparable, V any](
 	return &Index[K, V]{held}
 }
 
-// indexKey identifies an index: registrations of one function under one id fill the same one.
+// indexKey identifies an index: registrations of one function under one id fill the same index.
 type indexKey struct {
 	id       string
 	instance any
 	typ      reflect.Type
 }
 
-// untyped returns the entries as the engine stores them.
+// untyped returns the entries in the form in which the engine stores them.
 func untyped[K comparable, V any](entries map[K]V) map[any]any {
 	all := make(map[any]any, len(entries))
 	for key, value := range entries {

@@ -22,7 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// newKind returns the kind of a selection that the user makes now.
+// newKind returns the kind of a selection that the user makes by the current call.
 func newKind(op *Operator) *registry.SelectedKind {
 	k := &registry.SelectedKind{Location: registry.Location()}
 	if op != nil {
@@ -58,7 +58,7 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 	return Selection[T]{op: op, kind: k}
 }
 
-// kindless is true for a prototype of a type that fits all kinds, and does not say which one is meant.
+// kindless reports whether the prototype can be of any kind, and lacks its kind.
 func kindless(prototype client.Object) bool {
 	switch prototype.(type) {
 	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
@@ -69,7 +69,8 @@ func kindless(prototype client.Object) bool {
 	}
 }
 
-// selectorOfType finds the kind of a prototype: its own, or that of its type in the scheme.
+// selectorOfType returns the kind in the prototype, or else the kind of its Go type in the scheme. It runs at the
+// set-up, when the scheme is known.
 func selectorOfType(
 	prototype client.Object, given schema.GroupVersionKind, scheme *runtime.Scheme,
 ) (discovery.Selector, error) {
@@ -79,7 +80,7 @@ func selectorOfType(
 	found, err := apiutil.GVKForObject(prototype, scheme)
 	if runtime.IsNotRegisteredError(err) {
 		goType := reflect.TypeOf(prototype).Elem()
-		name, _, _ := strings.Cut(goType.String(), ".") // of the package, not of its folder
+		name, _, _ := strings.Cut(goType.String(), ".") // of the package, which can differ from its folder
 		return discovery.Selector{}, fmt.Errorf(
 			"kopf.For(%T): the manager's scheme does not know the type: call AddToScheme of package %s on the "+
 				"scheme, or give kopf.Settings{AddToScheme: runtime.SchemeBuilder{%s.AddToScheme}} to kopf.New: %w",
@@ -110,6 +111,7 @@ func ForResourceAs[T client.Object](op *Operator, spelling ...string) Selection[
 	return forResource[T](op, "kopf.ForResourceAs", spelling)
 }
 
+// forResource selects a resource by its spelling. The parameter by is the name of the calling function, for messages.
 func forResource[T client.Object](op *Operator, by string, spelling []string) Selection[T] {
 	selector, err := discovery.Spelled(spelling...)
 	if typ := reflect.TypeFor[T](); typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
@@ -128,6 +130,7 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*Unstruc
 	if meant == nil {
 		err = errors.New("kopf.ForResourceFunc: the function is nil")
 	}
+	// The resources whose panic is already logged. The function runs at each discovery, possibly concurrently.
 	var told sync.Map
 	return selectionOf[*Unstructured](op, "kopf.ForResourceFunc", discovery.ByFunc(func(
 		r discovery.Resource) (yes bool,
@@ -145,7 +148,7 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*Unstruc
 	}), err)
 }
 
-// selectionOf is a selection by a spelling or a function; or keeps the error of the function that makes it.
+// selectionOf returns a selection by a selector that does not need the scheme, or records err.
 func selectionOf[T client.Object](op *Operator, by string, selector discovery.Selector, err error) Selection[T] {
 	k := newKind(op)
 	switch {
@@ -157,6 +160,7 @@ func selectionOf[T client.Object](op *Operator, by string, selector discovery.Se
 		k.Find = func(*runtime.Scheme) (discovery.Selector, error) { return selector, nil }
 	}
 	typ := reflect.TypeFor[T]()
+	// The error is recorded already, and a codec needs a pointer type.
 	if typ.Kind() != reflect.Pointer {
 		return Selection[T]{op: op, kind: k}
 	}
@@ -165,7 +169,7 @@ func selectionOf[T client.Object](op *Operator, by string, selector discovery.Se
 	return Selection[T]{op: op, kind: k, codec: decoder}
 }
 
-// quoteAll returns arguments as Go literals.
+// quoteAll returns the arguments as Go literals for messages.
 func quoteAll(texts []string) string {
 	all := make([]string, 0, len(texts))
 	for _, text := range texts {
@@ -199,7 +203,7 @@ func (r Resource) GroupVersionResource() schema.GroupVersionResource {
 // String returns group/version/plural.
 func (r Resource) String() string { return discovery.Resource(r).String() }
 
-// resourceOf returns a copy that shares nothing with the discovered resource.
+// resourceOf returns a copy that does not share slices with the discovered resource.
 func resourceOf(r discovery.Resource) Resource {
 	r.Shortcuts, r.Categories = slices.Clone(r.Shortcuts), slices.Clone(r.Categories)
 	r.Subresources, r.Verbs = slices.Clone(r.Subresources), slices.Clone(r.Verbs)

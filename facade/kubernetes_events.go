@@ -21,7 +21,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// The types of Kubernetes events that are posted by level. [Change.Event] posts any.
+// Types of Kubernetes events by level. [Change.Event] posts any type. Error is not a type of Kubernetes, but Kopf posts
+// it.
 const (
 	typeNormal  = "Normal"
 	typeWarning = "Warning"
@@ -30,6 +31,8 @@ const (
 
 // EventRecorder posts Kubernetes events, see [Change.EventRecorderFor]. The zero value posts none.
 type EventRecorder struct {
+	// poster is nil for a recorder that posts nothing. bodies are the objects that the events are about, with at least
+	// their reference fields.
 	poster handlers.Poster
 	log    logr.Logger
 	bodies []map[string]any
@@ -61,13 +64,14 @@ func (e EventRecorder) Event(eventType, reason, message string) {
 	}
 }
 
+// post posts an event unless its level is below the configured one. Event does not have a level, so it always posts.
 func (e EventRecorder) post(level slog.Level, eventType, reason, message string) {
 	if e.poster != nil && e.poster.Takes(level) {
 		e.Event(eventType, reason, message)
 	}
 }
 
-// events returns a recorder for the handled object.
+// events returns a recorder for the handled object. In a filter, it records an error and returns an empty recorder.
 func (c *Change[T]) events() EventRecorder {
 	c.needCall()
 	if c.call.Events == nil {
@@ -112,7 +116,7 @@ func (c *Change[T]) EventRecorderFor(objects ...any) EventRecorder {
 	return about
 }
 
-// scheme returns nil if there is no client.
+// scheme returns the scheme of the client; nil without a client.
 func (c *Change[T]) scheme() *runtime.Scheme {
 	if c.Client == nil {
 		return nil
@@ -120,7 +124,8 @@ func (c *Change[T]) scheme() *runtime.Scheme {
 	return c.Client.Scheme()
 }
 
-// bodiesOf returns the parts of the objects that posting an event needs.
+// bodiesOf returns the reference fields of the objects, as far as posting an event needs them. After an error, it
+// returns the objects before it, which still get their events.
 func bodiesOf(objects []any, scheme *runtime.Scheme) (bodies []map[string]any, err error) {
 	for object, err := range hierarchies.Objects(objects) {
 		if err != nil {
@@ -146,7 +151,8 @@ func bodiesOf(objects []any, scheme *runtime.Scheme) (bodies []map[string]any, e
 	return bodies, nil
 }
 
-// wordFor returns the reason of an event about an error.
+// wordFor returns the reason of an event about an error: as in Kopf, the name of its type. For errors of the API
+// server, it is the reason of the status.
 func wordFor(err error) string {
 	if _, temporary := execution.RetryAfter(err); temporary {
 		return "TemporaryError"
@@ -154,6 +160,7 @@ func wordFor(err error) string {
 	if execution.IsPermanent(err) {
 		return "PermanentError"
 	}
+	// Unexported types, such as those of package fmt, say nothing to users: look for the first exported one below.
 	for ; err != nil; err = errors.Unwrap(err) {
 		status, ok := err.(apierrors.APIStatus)
 		if ok && status.Status().Reason != "" {

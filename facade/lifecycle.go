@@ -49,7 +49,7 @@ func LifecycleFunc(pick func(ctx context.Context, due []Attempt) []Attempt) Life
 	})}
 }
 
-// Attempt is an attempt of a handler.
+// Attempt describes an attempt of a handler, for lifecycles and index functions.
 type Attempt struct {
 	// ID is the full handler id.
 	ID string
@@ -59,6 +59,7 @@ type Attempt struct {
 	Started time.Time
 }
 
+// attemptKey is the key of the Attempt in the context of an index function.
 type attemptKey struct{}
 
 // AttemptFrom returns the attempt of an index function. In other handlers, found is false.
@@ -67,8 +68,10 @@ func AttemptFrom(ctx context.Context) (attempt Attempt, found bool) {
 	return attempt, found
 }
 
+// withAttempt returns the context for one call of an index function, whose signature has no room for an argument.
 func withAttempt(ctx context.Context, call *handlers.Invocation) context.Context {
 	attempt := Attempt{ID: call.Handler.ID, Retry: call.Retry, Started: call.Started}
+	// The engine sets the time only after a failure.
 	if attempt.Started.IsZero() {
 		attempt.Started = time.Now()
 	}

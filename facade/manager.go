@@ -21,19 +21,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
-// clients are the clients with which handlers read and write other objects.
+// clients contains the means of handlers to read and write other objects. It is copied into each call.
 type clients struct {
+	// client is the client of handlers, and live reads without a cache.
 	client   client.Client
 	live     client.Reader
 	children *children.Keeper
-	keys     *listKeys // nil without an API server that publishes schemas
-	// finalizer is the operator's own.
+	keys     *listKeys // nil without a manager
+	// finalizer is the name of the operator's finalizer.
 	finalizer string
-	watches   func(owner discovery.Resource, kind schema.GroupKind) (children, objects bool)
+	// watches reports for WaitFor whether the kind is watched as children of the resource, or as any objects.
+	watches func(owner discovery.Resource, kind schema.GroupKind) (children, objects bool)
 }
 
-// clientsOf returns clients that write as the operator until the manager stops waiting for it. A program of Main has no
-// lease to lose, so its cleanup may use the client.
+// clientsOf returns clients that write as the operator. Under the project's manager, writes fail as soon as the manager
+// stops waiting for the operator, such as after a lost lease: another process may already handle the objects. A program
+// keeps its client for the cleanup, and has no lease to lose.
 func (op *Operator) clientsOf(writing client.Client, live client.Reader) clients {
 	if !op.started && op.fence != nil {
 		writing = op.fence.Client(writing)
@@ -45,7 +48,8 @@ func (op *Operator) clientsOf(writing client.Client, live client.Reader) clients
 	}
 }
 
-// keeper keeps children by the settings as they are by now.
+// keeper returns the keeper of children for the current settings. A startup handler may change these, so it is called
+// again after the startup.
 func (op *Operator) keeper(writing client.Client, live client.Reader) *children.Keeper {
 	kept := op.settings.values.Persistence
 	keeper := &children.Keeper{
@@ -56,7 +60,7 @@ func (op *Operator) keeper(writing client.Client, live client.Reader) *children.
 	if op.registry.Owns() {
 		keeper.Owned = &owned.Children{Label: keeper.Label(), Author: keeper}
 		keeper.Watched = op.registry.WatchesChildren
-		// Without the metric, nothing is counted: the engine has the same ones, and reports the error.
+		// The engine registers the same metrics and reports the error, so nothing is lost by ignoring it here.
 		if measured, err := metrics.New(op.name, op.metricsRegistry()); err == nil {
 			keeper.Repaired = measured.Repaired
 		}
@@ -116,7 +120,7 @@ func (op *Operator) LeaderLock(lock resourcelock.Interface) resourcelock.Interfa
 	return op.coordination.Lease.Around(lock)
 }
 
-// coordinationSettings are those of the last plan.
+// coordinationSettings returns the settings of the peering, as of the last plan.
 func (op *Operator) coordinationSettings() program.CoordinationSettings {
 	return program.CoordinationSettings{
 		Given: defaults.Peering(op.given.Peering), Resolved: defaults.Peering(op.settings.values.Peering),
@@ -124,9 +128,10 @@ func (op *Operator) coordinationSettings() program.CoordinationSettings {
 	}
 }
 
+// init makes the handlers of operators available to package facadetest, which this package cannot import.
 func init() { kit.PartsOf = rehearse }
 
-// rehearse is for package facadetest, which calls handlers without an operator that runs.
+// rehearse prepares the handlers of an operator for package facadetest, which calls them without running the operator.
 func rehearse(operator any, scheme *runtime.Scheme, cluster client.Client) (kit.Parts, error) {
 	op, _ := operator.(*Operator)
 	if !op.valid() {

@@ -15,13 +15,14 @@ import (
 
 // Memo keeps a value in memory for each object.
 type Memo[V any] struct {
+	// fresh creates a value. reviewed finds the admission request of an object.
 	fresh    func() *V
 	reviewed *reviews.ReviewedObjects
 
 	mu    sync.Mutex
 	byUID map[types.UID]*V
-	// admitted has the values that only admission handlers have requested. Their objects may not be watched, so their
-	// end is not seen; only the most recent values are kept.
+	// admitted contains values that only admission handlers have requested. Their objects may not be watched, so the
+	// operator does not see their deletion. The cache is bounded instead.
 	admitted *lru.Cache
 }
 
@@ -34,6 +35,7 @@ const mostAdmitted = 1000
 // NewMemo makes a memo for a selection. A value begins as zero or as the result of fresh, and ends with its object.
 // Kopf: memo.
 func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V] {
+	// The memo is usable even after a registration error, so that the program reaches the set-up, which reports it.
 	m := &Memo[V]{
 		fresh: func() *V { return new(V) }, byUID: map[types.UID]*V{}, admitted: lru.New(mostAdmitted),
 		reviewed: &reviews.ReviewedObjects{},
@@ -58,6 +60,8 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 // Of returns the value of an object. Handlers can run concurrently, so shared data needs a lock. See docs/indices.md.
 func (m *Memo[V]) Of(object client.Object) *V {
 	m.needFresh()
+	// An object to be created may not have a uid yet. Its value is shared by the handlers of the request, and ends with
+	// it.
 	asked := m.reviewed.Of(object)
 	if asked != nil && asked.Operation == string(admissionv1.Create) {
 		value, _ := asked.Keep(m, func() any { return m.fresh() }).(*V)
@@ -70,11 +74,13 @@ func (m *Memo[V]) Of(object client.Object) *V {
 	if value != nil {
 		return value
 	}
+	// A handler of the object takes over the value of its admission handlers, if it is still cached.
 	if known, found := m.admitted.Get(uid); found {
 		value, _ = known.(*V)
 	} else {
 		value = m.fresh()
 	}
+	// Only a call outside of a review shows that the object is watched, and that forget will be called for it.
 	if asked != nil {
 		m.admitted.Add(uid, value)
 		return value
@@ -92,13 +98,14 @@ func (m *Memo[V]) Len() int {
 	return len(m.byUID) + m.admitted.Len()
 }
 
-// needFresh panics with a message, where there is no memo at all.
+// needFresh panics for the zero value of a memo, because Of and Len do not return errors.
 func (m *Memo[V]) needFresh() {
 	if m == nil || m.fresh == nil {
 		panic(errNoMemo)
 	}
 }
 
+// forget removes the value of an object that is gone.
 func (m *Memo[V]) forget(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

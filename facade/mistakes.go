@@ -21,27 +21,29 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// mistakes are what a handler was told of its use of this package: each is worth one line in the log. Nil is for
-// functions that are no handlers.
+// mistakes holds the mistakes of one handler in its use of this package that are already logged. Each is logged once,
+// not for each call. Nil is for functions that are not handlers, such as filters.
 type mistakes struct {
-	looked  atomic.Int32 // how many calls were looked at for changes in place
-	inPlace atomic.Bool
-	delay   atomic.Bool
-	sleep   atomic.Bool
-	items   atomic.Bool // fields of list items were lost
-	erased  atomic.Bool // by an update with the client
+	looked  atomic.Int32 // number of calls that were checked for changes in place
+	inPlace atomic.Bool  // the copy of the object was changed without Patch
+	delay   atomic.Bool  // a delay of a temporary error was too short
+	sleep   atomic.Bool  // a duration of Sleep was too short
+	items   atomic.Bool  // fields of list items were lost
+	erased  atomic.Bool  // an update with the client erased fields
 
 	mu   sync.Mutex
-	subs map[uintptr]*mistakes // of sub-handlers by their functions, as there may be any number of ids
+	subs map[uintptr]*mistakes // of sub-handlers, by code pointer: there can be any number of ids
 }
 
-// firstCalls is how many calls of a handler are looked at: a mistake shows early or in a test, and looking takes time.
+// firstCalls is the number of calls of a handler that are checked for changes in place. The check encodes the object
+// several times, and a mistake usually shows in the first calls or in a test.
 const firstCalls = 3
 
-// everyCall is true in test binaries. It cannot be known before the flags are there.
+// everyCall reports whether to check every call: in test binaries. It is evaluated late, because package testing
+// registers its flags after the initialization of packages.
 var everyCall = sync.OnceValue(func() bool { return flag.Lookup("test.v") != nil })
 
-// looks tells whether a call that begins is to be looked at for changes in place.
+// looks reports whether to check the call that begins for changes in place.
 func (m *mistakes) looks() bool {
 	switch {
 	case m == nil || m.inPlace.Load():
@@ -53,7 +55,7 @@ func (m *mistakes) looks() bool {
 	}
 }
 
-// ofSub are those of a sub-handler.
+// ofSub returns the mistakes of a sub-handler.
 func (m *mistakes) ofSub(function uintptr) *mistakes {
 	if m == nil {
 		return nil
@@ -71,7 +73,7 @@ func (m *mistakes) ofSub(function uintptr) *mistakes {
 	return sub
 }
 
-// noteDelay tells that the delay of an error cannot be meant, if it is so.
+// noteDelay logs a temporary error whose delay is too short, most likely a number without a unit.
 func (m *mistakes) noteDelay(log logr.Logger, err error) {
 	if m == nil || err == nil || m.delay.Load() {
 		return
@@ -83,7 +85,7 @@ func (m *mistakes) noteDelay(log logr.Logger, err error) {
 	}
 }
 
-// noteSleep logs that the duration of a sleep cannot be meant.
+// noteSleep logs a sleep whose duration is too short, most likely a number without a unit.
 func (m *mistakes) noteSleep(log logr.Logger, err error) {
 	if m != nil && m.sleep.CompareAndSwap(false, true) {
 		logging.Warn(log, "Sleeping for a second: the duration is too short to be meant; logged once for the handler",
@@ -91,7 +93,7 @@ func (m *mistakes) noteSleep(log logr.Logger, err error) {
 	}
 }
 
-// noteLost tells of changes in place that are lost now that the handler has succeeded.
+// noteLost logs changes in place that are lost, after the handler has succeeded.
 func (c *Change[T]) noteLost() {
 	fields := c.original.Lost(c.call.Working)
 	if len(fields) > 0 && c.mistakes.inPlace.CompareAndSwap(false, true) {
@@ -102,26 +104,26 @@ func (c *Change[T]) noteLost() {
 }
 
 const (
-	// schemaTimeout limits the request of a schema: a handler is waiting, perhaps one of admission.
+	// schemaTimeout limits the request for a schema, because a handler waits for it: in admission, a client does, too.
 	schemaTimeout = 3 * time.Second
-	// schemaLife is how long a schema is taken for the present one, schemaPause the time between failed requests.
+	// schemaLife is the time until a schema is read again. schemaPause is the time between failed requests.
 	schemaLife, schemaPause = 10 * time.Minute, time.Minute
 )
 
-// listKeys reads the keys of lists from the schemas of kinds, when they are first needed. Nil does not know any.
+// listKeys reads the keys of lists from the schemas of kinds, when they are first needed. Nil provides no keys.
 type listKeys struct {
 	server discovery.Getter
-	kinds  sync.Map // *keysOfKind by their names
+	kinds  sync.Map // *keysOfKind by schema.GroupVersionKind
 }
 
-// keysOfKind are those of one kind.
+// keysOfKind holds the keys of the lists of one kind.
 type keysOfKind struct {
 	mu    sync.Mutex
-	keys  func(list []string) []string // nil before the schema was read
-	until time.Time                    // when the schema is read again
+	keys  func(list []string) []string // nil until the schema is read
+	until time.Time                    // when to read the schema again
 }
 
-// newListKeys reads from the API server of the manager.
+// newListKeys returns list keys that are read from the API server of the manager.
 func newListKeys(m ctrl.Manager) (*listKeys, error) {
 	server, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(m.GetConfig(), m.GetHTTPClient())
 	if err != nil {
@@ -131,14 +133,17 @@ func newListKeys(m ctrl.Manager) (*listKeys, error) {
 	return &listKeys{server: discovery.Limited{Getter: api, Timeout: schemaTimeout}}, nil
 }
 
-// of gives the keys of one list; nil if it does not have any, or if the schema cannot be read.
+// of returns the keys of one list; nil if it does not have keys, or if the schema cannot be read. Without keys, list
+// items are matched by common fields.
 func (l *listKeys) of(kind schema.GroupVersionKind, list diff.Path, log logr.Logger) []string {
 	known, _ := l.kinds.LoadOrStore(kind, &keysOfKind{})
 	found, _ := known.(*keysOfKind)
+	// One request at a time for each kind: other handlers wait for its result.
 	found.mu.Lock()
 	defer found.mu.Unlock()
 	if time.Now().After(found.until) {
 		keys, err := discovery.ListKeysOf(context.Background(), l.server, kind)
+		// Keep former keys, if any: they are more likely right than none.
 		if err != nil {
 			found.until = time.Now().Add(schemaPause)
 			log.V(1).Info("Cannot read the schema of the kind; recognising list items by their common fields",
@@ -153,8 +158,8 @@ func (l *listKeys) of(kind schema.GroupVersionKind, list diff.Path, log logr.Log
 	return found.keys(list)
 }
 
-// lists are how the items of lists are recognised when the object is changed: nothing else keeps fields with them that
-// T does not have.
+// lists returns the rules by which a changed list is merged into the raw object. Fields of list items that T does not
+// have can only be kept if the items are recognized.
 func (l *listKeys) lists(kind *discovery.Resource, said *mistakes, log logr.Logger) (lists codec.Lists) {
 	if l != nil && kind != nil {
 		lists.Keys = func(list diff.Path) []string { return l.of(kind.GroupVersionKind, list, log) }
@@ -171,6 +176,7 @@ func (l *listKeys) lists(kind *discovery.Resource, said *mistakes, log logr.Logg
 	return lists
 }
 
+// lists returns the rules for lists of the handled object.
 func (c *Change[T]) lists() codec.Lists {
 	return c.cluster.keys.lists(c.call.Resource, c.mistakes, c.log)
 }

@@ -23,7 +23,7 @@ func (option) childOption() {}
 // ownsOption is an option of Owns.
 type ownsOption func(r *owning)
 
-// owning holds the options of Owns and Watches.
+// owning holds the options of Owns, and whole for Watches: any object of the kind, not only children.
 type owning struct{ onlyEnsured, whole bool }
 
 // OnlyEnsured makes [Selection.Owns] watch only objects with the label <prefix>/parent-uid, which [Change.Ensure] sets.
@@ -49,7 +49,7 @@ func (s Selection[T]) Watches(object client.Object) {
 	s.watch("Watches", object, func(r *owning) { r.whole = true })
 }
 
-// watch watches the kind of the object for the selection.
+// watch makes the operator watch the kind of the object on behalf of the selected objects.
 func (s Selection[T]) watch(verb string, child client.Object, opts ...ownsOption) {
 	where := registry.Location()
 	if s.kind == nil || !s.op.valid() {
@@ -57,6 +57,7 @@ func (s Selection[T]) watch(verb string, child client.Object, opts ...ownsOption
 		return
 	}
 	op := s.op
+	// For checks the object and records its errors. A selection without Find is invalid.
 	objects := For(op, child)
 	if objects.kind.Find == nil || s.kind.Find == nil {
 		return
@@ -69,6 +70,8 @@ func (s Selection[T]) watch(verb string, child client.Object, opts ...ownsOption
 		}
 		opt(&chosen)
 	}
+	// Two handlers that are never called: h makes the operator watch the kind, and the other one connects that watch
+	// with the selected objects. OnChild adds the handlers with functions.
 	id := fmt.Sprintf("%s(%T) at %s", verb, child, where)
 	h := &handlers.Handler{ID: id, Family: handlers.Owning, Location: where, Whole: chosen.whole}
 	h.Owned = h
@@ -98,6 +101,7 @@ func OnChild[T, C client.Object](
 	if !ok {
 		return
 	}
+	// For unstructured objects, there can be several kinds, and the handler is registered for each.
 	kinds := s.kind.Registry.OwnedTypes(s.kind, reflect.TypeFor[C]())
 	if len(kinds) == 0 {
 		s.kind.AddError(fmt.Errorf("OnChild(%q): children of the Go type %s are not watched: call Owns for an empty "+
@@ -126,6 +130,7 @@ func OnChild[T, C client.Object](
 		}))
 	}
 	for _, owning := range kinds {
+		// Each entry needs a handler of its own, with its own kind of children.
 		own := h
 		own.Owned = owning
 		s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "OnChild", Handler: &own})
@@ -138,7 +143,7 @@ func WhenChild[C client.Object](matches func(ctx context.Context, child C) bool)
 	return matchesOption[childOption]("WhenChild", matches, matches == nil)
 }
 
-// addChildFilter turns WhenChild into a filter of the handler.
+// addChildFilter turns WhenChild into a filter of the handler. It is not one of Filters, which apply to the owner.
 func addChildFilter[C client.Object](h *handlers.Handler, of *codec.Codec[C], chosen []option) error {
 	matches, given, err := matcherOf[func(ctx context.Context, child C) bool](chosen)
 	if !given {

@@ -26,34 +26,35 @@ import (
 type Operator struct {
 	name     string
 	registry registry.HandlerRegistry
-	given    Settings // as the user has them
+	given    Settings // as the user passed them, with changes by flags and by the startup
 
-	journal  *journal.Journal // nil if explanations are not served
+	journal  *journal.Journal // nil unless explanations or the console are served
 	flags    commandline.Given
 	settings resolvedSettings // as of the last plan
 
-	changing *Settings // what handlers of the startup change
+	changing *Settings // the copy that startup handlers may change
 	started  bool      // the startup has succeeded
 
-	// The lock of the registry guards the following fields, too.
+	// The lock of the registry also guards the following fields.
 	reviewed     reviews.ReviewedObjects
 	reviews      *reviews.ReviewServer
 	coordination program.Coordination
 	activities   *program.ActivityRunner
-	matching     *namespaces.Live // those that match by their labels, if these matter
+	matching     *namespaces.Live // namespaces that match Settings.NamespaceLabels
 	clients      clients
-	late         client.Client              // of the startup; nil under the project's manager
-	fence        *reconcilers.Fence         // nil before the set-up
-	managed      []func(ctrl.Manager) error // of WithManager
+	late         client.Client              // for the startup of a program, which has no manager yet
+	fence        *reconcilers.Fence         // stops writes when the manager no longer waits; nil before the set-up
+	managed      []func(ctrl.Manager) error // functions of WithManager
 
-	observed handlers.Observer // of the caller of Run; may be nil
+	// observed and embedded are arguments of Run. observed comes from the test kit, and may be nil.
+	observed handlers.Observer
 	embedded program.RunSettings
 
-	health *health.Health // of the engine
-	ready  chan struct{}  // closed when it is at work
+	health *health.Health // the engine reports its state to it
+	ready  chan struct{}  // closed when the operator is at work; see Ready
 	atWork sync.Once
 
-	defaultNamespace func() string // that of the credentials; nil under the project's manager
+	defaultNamespace func() string // of the credentials; nil under the project's manager
 }
 
 // New returns an operator. The name is a domain name of at most 63 characters, such as "databases.example.org". It is
@@ -65,6 +66,7 @@ func New(name string, settings ...Settings) *Operator {
 	op.reviews = reviews.NewReviewServer(name, op.registry.Location)
 	op.matching = namespaces.NewLive()
 	op.coordination.Operator = name
+	// The settings are not resolved yet, so the runner reads them at each call.
 	op.activities = program.NewActivityRunner(name, &op.registry, func() program.ActivityState {
 		return program.ActivityState{
 			Backoff:        defaults.OrNegative(op.settings.values.Execution.DefaultBackoff),
@@ -72,6 +74,7 @@ func New(name string, settings ...Settings) *Operator {
 			Metrics:        op.metricsRegistry(), Started: op.started,
 		}
 	})
+	// New returns no error, so the set-up reports these.
 	if err := validateName(name); err != nil {
 		op.registry.Mistakes.Add(op.registry.Location, err)
 	}
@@ -87,7 +90,7 @@ func New(name string, settings ...Settings) *Operator {
 	return op
 }
 
-// validateName checks the strictest use of the name: the source of events.
+// validateName checks the name as a prefix of annotations, and as the source of events, which limits its length.
 func validateName(name string) error {
 	if err := keys.ValidatePrefix(name); err != nil {
 		return fmt.Errorf("invalid operator name: %w", err)

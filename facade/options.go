@@ -15,14 +15,14 @@ import (
 // Option is an option of any verb.
 type Option interface{ anyOption() }
 
-// onOption is an option of On: one of any verb for changes.
+// onOption is an option of On, which takes the options of all verbs for changes.
 type onOption interface {
 	Option
 	onOption()
 }
 
-// filterOption is an option of every verb that has objects: those for changes, OnEvent, indices, those in the
-// background, and those for admission.
+// filterOption is an option of all verbs with objects: for changes, raw events, indices, background functions and
+// admission.
 //
 //nolint:interfacebloat // a family of options is all of the families that it is for
 type filterOption interface {
@@ -32,20 +32,20 @@ type filterOption interface {
 	admissionOption
 }
 
-// watchOption is an option of the verbs that look at objects as they are.
+// watchOption is an option of OnEvent and NewIndex.
 type watchOption interface {
 	watchEventOption
 	indexOption
 }
 
-// changeOption is an option of all verbs for changes: OnCreate, OnUpdate, OnDelete, OnResume, OnField, On, and of
+// changeOption is an option of all verbs for changes, OnCreate, OnUpdate, OnDelete, OnResume, OnField and On, and of
 // sub-handlers.
 type changeOption interface {
 	changeOption()
 	narrowOptions
 }
 
-// narrowOptions is an option of each of the verbs for one reason.
+// narrowOptions is an option of all verbs for one reason.
 type narrowOptions interface {
 	deleteOption
 	resumeOption
@@ -64,8 +64,8 @@ type finalizerOption interface {
 	backgroundOption
 }
 
-// storingOption is an option of the verbs that store something under the id of the handler: those for changes, and
-// those in the background.
+// storingOption is an option of the verbs that store data under the id of the handler: for changes and background
+// functions.
 type storingOption interface {
 	changeOption
 	backgroundOption
@@ -77,15 +77,14 @@ type resumeOption interface {
 	resumeOption()
 }
 
-// updateOption is an option of the verbs that compare an old value with a new one: OnUpdate, OnField, and of
-// sub-handlers.
+// updateOption is an option of the verbs that compare an old with a new value: OnUpdate, OnField and sub-handlers.
 type updateOption interface {
 	onOption
 	subOption
 	updateOption()
 }
 
-// subOption is an option of sub-handlers: those of OnUpdate, and After and AfterFinished.
+// subOption is an option of sub-handlers: the options of OnUpdate, After and AfterFinished.
 type subOption interface {
 	Option
 	updateOrSubOption()
@@ -97,26 +96,28 @@ type watchEventOption interface {
 	watchEventOption()
 }
 
-// option is in all families. The type that its constructor returns decides which verbs accept it.
+// option implements all option interfaces. The return type of its constructor decides which verbs accept it, so that a
+// wrong option does not compile.
 type option struct {
-	name    string       // as the user wrote it, without arguments
-	family  reflect.Type // the returned interface; in JoinOptions, it decides which verbs accept the option
-	set     func(*handlers.Handler)
-	err     error    // why it is wrong
-	parts   []Option // of JoinOptions
-	given   any      // the pattern of the handler's field, as the user wrote it
-	equals  any      // what the handler's field has to be equal to, in JSON
-	matches any      // the function of WhenChange and the like, as the user wrote it
+	name    string                  // of the constructor, for messages and to find repetitions
+	family  reflect.Type            // the returned interface; inside of JoinOptions, the compiler cannot check it
+	set     func(*handlers.Handler) // nil for JoinOptions
+	err     error                   // of the arguments; the verb reports it
+	parts   []Option                // of JoinOptions
+	given   any                     // the pattern for the handler's field, as the user wrote it
+	equals  any                     // the same in JSON form; nil for presences and functions
+	matches any                     // the function of WhenChange and similar options
 }
 
-// optionOf makes an option of a family: the one that it is returned as.
+// optionOf returns an option of the family O, which is the return type of its constructor.
 func optionOf[O Option](name string, err error, set func(*handlers.Handler)) O {
 	return inFamily[O](option{name: name, err: err, set: set})
 }
 
+// inFamily records the family of the option, and converts it.
 func inFamily[O Option](o option) O {
 	o.family = reflect.TypeFor[O]()
-	returned, _ := any(o).(O) // option is in all families
+	returned, _ := any(o).(O) // always succeeds: option implements all families
 	return returned
 }
 
@@ -131,6 +132,7 @@ func (option) watchEventOption()  {}
 
 // Retries limits the calls for one cause; then the handler fails permanently. Default: no limit. Kopf: retries=.
 func Retries(n int) limitOption {
+	// Options do not return errors. The verb reports err together with its other problems.
 	var err error
 	if n < 1 {
 		err = fmt.Errorf("Retries(%d): it counts the calls, so it must be at least 1", n)
@@ -215,14 +217,14 @@ func JoinOptions(opts ...Option) joinedOption {
 	return inFamily[joinedOption](option{name: "JoinOptions", parts: slices.Clone(opts)})
 }
 
-// choice is the options given to a verb, and the families that the verb accepts: On accepts several.
+// choice holds the options of a call of a verb. The options are of the families takes: On accepts several.
 type choice struct {
 	given []Option
 	takes []reflect.Type
-	whose string // for messages
+	whose string // describes the verb in messages
 }
 
-// asOptions makes options of one family those of any.
+// asOptions returns the options of a verb that accepts one family.
 func asOptions[O Option](opts []O) choice {
 	wide := make([]Option, 0, len(opts))
 	for _, opt := range opts {
@@ -231,8 +233,8 @@ func asOptions[O Option](opts []O) choice {
 	return choice{given: wide, takes: []reflect.Type{reflect.TypeFor[O]()}, whose: "this verb"}
 }
 
-// resolve returns the effective options. Those inside of JoinOptions come first, so that the others override them. An
-// option twice in one place is an error: the intent is unclear.
+// resolve returns the effective options. Options in JoinOptions come first, so that options beside it override them.
+// The same option twice in one place is an error, because the intent is unclear.
 func (c choice) resolve() (chosen []option, problems []error) {
 	var own []option
 	for _, opt := range c.given {
@@ -240,6 +242,7 @@ func (c choice) resolve() (chosen []option, problems []error) {
 		switch {
 		case !ok:
 			problems = append(problems, fmt.Errorf("%T is not an option of package kopf", opt))
+		// Options in JoinOptions have lost their static types, so their families are checked here.
 		case o.set == nil:
 			parts, wrong := choice{o.parts, c.takes, c.whose}.resolve()
 			chosen, problems = append(chosen, parts...), append(problems, wrong...)
@@ -256,6 +259,7 @@ func (c choice) resolve() (chosen []option, problems []error) {
 		case slices.ContainsFunc(own[:i], func(other option) bool { return other.name == o.name }):
 			problems = append(problems, fmt.Errorf("%s is given twice: keep one", o.name))
 		default:
+			// An option beside JoinOptions replaces the one inside.
 			overruled := func(other option) bool { return other.name == o.name }
 			chosen = append(slices.DeleteFunc(chosen, overruled), o)
 		}
@@ -263,12 +267,12 @@ func (c choice) resolve() (chosen []option, problems []error) {
 	return chosen, problems
 }
 
-// isFor reports whether verbs that accept a family accept the option.
+// isFor reports whether a verb that accepts the family accepts the option.
 func (o option) isFor(family reflect.Type) bool {
 	return o.family != nil && o.family.Implements(family)
 }
 
-// applyOptions applies the options to the handler, and returns the effective ones.
+// applyOptions applies the options to the handler, and returns the effective options.
 func applyOptions(h *handlers.Handler, c choice) (chosen []option, problems []error) {
 	chosen, problems = c.resolve()
 	for _, o := range chosen {

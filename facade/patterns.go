@@ -31,7 +31,8 @@ const (
 
 var errNilPattern = errors.New("the pattern is nil: use kopf.Absent for no value, or a function for a null")
 
-// patternOf makes a pattern of a presence, a function or a value. For a value, it also returns its JSON form.
+// patternOf converts the argument of Value and similar options: a presence, a function or a value. For a value, equals
+// is its JSON form.
 func patternOf(pattern any) (matches handlers.Pattern, equals any, err error) {
 	switch p := pattern.(type) {
 	case Presence:
@@ -41,8 +42,10 @@ func patternOf(pattern any) (matches handlers.Pattern, equals any, err error) {
 		if p == nil {
 			return nil, nil, errNilPattern
 		}
+		// The value is shared, and the user's function could modify it.
 		return func(value any, present bool) bool { return p(diff.Copy(value), present) }, nil, nil
 	}
+	// Values are compared in their JSON form, so the Go type of a number does not matter.
 	value, err := codec.EncodeValue(pattern)
 	if err != nil {
 		return nil, nil, fmt.Errorf(
@@ -51,12 +54,14 @@ func patternOf(pattern any) (matches handlers.Pattern, equals any, err error) {
 			pattern, err,
 		)
 	}
+	// Null is ambiguous: it could mean an absent field or a field with the value null.
 	if value == nil {
 		return nil, nil, errNilPattern
 	}
 	return handlers.Equals(value), value, nil
 }
 
+// pattern returns the engine's pattern for a presence.
 func (p Presence) pattern() (handlers.Pattern, error) {
 	switch p {
 	case Present:
@@ -68,7 +73,8 @@ func (p Presence) pattern() (handlers.Pattern, error) {
 	}
 }
 
-// patternText returns a pattern as the user has written it, or its name; equals is its JSON form, if it has one.
+// patternText returns a pattern for messages: as the user wrote it, or its kind. The JSON form is equals, if there is
+// one.
 func patternText(pattern, equals any) string {
 	switch pattern {
 	case Present:
@@ -81,12 +87,12 @@ func patternText(pattern, equals any) string {
 	}
 	text, err := json.Marshal(equals)
 	if err != nil {
-		return fmt.Sprintf("%T", pattern) // patternOf has told of it
+		return fmt.Sprintf("%T", pattern) // patternOf has reported it
 	}
 	return string(text)
 }
 
-// textPatternOf is patternOf for labels and annotations, which are strings.
+// textPatternOf is patternOf for labels and annotations, whose values are strings.
 func textPatternOf(pattern any) (handlers.Pattern, error) {
 	switch p := pattern.(type) {
 	case func(value string, present bool) bool:
@@ -94,7 +100,7 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 			return nil, errNilPattern
 		}
 		return func(value any, present bool) bool {
-			text, _ := value.(string)
+			text, _ := value.(string) // empty for an absent label
 			return p(text, present)
 		}, nil
 	case nil:
@@ -115,6 +121,7 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 // WithLabel selects objects by a label: its value, [Present], [Absent], or a func(value string, present bool) bool.
 // Kopf: labels={}.
 func (s Selection[T]) WithLabel(key string, pattern any) Selection[T] {
+	// The filter decides. The requirement can reduce the watch.
 	s = s.byMetadata("WithLabel", "labels", key, pattern)
 	if requirement := requirementOf(key, pattern); requirement != nil {
 		s.labels = append(slices.Clip(s.labels), *requirement)
@@ -135,7 +142,7 @@ func (s Selection[T]) WithAnnotation(key string, pattern any) Selection[T] {
 	return s
 }
 
-// required returns a presence or a value in its JSON form as a requirement; nil for other patterns.
+// required returns the requirement for a presence or a value; nil for functions, which the API server cannot evaluate.
 func required(path diff.Path, pattern, equals any) *requirements.Requirement {
 	switch presence, _ := pattern.(Presence); {
 	case presence == Present:
@@ -149,7 +156,9 @@ func required(path diff.Path, pattern, equals any) *requirements.Requirement {
 	}
 }
 
+// byMetadata narrows the selection by a label or an annotation.
 func (s Selection[T]) byMetadata(method, name, key string, pattern any) Selection[T] {
+	// After an error, the selection is not narrowed, but the set-up fails.
 	matches, err := textPatternOf(pattern)
 	if err = errors.Join(checkMetadata(name, key, pattern), err); err != nil {
 		s.kind.AddError(fmt.Errorf("%s(%q): %w", method, key, err))
@@ -162,8 +171,9 @@ func (s Selection[T]) byMetadata(method, name, key string, pattern any) Selectio
 	return s.narrowed(words, handlers.Metadata(name, key, matches))
 }
 
-// requirementOf is a pattern of a label as a selector can say it; nil if it cannot, or if it is a mistake.
+// requirementOf returns a pattern of a label as a requirement of a selector; nil for functions and invalid patterns.
 func requirementOf(key string, pattern any) *labels.Requirement {
+	// For a function, the operator lacks a value, so NewRequirement returns an error.
 	operator, values := selection.Equals, []string(nil)
 	switch p := pattern.(type) {
 	case Presence:
@@ -178,12 +188,13 @@ func requirementOf(key string, pattern any) *labels.Requirement {
 	return requirement
 }
 
-// checkMetadata returns an error if the key or the value is invalid. Keys of annotations may have capitals in their
-// prefix, and values can be any texts.
+// checkMetadata returns an error for an invalid key or value. The API server accepts capitals in prefixes of annotation
+// keys, and any text as the value of an annotation.
 func checkMetadata(name, key string, pattern any) error {
 	if key == "" {
 		return errors.New("the key is empty")
 	}
+	// The checks are those of labels, so make the exceptions of annotations pass.
 	if name == "annotations" {
 		key, pattern = strings.ToLower(key), nil
 	}

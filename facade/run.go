@@ -29,7 +29,8 @@ import (
 // is 0 after a graceful stop, 1 on errors, 2 for a wrong command line, and 137 after [Settings].UltimateExitingTimeout.
 // See docs/command-line.md. Kopf: kopf run.
 func Main(op *Operator) {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // which would end it within whatever it is doing
+	// By default, Go ends a process that writes to a closed stdout or stderr. A lost log must not end an operator.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	//nolint:revive // leaving is what it is for
 	os.Exit(ExitCode(op.Command().ExecuteContext(commandline.SignalContext())))
 }
@@ -98,7 +99,7 @@ func (op *Operator) Ready() <-chan struct{} {
 	return op.ready
 }
 
-// awaitWork runs in the manager.
+// awaitWork closes the channel of Ready. It runs in the manager, so that it ends with it.
 func (op *Operator) awaitWork(ctx context.Context) error {
 	if op.health.AtWork(ctx) && op.reviews.Await(ctx) {
 		op.atWork.Do(func() { close(op.ready) })
@@ -106,7 +107,7 @@ func (op *Operator) awaitWork(ctx context.Context) error {
 	return nil
 }
 
-// embed takes over the settings of the process. It fails for an operator that was run before.
+// embed takes over the settings of Run. It returns an error if the operator was run or set up before.
 func (op *Operator) embed(all []RunSettings) (given program.RunSettings, err error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
@@ -148,20 +149,20 @@ func (op *Operator) ConsoleHandler() http.Handler {
 	return console.New(op.keepJournal(), op.coordination.Peers)
 }
 
-// keepJournal makes the operator record its decisions.
+// keepJournal makes the operator record its decisions. They cost memory, so they are only recorded for a reader.
 func (op *Operator) keepJournal() *journal.Journal {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	if op.journal == nil {
-		op.journal = journal.New(journal.Limits{}) // those of the settings come with the set-up
+		op.journal = journal.New(journal.Limits{}) // the set-up applies the limits of the settings
 	}
 	return op.journal
 }
 
-// logger is the logger of the operator, with its name.
+// logger returns the logger of the operator, with its name.
 func (op *Operator) logger() logr.Logger { return op.baseLogger().WithName(op.name) }
 
-// baseLogger is where the operator logs.
+// baseLogger returns the logger of Run, or that of controller-runtime.
 func (op *Operator) baseLogger() logr.Logger {
 	if op.coordination.Embedded {
 		return op.embedded.Log
@@ -169,7 +170,7 @@ func (op *Operator) baseLogger() logr.Logger {
 	return logf.Log
 }
 
-// metricsRegistry is the registry of the operator's metrics.
+// metricsRegistry returns the registry of Run, or that of controller-runtime.
 func (op *Operator) metricsRegistry() prometheus.Registerer {
 	if op.embedded.Metrics != nil {
 		return op.embedded.Metrics

@@ -28,18 +28,19 @@ type Selection[T client.Object] struct {
 	kind    *registry.SelectedKind
 	codec   *codec.Codec[T]
 	filters []handlers.Filter
-	words   []requirements.Criterion // of the filters, one for each
-	labels  []labels.Requirement     // of the filters, as far as a selector can express them
+	words   []requirements.Criterion // descriptions of the filters, one for each
+	labels  []labels.Requirement     // of the filters, as far as a label selector can express them
 
-	requires []requirements.Requirement // of the filters, beside the labels
+	requires []requirements.Requirement // of the filters on other fields
 	redacted []diff.Path
-	rechecks []handlers.Notifier // what the filters read
+	rechecks []handlers.Notifier // indices that the filters read
 }
 
 // MatchingLabels selects objects by a label selector of kubectl, such as "tier=prod,!paused". It can reduce the watch:
 // see docs/watching.md. Kopf: labels=.
 func (s Selection[T]) MatchingLabels(selector string) Selection[T] {
 	s, demanded := s.bySelector("MatchingLabels", "labels", selector, handlers.Labels)
+	// Requirements that webhook configurations cannot express by an objectSelector are added as expressions.
 	s.labels = append(slices.Clip(s.labels), demanded...)
 	return s.requiring("labels", slices.DeleteFunc(slices.Clone(demanded), saidByObjectSelector))
 }
@@ -80,7 +81,7 @@ func (s Selection[T]) RecheckOn(indices ...anyIndex) Selection[T] {
 	return s
 }
 
-// anyIndex is an index of any type.
+// anyIndex is an index of any key and value types.
 type anyIndex interface{ notifier() handlers.Notifier }
 
 // Redacted stores digests of these fields, as of all Secrets, in the last-handled configuration: c.Diff has no values,
@@ -100,12 +101,13 @@ func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 	return s
 }
 
-// saidByObjectSelector reports whether the API server can check a requirement of labels without an expression.
+// saidByObjectSelector reports whether an objectSelector of a webhook can express the requirement: Kubernetes label
+// selectors in objects lack the operators > and <.
 func saidByObjectSelector(r labels.Requirement) bool {
 	return r.Operator() != selection.GreaterThan && r.Operator() != selection.LessThan
 }
 
-// requiring adds the requirements of a selector; the filter decides.
+// requiring adds the requirements of a selector. They only reduce requests of the API server; the filter decides.
 func (s Selection[T]) requiring(name string, all labels.Requirements) Selection[T] {
 	s.requires = slices.Clip(s.requires)
 	for _, one := range all {
@@ -114,6 +116,8 @@ func (s Selection[T]) requiring(name string, all labels.Requirements) Selection[
 	return s
 }
 
+// bySelector narrows the selection by a selector over the field metadata.<of>, and returns the requirements of the
+// selector.
 func (s Selection[T]) bySelector(
 	method, of, text string, filter func(labels.Selector) handlers.Filter,
 ) (Selection[T], labels.Requirements) {
@@ -126,6 +130,7 @@ func (s Selection[T]) bySelector(
 	return s.narrowed(selectorWords(method, of, text), filter(selector)), demanded
 }
 
+// parseSelector parses a selector in the syntax of kubectl.
 func parseSelector(method, text string) (labels.Selector, error) {
 	selector, err := labels.Parse(text)
 	if err != nil {
@@ -136,12 +141,12 @@ func parseSelector(method, text string) (labels.Selector, error) {
 	return selector, nil
 }
 
-// selectorWords are those of a filter by a selector over the "labels" or the "annotations".
+// selectorWords describes a filter over "labels" or "annotations".
 func selectorWords(method, of, text string) requirements.Criterion {
 	return requirements.Criterion{Text: fmt.Sprintf("%s(%q)", method, text), Path: diff.Path{"metadata", of}}
 }
 
-// selector returns the requirements of the filters on labels, as far as a selector can express them; nil without any.
+// selector returns the requirements of all filters on labels, as far as a selector can express them; nil without any.
 func (s Selection[T]) selector() labels.Selector {
 	if len(s.labels) == 0 {
 		return nil
@@ -149,7 +154,8 @@ func (s Selection[T]) selector() labels.Selector {
 	return labels.NewSelector().Add(s.labels...)
 }
 
-// narrowed clips before it appends: two selections derived from one must not write into the same array.
+// narrowed returns the selection with one more filter. It clips the slices before it appends: otherwise, two selections
+// that are derived from one would write into the same array.
 func (s Selection[T]) narrowed(words requirements.Criterion, filter handlers.Filter) Selection[T] {
 	s.filters, s.words = append(slices.Clip(s.filters), filter), append(slices.Clip(s.words), words)
 	return s

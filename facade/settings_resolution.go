@@ -20,15 +20,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// resolvedSettings are those of an operator with all defaults filled in, and with what follows from them.
+// resolvedSettings are the settings of an operator with all defaults, and values that are computed from them.
 type resolvedSettings struct {
-	values     Settings
-	scope      defaults.NamespaceScope
-	stored     defaults.StoredForm
-	conditions conditions.Types // that objects have for the outcomes of their handlers, if they do
+	values     Settings                // with defaults
+	scope      defaults.NamespaceScope // namespaces to serve
+	stored     defaults.StoredForm     // form of the data on objects
+	conditions conditions.Types        // types of the conditions that report outcomes of handlers
 }
 
-// clone gives settings that share no list with these: the caller may go on with its own.
+// clone returns settings whose slices do not change with those of the caller, which may continue to use its own. The
+// fields Admission.ExtraHosts and Admission.TLSOpts are shared.
 func (s Settings) clone() Settings {
 	s.Namespaces, s.AddToScheme = slices.Clone(s.Namespaces), slices.Clone(s.AddToScheme)
 	s.NamespacePatterns, s.CachedReads = slices.Clone(s.NamespacePatterns), slices.Clone(s.CachedReads)
@@ -46,9 +47,11 @@ func (s Settings) clone() Settings {
 	return s
 }
 
-// resolveSettings fills in the defaults, and tells all that is wrong. What is wrong has its default in the result.
+// resolveSettings fills in the defaults, and returns all mistakes. An invalid field gets its default, so that the other
+// checks can continue.
 func resolveSettings(operator string, given Settings) (s resolvedSettings, problems []error) {
 	var wrong []error
+	// The given settings do not change, so that they can be resolved again after the startup.
 	s.values = given.clone()
 	v := &s.values
 	s.scope = v.scope()
@@ -59,20 +62,25 @@ func resolveSettings(operator string, given Settings) (s resolvedSettings, probl
 		}
 	}
 	problems = append(problems, v.resolveNumbers()...)
+	// The check has sorted the names and cleared an invalid selector.
 	v.Namespaces, v.NamespaceLabels = s.scope.Names, s.scope.Labels
 	if err := checkLifecycle(v.Execution.Lifecycle); err != nil {
 		problems = append(problems, fmt.Errorf("Execution.Lifecycle: %w", err))
 	}
+	// Each of these fills in defaults and returns mistakes.
 	problems = slices.Concat(problems, v.resolveDurations(), v.resolveDelays(), v.Admission.rules().Check(),
 		(*defaults.Peering)(&v.Peering).Resolve(operator))
+	// Kopf's names of webhooks do not contain the kind, so there can only be one.
 	if v.Admission.FinalizerOnCreate && v.Persistence.KopfFormats {
 		problems = append(problems, errors.New("Admission.FinalizerOnCreate: Kopf has no such webhook, and one for "+
 			"each kind would have the same name: leave it out with kopf.AsKopf"))
 	}
+	// Without valid settings, there are no traces, so that later steps do not call the provider.
 	if err := tracing.Check(v.Tracing.Provider, v.Tracing.Apart); err != nil {
 		problems = append(problems, err)
 		v.Tracing = TracingSettings{}
 	}
+	// Sections with rules of their own convert to types of package defaults, which have the same fields.
 	s.stored, wrong = (*defaults.Persistence)(&v.Persistence).Resolve(operator)
 	var err error
 	if s.conditions, err = conditions.Named(v.ConditionsDomain); err != nil {
@@ -81,15 +89,17 @@ func resolveSettings(operator string, given Settings) (s resolvedSettings, probl
 	return s, append(problems, wrong...)
 }
 
-// scope returns the settings of namespaces.
+// scope returns the settings that select namespaces.
 func (s *Settings) scope() defaults.NamespaceScope {
 	return defaults.NamespaceScope{
 		Names: s.Namespaces, Expressions: s.NamespacePatterns, Labels: s.NamespaceLabels, NamedOnly: s.ScanningDisabled,
 	}
 }
 
-// resolveDurations fills in the defaults of durations, and checks the given ones.
+// resolveDurations fills in the defaults of durations, and returns the mistakes. The last argument is the special value
+// that a field accepts; zero is none.
 func (s *Settings) resolveDurations() []error {
+	// A default of zero leaves the choice to the engine.
 	duration := defaults.Duration
 	return defaults.Problems(
 		duration("UltimateExitingTimeout", &s.UltimateExitingTimeout, serving.DefaultExitLimit, Never),
@@ -116,7 +126,7 @@ func (s *Settings) resolveDurations() []error {
 	)
 }
 
-// resolveNumbers fills in the defaults of all other numbers, and checks the given ones.
+// resolveNumbers fills in the defaults of numbers, and returns the mistakes. A default of zero means no limit.
 func (s *Settings) resolveNumbers() []error {
 	return defaults.Problems(
 		defaults.Number("Queueing.WorkerLimit", &s.Queueing.WorkerLimit, settings.DefaultWorkers),
@@ -128,7 +138,8 @@ func (s *Settings) resolveNumbers() []error {
 	)
 }
 
-// resolveDelays checks lists of delays, and fills in the default of the one that has one.
+// resolveDelays checks the lists of delays, and fills in the default of ErrorDelays. An empty list is valid, so only
+// nil is the default.
 func (s *Settings) resolveDelays() []error {
 	if s.Queueing.ErrorDelays == nil {
 		s.Queueing.ErrorDelays = slices.Clone(settings.DefaultErrorDelays)
@@ -137,7 +148,7 @@ func (s *Settings) resolveDelays() []error {
 		defaults.CheckDelays("Queueing.ErrorDelays", s.Queueing.ErrorDelays)...)
 }
 
-// connection is that of a program.
+// connection returns the settings for the connections of a program.
 func (s *resolvedSettings) connection() connection.Settings {
 	own := s.values
 	return connection.Settings{
@@ -146,7 +157,7 @@ func (s *resolvedSettings) connection() connection.Settings {
 	}
 }
 
-// polling is the interval as the engine has it.
+// polling returns the interval in the form of the engine, where the longest duration means never.
 func (s *resolvedSettings) polling() time.Duration {
 	if s.values.Background.CancellationPolling == Never {
 		return math.MaxInt64
@@ -162,7 +173,8 @@ func checkLifecycle(l Lifecycle) error {
 	return errors.New("LifecycleFunc: the function is nil: give one, or take another lifecycle, such as kopf.ASAP")
 }
 
-// programOnly are the mistakes of settings that only a program of its own can have: one that [Main] runs.
+// programOnly returns an error for each setting that only [Main] supports. Zero values must be checked before the
+// defaults are filled in.
 func (s *Settings) programOnly() []error {
 	only := defaults.ProgramOnly
 	return append(s.Admission.rules().CheckProgramOnly(), defaults.Problems(

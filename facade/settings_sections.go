@@ -194,7 +194,7 @@ func (s TracingSettings) Transport(next http.RoundTripper) http.RoundTripper {
 	return tracing.Requests(s.Provider, next)
 }
 
-// wrapper returns Transport, or nil without a Provider.
+// wrapper returns Transport for a rest.Config, or nil without a Provider.
 func (s TracingSettings) wrapper() func(http.RoundTripper) http.RoundTripper {
 	if s.Provider == nil {
 		return nil
@@ -262,5 +262,5 @@ type AdmissionSettings struct {
 	DumpCA string
 }
 
-// rules returns the settings with their checks.
+// rules returns the settings with their checks. The types have the same fields.
 func (a *AdmissionSettings) rules() *reviews.ReviewSettings { return (*reviews.ReviewSettings)(a) }

@@ -39,8 +39,8 @@ func (op *Operator) SetupWithManager(m ctrl.Manager) error {
 	return op.setUp(m, false)
 }
 
-// setUp adds the operator to the manager of the program or of the project. It can be repeated after an error, unless
-// the operator has been started.
+// setUp adds the operator to the manager of a program or of the project. The parameter started is true for a program,
+// whose startup is over. After an error, setUp can be called again, unless the operator has been started.
 func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	switch {
 	case !op.valid():
@@ -48,6 +48,7 @@ func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	case m == nil:
 		return fmt.Errorf("setting up operator %q: the manager is nil", op.name)
 	}
+	// In a program, the startup has closed the registration already.
 	before := registry.Registering
 	if started {
 		before = registry.Starting
@@ -57,6 +58,7 @@ func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	if err != nil {
 		return err
 	}
+	// Allow another attempt, such as with another manager.
 	if err := op.addTo(m, plan); err != nil {
 		op.registry.Lock()
 		defer op.registry.Unlock()
@@ -66,7 +68,7 @@ func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	return nil
 }
 
-// begin checks everything that only needs the manager's scheme, and ends the registration of handlers.
+// begin makes all checks that only need the scheme of the manager, and closes the registration of handlers.
 func (op *Operator) begin(m ctrl.Manager, expected registry.SetupStage) ([]reconcilers.Registration, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
@@ -82,9 +84,12 @@ func (op *Operator) begin(m ctrl.Manager, expected registry.SetupStage) ([]recon
 	if err != nil {
 		return nil, err
 	}
+	// Some settings of the webhook server are only needed if there are admission handlers, so this check needs the
+	// plan.
 	if err := op.reviews.CheckServer(plan, op.coordination.Program); err != nil {
 		return nil, op.settingsMistakes(err).Report(op.name)
 	}
+	// The clients use the fence, so it comes first.
 	op.fence = reconcilers.NewFence(m)
 	op.clients = op.clientsOf(m.GetClient(), m.GetAPIReader())
 	if op.clients.keys, err = newListKeys(m); err != nil {
@@ -94,9 +99,10 @@ func (op *Operator) begin(m ctrl.Manager, expected registry.SetupStage) ([]recon
 	return plan, nil
 }
 
-// addTo adds the functions of WithManager, and then the operator. It holds no lock, as the user's functions may call
-// any method.
+// addTo adds the functions of WithManager, and then the operator. It does not hold the lock, because the user's
+// functions may call any method of the operator.
 func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error {
+	// An error of WithManager already contains its location.
 	for _, add := range op.managed {
 		if err := add(m); err != nil {
 			return err
@@ -105,6 +111,7 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	if len(plan) == 0 {
 		logging.Warn(m.GetLogger(), "Operator has no handlers; it does nothing", "operator", op.name)
 	}
+	// The engine has caches of its own, so options of the project's cache do not have the expected effect.
 	if !op.coordination.Program {
 		program.WarnOfCache(m, op.name, op.settings.scope.Patterns(), plan)
 	}
@@ -116,10 +123,12 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	}
 	options := op.engineOptions(plan)
 	options.Health = op.health
+	// The webhook that adds finalizers decides in the same way as the engine.
 	op.reviews.Learn(options.Creations())
 	if err := op.coordination.Add(m, &options, op.coordinationSettings()); err != nil {
 		return err
 	}
+	// In a program, the startup is over. Otherwise, the engine calls it when it begins.
 	if !op.started {
 		op.accompany(m, &options)
 	}
@@ -132,14 +141,16 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	}); err != nil {
 		return err
 	}
-	// Last, as it would take the place of those of another operator of this name.
+	// Last, because it replaces the health check of another operator with this name: the set-up of a second one must
+	// fail before that.
 	return op.activities.AddProbes(m, op.coordination.Program)
 }
 
-// valid is false for nil and for the zero value.
+// valid returns false for nil and for the zero value.
 func (op *Operator) valid() bool { return op != nil && op.registry.Valid() }
 
-// fillScheme adds the types of AddToScheme, once to each scheme.
+// fillScheme adds the types of AddToScheme to the scheme, unless they were added before. Adding a type twice can be an
+// error.
 func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 	if op.registry.Scheme == scheme {
 		return nil
@@ -156,9 +167,12 @@ func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// plan returns the handlers for the engine, with those of the operator itself, or an error that lists all mistakes.
+// plan returns the handlers for the engine, with handlers of the operator itself, or an error that lists all mistakes.
+// The caller holds the lock.
 func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
+	// Take the errors without an operator only once, so that another operator does not return them again.
 	found := slices.Concat(op.registry.Mistakes, op.settle(scheme), registry.TakeOwnerless())
+	// Both need the settings that were just resolved.
 	op.observe()
 	op.registry.DemandLabel((&children.Keeper{Prefix: op.settings.values.Persistence.AnnotationPrefix}).Label())
 	all, wrong := op.registry.Plan(scheme, registry.PlanRules{
@@ -171,6 +185,7 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 		return nil, err
 	}
 	registry.ShareFormerIDs(all)
+	// Default operations are added to a copy of the handler, so that the plan can be made again with other settings.
 	plan := make([]reconcilers.Registration, 0, len(all))
 	for _, one := range all {
 		h := op.reviews.WithOperations(one.Handler)
@@ -179,7 +194,7 @@ func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, er
 	return plan, nil
 }
 
-// settle fills in the defaults of the settings and returns all mistakes in them.
+// settle resolves the settings, and returns their mistakes.
 func (op *Operator) settle(scheme *runtime.Scheme) registry.SetupErrors {
 	var problems []error
 	op.settings, problems = resolveSettings(op.name, op.given)
@@ -189,19 +204,21 @@ func (op *Operator) settle(scheme *runtime.Scheme) registry.SetupErrors {
 	return op.settingsMistakes(append(problems, program.CheckCachedReads(v.CachedReads, scheme)...)...)
 }
 
-// settingsMistakes adds the origin of the settings to the errors.
+// settingsMistakes adds the location of New to the errors. After the startup, the field may come from a startup
+// handler.
 func (op *Operator) settingsMistakes(problems ...error) (wrong registry.SetupErrors) {
 	source := "kopf.New"
 	if op.started && op.registry.Acts(activities.Startup) {
 		source = "kopf.New, changed by OnStartup"
 	}
+	// The text begins with the name of a field.
 	for _, err := range problems {
 		wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", source, err))
 	}
 	return wrong
 }
 
-// checkProgramOnly refuses the settings of a connection and a client that are the project's own.
+// checkProgramOnly returns the mistakes of settings and handlers of a connection, which is the project's own here.
 func (op *Operator) checkProgramOnly() error {
 	wrong := op.settingsMistakes(op.given.programOnly()...)
 	for _, h := range op.registry.Activities {
@@ -214,15 +231,17 @@ func (op *Operator) checkProgramOnly() error {
 	return wrong.Report(op.name)
 }
 
-// engineOptions converts the settings for the engine.
+// engineOptions converts the settings to options of the engine. The plan may be nil if only the places are needed.
 func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.Options {
 	s := op.settings
 	kept, limits, watch, watched := s.values.Persistence, s.values.Background, s.values.Watching, reviews.Watching(plan)
 	op.journal.Limit(journal.Limits{Objects: s.values.JournalObjects, Entries: s.values.JournalEntries})
+	// Without NamespaceLabels, namespaces do not have to be watched for their labels.
 	var matching *namespaces.Live
 	if s.scope.LabelSelector() != nil {
 		matching = op.matching
 	}
+	// EveryReplica is for admission handlers, which run in all replicas and may read indices.
 	options := reconcilers.Options{
 		Settings: settings.Settings{
 			Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, BoundTo: s.stored.BoundTo,
@@ -250,14 +269,14 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 			plan, s.scope.Patterns().Texts(), op.coordination.Describe(op.coordinationSettings()), op.flags,
 		),
 	}
-	if kept := op.clients.children; kept != nil { // not before the operator has its clients
+	if kept := op.clients.children; kept != nil { // the first plan is made before the operator has clients
 		options.Dependents, options.Owned = kept, kept.Owned
 	}
 	return options
 }
 
-// start stops the manager at its start if anything was registered after the set-up: the program must not run without
-// some of its handlers silently.
+// start marks the operator as running when the manager starts. It stops the manager if a handler was registered after
+// the set-up: a program must not run silently without some of its handlers.
 func (op *Operator) start(context.Context) error {
 	op.registry.Lock()
 	defer op.registry.Unlock()
@@ -265,7 +284,7 @@ func (op *Operator) start(context.Context) error {
 	return op.registry.Mistakes.Report(op.name)
 }
 
-// posting returns the settings for the engine.
+// posting converts the settings of Kubernetes events.
 func (op *Operator) posting() reconcilers.Posting {
 	p := op.settings.values.Posting
 	return reconcilers.Posting{
@@ -275,7 +294,7 @@ func (op *Operator) posting() reconcilers.Posting {
 	}
 }
 
-// observe reports all attempts of the handlers to the observer of the operator and to the traces.
+// observe makes all handlers report their attempts to the observer of the test kit and to the traces.
 func (op *Operator) observe() {
 	traces := op.settings.values.Tracing
 	by := op.observed.Around(tracing.Attempts{

@@ -16,21 +16,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 )
 
-// startUp calls the startup handlers and takes over the settings that they leave. It returns false if the operator must
-// not continue: with an error, or because the operator is stopping.
+// startUp calls the startup handlers, and takes over the settings as they leave them. It returns false if the operator
+// must not continue: with an error, or because the operator is stopping.
 func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	op.registry.Lock()
+	// Startup handlers run without the lock, and retries continue with the same copy.
 	changing := op.given.clone()
 	op.changing = &changing
+	// In a program, registration ends here. Under the project's manager, it has ended with the set-up.
 	if op.registry.Stage == registry.Registering {
 		op.registry.Stage = registry.Starting
 	}
 	op.registry.Unlock()
+	// Without the lock: handlers can take long, and may call methods of the operator.
 	if ready, err := op.activities.StartUp(ctx); !ready {
 		return false, err
 	}
 	op.registry.Lock()
 	defer op.registry.Unlock()
+	// The startup has already logged with the former log handler.
 	if !defaults.Same(op.given.LogHandler, changing.LogHandler) {
 		return false, fmt.Errorf("starting operator %q: a handler of OnStartup changed LogHandler, which is in use "+
 			"already: give it to kopf.New", op.name)
@@ -39,7 +43,7 @@ func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	return true, nil
 }
 
-// accompany has the startup and the cleanup called where the operator runs, in a manager that is not its own.
+// accompany lets a manager of the project call the startup and the cleanup when it runs the operator.
 func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 	if op.registry.Acts(activities.Cleanup) {
 		options.End = op.activities.CleanUp
@@ -51,8 +55,9 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 		before := op.givenSettings()
 		ready, err := op.startUp(ctx)
 		if !ready {
-			return reconcilers.Options{}, cmp.Or(err, context.Canceled) // which is no error of a manager that stops
+			return reconcilers.Options{}, cmp.Or(err, context.Canceled) // a manager that stops ignores it
 		}
+		// The manager was set up with the former settings. Changes that cannot take effect any more are errors.
 		if section, use := before.lateChange(op.givenSettings(), op.coordination.HasLock()); section != "" {
 			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: %s: OnStartup comes too late to change "+
 				"it, as %s: give it to kopf.New", op.name, section, use)
@@ -61,10 +66,11 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 	}
 }
 
-// restarted are the options as the startup has left the settings.
+// restarted returns the options for the settings that the startup has left.
 func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (reconcilers.Options, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
+	// The startup may have changed these settings since the set-up.
 	if err := op.checkProgramOnly(); err != nil {
 		return reconcilers.Options{}, err
 	}
@@ -72,8 +78,10 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 	if err != nil {
 		return reconcilers.Options{}, err
 	}
+	// These depend on the settings; the clients do not.
 	op.clients.children = op.keeper(op.clients.client, op.clients.live)
 	op.clients.finalizer = op.settings.values.Persistence.Finalizer
+	// These options are as of the set-up, except the end, which does not depend on settings.
 	options := op.engineOptions(plan)
 	options.End = before.End
 	op.reviews.Learn(options.Creations())
@@ -81,16 +89,17 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 	return options, err
 }
 
-// givenSettings are those of the user as they are now.
+// givenSettings returns a copy of the settings before their resolution.
 func (op *Operator) givenSettings() Settings {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	return op.given.clone()
 }
 
-// lateChange returns a section of the settings that the startup has changed although it is in use, and its use. The
-// peering may elect the leader of the manager.
+// lateChange returns a section that the startup has changed although its former value is in use, and its use. With
+// elects, the peering elects the leader of the manager, so it was used before the startup.
 func (s *Settings) lateChange(now Settings, elects bool) (section, use string) {
+	// Go cannot compare functions, so compare their code.
 	same := func(a, b func(*runtime.Scheme) error) bool {
 		return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 	}

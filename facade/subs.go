@@ -36,9 +36,11 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...subOption) {
 		h := &handlers.Handler{ID: id, Family: handlers.Changing}
 		chosen, wrong := applyOptions(h, asOptions(opts))
 		problems := append(checkHandler(id, fn == nil), wrong...)
+		// A sub-handler inherits the field of its handler, so its patterns do not need InField.
 		if c.call.Handler.Field == nil || h.Field != nil {
 			problems = append(problems, fieldProblems(h)...)
 		}
+		// The field of a sub-handler is relative to that of its handler.
 		if field := slices.Concat(c.call.Handler.Field, h.Field); field != nil {
 			problems = append(problems, typeProblems(c.codec, field, chosen)...)
 		}
@@ -49,13 +51,14 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...subOption) {
 		if err = errors.Join(append(problems, err)...); err != nil {
 			return Permanent(fmt.Errorf("sub-handler %q of handler %q: %w", id, c.ID, err))
 		}
+		// Ids of sub-handlers often come from the object, so mistakes are kept by function.
 		function := reflect.ValueOf(fn).Pointer()
 		h.Function, h.Call = function, c.sub(fn, c.mistakes.ofSub(function))
 		return c.call.Subs.Declare(h)
 	})
 }
 
-// sub is the function of a sub-handler as the engine calls it.
+// sub adapts the function of a sub-handler to the engine.
 func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 	return func(ctx context.Context, call *handlers.Invocation) error {
 		own, err := newChange(ctx, call, c.codec, c.clients(), said)
@@ -66,7 +69,7 @@ func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
 	}
 }
 
-// clients are those of the operator, as the handler got them.
+// clients returns the clients of this call for its sub-handlers, including a client that the handler has set.
 func (c *Change[T]) clients() clients {
 	cluster := c.cluster
 	cluster.client, cluster.live = c.Client, c.APIReader
@@ -106,9 +109,10 @@ func AfterFinished(ids ...string) subOption {
 	return dependency("AfterFinished", ids, func(h *handlers.Handler, ids []string) { h.AfterFinished = ids })
 }
 
+// dependency is an option with the ids of other sub-handlers.
 func dependency(name string, ids []string, set func(h *handlers.Handler, ids []string)) subOption {
 	var err error
-	ids = slices.Clone(ids) // the handler may go on with its list
+	ids = slices.Clone(ids) // the caller may reuse its slice
 	if slices.Contains(ids, "") {
 		err = fmt.Errorf("%s(%s): no sub-handler has an empty id", name, quoteAll(ids))
 	}
@@ -157,7 +161,8 @@ func (c *Change[T]) Outcome(id string) SubOutcome {
 	}
 }
 
-// record returns the record of a sub-handler. The function may have returned: its sub-handlers can call it later.
+// record returns the record of a sub-handler. It also works after the function has returned, because its sub-handlers
+// can call Outcome of their parent.
 func (c *Change[T]) record(id string) (progress.Record, error) {
 	if codec.Calling() {
 		panic(errInPatch) // the engine may be writing this patch, and only the engine has the record
@@ -170,8 +175,8 @@ func (c *Change[T]) record(id string) (progress.Record, error) {
 	return c.call.Subs.Record(id)
 }
 
-// pendingMessage leaves out the message of a handler that only waits for its own sub-handlers, in our words or in
-// Kopf's.
+// pendingMessage removes the message of a handler that only waits for its own sub-handlers. It is not an error of the
+// handler. The message is ours, or Kopf's after a take-over.
 func pendingMessage(text string) string {
 	waits := execution.Outcome{Err: &execution.PendingError{}}
 	if text == waits.Text(false) || text == waits.Text(true) {

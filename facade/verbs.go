@@ -72,7 +72,7 @@ const (
 	ReasonResume Reason = Reason(cause.Resume)
 )
 
-// fieldChange stands for any reason, where the field has changed.
+// fieldChange is the reason of OnField: any cause in which the field has changed.
 const fieldChange Reason = "field"
 
 // CreateUpdateResume returns the reasons for a handler that reconciles: each new state, and each object at the start.
@@ -87,30 +87,31 @@ func (s Selection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], opts ...
 	own := asOptions(opts)
 	own.takes, own.whose = nil, fmt.Sprintf("handlers for %s", listed(reasons))
 	for _, reason := range reasons {
+		// An option is accepted if any of the verbs has it, and applied to the handlers of those verbs.
 		if family, ok := families[reason]; ok {
 			own.takes = append(own.takes, family)
 		}
 	}
-	if len(own.takes) == 0 { // that is the mistake, not the options
+	if len(own.takes) == 0 { // report the missing reasons, not each option
 		own.takes = []reflect.Type{reflect.TypeFor[onOption]()}
 	}
 	register(s, function[T]{"On", id, fn}, own, reasons...)
 }
 
-// verbs are the verbs of the reasons. Ids are unique for a verb.
+// verbs contains the verb for each reason. Handlers of On get these verbs, because ids are unique for a verb.
 var verbs = map[Reason]string{
 	ReasonCreate: "OnCreate", ReasonUpdate: "OnUpdate", ReasonDelete: "OnDelete", ReasonResume: "OnResume",
 	fieldChange: "OnField",
 }
 
-// families are the options that the verbs take.
+// families contains the options that the verb for each reason accepts.
 var families = map[Reason]reflect.Type{
 	ReasonCreate: reflect.TypeFor[changeOption](), ReasonUpdate: reflect.TypeFor[updateOption](),
 	ReasonDelete: reflect.TypeFor[deleteOption](), ReasonResume: reflect.TypeFor[resumeOption](),
 	fieldChange: reflect.TypeFor[updateOption](),
 }
 
-// checkReasons returns the problems of the reasons of On.
+// checkReasons returns the mistakes in the reasons of On.
 func checkReasons(reasons []Reason) []error {
 	var problems []error
 	if len(reasons) == 0 {
@@ -129,6 +130,7 @@ func checkReasons(reasons []Reason) []error {
 	return problems
 }
 
+// listed returns the reasons as a list for messages.
 func listed(reasons []Reason) string {
 	names := make([]string, 0, len(reasons))
 	for _, reason := range reasons {
@@ -137,21 +139,22 @@ func listed(reasons []Reason) string {
 	return strings.Join(names, ", ")
 }
 
-// function is what a verb for changes is called with.
+// function holds the arguments of a verb for changes.
 type function[T client.Object] struct {
 	verb, id string
 	call     ChangeFunc[T]
 }
 
-// register adds a handler for each of the reasons, with the options that are for it.
+// register adds a handler for each reason, with the options of the verb for this reason.
 func register[T client.Object](s Selection[T], fn function[T], opts choice, reasons ...Reason) {
 	registerField(s, fn, nil, opts, checkReasons(reasons), reasons...)
 }
 
-// registerField is register with a field that is none of the options.
+// registerField adds a handler for each reason, with a field that is not given by InField.
 func registerField[T client.Object](
 	s Selection[T], fn function[T], field diff.Path, opts choice, problems []error, reasons ...Reason,
 ) {
+	// Apply the options to one handler first: it collects the mistakes, and the id with the field.
 	all := handlers.Handler{ID: fn.id, Family: handlers.Changing, Field: field}
 	chosen, ok := prepare(s, &all, fn.verb, fn.call == nil, opts, problems)
 	if !ok {
@@ -166,6 +169,7 @@ func registerField[T client.Object](
 		all.Filters = append(slices.Clip(all.Filters), matches)
 	}
 	for _, reason := range reasons {
+		// A new handler for each reason, so that options of other verbs do not apply to it.
 		h := handlers.Handler{
 			ID: all.ID, Family: all.Family, Field: field, Filters: all.Filters, Labels: all.Labels,
 			Words: requirements.Words{Filters: s.words}, Redacted: all.Redacted, RecheckOn: s.rechecks,
@@ -178,12 +182,14 @@ func registerField[T client.Object](
 				o.set(&h)
 			}
 		}
+		// The first handler has the former ids with the field; the option sets them without.
 		h.FormerIDs = all.FormerIDs
 		setReason(&h, reason)
 		s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: verbs[reason], Handler: &h})
 	}
 }
 
+// setReason sets the causes for which the engine calls the handler.
 func setReason(h *handlers.Handler, reason Reason) {
 	switch reason {
 	case ReasonResume:
@@ -197,15 +203,17 @@ func setReason(h *handlers.Handler, reason Reason) {
 	}
 }
 
-// setFunction records which function the handler calls. Closures of one function literal share their code pointer; the
-// pointer that a function value holds differs.
+// setFunction records which function the handler calls, so that registrations of one function under several selections
+// count as one. Closures of one function literal have the same code pointer. The pointer in a function value differs,
+// so it identifies the closure.
 func setFunction[F any](h *handlers.Handler, fn F) {
 	h.Function = reflect.ValueOf(fn).Pointer()
 	h.Instance = reflect.NewAt(reflect.TypeFor[uintptr](), reflect.ValueOf(&fn).UnsafePointer()).Elem().Uint()
 }
 
-// prepare fills in what the handlers of all verbs have, and keeps the errors. It gives the options that count; false
-// means that there is nothing to be registered.
+// prepare completes a handler of any verb from the selection and the options, and records all mistakes. It returns the
+// effective options, and false if the handler must not be registered. The parameter missing is true if the user's
+// function is nil.
 func prepare[T client.Object](
 	s Selection[T], h *handlers.Handler, verb string, missing bool, opts choice, problems []error,
 ) ([]option, bool) {
@@ -214,6 +222,7 @@ func prepare[T client.Object](
 	h.Words.Filters, h.RecheckOn = s.words, s.rechecks
 	chosen, wrong := opts.resolve()
 	problems = append(append(checkHandler(id, missing), problems...), wrong...)
+	// OnField has its field already, so InField is a mistake there.
 	given := h.Field
 	for _, o := range chosen {
 		if o.set(h); o.name == inField && given != nil {
@@ -231,6 +240,7 @@ func prepare[T client.Object](
 	if s.codec != nil && h.Field != nil {
 		problems = append(problems, typeProblems(s.codec, h.Field, chosen)...)
 	}
+	// The field is part of the id, so this comes after the options.
 	h.ID, h.FormerIDs = h.FullID(), h.FullFormerIDs()
 	if s.kind == nil {
 		problems = append(problems, errors.New("the selection is empty: make it with kopf.For or kopf.ForResource"))

@@ -51,6 +51,7 @@ func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) boo
 	case seen.Pending != nil:
 		return seen.Pending
 	}
+	// The wait is over. Explain the most likely mistake.
 	state := "there is no such child with an owner reference to the object, or declared by Ensure; to wait for an " +
 		"object that is no child, register Watches"
 	switch {
@@ -63,7 +64,8 @@ func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) boo
 		timeout, seen.Described, c.name(), c.ID, state, ErrWaitTimeout))
 }
 
-// newWait checks the arguments of WaitFor.
+// newWait checks the arguments of WaitFor, and returns the wait for the engine. Mistakes are permanent errors, because
+// a retry would meet them again.
 func newWait[T, C client.Object](
 	c *Change[T], child C, wanted func(child C) bool, timeout time.Duration,
 ) (w owned.Wait, err error) {
@@ -80,6 +82,7 @@ func newWait[T, C client.Object](
 	if err != nil {
 		return w, Permanent(fmt.Errorf("finding the kind of a %T: %w; add its type to the scheme", child, err))
 	}
+	// Without a watch, the handler would never be called when the object changes.
 	isWatched, isWhole := false, false
 	if c.cluster.watches != nil && c.call.Resource != nil {
 		isWatched, isWhole = c.cluster.watches(*c.call.Resource, kind.GroupKind())
@@ -106,8 +109,8 @@ func newWait[T, C client.Object](
 	}, nil
 }
 
-// hasEnded reports whether an absent child was declared by [UntilDone] and is done. While the handler runs, unwritten
-// records of its calls of Ensure count.
+// hasEnded reports whether an absent child was declared by [UntilDone] and is done: it may be deleted after that. The
+// record is in the annotations of the object. While the handler runs, records that are not written yet count, too.
 func (c *Change[T]) hasEnded(kind schema.GroupKind, namespace, name string) (done bool, err error) {
 	body := c.latest()
 	if !c.returned.Load() {
@@ -121,7 +124,7 @@ func (c *Change[T]) hasEnded(kind schema.GroupKind, namespace, name string) (don
 	return done, nil
 }
 
-// metadata returns the object as the call got it, to read its metadata.
+// metadata returns the object as of the start of the call, for its metadata.
 func (c *Change[T]) metadata() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: c.call.Cause.Body()}
 }

@@ -31,7 +31,8 @@ func WhenRequest[T client.Object](matches func(ctx context.Context, a *Admission
 	return matchesOption[admissionOption]("WhenRequest", matches, matches == nil)
 }
 
-// matchesOption is an option with a function that the verb turns into a filter, as only the verb has the Go type.
+// matchesOption is an option with a function of the user. Only the verb has the Go type of the objects, so the verb
+// turns the function into a filter.
 func matchesOption[O Option](name string, matches any, missing bool) O {
 	var err error
 	if missing {
@@ -42,12 +43,13 @@ func matchesOption[O Option](name string, matches any, missing bool) O {
 	}})
 }
 
-// matcherOf returns the function of such an option; nil without one.
+// matcherOf returns the function of such an option as F, and whether there is one.
 func matcherOf[F any](chosen []option) (matches F, given bool, err error) {
 	for _, o := range chosen {
 		if o.matches == nil {
 			continue
 		}
+		// The compiler does not check that the type parameters of the option and of the verb are the same.
 		if matches, given = o.matches.(F); !given {
 			return matches, false, fmt.Errorf("%s: the function is a %T, but this handler needs a %T: its objects are "+
 				"of another Go type", o.name, o.matches, matches)
@@ -56,8 +58,8 @@ func matcherOf[F any](chosen []option) (matches F, given bool, err error) {
 	return matches, given, nil
 }
 
-// changeFilterOf returns the filter of WhenChange; nil without one. The clients are those of the time of the call, as
-// there are none before the set-up.
+// changeFilterOf returns the filter of WhenChange; nil without one. It reads the clients at each call, because there
+// are none before the set-up.
 func (s Selection[T]) changeFilterOf(chosen []option) (handlers.Filter, error) {
 	matches, given, err := matcherOf[func(ctx context.Context, c *Change[T]) bool](chosen)
 	if !given {
@@ -68,7 +70,7 @@ func (s Selection[T]) changeFilterOf(chosen []option) (handlers.Filter, error) {
 	}, nil
 }
 
-// changeFilter is the filter by a function that gets the whole change.
+// changeFilter returns a filter by a function that gets the whole change.
 func changeFilter[T client.Object](
 	of *codec.Codec[T], cluster clients, matches func(ctx context.Context, c *Change[T]) bool,
 ) handlers.Filter {
@@ -77,11 +79,12 @@ func changeFilter[T client.Object](
 		if err != nil {
 			return false, err
 		}
+		// The errors of its method calls, such as of Patch, fail the filter.
 		return matches(ctx, c), c.end(nil)
 	}
 }
 
-// changeOfFilter is a change that can only be read.
+// changeOfFilter returns a change that can only be read: without Writes, methods that write return errors.
 func changeOfFilter[T client.Object](
 	ctx context.Context, of *codec.Codec[T], cluster clients, what *cause.Cause,
 ) (*Change[T], error) {
@@ -104,7 +107,7 @@ func (s Selection[T]) addEventFilter(h *handlers.Handler, chosen []option) error
 		if err != nil {
 			return false, err
 		}
-		c.ID = id
+		c.ID = id // a filter has no handler to take it from
 		return matches(ctx, eventOf(c, what.Type)), c.end(nil)
 	})
 	return nil
@@ -116,6 +119,7 @@ func (fn admitting[T]) addRequestFilter(s Selection[T], h *handlers.Handler, cho
 	if !given {
 		return err
 	}
+	// The argument of the filter needs only these fields of the handler.
 	described := &handlers.Handler{ID: h.ID, Mutating: h.Mutating, Subresource: h.Subresource}
 	h.Matches = func(ctx context.Context, call *handlers.Invocation) (bool, error) {
 		a, err := fn.newAdmission(ctx, s, &handlers.Invocation{
@@ -125,6 +129,7 @@ func (fn admitting[T]) addRequestFilter(s Selection[T], h *handlers.Handler, cho
 		if err != nil {
 			return false, err
 		}
+		// Method calls of the function, such as Patch, are errors here.
 		matched := matches(ctx, a)
 		return matched, errors.Join(a.errs...)
 	}

@@ -40,7 +40,8 @@ func (c *Change[T]) Patch(change func(object T)) {
 		}
 		err := c.remember(c.codec.Transform(change, c.lists()))
 		if err == nil {
-			// The handler's own object was decoded before; it is to show the change as well.
+			// Show the change in the handler's object, too, which was decoded before. Take it out of the search for
+			// changes without Patch.
 			c.original.Look()
 			err = codec.Call(func() error { change(c.Object); return nil })
 			c.original.Take()
@@ -58,7 +59,7 @@ func (c *Change[T]) TryPatch(change func(object T) error) {
 			return errOnlyReading
 		}
 		c.original.Look()
-		// What the function has changed before it fails must not show: so it gets a copy of the handler's object.
+		// The function changes a copy, so that c.Object is unchanged if it fails.
 		var tried T
 		err := codec.Call(func() error { tried = c.codec.Copy(c.Object); return change(tried) })
 		if err == nil {
@@ -72,11 +73,13 @@ func (c *Change[T]) TryPatch(change func(object T) error) {
 	})
 }
 
-// remember keeps a change of the object for the next write.
+// remember keeps a change of the object for the next write. The change cannot remove the operator's finalizer, which
+// holds the object for delete handlers.
 func (c *Change[T]) remember(change patching.Transform) error {
 	return c.call.Writes.Remember(patching.GuardFinalizers(c.cluster.finalizer, change))
 }
 
+// patchError adds the object and the handler to an error.
 func (c *Change[T]) patchError(err error) error {
 	if err == nil {
 		return nil
@@ -92,7 +95,7 @@ func (c *Change[T]) SetResult(value any) {
 		if c.call.Writes == nil {
 			return errOnlyReading
 		}
-		// The value is encoded here and now: later, the handler may have changed it.
+		// Encode the value now, because the handler may change it before the write.
 		result, err := codec.EncodeValue(value)
 		if err != nil {
 			return Permanent(fmt.Errorf(
@@ -121,11 +124,11 @@ func (c *Change[T]) Flush(ctx context.Context) error {
 	return nil
 }
 
-// updateFunc makes a request that replaces an object, or only its status.
+// updateFunc calls update, which replaces an object, or only its status.
 type updateFunc func(object client.Object, status bool, update func() error) error
 
-// handlerClient is the client of one call of a handler. It passes all updates of objects through a function. It embeds
-// the client because later versions of controller-runtime may require more methods.
+// handlerClient is the client in one call of a handler. It passes updates of objects to a function, which warns of
+// erased fields. It embeds the client because later versions of controller-runtime may add methods.
 type handlerClient struct {
 	client.Client
 
@@ -149,7 +152,7 @@ func (c handlerClient) SubResource(name string) client.SubResourceClient {
 	return handlerStatus{SubResourceClient: next, through: c.through}
 }
 
-// handlerStatus is the same for the status.
+// handlerStatus is the same for the status subresource.
 type handlerStatus struct {
 	client.SubResourceClient
 
@@ -163,19 +166,21 @@ func (c handlerStatus) Update(
 	return c.through(object, true, func() error { return c.SubResourceClient.Update(ctx, object, opts...) })
 }
 
-// clientOf returns the client with updates that are checked; for functions that are not handlers, the client itself.
+// clientOf returns a client that checks updates of the handled object. Filters get the client itself.
 func (c *Change[T]) clientOf(cluster clients) client.Client {
 	next := cluster.client
 	if c.mistakes == nil || next == nil {
 		return next
 	}
-	if parent, ok := next.(handlerClient); ok { // of the handler that has declared this one
+	if parent, ok := next.(handlerClient); ok { // a sub-handler got the client of its handler
 		next = parent.Client
 	}
 	return handlerClient{Client: next, through: func(object client.Object, status bool, update func() error) error {
+		// The warning is logged once for the handler, so later updates are not checked.
 		if c.mistakes.erased.Load() {
 			return update()
 		}
+		// Only the handled object is known well enough to compare.
 		kind, err := next.GroupVersionKindFor(object)
 		if err != nil || c.call.Resource == nil || kind != c.call.Resource.GroupVersionKind {
 			return update()
@@ -184,8 +189,8 @@ func (c *Change[T]) clientOf(cluster clients) client.Client {
 	}}
 }
 
-// noteErased logs once for the handler that an update has erased fields of the handled object. An update that changes
-// nothing, such as a dry run, leaves the resource version as it was.
+// noteErased makes an update, and logs once for the handler if it erased fields of the handled object. An update
+// without an effect, such as a dry run, does not change the resource version.
 func (c *Change[T]) noteErased(object client.Object, status bool, update func() error) error {
 	version, fields := object.GetResourceVersion(), c.erased(object, status)
 	err := update()
@@ -199,7 +204,8 @@ func (c *Change[T]) noteErased(object client.Object, status bool, update func() 
 	return nil
 }
 
-// erased returns the fields that an update erases, as far as the handled object is known in the version of the update.
+// erased returns the fields that an update erases. It needs the handled object in exactly the version that the update
+// replaces, and returns nothing otherwise.
 func (c *Change[T]) erased(object client.Object, status bool) []string {
 	for _, known := range []*jsontext.Object{c.newest(), c.call.Cause.Object} {
 		if known.String("metadata", "uid") != string(object.GetUID()) ||
@@ -210,6 +216,8 @@ func (c *Change[T]) erased(object client.Object, status bool) []string {
 		if err != nil {
 			return nil
 		}
+		// An update of the main resource ignores the status if it is a subresource, and an update of the status all
+		// other fields.
 		return codec.Erased(body, object, func(key string) bool {
 			switch key {
 			case "apiVersion", "kind", "metadata":

@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Adopt makes the children those of the owner: with a reference to it, a name that begins with its name if they have
-// none, its namespace if they have none, and its labels beside their own. In a handler of the owner, c.Adopt is the
-// same. An owner with a namespace cannot own what is in another one, nor a Namespace: that is an error. Labels are
-// inherited as by [Inherited], and never by Namespaces. Kopf: adopt.
+// Adopt prepares objects to become children of the owner: it adds an owner reference, names and namespaces where they
+// are missing, and labels of the owner. In a handler of the owner, c.Adopt does the same. Adopt returns an error for a
+// Namespace, or a child in another namespace, if the owner has a namespace. [Inherited] selects the labels; Namespaces
+// inherit none. Kopf: adopt.
 func Adopt(owner client.Object, children any, opts ...AdoptOption) error {
 	s := collect(opts)
 	paths, err := parse(s.nested)
@@ -48,9 +48,13 @@ func Adopt(owner client.Object, children any, opts ...AdoptOption) error {
 	return absent(paths)
 }
 
-// checkOwner reports a child that an owner in this namespace cannot own.
+// checkOwner returns an error if an owner in the namespace owner cannot own the child. The garbage collector looks for
+// the owner in the namespace of the child, does not find it, and deletes the child. A cluster-scoped owner can own any
+// object.
 func (c child) checkOwner(owner string, s settings) error {
 	held := c.object()
+	// With Forced, setNamespace moves the child into the namespace of the owner later, so the present one does not
+	// matter.
 	elsewhere := held.GetNamespace() != "" && held.GetNamespace() != owner && !s.forced
 	if owner == "" || !elsewhere && !c.isNamespace() {
 		return nil
@@ -58,6 +62,7 @@ func (c child) checkOwner(owner string, s settings) error {
 	err := fmt.Errorf("adopting %q of namespace %q by an owner of namespace %q: the garbage collector deletes an "+
 		"object whose owner is in another namespace: declare it by Ensure in a handler, or leave the owner out",
 		held.GetName(), held.GetNamespace(), owner)
+	// LikeKopf: Kopf adopts such children, so the problem is only reported.
 	if s.warn != nil {
 		s.warn(err)
 		return nil
@@ -65,7 +70,8 @@ func (c child) checkOwner(owner string, s settings) error {
 	return err
 }
 
-// inherited returns the labels that a child gets from its owner.
+// inherited returns the labels that the child gets from its owner. LikeKopf passes all labels on, as Kopf does, even to
+// Namespaces.
 func (c child) inherited(labels map[string]string, s settings) map[string]string {
 	switch {
 	case s.warn != nil && !s.noLabels:
@@ -76,7 +82,7 @@ func (c child) inherited(labels map[string]string, s settings) map[string]string
 	return Inherited(labels)
 }
 
-// object reads the metadata of the child.
+// object returns an accessor for the metadata of the child, which may be a mapping.
 func (c child) object() metav1.Object {
 	if c.typed != nil {
 		return c.typed
@@ -84,7 +90,8 @@ func (c child) object() metav1.Object {
 	return &unstructured.Unstructured{Object: c.raw}
 }
 
-// isNamespace is true for a Namespace, whose labels are about the security of all that is in it.
+// isNamespace reports whether the child is a Namespace. Labels of a Namespace affect every object in it, such as its
+// pod security level, so it must not inherit them.
 func (c child) isNamespace() bool {
 	if _, ok := c.whole.(*corev1.Namespace); ok {
 		return true

@@ -1,12 +1,9 @@
-// Package hierarchies makes objects the children of another one, in memory: it sets their owner references, names,
-// namespaces and labels, before they are created. In a handler, c.Adopt does all of it for the handled object.
-//
-// It stands apart because it is about any objects, handled or not: functions of no operator can use it as well. It
-// never talks to a cluster.
+// Package hierarchies turns objects into children of another object, in memory: it sets their owner references, names,
+// namespaces and labels before they are created. It never sends requests, and works on any objects, also outside of
+// operators. The main entry point is [Adopt]; in a handler, c.Adopt calls it for the handled object. Declared children,
+// which the operator creates, updates and deletes, belong to Change.Ensure of package facade.
 //
 // Children are typed objects, [unstructured.Unstructured], mappings of JSON values, lists of the API such as a
-// [corev1.PodList], and slices, arrays, pointers and iterators of all of these, nested at will. Nil among them is
-// skipped. Anything else is an error, which says where it stands; what comes before it is changed by then.
-//
-// Neighbours: package facade calls it for handlers; package codec reads the paths of nested fields.
+// [corev1.PodList], and slices, arrays, pointers and iterators of all of these, in any nesting. Nil children are
+// skipped. Any other value is an error that contains its position; children before it are already changed.
 package hierarchies

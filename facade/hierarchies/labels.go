@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Label adds labels to the children, and with [Nested] to what stands in them. Labels that are there keep their values,
-// unless [Forced]. Kopf: label.
+// Label adds labels to the children, and with [Nested] also to objects inside of them. Existing labels keep their
+// values, except with [Forced]. Kopf: label.
 func Label(children any, labels map[string]string, opts ...LabelOption) error {
 	s := collect(opts)
 	paths, err := parse(s.nested)
@@ -24,9 +24,9 @@ func Label(children any, labels map[string]string, opts ...LabelOption) error {
 	return absent(paths)
 }
 
-// Inherited returns the labels of an owner that its children inherit: all but those of kubernetes.io, k8s.io and their
-// subdomains, which say what a cluster does with an object, such as which of them is privileged. Those of
-// app.kubernetes.io are inherited.
+// Inherited returns the labels of an owner that its children inherit: all except those of kubernetes.io, k8s.io and
+// their subdomains. Kubernetes acts on such labels, for example on the pod security level. Labels of app.kubernetes.io
+// are inherited.
 func Inherited(labels map[string]string) map[string]string {
 	inherited := maps.Clone(labels)
 	maps.DeleteFunc(inherited, func(key, _ string) bool {
@@ -38,13 +38,15 @@ func Inherited(labels map[string]string) map[string]string {
 	return inherited
 }
 
-// nesting is a path of [Nested] with the values found at it: a list may have objects of several types.
+// nesting is a path of [Nested], and whether any object of the call has it. One call can label objects of several
+// types, so a path that only some types have is not an error.
 type nesting struct {
 	path   diff.Path
-	exists bool  // in some object
-	absent error // of the first typed object without such a field
+	exists bool  // in at least one object
+	absent error // the error for the first typed object whose type lacks the path
 }
 
+// parse parses the paths of [Nested].
 func parse(texts []string) (paths []*nesting, err error) {
 	for _, text := range texts {
 		path, err := codec.ParsePath(text)
@@ -56,7 +58,8 @@ func parse(texts []string) (paths []*nesting, err error) {
 	return paths, nil
 }
 
-// absent returns an error for each path that no object has.
+// absent returns an error for each path that no object has: a typing error in a path would otherwise go unnoticed. A
+// mapping does not cause this error, because its fields are optional.
 func absent(paths []*nesting) error {
 	var failed []error
 	for _, one := range paths {
@@ -67,7 +70,7 @@ func absent(paths []*nesting) error {
 	return errors.Join(failed...)
 }
 
-// labelAll labels the object and what stands in it.
+// labelAll labels the object and the objects at the nested paths, and records which paths exist.
 func (c child) labelAll(labels map[string]string, forced bool, paths []*nesting) error {
 	if err := c.label(labels, forced); err != nil {
 		return fmt.Errorf("labelling: %w", err)
@@ -80,6 +83,7 @@ func (c child) labelAll(labels map[string]string, forced bool, paths []*nesting)
 			}
 			continue
 		}
+		// For a typed object, the type has the field, even if its value is nil here.
 		one.exists = one.exists || there || c.typed != nil
 		if err == nil && there {
 			err = nested.label(labels, forced)
@@ -91,8 +95,11 @@ func (c child) labelAll(labels map[string]string, forced bool, paths []*nesting)
 	return nil
 }
 
+// label adds labels to the metadata of one object.
 func (c child) label(labels map[string]string, forced bool) error {
 	if c.typed != nil {
+		// Copy before the change: programs often use one map for the labels of an object, its selector and its pod
+		// template.
 		all := maps.Clone(c.typed.GetLabels())
 		if all == nil {
 			all = make(map[string]string, len(labels))

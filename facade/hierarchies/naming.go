@@ -7,8 +7,8 @@ import (
 
 var errNoName = errors.New("harmonizing names: the name is empty")
 
-// HarmonizeNaming gives names to the children that have none, nor the beginning of one for the API server to complete:
-// by default such a beginning, "<name>-", with [Strict] the name itself. Kopf: harmonize_naming.
+// HarmonizeNaming names the children that have neither a name nor a generateName. By default, it sets generateName to
+// "<name>-", so that the API server generates the name; with [Strict], it sets the name itself. Kopf: harmonize_naming.
 func HarmonizeNaming(children any, name string, opts ...NamingOption) error {
 	if name == "" {
 		return errNoName
@@ -17,11 +17,13 @@ func HarmonizeNaming(children any, name string, opts ...NamingOption) error {
 	return eachObject(children, func(c child) error { return c.setName(name, s) })
 }
 
+// setName sets the name or generateName of one child, and removes the other one.
 func (c child) setName(name string, s settings) error {
 	if c.typed != nil {
 		if named := c.typed.GetName() != "" || c.typed.GetGenerateName() != ""; named && !s.forced {
 			return nil
 		}
+		// Remove both fields first: with a name, the API server ignores generateName.
 		c.typed.SetName("")
 		c.typed.SetGenerateName("")
 		if s.strict {
@@ -35,6 +37,7 @@ func (c child) setName(name string, s settings) error {
 	if err != nil {
 		return fmt.Errorf("harmonizing names: %w", err)
 	}
+	// As in Kopf, a key that is present counts as a name, even if its value is null or empty.
 	_, named := metadata["name"]
 	_, generated := metadata["generateName"]
 	if (named || generated) && !s.forced {
@@ -50,13 +53,14 @@ func (c child) setName(name string, s settings) error {
 	return nil
 }
 
-// AdjustNamespace puts the children into the namespace that have none; with [Forced], all of them. An empty one is for
-// children of the whole cluster. Kopf: adjust_namespace.
+// AdjustNamespace sets the namespace of children that do not have one; with [Forced], of all children. An empty
+// namespace is for cluster-scoped children. Kopf: adjust_namespace.
 func AdjustNamespace(children any, namespace string, opts ...NamespaceOption) error {
 	s := collect(opts)
 	return eachObject(children, func(c child) error { return c.setNamespace(namespace, s) })
 }
 
+// setNamespace sets the namespace of one child.
 func (c child) setNamespace(namespace string, s settings) error {
 	if c.typed != nil {
 		if c.typed.GetNamespace() == "" || s.forced {
@@ -68,6 +72,7 @@ func (c child) setNamespace(namespace string, s settings) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("adjusting namespaces: %w", err)
+	// As in Kopf, an empty string in a mapping is a namespace that is set, and null is not.
 	case metadata["namespace"] != nil && !s.forced:
 	case namespace == "":
 		metadata["namespace"] = nil

@@ -11,16 +11,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// absentError says that the type of an object does not have a path.
+// absentError reports that the Go type of an object does not have a path, in contrast to a path without a value.
 type absentError struct{ error }
 
-// nested finds what stands at a path of the object.
+// nested returns the object at a path inside of the child. For a typed child, there is false if a pointer on the path
+// is nil, and the error is an absentError if its type lacks the path.
 func (c child) nested(path diff.Path) (found child, there bool, err error) {
 	if c.typed == nil {
 		return nestedRaw(c.raw, path)
 	}
 	value := reflect.ValueOf(c.whole)
 	for i, key := range path {
+		// Follow pointers on the way; nil means that the child does not have this optional part.
 		for value.Kind() == reflect.Pointer {
 			if value.IsNil() {
 				return child{}, false, nil
@@ -41,6 +43,7 @@ func (c child) nested(path diff.Path) (found child, there bool, err error) {
 	if value.Kind() == reflect.Pointer && value.IsNil() {
 		return child{}, false, nil
 	}
+	// The methods of metav1.Object have pointer receivers, so the address is needed.
 	typed, ok := addressed(value).(metav1.Object)
 	if !ok {
 		return child{}, false, fmt.Errorf("it is a %s, which has no metadata", value.Type())
@@ -48,6 +51,8 @@ func (c child) nested(path diff.Path) (found child, there bool, err error) {
 	return child{typed: typed, whole: typed}, true, nil
 }
 
+// nestedRaw returns the object at a path inside of a mapping. A value other than a mapping on the path is an error, as
+// in Kopf.
 func nestedRaw(at map[string]any, path diff.Path) (found child, there bool, err error) {
 	for i, key := range path {
 		value, there := at[key]
@@ -63,11 +68,12 @@ func nestedRaw(at map[string]any, path diff.Path) (found child, there bool, err 
 	return child{raw: at, whole: at}, true, nil
 }
 
-// fieldOf finds a field by its name in JSON, also one of an embedded struct.
+// fieldOf returns the struct field with a JSON name, including fields of embedded structs.
 func fieldOf(value reflect.Value, key string) (reflect.Value, bool) {
 	for _, field := range reflect.VisibleFields(value.Type()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == key && field.IsExported() {
+			// FieldByIndex would panic for a field of an embedded nil pointer.
 			found, err := value.FieldByIndexErr(field.Index)
 			return found, err == nil
 		}

@@ -2,16 +2,19 @@ package hierarchies
 
 import "k8s.io/apimachinery/pkg/runtime"
 
-// settings are what the options have set.
+// settings holds the values of all options of one call.
 type settings struct {
 	forced, strict    bool
 	nested            []string
 	controller, block *bool
 	scheme            *runtime.Scheme
-	noLabels          bool
-	warn              func(error)
+	// noLabels is set by NoLabels, and warn by LikeKopf.
+	noLabels bool
+	warn     func(error)
 }
 
+// option implements all option interfaces. The return type of its constructor decides which functions accept it, so
+// that a wrong option does not compile.
 type option func(s *settings)
 
 func (option) label()     {}
@@ -22,7 +25,7 @@ func (option) reference() {}
 
 func (o option) apply(s *settings) { o(s) }
 
-// Option is an option of any of the functions.
+// Option is an option of at least one function of this package.
 type Option interface {
 	apply(s *settings)
 }
@@ -57,7 +60,7 @@ type AdoptOption interface {
 	adopt()
 }
 
-// Forced replaces what children have already: names, namespaces, values of labels. Kopf: forced.
+// Forced replaces existing names, namespaces and label values of children. Kopf: forced.
 //
 //nolint:interfacebloat // one for each of the functions
 func Forced() interface {
@@ -69,8 +72,8 @@ func Forced() interface {
 	return option(func(s *settings) { s.forced = true })
 }
 
-// Strict gives children the very name of their owner; otherwise, the API server makes one that begins with it. Kopf:
-// strict.
+// Strict gives children exactly the name of their owner. By default, the API server generates a name that begins with
+// it. Kopf: strict.
 func Strict() interface {
 	NamingOption
 	AdoptOption
@@ -78,10 +81,9 @@ func Strict() interface {
 	return option(func(s *settings) { s.strict = true })
 }
 
-// Nested labels what stands at these paths of children as well, where there is something, such as "spec.template" of a
-// Deployment. A key with dots stands in double quotes. What stands there must have metadata, or be a mapping that gets
-// some. It is an error if there are typed objects, and no object has the path: a list may have Jobs and Pods. Kopf:
-// nested.
+// Nested also labels the objects at these paths inside of the children, such as "spec.template" of a Deployment, if
+// they exist. A key with dots needs double quotes. The object must have metadata; a mapping gets it if it is missing.
+// If there are typed objects, and none of the objects has the path, the call returns an error. Kopf: nested.
 func Nested(paths ...string) interface {
 	LabelOption
 	AdoptOption
@@ -89,18 +91,18 @@ func Nested(paths ...string) interface {
 	return option(func(s *settings) { s.nested = append(s.nested, paths...) })
 }
 
-// Controller says whether the owner is the one that manages the child; nil leaves the field out. Default: true. Kopf:
+// Controller sets whether the owner is the controller of the child; nil omits the field. Default: true. Kopf:
 // controller.
 func Controller(is *bool) ReferenceOption { return option(func(s *settings) { s.controller = is }) }
 
-// BlockOwnerDeletion says whether a deletion of the owner in the foreground waits for the child; nil leaves the field
-// out. Default: true. Kopf: block_owner_deletion.
+// BlockOwnerDeletion sets whether a foreground deletion of the owner waits for the child; nil omits the field. Default:
+// true. Kopf: block_owner_deletion.
 func BlockOwnerDeletion(does *bool) ReferenceOption {
 	return option(func(s *settings) { s.block = does })
 }
 
-// Scheme finds the kind of an owner that does not say it, as typed objects that clients have read do not. The handled
-// object of a handler always does. Default: none.
+// Scheme provides the kind of an owner with an empty TypeMeta, as in typed objects that a client has read. The handled
+// object of a handler always has its kind. Default: none.
 func Scheme(scheme *runtime.Scheme) interface {
 	ReferenceOption
 	AdoptOption
@@ -108,14 +110,16 @@ func Scheme(scheme *runtime.Scheme) interface {
 	return option(func(s *settings) { s.scheme = scheme })
 }
 
-// NoLabels has children inherit no labels of their owner.
+// NoLabels stops children from inheriting the labels of their owner.
 func NoLabels() AdoptOption { return option(func(s *settings) { s.noLabels = true }) }
 
-// LikeKopf has children adopted by owners that cannot own them, and inherit all labels, as Kopf does: what is wrong
-// with that is passed to the function.
+// LikeKopf follows Kopf: an owner adopts also the children that it cannot own, and children inherit all labels. The
+// function gets the errors that Kopf does not report.
 func LikeKopf(warn func(err error)) AdoptOption { return option(func(s *settings) { s.warn = warn }) }
 
+// collect applies the options to the defaults.
 func collect[O Option](options []O) settings {
+	// Two variables, because the caller gets the pointers and may change their values.
 	yes, also := true, true
 	s := settings{controller: &yes, block: &also}
 	for _, o := range options {

@@ -20,9 +20,9 @@ var (
 		"give the option hierarchies.Scheme")
 )
 
-// AppendOwnerReference makes the owner one of the owners of the children, so that the API server deletes them with it.
-// A reference to it that is there stays as it is. An owner with a namespace can own nothing outside of it. Kopf:
-// append_owner_reference.
+// AppendOwnerReference adds an owner reference to the children, so that the garbage collector deletes them with the
+// owner. An existing reference to the owner is not changed. An owner with a namespace can only own objects in this
+// namespace. Kopf: append_owner_reference.
 func AppendOwnerReference(owner client.Object, children any, opts ...ReferenceOption) error {
 	reference, err := OwnerReference(owner, opts...)
 	if err != nil {
@@ -31,7 +31,7 @@ func AppendOwnerReference(owner client.Object, children any, opts ...ReferenceOp
 	return eachObject(children, func(c child) error { return c.appendReference(reference) })
 }
 
-// RemoveOwnerReference makes the owner none of the owners of the children. Kopf: remove_owner_reference.
+// RemoveOwnerReference removes the references to the owner from the children. Kopf: remove_owner_reference.
 func RemoveOwnerReference(owner client.Object, children any) error {
 	if isNil(owner) {
 		return fmt.Errorf("removing an owner reference: %w", errNoOwner)
@@ -39,7 +39,7 @@ func RemoveOwnerReference(owner client.Object, children any) error {
 	return eachObject(children, func(c child) error { return c.removeReference(owner.GetUID()) })
 }
 
-// OwnerReference is what children have to name their owner. Kopf: build_owner_reference.
+// OwnerReference returns the reference by which children refer to the owner. Kopf: build_owner_reference.
 func OwnerReference(owner client.Object, opts ...ReferenceOption) (metav1.OwnerReference, error) {
 	if isNil(owner) {
 		return metav1.OwnerReference{}, errNoOwner
@@ -55,7 +55,7 @@ func OwnerReference(owner client.Object, opts ...ReferenceOption) (metav1.OwnerR
 	}, nil
 }
 
-// ObjectReference is how Kubernetes events name an object. Kopf: build_object_reference.
+// ObjectReference returns the reference by which Kubernetes events refer to an object. Kopf: build_object_reference.
 func ObjectReference(object client.Object, opts ...ReferenceOption) (corev1.ObjectReference, error) {
 	if isNil(object) {
 		return corev1.ObjectReference{}, errNoOwner
@@ -70,7 +70,7 @@ func ObjectReference(object client.Object, opts ...ReferenceOption) (corev1.Obje
 	}, nil
 }
 
-// kindOf is what the object says of itself, or what the scheme says of its type.
+// kindOf returns the kind in the object, or else the kind of its Go type in the scheme.
 func kindOf(object client.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	if kind := object.GetObjectKind().GroupVersionKind(); kind.Kind != "" {
 		return kind, nil
@@ -85,8 +85,11 @@ func kindOf(object client.Object, scheme *runtime.Scheme) (schema.GroupVersionKi
 	return kind, nil
 }
 
+// appendReference adds the reference, unless the child has one with the same uid. As in Kopf, an existing reference is
+// kept even if other fields differ.
 func (c child) appendReference(reference metav1.OwnerReference) error {
 	if c.typed != nil {
+		// Clone the list before the change: append could write into the array of another object.
 		held := c.typed.GetOwnerReferences()
 		if !slices.ContainsFunc(held, func(r metav1.OwnerReference) bool { return r.UID == reference.UID }) {
 			c.typed.SetOwnerReferences(append(slices.Clone(held), reference))
@@ -97,6 +100,7 @@ func (c child) appendReference(reference metav1.OwnerReference) error {
 	if err != nil || slices.ContainsFunc(held, refersTo(reference.UID)) {
 		return err
 	}
+	// The converter omits nil fields, as Kopf omits nulls.
 	encoded, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&reference)
 	if err != nil {
 		return fmt.Errorf("encoding an owner reference: %w", err)
@@ -105,6 +109,7 @@ func (c child) appendReference(reference metav1.OwnerReference) error {
 	return nil
 }
 
+// removeReference removes all references with the uid.
 func (c child) removeReference(uid types.UID) error {
 	if c.typed != nil {
 		c.typed.SetOwnerReferences(slices.DeleteFunc(
@@ -112,18 +117,22 @@ func (c child) removeReference(uid types.UID) error {
 		))
 		return nil
 	}
+	// The list may be shared with another mapping, so the result is a new one.
 	metadata, held, err := c.rawReferences()
 	if err != nil {
 		return err
 	}
+	// As in Kopf, this leaves an empty list, even where there was none before.
 	metadata["ownerReferences"] = slices.DeleteFunc(append([]any{}, held...), refersTo(uid))
 	return nil
 }
 
+// rawReferences returns the metadata and the owner references of a mapping.
 func (c child) rawReferences() (metadata map[string]any, held []any, err error) {
 	if metadata, err = c.metadata(); err != nil {
 		return nil, nil, err
 	}
+	// Null counts as an absent list.
 	held, ok := metadata["ownerReferences"].([]any)
 	if !ok && metadata["ownerReferences"] != nil {
 		return nil, nil, fmt.Errorf("its ownerReferences are a %T, not a list", metadata["ownerReferences"])
@@ -131,6 +140,7 @@ func (c child) rawReferences() (metadata map[string]any, held []any, err error) 
 	return metadata, held, nil
 }
 
+// refersTo returns a predicate for references in a mapping. A malformed reference does not match.
 func refersTo(uid types.UID) func(reference any) bool {
 	return func(reference any) bool {
 		fields, _ := reference.(map[string]any)

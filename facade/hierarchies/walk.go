@@ -19,18 +19,19 @@ var (
 
 // item is one step of a walk through children: an object, nil, or an error.
 type item struct {
-	child       // only its whole is set for an apply configuration, which is an error as well
-	path  []int // the indices in nested slices and iterators; it is valid until the next step
+	child       // for an apply configuration, which is also an error, only whole is set
+	path  []int // indices in nested slices and iterators; the walk reuses it, so it is valid until the next step
 	isNil bool
 	err   error
 }
 
-// Objects returns each object among the children, as it is: a typed one, an unstructured one or a mapping. Unlike for
-// other functions of this package, what client-go calls apply configurations are objects, too, and nil is one: it is
-// returned as nil, whatever its type. Anything else is returned as an error, and the next ones follow.
+// Objects iterates over the objects among the children: typed objects, unstructured objects and mappings, as they are.
+// Unlike other functions of this package, it also returns apply configurations of client-go, and a nil child as nil,
+// whatever its type. Any other value is returned as an error, and the iteration continues.
 func Objects(children any) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		walkItems(children, nil, func(one item) bool {
+			// These items are errors only for functions that change metadata.
 			if _, isDeclared := one.whole.(runtime.ApplyConfiguration); isDeclared || one.isNil {
 				one.err = nil
 			}
@@ -39,15 +40,17 @@ func Objects(children any) iter.Seq2[any, error] {
 	}
 }
 
-// walkItems calls the function for each item among the children, and returns false as soon as the function does.
+// walkItems calls visit for each item among the children. It returns false as soon as visit does.
 func walkItems(children any, path []int, visit func(one item) bool) bool {
 	if isNil(children) {
+		// A nil pointer or iterator is skipped. A nil mapping is an error, because nothing can be set in it.
 		one := item{path: path, isNil: true}
 		if _, isMapping := children.(map[string]any); isMapping {
 			one.err = errNilMapping
 		}
 		return visit(one)
 	}
+	// The order of the cases matters: Unstructured is a metav1.Object, too, but its raw form is needed.
 	switch object := children.(type) {
 	case map[string]any:
 		return visit(item{child: child{raw: object, whole: object}, path: path})
@@ -68,8 +71,9 @@ func walkItems(children any, path []int, visit func(one item) bool) bool {
 	return walkElements(reflect.ValueOf(children), path, visit)
 }
 
-// walkList walks through a list of the API. Its nil items are skipped.
+// walkList walks through the items of a Kubernetes list, and skips nil items.
 func walkList(list runtime.Object, path []int, visit func(one item) bool) bool {
+	// EachListItem only stops at an error, so errEnough marks a stop by visit.
 	err := meta.EachListItem(list, func(object runtime.Object) error {
 		if isNil(object) || walkItems(object, path, visit) {
 			return nil
@@ -82,8 +86,10 @@ func walkList(list runtime.Object, path []int, visit func(one item) bool) bool {
 	return err == nil || visit(item{path: path, err: err})
 }
 
-// walkElements walks through slices, arrays, pointers and iterators. Objects in them are taken by their addresses.
+// walkElements walks through slices, arrays, pointers and iterators. It visits structs by their addresses, so that
+// changes reach the caller's objects.
 func walkElements(value reflect.Value, path []int, visit func(one item) bool) bool {
+	// The last element of inner is the index at this level. The levels above share its array, but not its last element.
 	switch inner := append(path, 0); {
 	case value.Kind() == reflect.Slice || value.Kind() == reflect.Array:
 		for i := range value.Len() {
@@ -101,18 +107,20 @@ func walkElements(value reflect.Value, path []int, visit func(one item) bool) bo
 			inner[len(path)]++
 		}
 		return true
+	// A pointer to a struct that is not an object is an error below.
 	case value.Kind() == reflect.Pointer && value.Elem().Kind() != reflect.Struct:
 		return walkItems(addressed(value.Elem()), path, visit)
 	}
 	return visit(item{path: path, err: noObjectError(value.Type())})
 }
 
+// noObjectError returns the error for a value that neither is an object nor contains objects.
 func noObjectError(found reflect.Type) error {
 	return fmt.Errorf("a %s is not an object, and does not contain objects: pass pointers to objects, mappings, "+
 		"lists, slices or iterators of them", found)
 }
 
-// addressed gives a struct as the pointer to it, as objects are.
+// addressed returns a pointer to an addressable struct, and any other value as it is.
 func addressed(value reflect.Value) any {
 	if value.Kind() == reflect.Struct && value.CanAddr() {
 		return value.Addr().Interface()
@@ -120,7 +128,7 @@ func addressed(value reflect.Value) any {
 	return value.Interface()
 }
 
-// isNil is true if there is nothing. A slice without items is something.
+// isNil reports whether the value is nil. A nil slice is not: it is a list without items.
 func isNil(given any) bool {
 	switch value := reflect.ValueOf(given); value.Kind() {
 	case reflect.Invalid:

@@ -1,11 +1,11 @@
 // Not part of the public API.
 //
-// Package defaults fills in the defaults of an operator's settings, and finds the mistakes in them.
+// Package defaults fills in the default values of an operator's settings and validates them.
 //
-// Package facade declares the settings for users, and says which fields have which default. Sections with rules of
-// their own have the same fields here, so that they can be converted: [Peering], [Persistence]. A wrong field does
-// not end the checks, so that all mistakes can be reported at once.
+// Package facade declares the settings for users and passes the default of each field. Sections with rules of their
+// own, [Peering] and [Persistence], have the same fields here, so that the types convert to each other. An invalid
+// field does not stop the validation, so that the set-up can report all of them at once.
 //
-// A storage has rules of its own, so it is asked: it gets an empty patch, and the places that it fills are checked.
-// Package reviews has the settings of admission.
+// Storages are validated by a probe: they write into an empty patch, and the paths in the patch are checked. Settings
+// of admission belong to package reviews.
 package defaults

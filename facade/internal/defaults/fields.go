@@ -16,8 +16,8 @@ func Problems(all ...error) []error {
 	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
 }
 
-// Duration fills in the default of a duration, or checks the given one. The named duration that the field accepts is
-// zero if there is not one.
+// Duration sets the default of a duration field, or checks the given value. The parameter named is the special value
+// that the field accepts, [Never] or [Immediately], or zero for none.
 func Duration(name string, value *time.Duration, fallback, named time.Duration) error {
 	if *value == 0 {
 		*value = fallback
@@ -29,6 +29,7 @@ func Duration(name string, value *time.Duration, fallback, named time.Duration) 
 	return nil
 }
 
+// checkDuration returns an error with the accepted values of the field.
 func checkDuration(value, fallback, named time.Duration) error {
 	switch {
 	case value == named:
@@ -46,7 +47,7 @@ func checkDuration(value, fallback, named time.Duration) error {
 	return fmt.Errorf("%s: %s", durationName(value), right)
 }
 
-// durationName is the name of a duration in Go.
+// durationName returns a duration as Go code, because the special values print as meaningless negative numbers.
 func durationName(d time.Duration) string {
 	switch d {
 	case Never:
@@ -58,9 +59,10 @@ func durationName(d time.Duration) string {
 	}
 }
 
-// CheckDelays checks a list of delays.
+// CheckDelays returns the mistakes of a list of delays between requests.
 func CheckDelays(name string, delays []time.Duration) (problems []error) {
 	for i, delay := range delays {
+		// Zero is also an error here: a list has no default for its elements.
 		err := TooShort(delay)
 		if delay <= 0 {
 			err = fmt.Errorf(
@@ -74,7 +76,7 @@ func CheckDelays(name string, delays []time.Duration) (problems []error) {
 	return problems
 }
 
-// Number fills in the default of a number, or checks the given one. Without a default, zero means unlimited.
+// Number sets the default of a number field, or checks the given value. Without a default, zero means no limit.
 func Number(name string, value *int, fallback int) error {
 	given := *value
 	*value = cmp.Or(given, fallback)
@@ -93,29 +95,32 @@ func CheckEventNamePrefix(prefix string) (problems []error) {
 	if prefix == "" {
 		return nil
 	}
+	// The API server completes the prefix to a name, so it may end with a dash.
 	for _, wrong := range validation.NameIsDNSSubdomain(prefix, true) {
 		problems = append(problems, fmt.Errorf("Posting.EventNamePrefix: %q: %s", prefix, wrong))
 	}
 	return problems
 }
 
-// These stand for durations, as those of package facade.
+// Special values of durations, equal to the constants of the same names in package facade.
 const (
+	// They are at the end of the range, so that no mistaken negative duration equals them.
 	Never       time.Duration = math.MinInt64
 	Immediately time.Duration = math.MinInt64 + 1
 )
 
-// Shortest is the shortest duration that can be meant. A bare number is nanoseconds in Go, so that Timeout(60) and
-// Timer("t", 60, fn) compile, and would be over before they began.
+// Shortest is the shortest valid duration. An untyped constant is a number of nanoseconds, so Timeout(60) and
+// Timer("t", 60, fn) compile, although the user means seconds.
 const Shortest = time.Millisecond
 
-// TooShort says of a positive duration that it cannot be meant; nil for all others. "60ns: did you mean
-// 60*time.Second?"
+// TooShort returns an error for a positive duration below [Shortest], and nil for all others. The text suggests
+// seconds: "60ns: did you mean 60*time.Second?"
 func TooShort(d time.Duration) error {
 	const day = 24 * 60 * 60 // in seconds, as a bare number would be
 	switch {
 	case d <= 0 || d >= Shortest:
 		return nil
+	// A larger number is hardly a number of seconds, so the error makes no suggestion.
 	case d <= day:
 		return fmt.Errorf("%s: did you mean %d*time.Second?", d, d.Nanoseconds())
 	default:
@@ -123,7 +128,7 @@ func TooShort(d time.Duration) error {
 	}
 }
 
-// CheckPositive returns the mistake in the duration of an option, which must be above zero.
+// CheckPositive returns the mistake of a duration option that must be above zero.
 func CheckPositive(name string, d time.Duration) error {
 	if d <= 0 {
 		return fmt.Errorf("%s(%s): it must be positive", name, d)
@@ -131,7 +136,7 @@ func CheckPositive(name string, d time.Duration) error {
 	return shortDuration(name, d)
 }
 
-// CheckDelay returns the mistake in the duration of an option that can be zero.
+// CheckDelay returns the mistake of a duration option that may be zero.
 func CheckDelay(name string, d time.Duration) error {
 	if d < 0 {
 		return fmt.Errorf("%s(%s): it must not be negative", name, d)
@@ -139,6 +144,7 @@ func CheckDelay(name string, d time.Duration) error {
 	return shortDuration(name, d)
 }
 
+// shortDuration adds the name of the option to the error of [TooShort].
 func shortDuration(name string, d time.Duration) error {
 	if err := TooShort(d); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -146,7 +152,8 @@ func shortDuration(name string, d time.Duration) error {
 	return nil
 }
 
-// ProgramOnly returns an error for a setting that only a program of its own can have, with what others do instead.
+// ProgramOnly returns an error if a setting is set that only kopf.Main supports. The parameter instead contains the
+// alternative for other operators.
 func ProgramOnly(name string, isSet bool, instead string) error {
 	if !isSet {
 		return nil
@@ -154,7 +161,8 @@ func ProgramOnly(name string, isSet bool, instead string) error {
 	return fmt.Errorf("%s: it is for kopf.Main; here, %s", name, instead)
 }
 
-// Same reports whether the value of a field has not changed, as far as such values can be compared.
+// Same reports whether a field of an interface type has the same value. Values that are not comparable count as equal:
+// Go would panic, and a false difference would stop a valid operator.
 func Same(one, other any) bool {
 	a, b := reflect.ValueOf(one), reflect.ValueOf(other)
 	if a.IsValid() != b.IsValid() || a.IsValid() && a.Type() != b.Type() {

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// Peering is the section of the settings.
+// Peering is the section Peering of the settings, with the fields of kopf.PeeringSettings.
 type Peering struct {
 	Name                                  string
 	Stealth                               bool
@@ -22,15 +22,17 @@ type Peering struct {
 	ClockSkew, TakeOverWait, PauseTimeout time.Duration
 }
 
-// DefaultTakeOverWait is the default of TakeOverWait.
+// DefaultTakeOverWait is the default of Peering.TakeOverWait.
 const DefaultTakeOverWait = 5 * time.Second
 
 const (
+	// A record is renewed after a third of its lifetime, so a shorter lifetime would mean more than one write per
+	// second.
 	shortestLifetime = 3 * time.Second
 	kopfPeering      = "default"
 )
 
-// Resolve fills in the defaults and returns the invalid fields.
+// Resolve sets the default name, and returns the invalid fields. The parameter operator is the name of the operator.
 func (p *Peering) Resolve(operator string) (problems []error) {
 	wrong := func(field, format string, args ...any) {
 		problems = append(problems, fmt.Errorf("%s: %w", "Peering."+field, fmt.Errorf(format, args...)))
@@ -40,9 +42,11 @@ func (p *Peering) Resolve(operator string) (problems []error) {
 			wrong("Name", "%q cannot be the name of an object: %s", p.Name, invalid[0])
 		}
 	}
+	// As in Kopf, records contain whole seconds.
 	if p.Lifetime > 0 && (p.Lifetime < shortestLifetime || p.Lifetime%time.Second != 0) {
 		wrong("Lifetime", "%s: it is in whole seconds, %s or more", p.Lifetime, shortestLifetime)
 	}
+	// With KopfRules, the default name is Kopf's, so that the operator shares the peering of Python operators.
 	if p.Name == "" && p.KopfRules {
 		p.Name = kopfPeering
 	}
@@ -50,13 +54,13 @@ func (p *Peering) Resolve(operator string) (problems []error) {
 	return problems
 }
 
-// Idle reports whether a field is set that has no effect, because the operator does not look for peers.
+// Idle reports whether fields are set that have no effect because the operator does not look for peers.
 func (p Peering) Idle() bool {
-	p.KopfRules = false // those of AsKopf do not ask for anything
+	p.KopfRules = false // AsKopf sets it, which does not request peering
 	return !p.Standalone && p.Name == "" && !p.Mandatory && p != Peering{}
 }
 
-// Member returns the operator as a member of its peerings, without its identity.
+// Member returns the operator as a member of its peerings. The caller adds a default identity if Identity is empty.
 func (p *Peering) Member() peering.Member {
 	m := peering.Member{
 		Self: peering.Self{Identity: p.Identity, Priority: p.Priority, Elects: !p.KopfRules}, Name: p.Name,
@@ -64,12 +68,13 @@ func (p *Peering) Member() peering.Member {
 		Skew: OrNegative(p.ClockSkew), Wait: OrNegative(p.TakeOverWait), KopfRules: p.KopfRules,
 	}
 	if p.KopfRules {
+		// Kopf renews its record 5 to 10 seconds before the end of the lifetime. Other members renew it after a third.
 		m.Jitter = peering.KopfJitter
 	}
 	return m
 }
 
-// OrNegative returns a negative delay for Immediately, as the engine and the peering expect.
+// OrNegative returns -1 for Immediately, as the engine and the peering expect: there, zero is the default.
 func OrNegative(d time.Duration) time.Duration {
 	if d == Immediately {
 		return -1

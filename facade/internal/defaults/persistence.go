@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// digestLimit is how many bytes of JSON are remembered by value: one object has 256 KiB of annotations, for all
-// operators.
+// digestLimit is the size of the essence, in bytes of JSON, above which only digests of values are stored. The
+// annotations of an object share 256 KiB among all operators.
 const digestLimit = 100 * 1024
 
 var (
@@ -25,7 +25,7 @@ var (
 	errFormer   = errors.New("there is no DigestKey that came after them; give the present one, too")
 )
 
-// Persistence is the section of the settings.
+// Persistence is the section Persistence of the settings, with the fields of kopf.PersistenceSettings.
 type Persistence struct {
 	Finalizer, AnnotationPrefix string
 	DiffbaseStorage             diffbase.Storage
@@ -36,14 +36,15 @@ type Persistence struct {
 	TrustCopies, KopfFormats    bool
 }
 
-// StoredForm is the form of the data on objects, by the settings.
+// StoredForm is the form of the data that the operator stores on objects.
 type StoredForm struct {
-	BoundTo string // the annotation that binds memory to its object; empty trusts all memory
-	Compact bool   // records of sub-handlers
+	BoundTo string // the annotation with the uid of the object that the data belongs to; empty accepts data of copies
+	Compact bool   // records of sub-handlers are stored in the compact form
 	Digests settings.Digests
 }
 
-// Resolve makes the storages, the names of the finalizer and the annotations, and the digests.
+// Resolve sets the default finalizer, annotation prefix and storages. It returns the stored form and the invalid
+// fields.
 func (p *Persistence) Resolve(operator string) (s StoredForm, problems []error) {
 	problems = p.resolveNames(operator)
 	if !p.TrustCopies {
@@ -51,14 +52,15 @@ func (p *Persistence) Resolve(operator string) (s StoredForm, problems []error) 
 	}
 	bound := s.BoundTo
 	if p.KopfFormats || p.DiffbaseStorage != nil || p.ProgressStorage != nil {
-		bound = "" // other storages do not keep the memory of a copy apart
+		bound = "" // other storages do not keep the data of a copy apart
 	}
+	// Kopf and storages of users expect one record for each sub-handler.
 	s.Compact = p.ProgressStorage == nil && !p.KopfFormats
 	problems = append(problems, p.resolveDiffbase(bound), p.resolveProgress(bound), p.resolveDigests(&s.Digests))
 	return s, Problems(problems...)
 }
 
-// resolveNames are those of the finalizer and of the annotations.
+// resolveNames checks the names of the finalizer and of the annotations, and sets their defaults.
 func (p *Persistence) resolveNames(operator string) (problems []error) {
 	if p.Finalizer != "" {
 		if err := keys.ValidateKey(p.Finalizer); err != nil {
@@ -67,7 +69,8 @@ func (p *Persistence) resolveNames(operator string) (problems []error) {
 			))
 		}
 	}
-	// The operator's name is checked on its own.
+	// The name of the operator is the default prefix, and is checked on its own. Kopf's legacy annotations need a
+	// shorter one.
 	if p.AnnotationPrefix != "" || p.KopfFormats {
 		if err := checkPrefix(cmp.Or(p.AnnotationPrefix, operator), p.KopfFormats); err != nil {
 			problems = append(problems, fmt.Errorf("Persistence.AnnotationPrefix: %w", err))
@@ -78,7 +81,7 @@ func (p *Persistence) resolveNames(operator string) (problems []error) {
 	return problems
 }
 
-// resolveDiffbase takes the given storage, if it is one, or makes that of the prefix.
+// resolveDiffbase checks the given storage, or creates the annotation storage of the prefix.
 func (p *Persistence) resolveDiffbase(bound string) error {
 	standard := diffbase.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: !p.KopfFormats, Bound: bound}
 	for _, text := range p.IgnoredFields {
@@ -88,6 +91,7 @@ func (p *Persistence) resolveDiffbase(bound string) error {
 		}
 		standard.IgnoredFields = append(standard.IgnoredFields, path)
 	}
+	// An invalid storage is replaced, too, so that later checks do not call it.
 	given := p.DiffbaseStorage
 	p.DiffbaseStorage = standard
 	if given == nil {
@@ -104,9 +108,10 @@ func (p *Persistence) resolveDiffbase(bound string) error {
 	return nil
 }
 
-// resolveProgress takes the given storage, if it is one, or makes that of the prefix.
+// resolveProgress checks the given storage, or creates the annotation storage of the prefix.
 func (p *Persistence) resolveProgress(bound string) error {
 	given := p.ProgressStorage
+	// Kopf's default storage also reads records that former versions of Kopf stored in the status.
 	p.ProgressStorage = progress.Annotations{Prefix: p.AnnotationPrefix, WithoutV1: true, Bound: bound}
 	if p.KopfFormats {
 		p.ProgressStorage = progress.Smart{Prefix: p.AnnotationPrefix}
@@ -114,6 +119,7 @@ func (p *Persistence) resolveProgress(bound string) error {
 	if given == nil {
 		return nil
 	}
+	// Isolate the engine from the storage: a panic in it becomes an error.
 	given = storages.Progress(given)
 	if err := checkProgress(given); err != nil {
 		return fmt.Errorf("Persistence.ProgressStorage: %w", err)
@@ -122,7 +128,8 @@ func (p *Persistence) resolveProgress(bound string) error {
 	return nil
 }
 
-// resolveDigests says of what only digests are remembered; Kopf cannot read them.
+// resolveDigests sets which values are stored as digests only. Kopf cannot read digests, so with KopfFormats neither
+// Secrets nor large objects get them.
 func (p *Persistence) resolveDigests(d *settings.Digests) error {
 	if !p.KopfFormats {
 		*d = settings.Digests{Limit: digestLimit, Secrets: true}
@@ -130,6 +137,7 @@ func (p *Persistence) resolveDigests(d *settings.Digests) error {
 	switch {
 	case p.DigestKey == nil && len(p.FormerDigestKeys) > 0:
 		return fmt.Errorf("Persistence.FormerDigestKeys: %w", errFormer)
+	// Without a key, the uid of each object is used.
 	case p.DigestKey == nil:
 		return nil
 	case len(p.DigestKey) == 0:
@@ -140,6 +148,7 @@ func (p *Persistence) resolveDigests(d *settings.Digests) error {
 			return fmt.Errorf("Persistence.FormerDigestKeys[%d]: %w", i, errEmptyKey)
 		}
 	}
+	// The first key creates digests; the former keys only recognize them.
 	d.Keys = append([][]byte{p.DigestKey}, p.FormerDigestKeys...)
 	return nil
 }

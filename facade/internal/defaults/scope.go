@@ -14,15 +14,16 @@ import (
 
 // NamespaceScope is the part of the settings that selects namespaces.
 type NamespaceScope struct {
-	// Names are names and patterns.
+	// Names are names and patterns. A namespace that matches Names or Expressions is selected.
 	Names       []string
 	Expressions []*regexp.Regexp
-	Labels      string
-	// NamedOnly is true with ScanningDisabled.
+	// Labels is a selector that the namespaces must also match; empty matches all.
+	Labels string
+	// NamedOnly is ScanningDisabled of the settings: namespaces are not watched.
 	NamedOnly bool
 }
 
-// Check returns the mistakes, removes wrong labels, and sorts the names.
+// Check returns the mistakes. It sorts the names, removes duplicates, and clears an invalid selector.
 func (s *NamespaceScope) Check() (problems []error) {
 	for _, text := range s.Names {
 		if err := namespaces.Check(text); err != nil {
@@ -30,6 +31,7 @@ func (s *NamespaceScope) Check() (problems []error) {
 			problems = append(problems, fmt.Errorf("Namespaces: %w", err))
 		}
 	}
+	// The order has no meaning; sorted names make the output stable.
 	slices.Sort(s.Names)
 	s.Names = slices.Compact(s.Names)
 	for i, expression := range s.Expressions {
@@ -44,7 +46,7 @@ func (s *NamespaceScope) Check() (problems []error) {
 	return problems
 }
 
-// Patterns are those of the namespaces that are served; none is the whole cluster.
+// Patterns returns the patterns of the served namespaces. None means the whole cluster.
 func (s *NamespaceScope) Patterns() (all namespaces.Patterns) {
 	for _, text := range s.Names {
 		all = append(all, namespaces.Parse(text))
@@ -52,17 +54,19 @@ func (s *NamespaceScope) Patterns() (all namespaces.Patterns) {
 	for _, expression := range s.Expressions {
 		all = append(all, namespaces.Regexp(expression))
 	}
+	// An invalid selector was cleared by Check, so it does not restrict the patterns.
 	by := s.LabelSelector()
 	switch {
 	case by == nil:
 		return all
 	case len(all) == 0:
+		// Labels alone restrict all namespaces, and need a pattern to be attached to.
 		all = namespaces.Patterns{namespaces.Parse("*")}
 	}
 	return all.Labelled(by)
 }
 
-// LabelSelector is what the labels of namespaces must match; nil is anything.
+// LabelSelector returns the selector for namespaces, or nil if all match.
 func (s *NamespaceScope) LabelSelector() labels.Selector {
 	if by, err := labels.Parse(s.Labels); err == nil && !by.Empty() {
 		return by
@@ -70,8 +74,9 @@ func (s *NamespaceScope) LabelSelector() labels.Selector {
 	return nil
 }
 
-// checkLabels returns why namespaces cannot be selected by the labels.
+// checkLabels returns the mistake of the label selector.
 func (s *NamespaceScope) checkLabels() error {
+	// This parser rejects the operators > and <, which the selectors of Kubernetes objects lack.
 	switch _, err := metav1.ParseToLabelSelector(s.Labels); {
 	case s.Labels == "":
 		return nil

@@ -22,11 +22,12 @@ var (
 	errNeverWrites = errors.New("the storage never writes: put it into a Multi, beside one that does")
 )
 
-// checkDiffbase returns the visible mistake of a storage of last-handled configurations.
+// checkDiffbase returns the mistake of a diffbase storage, as far as a probe finds it.
 func checkDiffbase(kept diffbase.Storage) error {
 	if kept == nil {
 		return errNoStorage
 	}
+	// Check each part, because a part can be nil or another Multi.
 	if multi, ok := kept.(diffbase.Multi); ok {
 		if len(multi) == 0 {
 			return errEmptyMulti
@@ -38,6 +39,7 @@ func checkDiffbase(kept diffbase.Storage) error {
 		}
 		return nil
 	}
+	// Let the storage write an empty essence, and look at the fields that it changes.
 	patch := map[string]any{}
 	if err := storages.ProbeDiffbase(patch, kept); err != nil {
 		return fmt.Errorf("storing an empty essence: %w", err)
@@ -45,7 +47,7 @@ func checkDiffbase(kept diffbase.Storage) error {
 	return checkPlaces(patch)
 }
 
-// checkProgress returns the visible mistake of a storage of progress.
+// checkProgress returns the mistake of a progress storage, as far as a probe finds it.
 func checkProgress(kept progress.Storage) error {
 	if kept == nil {
 		return errNoStorage
@@ -53,6 +55,7 @@ func checkProgress(kept progress.Storage) error {
 	if multi, ok := kept.(progress.Multi); ok && len(multi) == 0 {
 		return errEmptyMulti
 	} else if ok {
+		// A storage that only reads, such as for a migration, is valid if another one of the Multi writes.
 		writes := false
 		for _, one := range multi {
 			err := checkProgress(one)
@@ -66,6 +69,7 @@ func checkProgress(kept progress.Storage) error {
 		}
 		return nil
 	}
+	// A single storage that never writes would lose all progress: handlers would run again after each restart.
 	if status, ok := kept.(progress.Status); ok && status.NoWrite {
 		return errNeverWrites
 	}
@@ -76,16 +80,19 @@ func checkProgress(kept progress.Storage) error {
 	return checkPlaces(patch)
 }
 
-// checkPlaces tells whether the API server would take what a storage writes.
+// checkPlaces returns an error if the API server would reject or drop the fields that a storage writes.
 func checkPlaces(patch map[string]any) error {
 	for place := range storage.Leaves(patch) {
+		// A place is a JSON pointer, in which "~1" is a slash.
 		rest, annotation := strings.CutPrefix(place, "/metadata/annotations/")
 		stanza, _, _ := strings.Cut(strings.TrimPrefix(place, "/"), "/")
+		// An invalid annotation makes the API server reject the whole patch, with all other changes in it.
 		switch {
 		case annotation:
 			if err := keys.ValidateKey(strings.ReplaceAll(rest, "~1", "/")); err != nil {
 				return err
 			}
+		// Identity and system metadata belong to the API server.
 		case place == "" || slices.Contains([]string{"apiVersion", "kind", "metadata"}, stanza):
 			return fmt.Errorf(
 				"nothing can be kept at %s: only in annotations, and in stanzas such as the status",
@@ -96,8 +103,10 @@ func checkPlaces(patch map[string]any) error {
 	return nil
 }
 
-// checkPrefix returns an error if the operator's own annotations cannot be written.
+// checkPrefix returns an error if the annotations with this prefix are invalid. With legacy, Kopf's former names of
+// annotations are checked, too: there, prefix and name share 63 characters.
 func checkPrefix(prefix string, legacy bool) error {
+	// First the prefix alone, then together with the names of annotations.
 	if err := keys.ValidatePrefix(prefix); err != nil {
 		return err
 	}
@@ -111,7 +120,7 @@ func checkPrefix(prefix string, legacy bool) error {
 	return nil
 }
 
-// RecordPlaces are where a storage keeps the record of a handler, as JSON pointers, sorted.
+// RecordPlaces returns the places where a storage keeps the record of a handler: sorted JSON pointers.
 func RecordPlaces(kept progress.Storage, id string) ([]string, error) {
 	patch, err := recordPatch(kept, id)
 	if err != nil {
@@ -120,8 +129,8 @@ func RecordPlaces(kept progress.Storage, id string) ([]string, error) {
 	return slices.Sorted(maps.Keys(storage.Leaves(patch))), nil
 }
 
-// SharePlace reports whether the records of two ids are at one place. A storage that fails does not share places:
-// RecordPlaces returns its error.
+// SharePlace reports whether the records of two ids overwrite each other. For a storage that fails, it returns false,
+// because RecordPlaces returns the error.
 func SharePlace(kept progress.Storage, a, b string) bool {
 	first, err := recordPatch(kept, a)
 	if err != nil {
@@ -132,6 +141,7 @@ func SharePlace(kept progress.Storage, a, b string) bool {
 		return false
 	}
 	places := storage.Leaves(first)
+	// Different values at one place are a conflict. Equal ones are shared data, such as a marker of the storage.
 	for place, value := range storage.Leaves(second) {
 		if held, both := places[place]; both && !diff.Equal(held, value) {
 			return true
@@ -140,7 +150,7 @@ func SharePlace(kept progress.Storage, a, b string) bool {
 	return false
 }
 
-// recordPatch gives what a storage writes for a record of the handler.
+// recordPatch returns the patch in which a storage writes a record of the handler.
 func recordPatch(kept progress.Storage, id string) (map[string]any, error) {
 	patch := map[string]any{}
 	if err := storages.ProbeProgress(patch, kept, id); err != nil {

@@ -9,35 +9,36 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Hooks are the hooks of the test kit in one run of an operator. Each can be nil.
+// Hooks are the hooks of the test kit for one run of an operator. Each field may be nil.
 type Hooks struct {
-	// Observer observes all attempts of handlers.
+	// Observer receives all attempts of handlers.
 	Observer handlers.Observer
-	// Webhooks replace those of the cluster.
+	// Webhooks replace the webhook server of the operator.
 	Webhooks *Webhooks
 }
 
-// Webhooks take the place of the server, the certificate and the managed configurations of an operator: facadetest
-// answers admission reviews without a port or a certificate.
+// Webhooks replace the webhook server, the certificate and the managed configurations of an operator. With them,
+// package facadetest sends admission reviews without a port or a certificate.
 type Webhooks struct {
-	// Server serves the handlers.
+	// Server serves the admission handlers.
 	Server webhook.Server
-	// Attach reports whether the API server in memory can send reviews to the handlers in the process. It is called if
-	// the operator has admission handlers, and may be called again.
+	// Attach reports whether the in-memory API server can send reviews to the handlers in the process. The operator
+	// calls it only if it has admission handlers, possibly several times.
 	Attach func() bool
-	// Announce is called with the webhook configurations as soon as reviews can be answered, and again when they
-	// change. The URL of each entry has the path of its handler.
+	// Announce receives the webhook configurations as soon as the operator can answer reviews, and again after each
+	// change. The URL of each entry ends with the path of its handler.
 	Announce func(configurations []client.Object)
-	// Announced is closed by the first call of Announce.
+	// Announced is closed by the first call of Announce. An operator with admission handlers is not ready before that.
 	Announced <-chan struct{}
 }
 
+// key is the key of the hooks in a context.
 type key struct{}
 
-// Into returns a context with the hooks.
+// Into returns a context that carries the hooks to the operator that is run with it.
 func Into(ctx context.Context, h Hooks) context.Context { return context.WithValue(ctx, key{}, h) }
 
-// From returns the hooks of the context, empty ones if there are none.
+// From returns the hooks of the context, or empty ones.
 func From(ctx context.Context) Hooks {
 	h, _ := ctx.Value(key{}).(Hooks)
 	return h

@@ -8,14 +8,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Parts are the parts of an operator that the engine uses.
+// Parts are the parts of an operator that package facadetest calls handlers with.
 type Parts struct {
+	// Handlers are the resolved handlers of objects, in the order of registration.
 	Handlers []*handlers.Handler
-	// Children applies the children that the handlers declare; its Owned is not nil if any kinds are watched.
+	// Children applies the children that handlers declare. Its Owned field is nil if no kind of children is watched.
 	Children *children.Keeper
 }
 
-// PartsOf returns the parts of an operator, which is a *kopf.Operator. Its handlers are checked against the scheme, as
-// by the set-up, and read and write with the client. The error has all mistakes of the registrations. Package facade
-// sets the function when it is linked.
+// PartsOf returns the parts of an operator, which must be a *kopf.Operator. It checks the handlers against the scheme,
+// as the set-up does, and gives them the client. The error contains all registration errors. Package facade assigns the
+// function in its init: kit cannot import facade, which imports kit.
 var PartsOf func(operator any, scheme *runtime.Scheme, cluster client.Client) (Parts, error)

@@ -14,20 +14,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// SelectedKind is the kind of a selection. It is resolved with the scheme, because a Go type alone does not have a
-// kind.
+// SelectedKind is the kind of a selection. It is resolved at the set-up, because the kind of a Go type depends on the
+// scheme of the manager.
 type SelectedKind struct {
-	// Registry is that of the operator; nil or empty for a selection without an operator.
+	// Registry is the registry of the operator; nil or empty for a selection without an operator.
 	Registry *HandlerRegistry
-	// Location is where the selection was made.
+	// Location is the place of the user's call that made the selection.
 	Location string
-	// Find is nil if the selection itself was an error: nothing can be registered for it.
+	// Find resolves the kind. It is nil if the selection is invalid: then nothing can be registered for it, and the
+	// error is already recorded.
 	Find func(*runtime.Scheme) (discovery.Selector, error)
 	// CheckField returns an error if the Go type cannot have the field.
 	CheckField func(diff.Path) error
 }
 
-// AddError keeps an error of the user's call. A nil kind is that of a selection that package facade has not made.
+// AddError records an error of the user's call. The kind is nil for the zero value of a selection.
 func (k *SelectedKind) AddError(err error) {
 	if k == nil || !k.Registry.Valid() {
 		AddOwnerless(err)
@@ -36,63 +37,65 @@ func (k *SelectedKind) AddError(err error) {
 	k.Registry.AddError(Location(), err)
 }
 
-// HandlerEntry is one handler of one kind of objects, before the kind is resolved.
+// HandlerEntry is one registered handler of one kind of objects.
 type HandlerEntry struct {
 	Kind *SelectedKind
-	// Verb and the kind are the scope in which the id is unique.
+	// Verb is the method that registered the handler. Ids are unique for a verb and kind.
 	Verb    string
 	Handler *handlers.Handler
-	// Child is the Go type of the children that Owns was called for.
+	// Child is the Go type of the children; only for entries of Owns and Watches.
 	Child reflect.Type
-	// OnlyEnsured has an owning handler watch only children that Ensure has declared.
+	// OnlyEnsured restricts an owning handler to children with the label that Ensure sets.
 	OnlyEnsured bool
 }
 
-// isOf reports whether the entry is for a kind that was given by an object.
+// isOf reports whether the entry is for this kind. Only entries that were made from an object can be: their kinds are
+// known without discovery.
 func (e HandlerEntry) isOf(kind schema.GroupKind, scheme *runtime.Scheme) bool {
 	selector, err := e.Kind.Find(scheme)
 	return err == nil && selector.Group.Text == kind.Group && selector.Kind == kind.Kind
 }
 
-// ResolvedEntry is an entry whose kind is known.
+// ResolvedEntry is an entry with its resolved kind.
 type ResolvedEntry struct {
 	HandlerEntry
 
 	Selector discovery.Selector
 }
 
-// Admits reports whether the handler is one of admission: it keeps nothing on objects, and needs none.
+// Admits reports whether the handler reviews admission requests. Such handlers store nothing on objects, and do not
+// need watches.
 func Admits(h *handlers.Handler) bool { return h.Family == handlers.Admitting }
 
-// Watches reports whether the handler only makes the operator watch a kind.
+// Watches reports whether the handler only makes the operator watch a kind of children. It is never called.
 func Watches(h *handlers.Handler) bool { return h.Owned == h }
 
-// Reports is true for handlers of [NewReporter].
+// Reports reports whether the handler was made by [NewReporter].
 func Reports(h *handlers.Handler) bool { return h.Family == handlers.Reporting }
 
-// keepsNothing reports whether the handler is called for children, or never: it has no record.
+// keepsNothing reports whether the handler has no record on objects: it is for children, or is never called.
 func keepsNothing(h *handlers.Handler) bool { return h.Owned != nil }
 
-// DemandLabel restricts watches with OnlyEnsured to the label of children. The label depends on the settings, which a
-// startup handler may change.
+// DemandLabel restricts the watches of entries with OnlyEnsured to objects with the label. It runs with each plan,
+// because the label depends on settings that a startup handler may change.
 func (r *HandlerRegistry) DemandLabel(key string) {
 	for _, e := range r.Entries {
 		if !e.OnlyEnsured {
 			continue
 		}
-		if exists, err := labels.NewRequirement(key, selection.Exists, nil); err == nil { // the prefix is checked
+		if exists, err := labels.NewRequirement(key, selection.Exists, nil); err == nil { // the prefix is validated
 			e.Handler.Labels = labels.NewSelector().Add(*exists)
 		}
 	}
 }
 
-// Owns reports whether any children are watched.
+// Owns reports whether the operator watches any children.
 func (r *HandlerRegistry) Owns() bool {
 	return slices.ContainsFunc(r.Entries, func(e HandlerEntry) bool { return Watches(e.Handler) })
 }
 
-// OwnedTypes returns the watches that Owns has registered for children of the Go type: one for a type of the scheme,
-// one for each kind for unstructured objects.
+// OwnedTypes returns the owning handlers for children of a Go type: one for a typed object, and one per kind for
+// unstructured objects.
 func (r *HandlerRegistry) OwnedTypes(owner *SelectedKind, child reflect.Type) (all []*handlers.Handler) {
 	r.Lock()
 	defer r.Unlock()
@@ -104,16 +107,19 @@ func (r *HandlerRegistry) OwnedTypes(owner *SelectedKind, child reflect.Type) (a
 	return all
 }
 
-// WatchesChildren reports whether children of the kind are watched.
+// WatchesChildren reports whether the operator watches children of the kind.
 func (r *HandlerRegistry) WatchesChildren(of schema.GroupKind) bool {
 	return slices.ContainsFunc(r.Entries, func(e HandlerEntry) bool {
 		return Watches(e.Handler) && e.isOf(of, r.Scheme)
 	})
 }
 
-// WatchesFor reports whether children of the kind, or any objects of it, are watched for the objects of the resource.
+// WatchesFor reports whether children of the kind, or any objects of it, are watched on behalf of objects of the
+// resource owner.
 func (r *HandlerRegistry) WatchesFor(owner discovery.Resource, of schema.GroupKind) (children, objects bool) {
 	for _, e := range r.Entries {
+		// Owns and Watches register two handlers: an owning one for the kind of the children, and one for the kind of
+		// the owner, which refers to it. Start from the latter.
 		if e.Handler.Owned == nil || Watches(e.Handler) {
 			continue
 		}

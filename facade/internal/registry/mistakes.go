@@ -12,17 +12,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
 )
 
-// own begin the names of all functions of this package, of the verbs, and of the package that registers handlers for
-// its users.
+// own contains the prefixes of the names of all functions that register handlers: of this package, of package facade
+// and of package rules, which registers handlers for its users.
 var own = []string{
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry.", "github.com/kopf-runtime/kopf-runtime/facade.",
 	"github.com/kopf-runtime/kopf-runtime/facade/rules.",
 }
 
-// Location is "folder/file.go:line" of the user's call that led here. It is found by walking out of these packages,
-// rather than by counting frames: verbs are called directly, through embedding and from one another.
+// Location returns "folder/file.go:line" of the user's call that led here. It skips all frames of the framework instead
+// of a fixed number: verbs are called directly, through embedding and by each other.
 func Location() string {
+	// The framework's own frames are few, so 32 frames always reach the user's call.
 	var callers [32]uintptr
+	// Skip runtime.Callers and this function.
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {
 		frame, more := frames.Next()
@@ -37,16 +39,17 @@ func Location() string {
 	}
 }
 
-// SetupErrors are the errors of options and registrations. They are kept until the set-up, as the verbs do not
-// return errors.
+// SetupErrors are the errors of options and registrations. Verbs do not return errors, so these are kept until the
+// set-up returns them.
 type SetupErrors []error
 
-// Add adds an error of a call at this place.
+// Add adds an error of a call at the place where.
 func (s *SetupErrors) Add(where string, err error) {
 	*s = append(*s, fmt.Errorf("%s: %w", where, err))
 }
 
-// Report joins them under one line with the operator and the page that explains them; nil if there are none.
+// Report returns all errors as one, with the name of the operator and the address of the manual page; nil if there are
+// no errors.
 func (s SetupErrors) Report(operator string) error {
 	switch len(s) {
 	case 0:
@@ -59,21 +62,21 @@ func (s SetupErrors) Report(operator string) error {
 	}
 }
 
-// ownerless are errors without an operator to keep them: of a nil one, or of a selection that nobody made. The next
-// operator that is set up reports them, or else their handlers would be missing silently.
+// ownerless holds errors that do not belong to an operator: of a nil operator, or of the zero value of a selection. The
+// next operator that is set up reports them. Otherwise, their handlers would be missing silently.
 var ownerless struct {
 	mu   sync.Mutex
 	errs SetupErrors
 }
 
-// AddOwnerless keeps an error of the user's call without an operator.
+// AddOwnerless records an error of a user's call without an operator.
 func AddOwnerless(err error) {
 	ownerless.mu.Lock()
 	defer ownerless.mu.Unlock()
 	ownerless.errs.Add(Location(), err)
 }
 
-// TakeOwnerless returns these errors, and forgets them.
+// TakeOwnerless returns and clears these errors.
 func TakeOwnerless() SetupErrors {
 	ownerless.mu.Lock()
 	defer ownerless.mu.Unlock()

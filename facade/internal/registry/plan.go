@@ -17,27 +17,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// PlanRules are the settings for further handlers of the operator, and for mistakes.
+// PlanRules are the settings that affect a plan.
 type PlanRules struct {
 	// KopfFormats is true with AsKopf.
 	KopfFormats bool
-	// IgnoredFields are those of the settings, as the user has written them.
+	// IgnoredFields are the ignored fields of the settings, as the user wrote them.
 	IgnoredFields []string
-	// Progress has the records of handlers. Places are those that the operator needs for itself.
+	// Progress stores the records of handlers. Places returns the places that the operator itself uses on objects.
 	Progress progress.Storage
 	Places   func() ([]string, error)
-	// Conditions makes all handlers report by conditions. ConditionTypes are the types of these.
+	// Conditions adds reporters for all handlers. ConditionTypes are the types of conditions that reporters set.
 	Conditions     bool
 	ConditionTypes []string
-	// Add returns further handlers, of the operator itself; nil adds none.
+	// Add returns additional handlers of the operator itself; nil adds none.
 	Add func(all []ResolvedEntry) []ResolvedEntry
 }
 
-// Plan resolves all kinds by the scheme, and then checks the handlers. It returns all errors at once. The operator
-// holds the lock.
+// Plan resolves all kinds by the scheme, and then checks the handlers. It returns all errors, not only the first one.
+// The caller holds the lock of the registry.
 func (r *HandlerRegistry) Plan(scheme *runtime.Scheme, rules PlanRules) (all []ResolvedEntry, wrong SetupErrors) {
 	all, wrong = r.resolve(scheme)
 	wrong = append(wrong, r.checkIgnored(rules.IgnoredFields)...)
+	// The operator's own handlers depend on those of the user, and are checked with them.
 	if rules.Add != nil {
 		all = append(all, rules.Add(all)...)
 	}
@@ -45,6 +46,7 @@ func (r *HandlerRegistry) Plan(scheme *runtime.Scheme, rules PlanRules) (all []R
 		all = append(all, reporters(all)...)
 	}
 	reserveConditions(all, rules.ConditionTypes)
+	// Compare each handler to those before it, so that the error has the location of the later registration.
 	for i, one := range all {
 		if err := rules.check(one, all[:i]); err != nil {
 			wrong.Add(one.Handler.Location, err)
@@ -53,11 +55,12 @@ func (r *HandlerRegistry) Plan(scheme *runtime.Scheme, rules PlanRules) (all []R
 	return all, wrong
 }
 
-// resolve finds the kinds, each once: a type that is not known is one error, however many handlers it has.
+// resolve resolves each kind once: an unknown type causes one error, however many handlers it has.
 func (r *HandlerRegistry) resolve(scheme *runtime.Scheme) (all []ResolvedEntry, unknown SetupErrors) {
 	selectors := map[*SelectedKind]discovery.Selector{}
 	failed := map[*SelectedKind]bool{}
 	for _, e := range r.Entries {
+		// All handlers of one selection share its SelectedKind.
 		selector, done := selectors[e.Kind]
 		if !done && !failed[e.Kind] {
 			var err error
@@ -74,7 +77,7 @@ func (r *HandlerRegistry) resolve(scheme *runtime.Scheme) (all []ResolvedEntry, 
 	return all, unknown
 }
 
-// check returns the mistake of an entry, in view of those before it.
+// check returns the mistake of an entry with respect to the entries before it.
 func (r PlanRules) check(one ResolvedEntry, before []ResolvedEntry) error {
 	switch {
 	case Admits(one.Handler):
@@ -87,22 +90,27 @@ func (r PlanRules) check(one ResolvedEntry, before []ResolvedEntry) error {
 	)
 }
 
-// checkConflict returns an error if a handler could be taken for one of those before it: the operator keeps their
-// progress under their ids.
+// checkConflict returns an error if the handler cannot be distinguished from one before it: progress is stored under
+// the id.
 func (r PlanRules) checkConflict(one ResolvedEntry, before []ResolvedEntry) error {
 	id := one.Handler.ID
 	for _, other := range before {
 		switch taken := other.Handler; {
+		// These handlers never meet: admission stores nothing, and objects of other kinds have their own records.
 		case Admits(taken), !one.Selector.MayMean(other.Selector):
+		// Two versions of one resource are the same objects, which would be handled twice.
 		case one.Selector.Contradicts(other.Selector):
 			return fmt.Errorf("%s(%q): the kind is selected as %s here, and as %s by %s(%q) at %s: they are the "+
 				"same objects; choose one version",
 				one.Verb, id, one.Selector, other.Selector, other.Verb, taken.ID, taken.Location)
 		case Reports(taken), Reports(one.Handler):
+		// The same function under several selections is one handler.
 		case other.Verb == one.Verb && taken.Twin(one.Handler):
+		// Different verbs may share an id. Daemons and timers count as one verb here.
 		case taken.ID == id &&
 			(other.Verb == one.Verb || one.Handler.Family == handlers.Spawning && taken.Family == handlers.Spawning):
 			return idTaken(one, other)
+		// Handlers without records can have ids that are stored at the same place.
 		case keepsNothing(taken), keepsNothing(one.Handler):
 		case taken.ID != id && defaults.SharePlace(r.Progress, taken.ID, id):
 			return fmt.Errorf("%s(%q): the id has the same annotation as %q of %s at %s; change one of them",
@@ -112,7 +120,8 @@ func (r PlanRules) checkConflict(one ResolvedEntry, before []ResolvedEntry) erro
 	return nil
 }
 
-// checkAdmission returns an error if requests for an admission handler could be taken for those of one before it.
+// checkAdmission returns an error if requests cannot be distinguished from those for an admission handler before it:
+// the id is part of the path of the webhook.
 func (r PlanRules) checkAdmission(one ResolvedEntry, before []ResolvedEntry) error {
 	id := one.Handler.ID
 	for _, other := range before {
@@ -125,6 +134,7 @@ func (r PlanRules) checkAdmission(one ResolvedEntry, before []ResolvedEntry) err
 		if one.Selector.MayMean(other.Selector) {
 			return idTaken(one, other)
 		}
+		// Otherwise, each handler has a path of its own.
 		if r.KopfFormats {
 			return fmt.Errorf("%s(%q): the id is taken for another kind at %s: with kopf.AsKopf, both would be served "+
 				"at one path; choose another one", one.Verb, id, other.Handler.Location)
@@ -133,21 +143,21 @@ func (r PlanRules) checkAdmission(one ResolvedEntry, before []ResolvedEntry) err
 	return nil
 }
 
-// idTaken is the error for two functions under one id. One function under one id may be registered for several
-// selections: it is called once.
+// idTaken returns the error for two functions under one id. Registering one function under one id for several
+// selections is valid: it is called once.
 func idTaken(one, other ResolvedEntry) error {
 	return fmt.Errorf("%s(%q): the id is taken by %s at %s for another function; give this one its own id, or "+
 		"register one function value under both selections",
 		one.Verb, one.Handler.ID, other.Verb, other.Handler.Location)
 }
 
-// checkIgnored returns errors for ignored fields that none of the kinds has: with a slip in its path, a field would
-// not be ignored at all.
+// checkIgnored returns errors for ignored fields that no kind has. A typing error in a path would otherwise mean that
+// the field is not ignored.
 func (r *HandlerRegistry) checkIgnored(fields []string) (wrong SetupErrors) {
 	for _, text := range fields {
 		path, err := codec.ParsePath(text)
 		if err != nil {
-			continue // it is reported with the other settings
+			continue // reported with the other settings
 		}
 		if missing := r.missing(path); len(missing) > 0 {
 			wrong.Add(r.Location, fmt.Errorf("kopf.New: Persistence.IgnoredFields: %w", errors.Join(missing...)))
@@ -156,8 +166,9 @@ func (r *HandlerRegistry) checkIgnored(fields []string) (wrong SetupErrors) {
 	return wrong
 }
 
-// missing returns an error for each kind without the field; nothing if any of them has it.
+// missing returns an error for each kind without the field, or nothing if any kind has it.
 func (r *HandlerRegistry) missing(field diff.Path) (missing []error) {
+	// Several selections of one Go type cause the same error.
 	told := map[string]bool{}
 	for _, e := range r.Entries {
 		err := e.Kind.CheckField(field)
@@ -171,8 +182,7 @@ func (r *HandlerRegistry) missing(field diff.Path) (missing []error) {
 	return missing
 }
 
-// checkRecordPlace returns an error if a handler's record under the id would overwrite other state of the operator on
-// objects.
+// checkRecordPlace returns an error if a record under the id would overwrite other data of the operator on objects.
 func (r PlanRules) checkRecordPlace(one ResolvedEntry, id string) error {
 	places, err := defaults.RecordPlaces(r.Progress, id)
 	if err != nil {
@@ -193,18 +203,20 @@ func (r PlanRules) checkRecordPlace(one ResolvedEntry, id string) error {
 	return nil
 }
 
-// reportsID is in lines of the log that list handlers.
+// reportsID is the id of reporters in log lines that list handlers.
 const reportsID = "conditions"
 
-// NewReporter returns a handler that is never called. It selects the objects that have conditions.
+// NewReporter returns a handler that selects the objects with conditions. The engine never calls it.
 func NewReporter(where string, filters []handlers.Filter) *handlers.Handler {
 	return &handlers.Handler{
 		ID: reportsID, Family: handlers.Reporting, Filters: filters, Function: reportsID, Location: where,
 	}
 }
 
-// reporters returns those by the settings: an object has conditions if one of its handlers selects it.
+// reporters returns the reporters of an operator with Settings.Conditions. An object has conditions if at least one of
+// its handlers selects it, so each handler needs a reporter with its filters.
 func reporters(all []ResolvedEntry) (more []ResolvedEntry) {
+	// A handler without filters selects all objects of its kind, so further reporters for the kind are redundant.
 	whole := map[discovery.Selector]bool{}
 	for _, one := range all {
 		family := one.Handler.Family
@@ -219,40 +231,46 @@ func reporters(all []ResolvedEntry) (more []ResolvedEntry) {
 	return more
 }
 
-// reserveConditions reserves the types of the conditions, so that handlers of the same objects cannot set them.
+// reserveConditions reserves the condition types of reporters, so that handlers of the same objects cannot set them.
 func reserveConditions(all []ResolvedEntry, types []string) {
 	for _, one := range all {
 		reported := func(other ResolvedEntry) bool {
 			return Reports(other.Handler) && one.Selector.MayMean(other.Selector)
 		}
+		// Reset first: a handler keeps its fields between two plans.
 		if one.Handler.Reserved = nil; slices.ContainsFunc(all, reported) {
 			one.Handler.Reserved = types
 		}
 	}
 }
 
-// checkFormerIDs returns an error if a former id of the handler, or of one before it, belongs to another handler.
+// checkFormerIDs returns an error if a former id of the handler belongs to a handler before it, or the other way
+// around.
 func (r PlanRules) checkFormerIDs(one ResolvedEntry, before []ResolvedEntry) error {
 	h := one.Handler
 	if slices.Contains(h.FormerIDs, h.ID) {
 		return fmt.Errorf("%s(%q): FormerIDs(%q): this is the present id", one.Verb, h.ID, h.ID)
 	}
+	// Records under former ids are used, too, so they must not be other data of the operator.
 	for _, id := range h.FormerIDs {
 		if err := r.checkRecordPlace(one, id); err != nil {
 			return err
 		}
 	}
 	for _, other := range before {
+		// Former ids only matter between handlers that can have results.
 		haveResults := h.HasResult() && other.Handler.HasResult()
 		if !haveResults || !one.Selector.MayMean(other.Selector) || other.Handler.ID == h.ID {
 			continue
 		}
+		// Check both directions, because either handler may have been registered first.
 		if id, taken := r.shared(h.FormerIDs, other.Handler.ID); taken {
 			return formerIDTaken(one, id, other)
 		}
 		if id, taken := r.shared(other.Handler.FormerIDs, h.ID); taken {
 			return formerIDTaken(other, id, one)
 		}
+		// Progress under a former id cannot be split between two handlers.
 		for _, claimed := range other.Handler.FormerIDs {
 			if id, taken := r.shared(h.FormerIDs, claimed); taken {
 				return fmt.Errorf("%s(%q): the former id %q is a former id of %s(%q) at %s as well; only one handler "+
@@ -263,12 +281,13 @@ func (r PlanRules) checkFormerIDs(one ResolvedEntry, before []ResolvedEntry) err
 	return nil
 }
 
+// formerIDTaken returns the error for a former id that is the present id of another handler.
 func formerIDTaken(renamed ResolvedEntry, id string, other ResolvedEntry) error {
 	return fmt.Errorf("%s(%q): the former id %q belongs to %s(%q) at %s; give that handler another id, or remove the "+
 		"former id", renamed.Verb, renamed.Handler.ID, id, other.Verb, other.Handler.ID, other.Handler.Location)
 }
 
-// shared returns the former id that is the given id, or is stored at the same place.
+// shared returns the former id that equals the id, or whose record has the same place.
 func (r PlanRules) shared(former []string, id string) (string, bool) {
 	for _, old := range former {
 		if old == id || defaults.SharePlace(r.Progress, old, id) {
@@ -278,8 +297,10 @@ func (r PlanRules) shared(former []string, id string) (string, bool) {
 	return "", false
 }
 
-// ShareFormerIDs gives the handlers of one id the former ids of all of them, and each handler those of its kind.
+// ShareFormerIDs gives each handler the former ids of all handlers with its id, and of all other handlers of the kind:
+// a handler can read the results of others by their present ids.
 func ShareFormerIDs(all []ResolvedEntry) {
+	// Most operators have no former ids. The loops below are quadratic.
 	if !slices.ContainsFunc(all, func(one ResolvedEntry) bool { return len(one.Handler.FormerIDs) > 0 }) {
 		return
 	}

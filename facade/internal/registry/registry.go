@@ -14,48 +14,52 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// SetupStage is the progress of an operator. A handler that is registered too late would never be called.
+// SetupStage is the stage of an operator between registration and run. Handlers that are registered too late would
+// never be called.
 type SetupStage int
 
 // The stages, in their order.
 const (
+	// Registering accepts handlers. Starting follows in a program: the startup handlers are running, and the manager
+	// does not exist yet. SetUp follows the set-up with a manager, and Running the start of the manager.
 	Registering SetupStage = iota
 	Starting
 	SetUp
 	Running
 )
 
-// HandlerRegistry holds the registrations of one operator. The methods that register handlers and memos lock it. The
-// others do not: the operator holds the lock while it uses the registrations, and they do not change any more after
-// the set-up.
+// HandlerRegistry holds the registrations of one operator. The methods that verbs call to add something lock it, and so
+// does OwnedTypes. The caller of any other method holds the lock, or calls it after the set-up, when the registrations
+// no longer change.
 type HandlerRegistry struct {
 	sync.Mutex
 
-	// Location is where the operator was made; empty for one that was not made by New.
+	// Location is the place of the call of New; it is empty for the zero value of an operator.
 	Location string
-	// Log returns the logger of the operator.
+	// Log returns the logger of the operator. It is a function because the logger may be set after New.
 	Log func() logr.Logger
-	// Stage decides whether handlers can still be registered.
+	// Stage decides whether handlers can be registered.
 	Stage SetupStage
-	// Entries are the handlers of objects, Activities those of activities, in the order of registration.
+	// Entries are the handlers of objects, and Activities those of activities, in the order of registration.
 	Entries    []HandlerEntry
 	Activities []*handlers.Handler
-	// Scheme is the last one that has the types of the operator.
+	// Scheme is the last scheme to which the types of the operator were added.
 	Scheme *runtime.Scheme
-	// Mistakes are those of all calls so far.
+	// Mistakes are the errors of all registrations so far.
 	Mistakes SetupErrors
 
+	// memos remove the values of an object. The keys of indexes identify registrations of one function under one id.
 	memos   []func(types.UID)
 	indexes map[any]*indexes.Index
 }
 
-// Register adds a handler; too late, it is an error.
+// Register adds a handler. After the set-up, it records an error instead.
 func (r *HandlerRegistry) Register(e HandlerEntry) {
 	late := fmt.Errorf("%s(%q): registered after the operator was set up, so it is never called", e.Verb, e.Handler.ID)
 	r.IfOpen(e.Handler.Location, late, func() { r.Entries = append(r.Entries, e) })
 }
 
-// RegisterActivity adds a handler of an activity, and keeps the problems of the call.
+// RegisterActivity adds a handler of an activity, and records the problems of the call.
 func (r *HandlerRegistry) RegisterActivity(verb string, h *handlers.Handler, problems []error) {
 	r.Lock()
 	defer r.Unlock()
@@ -75,7 +79,7 @@ func (r *HandlerRegistry) RegisterActivity(verb string, h *handlers.Handler, pro
 	r.Activities = append(r.Activities, h)
 }
 
-// IfOpen calls add, or keeps the error if the operator is set up already.
+// IfOpen calls add under the lock, or records the error late if the operator is already set up.
 func (r *HandlerRegistry) IfOpen(where string, late error, add func()) {
 	r.Lock()
 	defer r.Unlock()
@@ -86,14 +90,14 @@ func (r *HandlerRegistry) IfOpen(where string, late error, add func()) {
 	add()
 }
 
-// AddError keeps an error of the user's call for the set-up.
+// AddError records an error of a user's call.
 func (r *HandlerRegistry) AddError(where string, err error) {
 	r.Lock()
 	defer r.Unlock()
 	r.keep(where, err)
 }
 
-// keep keeps an error for the set-up, or for the start after it. Once the operator runs, the log is all there is.
+// keep records an error for the set-up, or for the start after it. In a running operator, the error can only be logged.
 func (r *HandlerRegistry) keep(where string, err error) {
 	r.Mistakes.Add(where, err)
 	if r.Stage == Running {
@@ -102,17 +106,18 @@ func (r *HandlerRegistry) keep(where string, err error) {
 	}
 }
 
-// Acts reports whether there is a handler of the activity. The operator holds the lock, or is set up.
+// Acts reports whether there is a handler of the activity.
 func (r *HandlerRegistry) Acts(activity string) bool {
 	return slices.ContainsFunc(r.Activities, func(h *handlers.Handler) bool { return h.Activity == activity })
 }
 
-// Admits reports whether there are handlers of admission.
+// Admits reports whether there are admission handlers.
 func (r *HandlerRegistry) Admits() bool {
 	return slices.ContainsFunc(r.Entries, func(e HandlerEntry) bool { return Admits(e.Handler) })
 }
 
-// IndexOf returns the index that was registered under the key before, or registers this one.
+// IndexOf returns the index that is registered under the key, or registers this one. It does not lock, so two
+// goroutines must not register indices of one operator at the same time.
 func (r *HandlerRegistry) IndexOf(key any, index *indexes.Index) *indexes.Index {
 	if former, ok := r.indexes[key]; ok {
 		return former
@@ -124,14 +129,14 @@ func (r *HandlerRegistry) IndexOf(key any, index *indexes.Index) *indexes.Index 
 	return index
 }
 
-// AddMemo adds a memo, which has to forget objects that are gone.
+// AddMemo adds a memo. The engine calls forget for each object that is gone.
 func (r *HandlerRegistry) AddMemo(forget func(types.UID)) {
 	r.Lock()
 	defer r.Unlock()
 	r.memos = append(r.memos, forget)
 }
 
-// ForgetMemos returns the function that makes all memos forget an object; nil if there are none.
+// ForgetMemos returns a function that removes the values of an object from all memos; nil without memos.
 func (r *HandlerRegistry) ForgetMemos() func(types.UID) {
 	memos := r.memos
 	if len(memos) == 0 {
@@ -144,5 +149,5 @@ func (r *HandlerRegistry) ForgetMemos() func(types.UID) {
 	}
 }
 
-// Valid is false for nil and for the zero value.
+// Valid returns false for nil and for the zero value.
 func (r *HandlerRegistry) Valid() bool { return r != nil && r.Location != "" }
