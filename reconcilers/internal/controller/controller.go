@@ -29,23 +29,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 )
 
-// restartPause is how long a controller that failed as a whole waits before it starts anew.
+// restartPause is the delay before a failed controller starts again.
 const restartPause = 10 * time.Second
 
-// These are the causes of the end of a controller's context: its objects are served by another one from now on, or by
-// none.
+// ErrRestarting and ErrRemoved are the causes with which the context of a controller ends. After ErrRestarting another
+// controller serves the same objects; after ErrRemoved no controller does.
 var (
 	ErrRestarting = errors.New("the controller of the kind is restarting")
 	ErrRemoved    = errors.New("the kind is not served any more")
 )
 
-// store is the part of an informer's index that is read.
+// store is the read side of an informer's indexer.
 type store interface {
 	GetByKey(key string) (item any, exists bool, err error)
 	List() []any
 }
 
-// Controller handles the objects of one resource in one scope, with a cache and a queue of its own.
+// Controller handles the objects of one resource in one scope: one namespace, or the whole cluster. It has its own
+// cache and queue. [Controller.run] restarts it after a failure; "one run" in the comments below is the time between
+// two restarts.
 type Controller struct {
 	deps     *Dependencies
 	turn     Turn
@@ -56,31 +58,35 @@ type Controller struct {
 	journal  *journal.Kind
 	log      logr.Logger
 	handlers adapters.Families
-	reads    reflect.Type    // see typeOf
-	selector labels.Selector // of the objects that are watched; nil is all
+	reads    reflect.Type    // the Go type that all handlers decode, see [typeOf]; nil if they have none in common
+	selector labels.Selector // selects the objects that are watched; nil selects all
 
-	// What a pass uses.
+	// The parts that a pass uses. The memory in objects, background, indexer and unhandled outlives the controller.
 	workers     *workers
-	events      *eventHandling // nil without handlers of events
+	events      *eventHandling // nil without event handlers
 	changes     *changes.Handling
-	disappeared *disappeared // nil without handlers for such objects
+	disappeared *disappeared // nil without optional deletion handlers
 	objects     *memory.Objects
 	background  *background.Supervisor
-	indexer     *indexes.Indexer  // nil if there is nothing to be indexed
-	feed        *indexes.Feed     // of one run
+	indexer     *indexes.Indexer  // nil without index functions
+	feed        *indexes.Feed     // of one run; nil without index functions
 	unhandled   *memory.Unhandled // nil without metrics or change handlers
-	rechecks    []handlers.Notifier
-	owned       *owning // nil if the kind has to do with children of others, or of its own
+	// rechecks notify of changes outside of the objects that a filter reads.
+	rechecks []handlers.Notifier
+	owned    *owning // nil if the objects are neither parents nor children of other objects
 
+	// The informer of the current run, and its queue. The queue is replaced by each run, and is nil before the first.
 	store     store
-	hasSynced func() bool   // whether the store is complete
-	version   func() string // that the informer has arrived at
+	hasSynced func() bool   // reports whether store is complete
+	version   func() string // the resource version of the informer's last list or watch event
 	queue     atomic.Pointer[source.PriorityQueue]
-	passes    sync.WaitGroup  // that are running
-	unwritten unwritten       // of one run
+	passes    sync.WaitGroup  // the passes that are running
+	unwritten unwritten       // of one run: the objects with results that are not stored yet
 	passing   context.Context //nolint:containedctx // the context of the passes of one run, which may end later
 }
 
+// newController creates the controller of one namespace; the empty namespace is the whole cluster. It does not start
+// anything. It takes the memory of an earlier controller of the same scope.
 func newController(
 	deps *Dependencies, turn Turn, r discovery.Resource, namespace string, own []*adapters.Handler, w *workers,
 ) *Controller {
@@ -95,6 +101,7 @@ func newController(
 		disappeared: newDisappeared(deps.Settings.KopfDeletions, families.Changing),
 	}
 	of := c.newKind()
+	// The engine of change handlers, and the writer that lets event handlers recognize these writes as own writes.
 	c.changes = newChanges(deps, of, own)
 	c.reach.again = func() { c.log.Info("Listing and watching a resource again", "handlers", c.handlerIDs()) }
 	if c.events = newEventHandling(deps, of, families.Watching); c.events != nil {
@@ -110,20 +117,23 @@ func newController(
 	if len(families.Changing) > 0 && deps.Metrics != nil {
 		c.unhandled = kept.Unhandled
 	}
-	if deps.Forget == nil || c.owned != nil && c.owned.idle { // it needs the end of all handled objects
+	// A selector would hide the end of handled objects that stopped matching, which Forget must receive.
+	if deps.Forget == nil || c.owned != nil && c.owned.idle {
 		c.selector = requirements.Shared(descriptionsOf(own), (*handlers.Handler).Watched)
 	}
 	return c
 }
 
-// beginMemory is for a controller that handles objects from now on.
+// beginMemory prepares the memory of the scope for a controller that handles objects, not only indices. It marks the
+// objects of the first listing for resume handlers, if there are any.
 func (c *Controller) beginMemory() {
 	c.objects.Begin(slices.ContainsFunc(c.handlers.Changing, func(h *adapters.Handler) bool {
 		return h.Description.Initial
 	}))
 }
 
-// run serves the kind until the context ends. A failure of the kind ends nothing else.
+// run serves the kind until the context ends, and restarts after failures. A failure of one kind does not affect
+// others.
 func (c *Controller) run(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, c.log)
 	defer c.health.End()
@@ -140,8 +150,10 @@ func (c *Controller) run(ctx context.Context) {
 	}
 }
 
-// runOnce runs an informer, and the controller on it, until the controller fails or the context ends.
+// runOnce runs an informer and a controller on it, until the controller fails or the context ends. It returns when both
+// have ended.
 func (c *Controller) runOnce(ctx context.Context) error {
+	// The informer gets a context of its own, because it must end when the controller fails.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c.health.Begin()
@@ -161,7 +173,8 @@ func (c *Controller) runOnce(ctx context.Context) error {
 	return err
 }
 
-// control runs the controller on an informer until the context ends.
+// control runs the controller on an informer until the context ends. The deferred calls stop the parts in the reverse
+// order.
 func (c *Controller) control(ctx context.Context, informer toolscache.SharedIndexInformer) error {
 	defer c.beginBackground(ctx)()
 	defer c.owned.begin(c.enqueueOwner)()
@@ -171,6 +184,7 @@ func (c *Controller) control(ctx context.Context, informer toolscache.SharedInde
 		return fmt.Errorf("making the controller of %s: %w", c.resource.GroupVersionKind, err)
 	}
 	events := source.Events{Watcher: c}
+	// With a selector, a deletion event is ambiguous: the object may still exist without matching.
 	if departing := c.departures(); departing != nil {
 		defer departing.begin(ctx)()
 		events.Doubts = departing
@@ -179,12 +193,13 @@ func (c *Controller) control(ctx context.Context, informer toolscache.SharedInde
 	if err := queued.Watch(informed); err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
 	}
+	// From here on, passes can begin. At the end, first write the remaining results, then wait for the passes.
 	defer c.endRun(ctx)
 	c.unwritten.begin()
 	endPasses := c.beginPasses(ctx)
 	err = queued.Start(ctx)
 	c.writeLeft()
-	c.passes.Wait() // the controller itself has only handed them over
+	c.passes.Wait() // queued has only handed the passes over to goroutines
 	endPasses()
 	return err
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// recheckPause is the time between two rechecks of all objects of a kind. Changes in between are one.
+// recheckPause is the least time between two rechecks of all objects of a kind. Changes during the pause are merged.
 const recheckPause = time.Second
 
-// notifiers returns the other sources that the filters of the handlers read beside the objects, each once.
+// notifiers returns the sources besides the objects that the filters of the handlers read, each once.
 func notifiers(own []*adapters.Handler) (all []handlers.Notifier) {
 	for _, h := range own {
 		for _, one := range h.Description.RecheckOn {
@@ -26,13 +26,14 @@ func notifiers(own []*adapters.Handler) (all []handlers.Notifier) {
 	return all
 }
 
-// beginRechecks requests a pass over each object after changes of the other sources that filters read, until the
-// returned function is called. Changes before the first pass of the operator request nothing.
+// beginRechecks requests a pass over each object whenever another source of its filters changes, until the returned
+// function is called. Changes before handlers may run request nothing, as the first passes evaluate all filters anyway.
 func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 	if len(c.rechecks) == 0 {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	// The buffer of one merges all changes that come while a recheck is running.
 	changed := make(chan struct{}, 1)
 	var stops []func()
 	for _, one := range c.rechecks {
@@ -42,7 +43,7 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 			}
 			select {
 			case changed <- struct{}{}:
-			default: // a recheck is requested already
+			default: // a recheck is already requested
 			}
 		}))
 	}
@@ -62,6 +63,7 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 			}
 		}
 	})
+	// First stop the notifications, then the goroutine.
 	return func() {
 		for _, stop := range stops {
 			stop()
@@ -71,7 +73,7 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 	}
 }
 
-// recheck requests a pass over each object, after everything that is more urgent.
+// recheck requests a pass over each cached object with the lowest priority, so that all other requests go first.
 func (c *Controller) recheck() {
 	for _, item := range c.store.List() {
 		if object, is := item.(source.Object); is {
