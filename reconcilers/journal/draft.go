@@ -14,22 +14,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// mostChanged is how many changed paths are kept of one look, longestValue how many bytes of a value.
+// mostChanged limits the changed paths that are kept of one look, and longestValue the bytes of a value. The journal
+// holds entries of thousands of objects.
 const mostChanged, longestValue = 8, 60
 
-// notShown stands for a value that is secret.
+// notShown replaces a secret value.
 const notShown = "(secret)"
 
-// Draft is a look that is being taken at an object. Nil is one that nobody wants to know of.
+// Draft collects the decisions of one pass over an object. A nil Draft records nothing.
 type Draft struct {
 	object Object
 	cause  *cause.Cause
 	look   Look
-	asked  []*handlers.Handler // whose the verdicts are
-	noted  bool
+	asked  []*handlers.Handler // the handlers of the verdicts, in the same order
+	// noted is set once the look is in the journal.
+	noted bool
 }
 
-// Look begins a look that has found the cause; nil if nothing is noted.
+// Look starts the draft of a pass that found this cause. It returns nil if nothing is recorded.
 func (o Object) Look(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
@@ -42,7 +44,7 @@ func (o Object) Look(c *cause.Cause) *Draft {
 	return d
 }
 
-// LookAtEvent is a look at a raw event, for the handlers of these; nil if nothing is noted.
+// LookAtEvent starts the draft for a raw event and its handlers. It returns nil if nothing is recorded.
 func (o Object) LookAtEvent(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
@@ -50,7 +52,7 @@ func (o Object) LookAtEvent(c *cause.Cause) *Draft {
 	return &Draft{object: o, cause: c, look: Look{Reason: "event", Type: c.Type}}
 }
 
-// LookForBackground is a look at what is to run in the background; nil if nothing is noted.
+// LookForBackground starts the draft for the daemons and timers of an object. It returns nil if nothing is recorded.
 func (o Object) LookForBackground(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
@@ -58,21 +60,21 @@ func (o Object) LookForBackground(c *cause.Cause) *Draft {
 	return &Draft{object: o, cause: c, look: Look{Reason: "background"}}
 }
 
-// Dropped says which unfinished change is given up.
+// Dropped records why an unfinished change is not continued.
 func (d *Draft) Dropped(what string) {
 	if d != nil {
 		d.look.Dropped = what
 	}
 }
 
-// Unnoticed says which later state of the object is not noticed, and what helps.
+// Unnoticed records which later state of the object does not trigger handlers, and the remedy.
 func (d *Draft) Unnoticed(what string) {
 	if d != nil {
 		d.look.Unnoticed = what
 	}
 }
 
-// Verdict notes what is said about a handler; one without a reason has it called.
+// Verdict records the decision about a handler. An empty reason means that the handler is called.
 func (d *Draft) Verdict(h *handlers.Handler, stop execution.Stop) {
 	if d == nil {
 		return
@@ -80,14 +82,14 @@ func (d *Draft) Verdict(h *handlers.Handler, stop execution.Stop) {
 	v := Verdict{Handler: h.ID, On: h.On(), By: stop.By, Why: string(stop.Why)}
 	d.explain(&v, h, stop)
 	if at := slices.Index(d.asked, h); at >= 0 {
-		d.look.Verdicts[at] = v // a handler that was selected is not due
+		d.look.Verdicts[at] = v // the later decision counts: a selected handler may not be due
 		return
 	}
 	d.asked = append(d.asked, h)
 	d.look.Verdicts = append(d.look.Verdicts, v)
 }
 
-// Teller is Verdict; nil if nothing is noted.
+// Teller returns [Draft.Verdict] as a function, or nil if nothing is recorded, so that adapters can skip the work.
 func (d *Draft) Teller() func(h *handlers.Handler, stop execution.Stop) {
 	if d == nil {
 		return nil
@@ -95,15 +97,15 @@ func (d *Draft) Teller() func(h *handlers.Handler, stop execution.Stop) {
 	return d.Verdict
 }
 
-// Forget takes back the verdicts: the handlers are asked anew.
+// Forget removes all verdicts, because the handlers are selected again.
 func (d *Draft) Forget() {
 	if d != nil {
 		d.asked, d.look.Verdicts = nil, nil
 	}
 }
 
-// Note adds the look to the journal, once. Of a raw event, it is worth that only if somebody did not want it: each call
-// is an attempt.
+// Note adds the look to the journal, once. The look at a raw event is only added if a handler was not called: each call
+// is recorded as an attempt anyway.
 func (d *Draft) Note() {
 	refused := func(v Verdict) bool { return v.Why != "" }
 	if d == nil || d.noted || d.look.Reason == reasonEvent && !slices.ContainsFunc(d.look.Verdicts, refused) {
@@ -113,8 +115,9 @@ func (d *Draft) Note() {
 	d.object.note(Entry{Look: d.object.kind.sharedLook(d.look)})
 }
 
-// explain fills in what was expected and found.
+// explain fills in the expected and the found value of a verdict, as far as its reason has any.
 func (d *Draft) explain(v *Verdict, h *handlers.Handler, stop execution.Stop) {
+	// Each reason stores its operands in stop in its own types, see package execution.
 	switch stop.Why {
 	case execution.Asleep:
 		if until := stop.Until.UTC(); !until.IsZero() {
@@ -142,6 +145,7 @@ func (d *Draft) explain(v *Verdict, h *handlers.Handler, stop execution.Stop) {
 	}
 }
 
+// change describes the change of a field that a handler requires.
 func change(w requirements.Words) string {
 	var parts []string
 	if w.From != "" {
@@ -153,12 +157,15 @@ func change(w requirements.Words) string {
 	return strings.Join(parts, ", ")
 }
 
+// atFilter describes the filter that did not match. A filter without a path is a function: it is shown by its name, if
+// the registration has words for it.
 func (d *Draft) atFilter(v *Verdict, h *handlers.Handler, place int) {
 	if place >= len(h.Words.Filters) {
 		v.Expected = fmt.Sprintf("filter %d", place+1)
 		return
 	}
 	criterion := h.Words.Filters[place]
+	// A function only returns true or false.
 	if criterion.Path == nil {
 		v.Expected, v.Found = criterion.Text, "false"
 		return
@@ -167,7 +174,8 @@ func (d *Draft) atFilter(v *Verdict, h *handlers.Handler, place int) {
 	d.atField(v, criterion.Path, criterion.Text, found)
 }
 
-// atField says what is at the field, unless that is secret. What a registration demands of a secret is as secret.
+// atField describes the value at the field, unless it is secret. A value that a registration requires of a secret field
+// is hidden as well, because a match would reveal the secret.
 func (d *Draft) atField(v *Verdict, field diff.Path, expected string, found any) {
 	v.Field = field.String()
 	if d.object.kind.hides(field) {
@@ -177,7 +185,7 @@ func (d *Draft) atField(v *Verdict, field diff.Path, expected string, found any)
 	v.Expected, v.Found = shortened(expected), short(found)
 }
 
-// short is a value in a few words.
+// short formats a value in at most longestValue bytes.
 func short(value any) string {
 	switch value := value.(type) {
 	case nil:
@@ -188,14 +196,14 @@ func short(value any) string {
 		return fmt.Sprintf("a list of %d", len(value))
 	case string:
 		value = shortened(value)
-		text, _ := json.Marshal(value) // a text has one
+		text, _ := json.Marshal(value) // a string always encodes
 		return string(text)
 	default:
 		return shortened(fmt.Sprint(value))
 	}
 }
 
-// shortMapping shows mappings of a few texts, as labels are.
+// shortMapping formats a small mapping of strings, such as labels, completely; larger ones by their size.
 func shortMapping(value map[string]any) string {
 	size := 0
 	for key, inner := range value {
@@ -204,10 +212,11 @@ func shortMapping(value map[string]any) string {
 			return fmt.Sprintf("a mapping of %d", len(value))
 		}
 	}
-	text, _ := json.Marshal(value) // of texts
+	text, _ := json.Marshal(value) // strings always encode
 	return string(text)
 }
 
+// shortened cuts a text to longestValue bytes, at the beginning of a character.
 func shortened(text string) string {
 	if len(text) <= longestValue {
 		return text
@@ -219,7 +228,8 @@ func shortened(text string) string {
 	return text[:end] + "…"
 }
 
-// changed are the paths of a diff, and how many more there are. Keys may be of any length.
+// changed returns the first paths of a diff, and the number of further ones. Paths are shortened, because keys can have
+// any length.
 func changed(all diff.Diff) (paths []string, more int) {
 	for i, item := range all {
 		if i == mostChanged {

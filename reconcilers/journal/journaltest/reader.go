@@ -12,9 +12,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// Reader is a journal of one kind, and the operator that it asks how it stands.
+// Reader is a journal with one kind, and the operator that serves this kind.
 type Reader struct {
-	// Journal is for whoever notes something about several kinds, Kind for what is about this one.
+	// Journal is for code that records entries about several kinds, and Kind for code that records entries about this
+	// kind.
 	Journal *journal.Journal
 	Kind    *journal.Kind
 
@@ -24,7 +25,7 @@ type Reader struct {
 
 var _ journal.Live = (*Reader)(nil)
 
-// NewReader makes an empty journal of a namespaced kind.
+// NewReader creates an empty journal and the recorder of a namespaced kind.
 func NewReader(t testing.TB, of schema.GroupKind) *Reader {
 	own := journal.New(journal.Limits{})
 	r := &Reader{Journal: own, Kind: own.Kind(of, nil), t: t, resource: discovery.Resource{
@@ -34,15 +35,15 @@ func NewReader(t testing.TB, of schema.GroupKind) *Reader {
 	return r
 }
 
-// Standing is that of an operator of the kind.
+// Standing returns the state of a running operator that serves the kind, without handlers.
 func (r *Reader) Standing() journal.Standing {
 	served := r.Kind.Served(r.resource, nil)
 	served.Namespaces = []string{""}
 	return journal.Standing{Running: true, Kinds: []journal.Served{served}}
 }
 
-// Lines are what was noted of the object, the oldest first: without times, but for those that are yet to come, as
-// seconds from the entry on.
+// Lines returns the recorded entries of the object as lines, the oldest first. Times in the past are omitted, so that
+// lines can be compared; future times are shown as durations after the entry.
 func (r *Reader) Lines(namespace, name string) (lines []string) {
 	r.t.Helper()
 	told, err := r.Journal.Explain(r.resource.Kind, types.NamespacedName{Namespace: namespace, Name: name})
@@ -55,6 +56,7 @@ func (r *Reader) Lines(namespace, name string) (lines []string) {
 	return lines
 }
 
+// line formats one entry.
 func line(e journal.Entry) string {
 	text := ""
 	switch {
@@ -86,6 +88,7 @@ func line(e journal.Entry) string {
 	return text
 }
 
+// because formats an error text, if there is one.
 func because(err string) string {
 	if err == "" {
 		return ""
@@ -93,6 +96,7 @@ func because(err string) string {
 	return ": " + err
 }
 
+// look formats a look with its verdicts.
 func look(e journal.Entry) string {
 	text := strings.TrimSpace("look " + e.Look.Reason + " " + e.Look.Type)
 	if e.Look.Initial {
