@@ -37,6 +37,7 @@ func (o Object) Look(c *cause.Cause) *Draft {
 		return nil
 	}
 	d := &Draft{object: o, cause: c}
+	// Only an update has a former state to compare with.
 	d.look = Look{Reason: string(c.Reason), Initial: c.Initial}
 	if c.Reason == cause.Update {
 		d.look.Changed, d.look.More = changed(c.Diff)
@@ -81,8 +82,10 @@ func (d *Draft) Verdict(h *handlers.Handler, stop execution.Stop) {
 	}
 	v := Verdict{Handler: h.ID, On: h.On(), By: stop.By, Why: string(stop.Why)}
 	d.explain(&v, h, stop)
+	// A handler can get two verdicts in one pass: it is selected first, and may then turn out not to be due. The later
+	// one counts.
 	if at := slices.Index(d.asked, h); at >= 0 {
-		d.look.Verdicts[at] = v // the later decision counts: a selected handler may not be due
+		d.look.Verdicts[at] = v
 		return
 	}
 	d.asked = append(d.asked, h)
@@ -107,6 +110,7 @@ func (d *Draft) Forget() {
 // Note adds the look to the journal, once. The look at a raw event is only added if a handler was not called: each call
 // is recorded as an attempt anyway.
 func (d *Draft) Note() {
+	// An object can have many raw events, so looks that led to calls only are not worth an entry each.
 	refused := func(v Verdict) bool { return v.Why != "" }
 	if d == nil || d.noted || d.look.Reason == reasonEvent && !slices.ContainsFunc(d.look.Verdicts, refused) {
 		return
@@ -126,12 +130,14 @@ func (d *Draft) explain(v *Verdict, h *handlers.Handler, stop execution.Stop) {
 	case execution.OtherReason:
 		v.Expected, v.Found = fmt.Sprint(stop.Expected), fmt.Sprint(stop.Found)
 	case execution.Awaiting, execution.Missed:
+		// The operands are the ids of the other handlers.
 		if ids, ok := stop.Expected.([]string); ok {
 			v.Expected = strings.Join(ids, ", ")
 		}
 	case execution.Exceeded:
 		v.Expected, v.Found = fmt.Sprint(stop.Expected), fmt.Sprint(stop.Found)
 	case execution.OtherValue:
+		// The field has a value that the handler's filter does not accept.
 		d.atField(v, h.Field, h.Words.Value, stop.Found)
 		if v.Expected == "" {
 			v.Expected = "any value"
@@ -160,6 +166,7 @@ func change(w requirements.Words) string {
 // atFilter describes the filter that did not match. A filter without a path is a function: it is shown by its name, if
 // the registration has words for it.
 func (d *Draft) atFilter(v *Verdict, h *handlers.Handler, place int) {
+	// There may be fewer words than filters: such a filter is named by its position.
 	if place >= len(h.Words.Filters) {
 		v.Expected = fmt.Sprintf("filter %d", place+1)
 		return
@@ -170,6 +177,7 @@ func (d *Draft) atFilter(v *Verdict, h *handlers.Handler, place int) {
 		v.Expected, v.Found = criterion.Text, "false"
 		return
 	}
+	// Filters look at the whole object, not at its essence, so the value is read from the body.
 	found, _ := diff.Resolve(d.cause.Body(), criterion.Path)
 	d.atField(v, criterion.Path, criterion.Text, found)
 }
@@ -195,6 +203,7 @@ func short(value any) string {
 	case []any:
 		return fmt.Sprintf("a list of %d", len(value))
 	case string:
+		// Shorten before quoting, so that the closing quote is kept.
 		value = shortened(value)
 		text, _ := json.Marshal(value) // a string always encodes
 		return string(text)
@@ -208,6 +217,7 @@ func shortMapping(value map[string]any) string {
 	size := 0
 	for key, inner := range value {
 		text, ok := inner.(string)
+		// Nested and large values are not shown, because they could take any space.
 		if size += len(key) + len(text); !ok || size > longestValue {
 			return fmt.Sprintf("a mapping of %d", len(value))
 		}
@@ -221,6 +231,7 @@ func shortened(text string) string {
 	if len(text) <= longestValue {
 		return text
 	}
+	// Do not cut within a character: the text must remain valid UTF-8 for JSON.
 	end := longestValue
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--

@@ -122,10 +122,12 @@ const (
 func (e *Entry) repeats(other *Entry) bool {
 	switch {
 	case e.Event != nil && other.Event != nil:
+		// Each event has another version, so only the type counts.
 		return e.Event.Type == other.Event.Type
 	case e.Look != nil && other.Look != nil:
 		return e.Look.repeats(other.Look)
 	case e.Attempt != nil && other.Attempt != nil:
+		// Number and times differ between attempts; the outcome and its error decide.
 		a, b := e.Attempt, other.Attempt
 		return a.Handler == b.Handler && a.On == b.On && a.Outcome == b.Outcome && a.Error == b.Error
 	case e.Write != nil && other.Write != nil:
@@ -151,6 +153,7 @@ func (w *Write) repeats(other *Write) bool {
 
 // repeats reports whether both verdicts are equal, apart from the time at which the handler is due.
 func (v Verdict) repeats(other Verdict) bool {
+	// The receivers are copies, so the recorded verdicts are not modified.
 	v.Until, other.Until = nil, nil
 	return v == other
 }

@@ -70,12 +70,14 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 	if err != nil {
 		return Explanation{}, err
 	}
+	// The namespace decides which object is meant, so it is never guessed.
 	if served.Namespaced && object.Namespace == "" {
 		return Explanation{}, &QuestionError{text: fmt.Sprintf(
 			"objects of the kind %s have a namespace: ask about %s NAMESPACE/%s", served, kind, object.Name,
 		)}
 	}
 	if !served.Namespaced {
+		// Ignore a namespace for cluster-scoped kinds, as kubectl does.
 		object.Namespace = ""
 	}
 	uid, history := j.history(Key{Kind: served.GroupKind(), Object: object})
@@ -83,6 +85,7 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 		Operator: standing.Operator, At: now(), Kind: served.String(), Namespace: object.Namespace, Name: object.Name,
 		UID: uid, Handlers: make([]Answer, 0, len(served.Handlers)), History: history,
 	}
+	// Facts about the whole operator come first, because they explain the state of all handlers.
 	e.Now = append(standing.sentences(object.Namespace), j.sentences(served, e)...)
 	for _, h := range served.Handlers {
 		e.Handlers = append(e.Handlers, answer(h, history))
@@ -126,6 +129,7 @@ func (j *Journal) sentences(served Served, e Explanation) (all []string) {
 	// Without any entry, say why: no namespace, another namespace, or nothing was recorded.
 	switch {
 	case len(e.History) > 0:
+		// There are entries, so the object is or was watched.
 	case len(served.Namespaces) == 0:
 		all = append(all, "The operator serves no namespace at the moment.")
 	case elsewhere:
@@ -151,8 +155,10 @@ func last(history []Entry) []string {
 		case entry.Hold != nil:
 			return []string{entry.Hold.sentence()}
 		case entry.Attempt != nil && entry.Attempt.ofChange():
+			// A handler was called since, so nothing holds the object.
 			return nil
 		case entry.Look == nil || !entry.Look.OfChange():
+			// Events, writes, and calls outside of changes say nothing about this: look further back.
 		case entry.Look.Reason == string(cause.Noop):
 			return []string{"The last look, " + clock(entry.At) + ", found no essential change: the status, and " +
 				"metadata of Kubernetes and other operators, do not count."}
@@ -198,6 +204,7 @@ type news struct {
 
 // answer builds the answer for a handler from the history.
 func answer(h Registered, history []Entry) Answer {
+	// The history is short, so it is read once for each handler.
 	var n news
 	for i := range history {
 		n.take(h, &history[i])
@@ -230,6 +237,7 @@ func (n *news) take(h Registered, e *Entry) {
 	if e.Look.Unnoticed != "" && isOfChanges(h.On) {
 		n.unnoticed = e.Look.Unnoticed + "."
 	}
+	// A note about a dropped change only concerns a handler whose last attempt expected another one.
 	unfinished := n.attempt != nil && n.attempt.ofChange() && n.attempt.Next != nil
 	if unfinished && e.Look.Dropped != "" {
 		n.dropped = "It is not gone on with, as was decided " + clock(e.At) + ": " + e.Look.Dropped + "."
@@ -247,12 +255,15 @@ func (n *news) says() string {
 			parts = append(parts, "Called before, "+clock(n.called)+": "+n.attempt.sentence()+".")
 		}
 	case n.attempt != nil:
+		// The last entry about the handler is its call.
 		parts = append(parts, "Called "+clock(n.called)+": "+n.attempt.sentence()+".")
 	case n.verdict != nil:
+		// It was selected, and no call has ended yet.
 		parts = append(parts, "Selected "+clock(n.looked)+", "+n.look.happening()+": it is being called, or is next.")
 	default:
 		parts = append(parts, "Nothing has happened yet that it was asked about.")
 	}
+	// Notes that explain why no further call follows.
 	for _, more := range []string{n.dropped, n.unnoticed} {
 		if more != "" {
 			parts = append(parts, more)

@@ -98,6 +98,7 @@ func (j *Journal) note(key Key, uid types.UID, e Entry) {
 	if uid != "" && p.uid != uid {
 		p.uid, p.gone, p.listed = uid, false, false
 	}
+	// Remember whether the object exists, because the entries of these events may be removed later.
 	if e.Event != nil {
 		p.gone = e.Event.Type == "DELETED"
 		p.listed = p.listed || e.Event.Type == "LISTED"
@@ -116,6 +117,7 @@ func (j *Journal) Each(visit func(of Key, changed uint64)) (changes uint64) {
 	if visit == nil {
 		return j.changes
 	}
+	// The ring has no end, so count the pages.
 	for i, p := 0, j.newest; i < len(j.pages); i, p = i+1, p.older {
 		visit(p.key, p.changed)
 	}
@@ -139,6 +141,7 @@ func (j *Journal) page(key Key) *page {
 	p, known := j.pages[key]
 	switch {
 	case known && p == j.newest:
+		// The usual case: several entries about the same object in a row.
 		return p
 	case known:
 		j.unlink(p)
@@ -154,6 +157,7 @@ func (j *Journal) page(key Key) *page {
 // makeRoom removes the objects with the oldest last entries, if the limit is reached. The caller holds the lock.
 func (j *Journal) makeRoom() {
 	for len(j.pages) >= j.limits.Objects {
+		// In the ring, the oldest page follows the newest one.
 		oldest := j.newest.next
 		delete(j.pages, oldest.key)
 		j.unlink(oldest)
@@ -185,6 +189,7 @@ func (j *Journal) unlink(p *page) {
 
 // add appends the entry. If it repeats one of the last entries, it replaces that one and counts the repetition.
 func (p *page) add(e Entry, limit int) {
+	// Search backwards: a repetition is usually close to the end.
 	for i := len(p.entries) - 1; i >= max(0, len(p.entries)-nearby); i-- {
 		former := &p.entries[i]
 		if !e.repeats(former) {
@@ -195,9 +200,11 @@ func (p *page) add(e Entry, limit int) {
 			first := former.At
 			e.First = &first
 		}
+		// Move the repetition to the end, so that entries stay ordered by time.
 		p.entries = append(slices.Delete(p.entries, i, i+1), e)
 		return
 	}
+	// Remove more than one entry if the limit was lowered meanwhile.
 	if len(p.entries) >= limit {
 		p.entries = slices.Delete(p.entries, 0, len(p.entries)-limit+1)
 	}

@@ -33,6 +33,7 @@ func (j *Journal) Kind(of schema.GroupKind, secret []diff.Path) *Kind {
 	if j == nil {
 		return nil
 	}
+	// Even without digests, values of Secrets must not be readable in the journal.
 	if of == (schema.GroupKind{Kind: "Secret"}) {
 		secret = []diff.Path{nil}
 	}
@@ -56,6 +57,7 @@ func (k *Kind) Of(body map[string]any) Object {
 	if k == nil {
 		return Object{}
 	}
+	// Malformed metadata lead to empty names, and never to a panic.
 	metadata, _ := body["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	namespace, _ := metadata["namespace"].(string)
@@ -79,6 +81,7 @@ func (o Object) Event(eventType, version string) {
 	if o.kind == nil {
 		return
 	}
+	// The engine uses the empty type for the first listing; users see a word.
 	if eventType == "" {
 		eventType = "LISTED"
 	}
@@ -90,6 +93,7 @@ func (o Object) Attempt(a *execution.Attempt) {
 	if o.kind == nil {
 		return
 	}
+	// Retry counts from 0, as in Kopf; users see attempts from 1.
 	called := &Attempt{
 		Handler: a.Call.Handler.ID, On: a.Call.Handler.On(), Number: a.Call.Retry + 1, Outcome: outcomeOf(a.Outcome),
 		Took: a.Took.Round(time.Microsecond).Seconds(),
@@ -97,6 +101,7 @@ func (o Object) Attempt(a *execution.Attempt) {
 	if err := failureOf(a.Outcome); err != nil {
 		called.Error = o.kind.text(err)
 	}
+	// No attempt follows a final outcome, whatever its delay is.
 	if a.Outcome.Delay != nil && !a.Outcome.Final {
 		next := now().Add(*a.Outcome.Delay)
 		called.Next = &next
@@ -127,6 +132,7 @@ func outcomeOf(o execution.Outcome) string {
 	case o.Final:
 		return Failed
 	case o.Err == nil || pends(o.Err):
+		// Not final and without a failure: the handler continues later.
 		return Waiting
 	default:
 		return Retried

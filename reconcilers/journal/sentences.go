@@ -16,6 +16,7 @@ func clock(t time.Time) string { return "at " + t.UTC().Format("2006-01-02 15:04
 func (v Verdict) sentence() string {
 	switch execution.Why(v.Why) {
 	case execution.OtherReason:
+		// The operands are reasons of causes.
 		return fmt.Sprintf("it is for %s, and this is %s", many(v.Expected), one(v.Found))
 	case execution.NotInitial:
 		return "it is for objects that were there when the operator started, once each, and this one was handled " +
@@ -29,6 +30,7 @@ func (v Verdict) sentence() string {
 	case execution.OtherValue:
 		return fmt.Sprintf("field %s is not as it must be: expected %s, found %s", v.Field, v.Expected, v.Found)
 	case execution.FilteredOut:
+		// Without a field, the filter is a function.
 		if v.Field == "" {
 			return fmt.Sprintf("the function of %s has said no", v.Expected)
 		}
@@ -141,6 +143,7 @@ func (h *Hold) sentence() string {
 		return "The object is kept after " + h.Why + ": " + h.Error + ". An edit calls the failed handlers again; " +
 			"without its finalizer, the object goes."
 	case h.Until == nil:
+		// Throttling without a next attempt waits for an event.
 		return "The object is not handled until its next event, after " + h.Why + ": " + h.Error + "."
 	default:
 		until := strings.TrimPrefix(clock(*h.Until), "at ")

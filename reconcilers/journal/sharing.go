@@ -19,6 +19,7 @@ type shared struct {
 func (k *Kind) sharedLook(of Look) *Look {
 	k.shared.mu.Lock()
 	defer k.shared.mu.Unlock()
+	// One look for each reason is kept, because looks at changes, events and background handlers alternate.
 	if last := k.shared.looks[of.Reason]; last != nil && last.same(&of) {
 		return last
 	}
@@ -39,6 +40,7 @@ func (l *Look) same(other *Look) bool {
 func (k *Kind) sharedWrite(of *Write) *Write {
 	k.shared.mu.Lock()
 	defer k.shared.mu.Unlock()
+	// Writes of one kind are often the same for many objects, such as adding the finalizer.
 	if last := k.shared.write; last == nil || !last.repeats(of) {
 		k.shared.write = of
 	}

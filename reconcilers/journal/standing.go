@@ -77,9 +77,11 @@ func (k *Kind) Served(r discovery.Resource, own []*handlers.Handler) Served {
 		Kind: r.Kind, Group: r.Group, Version: r.Version, Resource: r.Plural, Namespaced: r.Namespaced,
 		Namespaces: []string{}, Handlers: []Registered{},
 	}
+	// The labels explain why an object outside of them has no entries.
 	if shared := requirements.Shared(own, (*handlers.Handler).Watched); shared != nil {
 		s.Labels = shared.String()
 	}
+	// The same words that kubectl accepts.
 	s.words = append(s.words, r.Kind, r.Plural, r.Singular)
 	s.words = append(s.words, r.Shortcuts...)
 	for _, h := range own {
@@ -104,6 +106,7 @@ func (k *Kind) demands(h *handlers.Handler) (all []string) {
 		switch {
 		case one[1] == "":
 		case k.hides(h.Field):
+			// Even the required value could reveal a secret.
 			all = append(all, one[0]+notShown)
 		default:
 			all = append(all, one[0]+"("+shortened(one[1])+")")
@@ -130,6 +133,7 @@ func (s Served) String() string { return s.GroupKind().String() }
 func (s Served) is(word string) bool {
 	word = strings.ToLower(word)
 	return slices.ContainsFunc(s.words, func(own string) bool {
+		// Some kinds have no singular or short names: an empty word names nothing.
 		own = strings.ToLower(own)
 		return own != "" && (word == own || word == own+"."+s.Group || word == own+"."+s.Version+"."+s.Group)
 	})
@@ -151,6 +155,7 @@ func (s Standing) find(word string) (Served, error) {
 			"operator %q serves no kind %q: %s", s.Operator, word, s.choice(),
 		)}
 	}
+	// Ambiguous: list the kinds with their groups, so that the user can choose.
 	names := make([]string, 0, len(found))
 	for _, one := range found {
 		names = append(names, one.String())

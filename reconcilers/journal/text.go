@@ -11,6 +11,7 @@ import (
 // WriteText writes the explanation for users. Error texts in it cannot control the terminal, because control characters
 // are replaced.
 func (e Explanation) WriteText(w io.Writer) error {
+	// Build the whole text first, so that only one write can fail.
 	t := &text{}
 	name := e.Name
 	if e.Namespace != "" {
@@ -47,6 +48,7 @@ type text struct{ strings.Builder }
 // line adds one line. Leading newlines of the format are kept; all others are replaced.
 func (t *text) line(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
+	// Only newlines of the format itself are layout; any others come from values.
 	begin := len(line) - len(strings.TrimLeft(line, "\n"))
 	t.WriteString(line[:begin] + harmless(line[begin:]) + "\n")
 }
@@ -58,6 +60,7 @@ func harmless(line string) string {
 		case r == '\n', r == '\t':
 			return ' '
 		case !unicode.IsPrint(r) && r != ' ':
+			// This includes the escape character that starts terminal sequences, and invisible format characters.
 			return unicode.ReplacementChar
 		default:
 			return r
@@ -78,6 +81,7 @@ func (t *text) answer(a Answer) {
 // entry adds one entry of the history, with its repetitions.
 func (t *text) entry(e *Entry) {
 	head := strings.TrimPrefix(clock(e.At), "at ")
+	// Repeated entries show how often and for how long.
 	if e.First != nil {
 		head += fmt.Sprintf(" (%d times in %s)", e.Times, e.At.Sub(*e.First).Round(time.Millisecond))
 	}

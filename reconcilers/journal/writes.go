@@ -14,6 +14,7 @@ const mostPlaces = 12
 // Wrote records a write of a patch of the object, or its failure. The first argument is empty for the write at the end
 // of a pass, or names the origin otherwise. Nothing is recorded if no request was necessary.
 func (o Object) Wrote(by string, patch patching.Patch, before map[string]any, result patching.Result, err error) {
+	// Without an error or a response, no request was sent.
 	if o.kind == nil || err == nil && result.Body == nil && !result.Gone {
 		return
 	}
@@ -28,6 +29,7 @@ func (o Object) Wrote(by string, patch patching.Patch, before map[string]any, re
 	if len(patch.Transforms) > own {
 		what = append(what, "changes of handlers")
 	}
+	// The paths are sorted, so equal writes keep the same ones.
 	if len(what) > mostPlaces {
 		what = append(what[:mostPlaces], "and more")
 	}
@@ -45,6 +47,7 @@ func (o Object) Wrote(by string, patch patching.Patch, before map[string]any, re
 // places returns the paths that a merge patch sets, down to the third key. Removed paths have a minus sign.
 func places(all, at []string, merge map[string]any) []string {
 	for key, value := range merge {
+		// Limit the capacity, so that append copies: siblings must not share the array.
 		path := append(at[:len(at):len(at)], key)
 		inner, isMapping := value.(map[string]any)
 		switch {

@@ -29,12 +29,13 @@ type acceptance struct {
 	server discovery.Getter
 	log    logr.Logger
 
+	// The lock guards the fields below. It is not held during requests.
 	mu       sync.Mutex
-	resource discovery.Resource
-	types    conditions.Types
-	refused  time.Time // time of the last refusal; zero if the kind accepts conditions
-	said     string    // the reason that was logged last; empty if none was
-	since    time.Time // time of that log line
+	resource discovery.Resource // the definition of the kind that was checked last
+	types    conditions.Types   // the condition types that the definition has room for
+	refused  time.Time          // time of the last refusal; zero if the kind accepts conditions
+	said     string             // the reason that was logged last; empty if none was
+	since    time.Time          // time of that log line
 }
 
 var _ changes.Acceptance = (*acceptance)(nil)
@@ -76,8 +77,8 @@ func (d *Dependencies) acceptanceOf(r discovery.Resource) *acceptance {
 	return found
 }
 
-// typesOf returns the condition types of the kind. A built-in kind gets none about the whole status, because only its
-// own controllers may set its observed generation.
+// typesOf returns the condition types of the kind. For a built-in kind, it excludes status.observedGeneration, which
+// only the controllers of Kubernetes may set.
 func typesOf(s settings.Settings, r discovery.Resource) conditions.Types {
 	types := s.Conditions
 	types.WholeStatus = types.WholeStatus && !builtIn[r.Group]
@@ -138,6 +139,7 @@ func (a *acceptance) inspect(ctx context.Context) {
 			remedy = remedyForSchema
 		}
 	}
+	// The result replaces earlier refusals: a mended CRD gets conditions again.
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.types, a.refused = types, time.Time{}
@@ -147,6 +149,7 @@ func (a *acceptance) inspect(ctx context.Context) {
 	}
 }
 
+// The remedies are a part of the log line, so that users need not search for them.
 const (
 	remedyForSchema = "add status.conditions to the schema of the CRD: " + manual.ConditionsInSchema
 	remedyForRights = "see to what the API server says, such as by a rule for the status of the resource in the RBAC " +
@@ -180,6 +183,7 @@ func (a *acceptance) Refused(_ context.Context, why error, lasting bool) {
 		}
 		return
 	}
+	// A lasting refusal has two usual reasons: missing permissions, or a schema without the field.
 	a.refused = time.Now()
 	if apierrors.IsForbidden(why) {
 		a.say(why.Error(), remedyForRights)

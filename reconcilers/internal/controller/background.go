@@ -40,6 +40,7 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 		}
 	})
 	return func() {
+		// End stops the handlers and waits for them. The channel then ends the wait for an exit above.
 		c.background.End(stopReason(ctx))
 		close(ended)
 		if !stop() {
@@ -83,6 +84,7 @@ func (c *Controller) Newest(key types.NamespacedName, uid types.UID) *jsontext.O
 	if cached == nil || cached.GetUID() != uid {
 		return nil
 	}
+	// Undecodable objects are shown as gone, because background handlers cannot work with them.
 	opened, err := cached.Open()
 	if err != nil {
 		c.unreadable(key, uid, err)
@@ -106,6 +108,7 @@ func (c *Controller) unreadable(key types.NamespacedName, uid types.UID, err err
 
 // Enqueue requests a pass over the object after the delay; or, with the id of a timer, a tick of that timer.
 func (c *Controller) Enqueue(key types.NamespacedName, handler string, after time.Duration) {
+	// Ticks have their own class in the queue, so their priority only matters among themselves.
 	priority := source.PriorityTimer
 	if handler == "" {
 		// Without the mark, the pass would skip an object whose newest state is our own write.

@@ -49,20 +49,26 @@ type store interface {
 // cache and queue. [Controller.run] restarts it after a failure; "one run" in the comments below is the time between
 // two restarts.
 type Controller struct {
+	// turn is the period in which this controller may act; a pause or a new leader ends it.
 	deps     *Dependencies
 	turn     Turn
 	resource discovery.Resource
-	scope    memory.Scope
-	health   *health.Scope
+	// scope names the kind and the namespace; memory, health and readiness are kept by scope.
+	scope  memory.Scope
+	health *health.Scope
+	// reach remembers which failures of lists and watches were logged.
 	reach    reach
 	journal  *journal.Kind
 	log      logr.Logger
 	handlers adapters.Families
-	reads    reflect.Type    // the Go type that all handlers decode, see [typeOf]; nil if they have none in common
+	reads    reflect.Type    // the Go type that all handlers decode into, see [typeOf]; nil if they have none in common
 	selector labels.Selector // selects the objects that are watched; nil selects all
 
-	// The parts that a pass uses. The memory in objects, background, indexer and unhandled outlives the controller.
-	workers     *workers
+	// The parts that a pass uses. objects, background, indexer and unhandled belong to the memory of the scope: they
+	// outlive this controller, and the next one for the same scope continues with them.
+	workers *workers
+	// events delivers raw events, changes runs change handlers, and disappeared calls deletion handlers without a
+	// finalizer.
 	events      *eventHandling // nil without event handlers
 	changes     *changes.Handling
 	disappeared *disappeared // nil without optional deletion handlers
@@ -91,6 +97,7 @@ func newController(
 	deps *Dependencies, turn Turn, r discovery.Resource, namespace string, own []*adapters.Handler, w *workers,
 ) *Controller {
 	scope := memory.Scope{Resource: r.GroupResource(), Namespace: namespace}
+	// Handlers, background supervisors and indices of the scope survive restarts of the controller in this memory.
 	kept := deps.Memory.Of(scope)
 	families := adapters.ByFamily(own)
 	c := &Controller{
@@ -101,12 +108,14 @@ func newController(
 		disappeared: newDisappeared(deps.Settings.KopfDeletions, families.Changing),
 	}
 	of := c.newKind()
-	// The engine of change handlers, and the writer that lets event handlers recognize these writes as own writes.
+	// Event handlers must recognize the writes of change handlers as own writes, or both kinds of handlers could
+	// trigger each other endlessly. So these writes pass through a writer that records them.
 	c.changes = newChanges(deps, of, own)
 	c.reach.again = func() { c.log.Info("Listing and watching a resource again", "handlers", c.handlerIDs()) }
 	if c.events = newEventHandling(deps, of, families.Watching); c.events != nil {
 		c.changes.Writer = notingWriter{of.Writer, c.events.handling.Loops}
 	}
+	// Only a pass decides which background handlers match, so change handling starts and stops them.
 	if len(families.Spawning) > 0 {
 		c.changes.Background = c.background
 	}
@@ -114,10 +123,13 @@ func newController(
 	if len(families.Indexing) > 0 {
 		c.indexer = kept.Indexer
 	}
+	// Tracking costs memory for each unfinished object, so it depends on metrics.
 	if len(families.Changing) > 0 && deps.Metrics != nil {
 		c.unhandled = kept.Unhandled
 	}
-	// A selector would hide the end of handled objects that stopped matching, which Forget must receive.
+	// Dependencies.Forget must receive the end of every handled object. A selector would hide the end of those that
+	// stopped matching, so a watch with a selector is only possible without Forget, or for kinds without handlers of
+	// their own.
 	if deps.Forget == nil || c.owned != nil && c.owned.idle {
 		c.selector = requirements.Shared(descriptionsOf(own), (*handlers.Handler).Watched)
 	}
@@ -142,6 +154,7 @@ func (c *Controller) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		// Only an error of the framework ends a run early: failures of lists and watches are retried by the informer.
 		c.log.Error(err, "Controller failed; restarting it", "after", restartPause.String())
 		select {
 		case <-ctx.Done():
@@ -156,6 +169,7 @@ func (c *Controller) runOnce(ctx context.Context) error {
 	// The informer gets a context of its own, because it must end when the controller fails.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	// The entries of a former feed stay in the indices until this one has listed all objects.
 	c.health.Begin()
 	if c.indexer != nil {
 		c.feed = c.indexer.Begin(c.indexing())
@@ -166,6 +180,7 @@ func (c *Controller) runOnce(ctx context.Context) error {
 		return err
 	}
 	var informing sync.WaitGroup
+	// Start the informer before the controller: the source only waits for its sync.
 	informing.Go(func() { informer.RunWithContext(ctx) })
 	err = c.control(ctx, informer)
 	cancel(nil)
@@ -173,8 +188,8 @@ func (c *Controller) runOnce(ctx context.Context) error {
 	return err
 }
 
-// control runs the controller on an informer until the context ends. The deferred calls stop the parts in the reverse
-// order.
+// control runs the controller on an informer until the context ends. Its deferred calls stop the parts in the reverse
+// order: passes first, then lookups and rechecks, then children, and background handlers last.
 func (c *Controller) control(ctx context.Context, informer toolscache.SharedIndexInformer) error {
 	defer c.beginBackground(ctx)()
 	defer c.owned.begin(c.enqueueOwner)()
@@ -193,11 +208,14 @@ func (c *Controller) control(ctx context.Context, informer toolscache.SharedInde
 	if err := queued.Watch(informed); err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
 	}
-	// From here on, passes can begin. At the end, first write the remaining results, then wait for the passes.
+	// From here on, passes can begin.
 	defer c.endRun(ctx)
 	c.unwritten.begin()
 	endPasses := c.beginPasses(ctx)
+	// Start returns when the context ends or the controller fails. No further pass begins after it, but passes may
+	// still run.
 	err = queued.Start(ctx)
+	// First count objects with unsaved results as passes, then wait for all of them, then end their context.
 	c.writeLeft()
 	c.passes.Wait() // queued has only handed the passes over to goroutines
 	endPasses()

@@ -115,6 +115,7 @@ func (d *Dependencies) writerFor(r discovery.Resource) *patching.Writer {
 // clientFor returns the client that all writers of a resource share, so that rate limits of the configuration apply to
 // them together.
 func (d *Dependencies) clientFor(r schema.GroupVersionResource) patching.Client {
+	// A client that loses the race is dropped. It has no connections of its own.
 	known, _ := d.clients.LoadOrStore(r, rawclient.New(d.Cluster.GetConfig(), cmp.Or(d.Writes, d.HTTPClient), r))
 	client, _ := known.(patching.Client)
 	return client

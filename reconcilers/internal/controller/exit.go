@@ -9,11 +9,9 @@ import (
 )
 
 // beginPasses sets the context of the passes of one run. That context outlives the context of the run, so that running
-// handlers can finish:
-// - when the operator exits, for Settings.ExitTimeout;
-// - when it is paused, for Settings.PauseTimeout, as long as it may write; an exit during that time switches to
-// ExitTimeout;
-// - when another controller takes over the objects, or none serves them any more, it ends at once.
+// handlers can finish. When the operator exits, they have Settings.ExitTimeout. When it is paused, they have
+// Settings.PauseTimeout, as long as writing is permitted; an exit during that time switches to ExitTimeout. When
+// another controller takes over the objects, or none serves them any more, the context ends at once.
 //
 // The returned function ends the context. It is called when all passes have returned.
 func (c *Controller) beginPasses(ctx context.Context) (end func()) {
@@ -31,6 +29,7 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 		if exits {
 			last.wait(c.deps.Settings.ExitTimeout, nil)
 		}
+		// Handlers see this cause, such as ErrPaused or ErrExiting.
 		cancel(cause)
 	})
 	return func() {

@@ -38,6 +38,7 @@ func newChanges(deps *Dependencies, of kind.Kind, own []*adapters.Handler) *chan
 	}
 	// Only the annotation storage has keys that depend on the kind; the zero value serves all other storages.
 	essences, _ := s.Diffbase.(diffbase.Annotations)
+	// A renamed handler finds its progress under its former ids.
 	of.Progress = storages.WithFormerIDs(s.Progress, renamedIn(families.Changing))
 	return &changes.Handling{
 		Kind: of, Waits: waits, Restored: &sync.Map{},

@@ -40,12 +40,14 @@ func (c *Controller) index(ctx context.Context) {
 		if c.feed == nil {
 			return
 		}
+		// A nil error without the end of the context means that a controller took over.
 		err := c.indexOnce(ctx)
 		switch {
 		case errors.Is(context.Cause(ctx), ErrRemoved):
 			c.forget(c.indexer.Clear())
 			return
 		case ctx.Err() != nil:
+			// The indices remain: another run or a controller continues with them.
 			return
 		case err == nil: // a controller has listed the objects meanwhile, and took over
 			c.indicesFilled()

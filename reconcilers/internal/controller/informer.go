@@ -45,19 +45,22 @@ func (c *Controller) interest() informers.Interest {
 		Namespace: c.scope.Namespace, Selector: c.selector,
 		Metadata: c.reads == reflect.TypeFor[metav1.PartialObjectMetadata](),
 	}
+	// No handler reads objects of this kind that are not children, so only their identity is kept.
 	if c.owned != nil && c.owned.idle && c.owned.lookup == nil {
 		wanted.Whole = c.owned.handling.Children.MayBeChild(c.resource.GroupKind())
 	}
 	if c.reads == nil || wanted.Metadata {
 		return wanted
 	}
+	// Protobuf is only possible if the handlers decode into the type that the scheme has for this kind.
 	if kind := compact.KindOf(c.deps.Cluster.GetScheme(), c.resource.GroupVersionKind); kind.Is(c.reads) {
 		wanted.Kind = kind
 	}
 	return wanted
 }
 
-// departures returns nil if no selector is used, or if no event handlers need to know about deletions.
+// departures returns the tracker of uncertain deletions. It returns nil without a selector, and without event handlers,
+// because only these need certainty.
 func (c *Controller) departures() *departures {
 	if c.selector == nil || c.events == nil {
 		return nil

@@ -83,6 +83,7 @@ func (d *departures) Leave(obj source.Object, gone func()) (doubtful bool) {
 	if obj.Deleting() && !held(obj) {
 		return false
 	}
+	// The object does not match in any case, so it leaves the indices now. Only event handlers wait for the lookup.
 	d.left(obj)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,6 +124,7 @@ func (d *departures) begin(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	for range lookups {
+		// The queue hands out each name to one goroutine at a time, so a name is never looked up twice at once.
 		asking.Go(func() {
 			for {
 				name, ended := d.names.Get()

@@ -21,12 +21,12 @@ import (
 
 // owning holds the parent/child wiring of one kind, which may be a parent, a child, or both.
 type owning struct {
-	families adapters.Families
-	handling owned.Handling
-	source   *owned.Source // of one run; nil if the objects are not children
-	route    *owned.Route  // of one run; nil if the objects are not parents
-	idle     bool          // the kind is only watched for the handlers of other kinds
-	lookup   owned.Lookup  // nil if no handler waits for objects other than children
+	families adapters.Families // all handlers of the kind; Owning ones watch children, Tending ones are called for them
+	handling owned.Handling    // calls the Tending handlers
+	source   *owned.Source     // of one run; nil if the objects are not children
+	route    *owned.Route      // of one run; nil if the objects are not parents
+	idle     bool              // the kind is only watched for the handlers of other kinds
+	lookup   owned.Lookup      // nil if no handler waits for objects other than children
 }
 
 // newOwning returns nil if the kind is neither a parent nor a child.
@@ -37,6 +37,7 @@ func (c *Controller) newOwning(of kind.Kind, families adapters.Families) *owning
 	}
 	return &owning{
 		families: families, lookup: c.lookupFor(families.Owning),
+		// Handlers of the kind itself need passes; Owning handlers do not.
 		idle: len(families.Changing)+len(families.Watching)+len(families.Spawning)+len(families.Indexing)+
 			len(families.Admitting)+len(families.Tending) == 0,
 		handling: owned.Handling{Kind: of, Children: known, Handlers: families.Tending},
@@ -50,6 +51,7 @@ func (o *owning) begin(enqueue func(types.NamespacedName)) (end func()) {
 		return func() {}
 	}
 	known := o.handling.Children
+	// The former run has ended: its source and route must not be used again.
 	o.source, o.route = nil, nil
 	if len(o.families.Owning) > 0 {
 		o.source = known.Watch(descriptionsOf(o.families.Owning), o.lookup)
@@ -116,6 +118,7 @@ func (c *Controller) enqueueOwner(key types.NamespacedName) { c.Enqueue(key, "",
 func (c *Controller) tend(
 	ctx context.Context, o *memory.Object, latest *compact.Object, uid types.UID, after *time.Duration,
 ) *time.Duration {
+	// The cache is older or newer than this pass: the next pass calls the child handlers.
 	if c.owned.route == nil || latest == nil || latest.GetUID() != uid || o.Past(latest) {
 		return after
 	}
@@ -130,6 +133,7 @@ func (c *Controller) tend(
 	if result.After != nil {
 		o.Unsettle() // otherwise an echo of our own write would skip the pass that is due later
 	}
+	// Return the earlier time.
 	if result.After != nil && (after == nil || *result.After < *after) {
 		return result.After
 	}

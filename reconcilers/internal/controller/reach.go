@@ -67,6 +67,7 @@ func (c *Controller) reaching(next transport.RoundTripFunc) transport.RoundTripF
 // whether the kind still exists.
 func (c *Controller) watchFailed() toolscache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {
+		// Handlers of other kinds must not wait for the indices of this one.
 		c.giveUpIndices(err)
 		c.health.Failed(err)
 		switch {

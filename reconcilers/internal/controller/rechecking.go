@@ -38,6 +38,8 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 	var stops []func()
 	for _, one := range c.rechecks {
 		stops = append(stops, one.Notify(func() {
+			// Handlers may not run before all indices are filled, and an index is such a source: do not recheck for
+			// each entry of the first listing.
 			if !c.turn.Readiness.Open() {
 				return
 			}
@@ -55,6 +57,7 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 				return
 			case <-changed:
 				c.recheck()
+				// Pause after each recheck, as each costs a pass per object.
 			}
 			select {
 			case <-ctx.Done():
@@ -75,6 +78,7 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 
 // recheck requests a pass over each cached object with the lowest priority, so that all other requests go first.
 func (c *Controller) recheck() {
+	// The mark makes passes look at objects whose newest state is our own write.
 	for _, item := range c.store.List() {
 		if object, is := item.(source.Object); is {
 			c.objects.Wake(object.Key())

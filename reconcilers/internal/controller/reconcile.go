@@ -28,8 +28,10 @@ var _ reconcile.TypedReconciler[source.Request] = (*Controller)(nil)
 // the only worker of controller-runtime always waits for the next request with a free slot. The goroutine releases the
 // slot.
 func (c *Controller) Reconcile(ctx context.Context, request source.Request) (reconcile.Result, error) {
+	// A later run replaces the queue, but the request must be released where it came from.
 	from := c.queue.Load()
 	if !c.turn.Readiness.Wait(ctx) || !c.enter() {
+		// The context has ended or the gate is closed. The request is dropped: the next run lists all objects again.
 		from.Release(request)
 		return reconcile.Result{}, nil
 	}
@@ -56,6 +58,7 @@ func (c *Controller) recount(request source.Request) {
 	if request.Handler != "" {
 		return
 	}
+	// The same lock guards the set of objects and its end, so that leave is called once per object.
 	c.unwritten.mu.Lock()
 	defer c.unwritten.mu.Unlock()
 	if c.unwritten.keys[request.NamespacedName] {
@@ -81,6 +84,7 @@ func (c *Controller) work(ctx context.Context, from *source.PriorityQueue, reque
 		log.Error(err, "Cannot handle the object now; retrying", panics.Stack(err)...)
 		from.AddRateLimited(request)
 	case result.RequeueAfter > 0:
+		// A pass without an error resets the backoff, even if it requests another pass.
 		from.Forget(request)
 		from.AddWithOpts(priorityqueue.AddOpts{After: result.RequeueAfter, Priority: result.Priority}, request)
 	default:
@@ -111,13 +115,16 @@ func (c *Controller) contained(
 // The cache is read again after the memory was acquired, because it may have advanced since. If the newest state is our
 // own write and needs no work, the pass ends after the raw events, unless the pass was requested without an event.
 func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result reconcile.Result, left bool) {
+	// Dependents learn about a deletion only after the event handlers of this pass have received it.
 	defer c.notifyDeleted(key)
 	woken := c.objects.TakeWake(key)
 	ctx = logf.IntoContext(ctx, c.log)
 	cached := c.cached(key)
+	// Raw events come first: they must be delivered even if the object needs no other work.
 	if wait := c.deliverEvents(ctx, key, cached); wait > 0 {
 		defer func() { result = sooner(result, wait) }()
 	}
+	// An object that disappeared is not in the cache, so its handlers must run before the next check.
 	if c.disappeared != nil {
 		c.callForDisappeared(ctx, key)
 	}
@@ -126,8 +133,11 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		return reconcile.Result{}, false
 	}
 	uid := cached.GetUID()
+	// From here on, the memory belongs to this pass. put must run on every path: until then, the memory defers events
+	// of the object to it.
 	o, cached := c.take(key, uid)
 	defer func() { left = c.put(key, uid, o) && left }()
+	// The object was deleted, replaced or released: forget it without a pass.
 	if cached == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
 		c.unhandled.Forget(uid)
 		return reconcile.Result{}, false
@@ -137,6 +147,7 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		return retry(cached, wait), o.Changes.Unwritten()
 	}
 	c.unhandled.Begin(uid)
+	// Nothing to do: the state is our own write, or the object has no handlers to call and no memory.
 	if o.Echoes(cached) && !woken || c.owned == nil && c.leavesAlone(o, cached) {
 		c.tellProgress(uid, changes.Next{}, nil)
 	} else {
@@ -160,6 +171,7 @@ func (c *Controller) take(key types.NamespacedName, uid types.UID) (*memory.Obje
 // requests another pass. It returns false if the object was deleted: then it drops the memory, which no later event
 // would do.
 func (c *Controller) put(key types.NamespacedName, uid types.UID, o *memory.Object) (kept bool) {
+	// Return the memory first: an event from now on requests its own pass.
 	news := c.objects.Put(uid, o)
 	if c.goneMeanwhile(key, uid) {
 		c.objects.Forget(uid)
@@ -167,6 +179,7 @@ func (c *Controller) put(key types.NamespacedName, uid types.UID, o *memory.Obje
 		c.unhandled.Forget(uid)
 		return false
 	}
+	// The event came during the pass, and Seen has left the decision to this place.
 	if news.Object != nil {
 		c.unhandled.Seen(uid, news.Since)
 		c.add(source.Request{NamespacedName: key}, 0, priorityOf(news.Object, source.PriorityChange))
@@ -185,9 +198,12 @@ func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compa
 	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
 	next, err := c.handleChanges(ctx, o, cached)
 	c.tellProgress(uid, next, err)
+	// The watch will report this deletion again; optional deletion handlers must not run twice.
 	if next.Deletion && c.disappeared != nil {
 		c.disappeared.noteHandled(uid)
 	}
+	// Lost means that another client removed our memory on the object. The pass has reacted to that and to loops
+	// already; metrics only count them.
 	if next.Lost {
 		c.deps.Metrics.Lost(c.resource.GroupKind().String())
 	}
@@ -195,7 +211,8 @@ func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compa
 		c.deps.Metrics.Looped(c.resource.GroupKind().String(), next.Looping)
 	}
 	latest := c.cached(key)
-	// The cache may have received our own write already. Compare with its newest state before the memory is returned.
+	// The cache may have received our own write already. Compare with its newest state before the memory is returned,
+	// so that the echo needs no further pass.
 	o.Proceed(cached, next, latest)
 	if c.owned != nil {
 		next.After = c.tend(ctx, o, latest, uid, next.After)
@@ -226,12 +243,14 @@ func (c *Controller) tellProgress(uid types.UID, next changes.Next, err error) {
 		c.unhandled.Forget(uid)
 		return
 	case err != nil:
+		// The change is unfinished, whatever the error was.
 		c.unhandled.Leave(uid, time.Time{}, nil)
 		return
 	case next.Open:
 		c.unhandled.Leave(uid, next.Since, next.Waiting)
 		return
 	}
+	// Nothing is left to do. A closed cause is reported with the time from its first event.
 	if took := c.unhandled.End(uid); next.Closed != "" {
 		c.deps.Metrics.Handled(c.resource.GroupKind().String(), string(next.Closed), took)
 	}
@@ -246,6 +265,7 @@ func (c *Controller) deliverEvents(
 		return 0
 	}
 	handling := &c.events.handling
+	// Events wait per name, so that the events of a former object with this name come first.
 	patch, wait := handling.DeliverNext(ctx, key, c.events.waiting.Take(key))
 	if cached == nil || patch.Empty() {
 		return wait
@@ -322,6 +342,7 @@ func (c *Controller) conclude(
 	case err != nil:
 		return c.postpone(ctx, seen, latest, o, err)
 	}
+	// The next error of this object is new, and is logged with its stack.
 	o.Succeed()
 	if next.After != nil {
 		return retry(latest, *next.After)
@@ -338,6 +359,7 @@ func (c *Controller) postpone(
 	if o.Repeats(err) {
 		log = logr.Discard() // a stack was logged before for this panic
 	}
+	// The delay is at least the one that the API server requested by Retry-After.
 	delay, again := o.Throttle.Fail(c.deps.Settings.ErrorDelays, transport.RetryAfter(err), time.Now())
 	held := c.journal.Object(seen.Key(), seen.GetUID())
 	if !again {

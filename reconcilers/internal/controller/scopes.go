@@ -39,14 +39,15 @@ type Turn struct {
 
 // scopes runs the controllers of one resource, one for each namespace.
 type scopes struct {
-	deps     *Dependencies
+	deps *Dependencies
+	// turn ends with the context of follow.
 	turn     Turn
 	resource discovery.Resource
 	handlers []*adapters.Handler
 	workers  *workers
-	indexing bool // only fill indices; other controllers own the memory
-	running  map[string]scope
-	all      sync.WaitGroup
+	indexing bool             // only fill indices; other controllers own the memory
+	running  map[string]scope // by namespace; used by the goroutine of follow only
+	all      sync.WaitGroup   // counts the running controllers
 }
 
 // scope is the controller of one namespace. It may be stopping.
@@ -65,6 +66,7 @@ func Run(
 ) {
 	deps.inspectConditions(ctx, r, own)
 	w := newWorkers(deps, r)
+	// Handlers that are stuck make the process unhealthy, see package health.
 	defer deps.Health.Employ(&health.Workers{Kind: r.Kind, Stuck: w.stuck})()
 	s := &scopes{
 		deps: deps, turn: turn, resource: r, handlers: own, workers: w, running: map[string]scope{},
@@ -106,15 +108,18 @@ func (s *scopes) adjust(ctx context.Context, names []string) {
 	for name, one := range s.running {
 		switch {
 		case slices.Contains(names, name) || one.stopped && !one.over():
+			// Keep a namespace that is served, or whose controller is still stopping.
 		case one.stopped:
 			delete(s.running, name)
 		default:
+			// The cause makes the controller drop its memory, as for a removed kind.
 			one.stop(errVanished)
 			one.stopped = true
 			s.running[name] = one
 		}
 	}
 	for _, name := range names {
+		// A namespace without a controller, or whose former controller is stopping or has ended.
 		if before, known := s.running[name]; !known || before.stopped {
 			s.start(ctx, name, before.done)
 		}
@@ -135,17 +140,20 @@ func (s *scopes) start(ctx context.Context, name string, before <-chan struct{})
 		}
 		switch {
 		case s.indexing:
+			// An indexing replica only fills indices, and does not own the memory of passes.
 			s.index(ctx, name)
 			return
 		case s.turn.In == nil:
 			s.serve(ctx, name, s.turn)
 		default:
+			// The operator pauses by namespace: handle objects while the namespace is not paused, and only fill indices
+			// otherwise.
 			s.turn.In(ctx, name, func(ctx context.Context, gate kind.Gate) {
 				s.serve(ctx, name, Turn{Gate: gate, Readiness: s.turn.Readiness})
 			}, func(ctx context.Context) { s.index(ctx, name) })
 		}
 		if context.Cause(ctx) == errVanished { //nolint:errorlint // a wrapped one is another one's
-			s.abandon(name) // memory of a paused namespace; running controllers drop theirs
+			s.abandon(name) // the memory of a paused namespace; running controllers drop their own
 		}
 	})
 }

@@ -45,6 +45,7 @@ func (u *unwritten) put(key types.NamespacedName) bool {
 func (u *unwritten) end() map[types.NamespacedName]bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	// The lock makes this atomic with put: an object is either returned here or rejected there.
 	left := u.keys
 	u.keys = nil
 	return left
@@ -53,6 +54,7 @@ func (u *unwritten) end() map[types.NamespacedName]bool {
 // keep keeps the object counted in the gate until a later pass has stored its results, and returns true. In a pause
 // there is no later pass: then it writes as much as it can, and returns false.
 func (c *Controller) keep(ctx context.Context, request source.Request) bool {
+	// The set accepts objects until the end of the run, and keep must not add any after it.
 	if !c.paused() && c.unwritten.put(request.NamespacedName) {
 		return true
 	}
@@ -65,6 +67,7 @@ func (c *Controller) keep(ctx context.Context, request source.Request) bool {
 func (c *Controller) writeLeft() {
 	for key := range c.unwritten.end() {
 		c.passes.Go(func() {
+			// The pass that left the results has already ended, so leave is called here.
 			defer c.leave()
 			c.insist(c.passing, source.Request{NamespacedName: key})
 		})
@@ -77,6 +80,7 @@ func (c *Controller) insist(ctx context.Context, request source.Request) {
 	if c.paused() {
 		c.objects.Hasten(c.known(request.NamespacedName)) // a pause is too short for the delays of earlier failures
 	}
+	// The loop also ends when the pause is over: normal passes then continue.
 	for c.paused() && ctx.Err() == nil {
 		result, left, err := c.contained(ctx, request)
 		if err != nil {
@@ -89,6 +93,7 @@ func (c *Controller) insist(ctx context.Context, request source.Request) {
 		if !left || result.RequeueAfter <= 0 {
 			return
 		}
+		// The pass requested a later repetition.
 		select {
 		case <-ctx.Done():
 		case <-time.After(min(result.RequeueAfter, slowestInsistence)):

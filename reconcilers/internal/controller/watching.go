@@ -21,22 +21,26 @@ func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUI
 // our own write if neither events nor children need it. During a pass it cannot decide whether an event is an own
 // write; it defers the decision to the end of the pass, see put.
 func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
+	// shown keeps the original type for the owners.
 	shown := eventType
 	if eventType == source.Vanished {
 		eventType = "DELETED" // only owners distinguish a missed deletion from a reported one
 	}
 	switch {
 	case eventType == "DELETED":
+		// A deletion always needs a pass, for event handlers and notifyDeleted.
 		if pass = true; c.selector != nil && c.events == nil {
 			eventType = indexes.Left // with a selector, the object may only have stopped matching
 		}
 	case c.events == nil && c.owned == nil && c.objects.TakeEcho(obj):
 		// An own write that needs no pass, or an event during a pass.
 	default:
+		// Metrics measure the delay from here to the end of the change.
 		pass = true
 		c.objects.Seen(obj)
 		c.unhandled.Seen(obj.GetUID(), time.Now())
 	}
+	// The order matters: indices must be current before a pass can run, and the pass is requested after Seen returns.
 	if c.journal != nil {
 		c.journal.Object(obj.Key(), obj.GetUID()).Event(eventType, obj.GetResourceVersion())
 	}
@@ -55,6 +59,7 @@ func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
 // Deleted drops the memory of passes over the object, and stops its background handlers. It must come before the next
 // pass, which delivers the deletion to handlers and then calls notifyDeleted.
 func (c *Controller) Deleted(obj source.Object) {
+	// Passes compare with this record, so that they do not store the memory of a deleted object again.
 	c.objects.Delete(obj)
 	c.disappeared.add(obj)
 	c.background.Forget(obj.GetUID())
@@ -102,6 +107,7 @@ func (c *Controller) forget(gone []types.UID) {
 
 // forgetMissing drops the objects that existed at the end of the previous run and are not cached now.
 func (c *Controller) forgetMissing(cached []any) {
+	// Missing objects get no event in this run, so their background handlers must be stopped here.
 	gone := c.objects.Missed(cached)
 	for _, uid := range gone {
 		c.background.Forget(uid)
@@ -116,6 +122,7 @@ func (c *Controller) endRun(ctx context.Context) {
 	if c.hasSynced() {
 		c.objects.Leave(c.store.List())
 	}
+	// Without a running controller, no object counts as unhandled: metrics must not report it as late.
 	c.unhandled.Clear()
 	if !errors.Is(context.Cause(ctx), ErrRemoved) {
 		return

@@ -16,7 +16,7 @@ import (
 // running passes.
 type workers struct {
 	places     *source.Places
-	occupation *adapters.Occupation
+	occupation *adapters.Occupation // the handlers that occupy the slots, for log lines and health
 	log        logr.Logger
 }
 

@@ -49,6 +49,7 @@ func (d texts) Decode(
 	if !jsontext.Members(data, a.take) {
 		return nil, nil, fmt.Errorf("reading an answer of the API server: %w", errMalformed)
 	}
+	// Callers need the type, too, as in other serializers.
 	found := schema.FromAPIVersionAndKind(a.version, a.kind)
 	// A status is the answer of a refused request; the caller turns it into an error.
 	switch {
@@ -78,6 +79,7 @@ func (d texts) object(text []byte, typ metav1.TypeMeta) (*compact.Object, error)
 	}
 	// Keep the metadata only. An object without metadata gets empty ones.
 	metadata := []byte("{}")
+	// The value of metadata is copied as text: it is never decoded here.
 	whole := jsontext.Members(text, func(m jsontext.Member) {
 		if string(m.Key) == "metadata" {
 			metadata = m.Value
@@ -100,11 +102,13 @@ func (d texts) reduced(text []byte) []byte {
 			metadata = m.Value
 		}
 	})
+	// Keep the object as it is: it is malformed, has no metadata, or is needed as a whole.
 	if !isWhole || metadata == nil || d.whole(metadata) {
 		return nil
 	}
 	// The fields of the identity are those that the engine needs to find, compare and order objects.
 	identity, hasName := []byte{'{'}, false
+	// Copy the fields of the identity. All other metadata, such as managedFields, are dropped.
 	isWhole = jsontext.Members(metadata, func(m jsontext.Member) {
 		switch string(m.Key) {
 		case "name", "namespace", "uid", "resourceVersion", "deletionTimestamp":
@@ -184,6 +188,7 @@ var (
 
 // list decodes one page of a list. An item without a type gets the type of the list.
 func (a *answer) list(d texts) (*list, error) {
+	// The metadata of a list are small, so they are decoded completely.
 	page := &list{}
 	if a.metadata != nil {
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(a.metadata, &page.metadata); err != nil {
@@ -194,6 +199,7 @@ func (a *answer) list(d texts) (*list, error) {
 	var failed error
 	// Collect all errors: one malformed item must not hide the others.
 	whole := jsontext.Elements(a.items, func(m jsontext.Member) {
+		// Pack each item at once: only the packed form is kept in the cache.
 		object, err := d.object(m.Value, of)
 		if err != nil {
 			failed = errors.Join(failed, err)
@@ -201,6 +207,7 @@ func (a *answer) list(d texts) (*list, error) {
 		}
 		page.Items = append(page.Items, object)
 	})
+	// An API server may encode an empty list as null.
 	if !whole && string(a.items) != "null" {
 		failed = errMalformed
 	}

@@ -62,6 +62,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	if now := b.events.Count(); now != b.seen {
 		b.seen, b.size = now, 0
 	}
+	// The error ends the watch, and the reflector starts another one.
 	if b.size > largestEvent {
 		return 0, fmt.Errorf("reading an event of a watch: it has more than %d bytes", largestEvent)
 	}

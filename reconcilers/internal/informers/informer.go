@@ -50,6 +50,7 @@ func New(
 	if err != nil {
 		return nil, err
 	}
+	// The indexer uses no additional indexes: objects are only found by their key.
 	return toolscache.NewSharedIndexInformerWithOptions(
 		&toolscache.ListWatch{ListWithContextFunc: lists.list, WatchFuncWithContext: lists.watch}, &compact.Object{},
 		toolscache.SharedIndexInformerOptions{
@@ -65,11 +66,13 @@ func period() time.Duration { return resync/10*9 + rand.N(resync/5) }
 func newListing(
 	config *rest.Config, way *http.Client, resource discovery.Resource, interest Interest,
 ) (*listing, error) {
+	// The client has the configuration of the operator, but its own codec.
 	version := resource.GroupVersion()
 	own := rawclient.ConfigFor(config, version)
 	known := serializer{packer: compact.NewPacker(interest.Kind), whole: interest.Whole, events: &transport.Events{}}
 	switch {
 	case interest.Metadata:
+		// The metadata form has the type PartialObjectMetadata, so the real type is set here.
 		// Metadata are requested as JSON in any case, so the two options exclude each other.
 		known.bare = &metav1.TypeMeta{APIVersion: version.String(), Kind: resource.Kind}
 	case interest.Kind != nil:
@@ -107,6 +110,7 @@ func (l *listing) list(ctx context.Context, options metav1.ListOptions) (runtime
 // watch starts a watch; it implements the informer's watch function. The context carries the counter of events to the
 // transport.
 func (l *listing) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	// The informer leaves this option to the watch function.
 	options.Watch = true
 	ctx = transport.WithEvents(ctx, l.events)
 	return l.request(&options, "PartialObjectMetadata").Watch(ctx)
@@ -122,6 +126,7 @@ func (l *listing) request(options *metav1.ListOptions, metadata string) *rest.Re
 	if l.interest.Selector != nil {
 		options.LabelSelector = l.interest.Selector.String()
 	}
+	// An empty namespace lists the whole cluster.
 	request := l.client.Get().NamespaceIfScoped(l.interest.Namespace, l.interest.Namespace != "").Resource(l.plural).
 		SpecificallyVersionedParams(options, parameters, schema.GroupVersion{Version: "v1"})
 	if l.interest.Metadata {

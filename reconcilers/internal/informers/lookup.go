@@ -44,6 +44,7 @@ func (l *Lookup) UID(ctx context.Context, of types.NamespacedName) (types.UID, e
 	if err != nil {
 		return "", fmt.Errorf("looking for %s %s: %w", l.resource.Kind, of, err)
 	}
+	// A nil page means that the server answered with something else, such as a single object.
 	page, _ := found.(*list)
 	if page == nil {
 		return "", fmt.Errorf("looking for %s %s: the answer is no list", l.resource.Kind, of)

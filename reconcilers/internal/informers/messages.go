@@ -52,6 +52,7 @@ func (d messages) Decode(
 	if !whole {
 		return nil, nil, fmt.Errorf("reading an answer of the API server: %w", errNoMessage)
 	}
+	// Only the requested kind, its list, and a status are expected.
 	kind := d.packer.Kind().GroupVersionKind()
 	switch found {
 	case kind:
@@ -70,6 +71,7 @@ func (d messages) Decode(
 
 // messageOfEvent decodes the type of a watch event, and keeps the bytes of its object.
 func messageOfEvent(data []byte, event *metav1.WatchEvent) error {
+	// An event contains the object as a RawExtension, which in turn contains an envelope.
 	inner := true
 	whole := compact.Fields(data, func(f compact.Field) {
 		switch f.Number {
@@ -92,6 +94,7 @@ func messageOfEvent(data []byte, event *metav1.WatchEvent) error {
 // opened removes the envelope. It returns the type of the content and its bytes, and false if the message is malformed.
 func opened(data []byte) (of schema.GroupVersionKind, raw []byte, whole bool) {
 	var typ []byte
+	// The envelope contains a runtime.Unknown message: the type, and the encoded object.
 	data, enveloped := bytes.CutPrefix(data, envelope)
 	whole = enveloped && compact.Fields(data, func(f compact.Field) {
 		switch f.Number {
@@ -122,6 +125,7 @@ func (d messages) list(raw []byte) (*list, error) {
 		case listMetadata:
 			failed = errors.Join(failed, page.metadata.Unmarshal(f.Value))
 		case listObject:
+			// Items have no envelope: the list is of the requested kind.
 			object, err := d.packer.Message(f.Value)
 			if err != nil {
 				failed = errors.Join(failed, err)

@@ -39,6 +39,7 @@ func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
 		})
 	}
 	in := texts{packer: s.packer, bare: s.bare, whole: s.whole}
+	// JSON frames have no length, so their reader needs a limit; protobuf frames bring their own.
 	return append(all, runtime.SerializerInfo{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
 		EncodesAsText: true, Serializer: in,

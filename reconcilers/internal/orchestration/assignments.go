@@ -22,6 +22,7 @@ type Assignment struct {
 func (o *Orchestrator) assignments() (all []Assignment) {
 	// All handlers of a resource must share one controller, so they must agree on a version first.
 	versions := o.versions()
+	// Keep the order of registration, for resources and for handlers.
 	at := map[schema.GroupVersionResource]int{}
 	for _, registration := range o.registrations {
 		for _, r := range o.meant(registration.Selector, versions) {
@@ -46,6 +47,7 @@ func parentsAmong(all []Assignment, of Assignment) (parents []schema.GroupKind) 
 		for _, a := range all {
 			kind := a.Resource.GroupKind()
 			if !slices.Contains(parents, kind) && slices.ContainsFunc(a.Handlers, func(h *adapters.Handler) bool {
+				// Each parent kind needs to see the children that its handlers are for.
 				return h.Description.IsForChildren(watched.Description)
 			}) {
 				parents = append(parents, kind)
@@ -85,6 +87,7 @@ func (o *Orchestrator) meant(
 ) (all []discovery.Resource) {
 	for _, r := range o.resolutions[selector].Served {
 		best := chosen[r.GroupResource()]
+		// A selector can match several versions of a resource, which all lead to the same chosen one.
 		if !slices.ContainsFunc(all, best.Interchangeable) && !o.ambiguous(best) {
 			all = append(all, best)
 		}

@@ -48,6 +48,7 @@ func (c controllers) serve(a Assignment) bool {
 // adjust stops the controllers of resources that changed or disappeared, and starts those of new assignments.
 func (o *Orchestrator) adjust(ctx context.Context) {
 	all := o.assignments()
+	// A resource whose definition changed needs new controllers, even if its handlers are the same.
 	unchanged := map[schema.GroupVersionResource]bool{}
 	for _, a := range all {
 		key := a.Resource.GroupVersionResource()
@@ -57,6 +58,7 @@ func (o *Orchestrator) adjust(ctx context.Context) {
 	// Stop controllers first, but do not wait: start waits for its predecessors. If the operator exits, the end of the
 	// context stops them.
 	for key, running := range o.controllers {
+		// When the operator exits, nothing changed on the cluster, so nothing is logged here.
 		if running.stopped || unchanged[key] || ctx.Err() != nil {
 			continue
 		}
@@ -92,9 +94,11 @@ func (o *Orchestrator) start(ctx context.Context, a Assignment) {
 	predecessors := o.predecessors(a.Resource)
 	ctx, cancel := context.WithCancelCause(ctx)
 	now := controllers{of: a, stop: cancel, done: make(chan struct{})}
+	// Replace the entry at once, so that the next resync sees the new assignment.
 	o.controllers[a.Resource.GroupVersionResource()] = now
 	o.running.Go(func() {
 		defer close(now.done)
+		// Their objects are taken over, so their handlers end as for a restart.
 		for _, other := range predecessors {
 			other.stop(controller.ErrRestarting)
 			<-other.done
@@ -118,10 +122,12 @@ func (o *Orchestrator) predecessors(r discovery.Resource) (all []controllers) {
 func (o *Orchestrator) report(
 	ctx context.Context, selector discovery.Selector, found discovery.Resolution, err error,
 ) {
+	// A resolution can be partial: it has resources, and a reason why others are missing.
 	reason := found.Reason
 	if err != nil {
 		reason = err.Error()
 	} else {
+		// The resource exists again: a later absence gets a new grace period.
 		delete(o.missing, selector)
 	}
 	switch {
@@ -133,6 +139,7 @@ func (o *Orchestrator) report(
 	case err != nil && len(o.resolutions[selector].Served) > 0:
 		return // the last resolution remains valid, so its resources are still served
 	}
+	// An empty reason is stored as well, so that the same problem is logged again after it was solved.
 	o.reported[selector] = reason
 	log := logf.FromContext(ctx).WithValues("selector", selector.String(), "handlers", o.idsFor(selector))
 	switch {
@@ -164,6 +171,7 @@ func (o *Orchestrator) reportRecent(ctx context.Context, selector discovery.Sele
 	if _, known := o.missing[selector]; known {
 		return
 	}
+	// RequestResync is not needed: waiting selectors are resolved again with a backoff.
 	o.missing[selector] = time.Now()
 	logf.FromContext(ctx).Info("The resource of a selector is not served yet; its handlers wait for it",
 		"selector", selector.String(), "handlers", o.idsFor(selector), "reason", err.Error())

@@ -28,6 +28,7 @@ func (o *Orchestrator) resolveOnce(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-time.After(max(pause.Step(), o.delay)):
+			// The backoff, or Retry-After of the API server if that is longer.
 		}
 	}
 }

@@ -103,6 +103,7 @@ func (o *Orchestrator) Run(ctx context.Context) {
 	defer o.running.Wait()
 	if o.once {
 		o.resolveOnce(ctx)
+		// Controllers run until the end of the context without further resyncs.
 		<-ctx.Done()
 		return
 	}
@@ -126,6 +127,7 @@ func (o *Orchestrator) Run(ctx context.Context) {
 		waiting := o.waiting()
 		var again <-chan time.Time
 		if len(waiting) > 0 || unsettled > 0 {
+			// The delay demanded by the server has already passed, so it is subtracted.
 			again = time.After(pause.Step() - o.delay)
 		}
 		asked = o.selectors
@@ -138,6 +140,7 @@ func (o *Orchestrator) Run(ctx context.Context) {
 				asked = waiting
 			}
 		case <-o.requests:
+			// Something has changed: start with short delays, and repeat for some rounds.
 			pause, unsettled = resync.Backoff(), settling
 		case <-interval.C:
 		}
@@ -162,6 +165,7 @@ func (o *Orchestrator) obey(ctx context.Context) bool {
 // while the API server does not answer. It returns true if any resolution has changed.
 func (o *Orchestrator) resync(ctx context.Context, asked []discovery.Selector) (changed bool) {
 	// One inquiry per round: it caches discovery documents, which several selectors need.
+	// Selectors with writing handlers need resources with the verb patch.
 	inquiry := discovery.NewInquiry(o.server, o.writes)
 	for _, selector := range asked {
 		before := o.resolutions[selector]
@@ -173,6 +177,7 @@ func (o *Orchestrator) resync(ctx context.Context, asked []discovery.Selector) (
 		o.report(ctx, selector, now, err)
 	}
 	o.delay = inquiry.RetryAfter()
+	// Adjust after every round, also if no resolution changed: a Runner may have refused a resource before.
 	o.adjust(ctx)
 	return changed
 }

@@ -116,6 +116,7 @@ func (p *Poster) write(ctx context.Context, event *corev1.Event, patch []byte) (
 		case err == nil:
 			return Counted, nil
 		case apierrors.IsForbidden(err):
+			// Do not try again for each event: log the missing permission once, and create events from now on.
 			p.limits.patches = false
 			logging.Warn(logf.FromContext(ctx), "Posting each Kubernetes event by itself, as they may not be patched: "+
 				"allow the verb patch for events", "error", err.Error())

@@ -28,8 +28,8 @@ func (p LinePoster) Post(ctx context.Context, body map[string]any, eventType, re
 func (p LinePoster) Takes(level slog.Level) bool { return p.Poster.Takes(level) }
 
 // Logger returns a logger whose lines are also posted as events about the object. The message of an event consists of
-// the line, its error, and the keys and values of the call, after the values in told, which the logger itself already
-// has. The type is Debug, Normal, Warning, Error or Fatal, depending on the level.
+// the line, its error, and the keys and values of the call, after the extra values, which the log line already has. The
+// type is Debug, Normal, Warning, Error or Fatal, depending on the level.
 func (p LinePoster) Logger(log logr.Logger, body map[string]any, told ...any) logr.Logger {
 	// A logger that already posts must not post each line twice.
 	log = unposted(log)

@@ -43,6 +43,7 @@ func (a Attempts) send(request *http.Request, next RoundTripFunc) (*http.Respons
 			return response, err
 		}
 		if attempt >= len(a.Backoffs) {
+			// Client-go must not repeat the request again, neither because of the header nor of the error.
 			return withoutRetryAfter(response), exhausted(attempt+1, err)
 		}
 		delay := a.delay(attempt, response)
@@ -87,6 +88,7 @@ func (a Attempts) delay(attempt int, response *http.Response) time.Duration {
 	if !isThrottled(response) {
 		return delay
 	}
+	// The server's delay replaces a shorter backoff in any case, and a longer one with Obey.
 	if asked, ok := retryAfterIn(response); ok && (a.Obey || asked > delay) {
 		return asked
 	}

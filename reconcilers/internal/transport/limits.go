@@ -77,6 +77,7 @@ func (t *timed) send(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Get("watch") == "true" {
 		return t.watch(r)
 	}
+	// Without a limit, only the wait after a refusal is checked.
 	if t.limits.Request == 0 {
 		response, err := t.next(r)
 		if err != nil {
@@ -102,6 +103,7 @@ func (t *timed) send(r *http.Request) (*http.Response, error) {
 
 // explained returns an error that names the limit, if the limit and not the caller ended the request.
 func (t *timed) explained(asked, limited context.Context, err error) error {
+	// If the caller's context has ended as well, the caller was first.
 	if asked.Err() == nil && limited.Err() != nil {
 		return fmt.Errorf("the API server did not answer within %s: %w", t.limits.Request, limited.Err())
 	}

@@ -44,6 +44,7 @@ func retryAfterIn(response *http.Response) (time.Duration, bool) {
 	if delay, asked := retryAfterOf(response); asked {
 		return min(delay, longestRetryAfter), true
 	}
+	// Without the header, the delay may be in the Status. Put the body back after reading it.
 	data, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
 	response.Body = io.NopCloser(bytes.NewReader(data))

@@ -79,6 +79,7 @@ func (t *timed) requested(r *http.Request) *http.Request {
 	}
 	location := *r.URL
 	query := location.Query()
+	// A negative limit removes the parameter of the client: the server then uses its own default.
 	query.Del(parameter)
 	if t.limits.Server > 0 {
 		query.Set(parameter, strconv.FormatInt(int64(math.Ceil(t.limits.Server.Seconds())), 10))
@@ -147,6 +148,7 @@ func (s *stream) limitSilence() (stop func()) {
 	s.silence.Reset(s.remaining)
 	return func() {
 		s.silence.Stop()
+		// At least 1, because zero would start the full timeout again.
 		s.remaining = max(1, s.remaining-time.Since(began))
 	}
 }

@@ -41,6 +41,7 @@ func New(of *journal.Journal, peers func() []attendance.Peer) *Console {
 	c := &Console{
 		journal: of, overview: NewOverview(of), peers: peers, streams: make(chan struct{}, mostStreams),
 	}
+	// Only these three files are served: no path of a request reaches the file system.
 	for path, file := range map[string]string{
 		Path: "console.html", Path + "/style.css": "style.css", Path + "/script.js": "script.js",
 	} {
@@ -87,6 +88,7 @@ func (c *Console) explain(w http.ResponseWriter, r *http.Request) {
 		Namespace: query.Get("namespace"), Name: query.Get("name"),
 	})
 	var unknown *journal.QuestionError
+	// The question is wrong, not the server: the text says how to ask.
 	if errors.As(err, &unknown) {
 		http.Error(w, unknown.Error(), http.StatusNotFound)
 		return

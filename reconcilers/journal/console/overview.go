@@ -98,6 +98,7 @@ func NewOverview(of *journal.Journal) *Overview {
 func (o *Overview) Look(q Query) View {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	// The lock is held during the refresh, so several pages never refresh at the same time.
 	o.refresh()
 	v := View{
 		Known: len(o.sorted), Kinds: o.kinds, States: o.states, Objects: []Object{}, Retrying: len(o.retries),
@@ -145,8 +146,10 @@ func (o *Overview) refresh() {
 	for _, s := range changed {
 		entries, gone, listed := o.journal.Entries(s.of)
 		s.sumUp(entries, gone, listed && changing(s.of.Kind))
+		// Compare with the former summary of the object, if there was one.
 		s.keepSince(o.objects[s.of])
 	}
+	// Removed objects are not in the new maps, so nothing has to be deleted.
 	slices.SortFunc(all, (*summary).compare)
 	o.objects, o.sorted = objects, all
 	o.count()
@@ -207,6 +210,7 @@ func (s *summary) sumUp(entries []journal.Entry, gone, before bool) {
 		Kind: s.of.Kind.String(), Namespace: s.of.Object.Namespace, Name: s.of.Object.Name, State: now.state,
 		Until: now.until, Since: now.since,
 	}
+	// Only the entry that explains the state is shown, not the whole history.
 	if now.by != nil {
 		s.object.Says = short(now.by.String())
 	}

@@ -131,6 +131,8 @@ func (c *course) takeLook(e *journal.Entry) {
 	if look.Reason != "event" {
 		c.hold = nil
 	}
+	// A look that concerns a handler explains the state; one without such a handler only counts if there is nothing
+	// else.
 	if ofChanges && slices.ContainsFunc(look.Verdicts, concerns) {
 		c.decision = e
 	} else {
@@ -141,6 +143,7 @@ func (c *course) takeLook(e *journal.Entry) {
 	}
 	// Handlers without a verdict were called for an earlier change, which is over.
 	for _, h := range c.handlers {
+		// The change that the handler was called for is over.
 		if h.ofChanges() && h.forgotten(look) {
 			if h.state.Problem() {
 				c.decision = e // the change with the problem is over

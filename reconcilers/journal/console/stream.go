@@ -46,6 +46,7 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case c.streams <- struct{}{}:
+		// Keep the place until the client leaves.
 		defer func() { <-c.streams }()
 	default:
 		http.Error(w, fmt.Sprintf("%d pages are open already: close one of them", mostStreams),
@@ -83,6 +84,7 @@ func (c *Console) sendNews(s *stream, query Query) error {
 	if err := s.send("objects", &s.objects, c.overview.Look(query)); err != nil {
 		return err
 	}
+	// Proxies and clients close connections that are silent for long.
 	if time.Since(s.sent) >= heartbeat {
 		return s.write("beat", []byte("{}"))
 	}

@@ -18,6 +18,7 @@ import (
 
 // Handler returns a handler with this purpose: create, update, delete, resume, event, daemon, timer or sub-handler.
 func Handler(id, on string) *handlers.Handler {
+	// A fixed location keeps the expected texts of tests stable.
 	h := &handlers.Handler{ID: id, Family: handlers.Changing, Location: "main.go:12"}
 	switch on {
 	case "event":
@@ -25,6 +26,7 @@ func Handler(id, on string) *handlers.Handler {
 	case "daemon", "timer":
 		h.Family, h.Background = handlers.Spawning, &handlers.Background{Daemon: on == "daemon"}
 	case "sub-handler":
+		// A sub-handler is recognized by its root.
 		h.Root = "root"
 	case "resume":
 		h.Initial = true
@@ -51,6 +53,7 @@ func Resource(group, kind, plural string) discovery.Resource {
 // Served returns the description of the kind with these handlers, served in all namespaces.
 func Served(j *journal.Journal, r discovery.Resource, own ...*handlers.Handler) journal.Served {
 	served := j.Kind(schema.GroupKind{Group: r.Group, Kind: r.Kind}, nil).Served(r, own)
+	// The engine fills in the namespaces; here it is the whole cluster.
 	served.Namespaces = []string{""}
 	return served
 }
@@ -82,14 +85,17 @@ type Verdict struct {
 // Look records a look with these verdicts. The reason is that of a cause, or "background".
 func (s Story) Look(reason string, verdicts ...Verdict) Story {
 	c := &cause.Cause{Reason: cause.Reason(reason)}
+	// An update needs a diff, because the look shows changed paths.
 	if c.Reason == cause.Update {
 		c.Diff = diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "size"}, Old: int64(1), New: int64(2)}}
 	}
+	// Background handlers have their own kind of look.
 	look := s.of.Look(c)
 	if reason == "background" {
 		look = s.of.LookForBackground(c)
 	}
 	for _, v := range verdicts {
+		// The operands fit a handler for creations; other reasons ignore them.
 		look.Verdict(v.Handler, execution.Stop{
 			By: "Test", Why: v.Why, Until: v.Until, Expected: cause.Create, Found: c.Reason,
 		})
@@ -100,6 +106,7 @@ func (s Story) Look(reason string, verdicts ...Verdict) Story {
 
 // Call records a call of a handler with the given number of the attempt and outcome.
 func (s Story) Call(h *handlers.Handler, number int, outcome execution.Outcome) Story {
+	// Retry counts from 0, so the first attempt is number 1.
 	s.of.Attempt(&execution.Attempt{
 		Call: handlers.Invocation{Handler: h, Retry: number - 1}, Outcome: outcome, Took: time.Second,
 	})

@@ -31,6 +31,7 @@ func NewReader(t testing.TB, of schema.GroupKind) *Reader {
 	r := &Reader{Journal: own, Kind: own.Kind(of, nil), t: t, resource: discovery.Resource{
 		GroupVersionKind: of.WithVersion("v1"), Plural: strings.ToLower(of.Kind) + "s", Namespaced: true,
 	}}
+	// Explain needs the state of an operator, so the Reader provides one.
 	own.Watch(r)
 	return r
 }
@@ -46,6 +47,7 @@ func (r *Reader) Standing() journal.Standing {
 // lines can be compared; future times are shown as durations after the entry.
 func (r *Reader) Lines(namespace, name string) (lines []string) {
 	r.t.Helper()
+	// Read through Explain, as users do.
 	told, err := r.Journal.Explain(r.resource.Kind, types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil {
 		r.t.Fatal(err)
@@ -68,6 +70,7 @@ func line(e journal.Entry) string {
 		a := e.Attempt
 		text = fmt.Sprintf("call %s for %s, attempt %d: %s", a.Handler, a.On, a.Number, a.Outcome) + because(a.Error)
 		if a.Next != nil {
+			// A delay, because points in time differ between test runs.
 			text += fmt.Sprintf(", again after %s", a.Next.Sub(e.At))
 		}
 	case e.Write != nil:
