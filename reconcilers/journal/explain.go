@@ -50,7 +50,7 @@ func (j *Journal) Watch(live Live) {
 	j.live = live
 }
 
-// Standing returns the state of the operator; empty before Watch was called.
+// Standing returns the state of the operator. It is empty before [Journal.Watch] was called.
 func (j *Journal) Standing() Standing {
 	j.mu.Lock()
 	live := j.live

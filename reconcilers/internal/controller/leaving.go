@@ -155,8 +155,8 @@ func (d *departures) ask(ctx context.Context, name types.NamespacedName) (again 
 	if !doubtful || ctx.Err() != nil {
 		return false
 	}
-	// The request runs without the lock. Meet or Leave can change the entry meanwhile; the answer is then worthless,
-	// and only a newer entry is looked up again.
+	// The request runs without the lock. An event can change the entry meanwhile; the answer is then worthless, and
+	// only a newer entry is looked up again.
 	uid, err := d.uid(ctx, name)
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -50,7 +50,7 @@ func (c *Controller) reaching(next transport.RoundTripFunc) transport.RoundTripF
 		case err == nil:
 			c.deps.Outage.end(c.deps.Log)
 		case isUnreachable(err) && request.Context().Err() == nil:
-			// Outages are noticed here, because the reflector retries watches without calling watchFailed.
+			// Outages are noticed here, because the reflector retries watches without reporting such errors.
 			c.deps.Outage.begin(c.deps.Log, err)
 		}
 		// Only an accepted request shows that the resource can be listed; an error status shows that the server

@@ -40,7 +40,7 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 	passing := logf.IntoContext(c.passing, logf.FromContext(ctx))
 	c.passes.Go(func() {
 		defer from.Release(request)
-		// An object with unsaved results stays counted in the gate until keep has stored them.
+		// An object with unsaved results stays counted in the gate until they are stored.
 		if left := c.work(passing, from, request); !left || !c.keep(passing, request) {
 			c.leave()
 		}
@@ -133,8 +133,8 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 		return reconcile.Result{}, false
 	}
 	uid := cached.GetUID()
-	// From here on, the memory belongs to this pass. put must run on every path: until then, the memory defers events
-	// of the object to it.
+	// From here on, the memory belongs to this pass. It must be returned on every path: until then, the memory only
+	// collects events of the object.
 	o, cached := c.take(key, uid)
 	defer func() { left = c.put(key, uid, o) && left }()
 	// The object was deleted, replaced or released: forget it without a pass.
@@ -158,7 +158,7 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 
 // take acquires the memory of an object, then reads the cache again. The order matters: the memory drops our own write
 // when the informer delivers it, so a cache read earlier could be older than both. The object is nil if the cache does
-// not have this uid any more. The caller must call put.
+// not have this uid any more. The caller must return the memory with [Controller.put].
 func (c *Controller) take(key types.NamespacedName, uid types.UID) (*memory.Object, *compact.Object) {
 	o := c.objects.Take(uid)
 	if cached := c.cached(key); cached != nil && cached.GetUID() == uid {
@@ -179,7 +179,7 @@ func (c *Controller) put(key types.NamespacedName, uid types.UID, o *memory.Obje
 		c.unhandled.Forget(uid)
 		return false
 	}
-	// The event came during the pass, and Seen has left the decision to this place.
+	// The event came during the pass, when it could not be decided whether it needs another one.
 	if news.Object != nil {
 		c.unhandled.Seen(uid, news.Since)
 		c.add(source.Request{NamespacedName: key}, 0, priorityOf(news.Object, source.PriorityChange))

@@ -45,7 +45,7 @@ func (u *unwritten) put(key types.NamespacedName) bool {
 func (u *unwritten) end() map[types.NamespacedName]bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	// The lock makes this atomic with put: an object is either returned here or rejected there.
+	// The lock makes this atomic: an object is either returned here, or rejected by [unwritten.put].
 	left := u.keys
 	u.keys = nil
 	return left
@@ -54,7 +54,7 @@ func (u *unwritten) end() map[types.NamespacedName]bool {
 // keep keeps the object counted in the gate until a later pass has stored its results, and returns true. In a pause
 // there is no later pass: then it writes as much as it can, and returns false.
 func (c *Controller) keep(ctx context.Context, request source.Request) bool {
-	// The set accepts objects until the end of the run, and keep must not add any after it.
+	// After the end of the run, the set rejects the object, because no later pass would remove it.
 	if !c.paused() && c.unwritten.put(request.NamespacedName) {
 		return true
 	}

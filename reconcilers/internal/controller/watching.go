@@ -19,7 +19,7 @@ func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUI
 
 // Seen updates the indices, queues the event for event handlers, and notifies owners and children. It returns false for
 // our own write if neither events nor children need it. During a pass it cannot decide whether an event is an own
-// write; it defers the decision to the end of the pass, see put.
+// write; it defers the decision to the end of the pass, see [Controller.put].
 func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
 	// shown keeps the original type for the owners.
 	shown := eventType
@@ -40,7 +40,8 @@ func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
 		c.objects.Seen(obj)
 		c.unhandled.Seen(obj.GetUID(), time.Now())
 	}
-	// The order matters: indices must be current before a pass can run, and the pass is requested after Seen returns.
+	// The order matters: indices must be current before a pass can run, and the pass is requested when this function
+	// has returned.
 	if c.journal != nil {
 		c.journal.Object(obj.Key(), obj.GetUID()).Event(eventType, obj.GetResourceVersion())
 	}

@@ -73,7 +73,7 @@ func (q *PriorityQueue) AddWithOpts(o priorityqueue.AddOpts, requests ...Request
 func (q *PriorityQueue) GetWithPriority() (r Request, priority int, shutdown bool) {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
-	// Only queues with a waiting worker take part in the choice, see first.
+	// Only queues with a waiting worker take part in the choice, see [Places.first].
 	q.getters++
 	whose, c := q.places.next()
 	for !q.closed && whose != q {

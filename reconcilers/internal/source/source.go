@@ -44,9 +44,9 @@ type Queue = workqueue.TypedRateLimitingInterface[Request]
 
 // Watcher observes each event before Events adds its request. It runs on the informer's goroutine, and must not block.
 type Watcher interface {
-	// Listed is called for every object of the first listing, before Seen.
+	// Listed is called for every object of the first listing, before [Watcher.Seen].
 	Listed(obj Object)
-	// Deleted is called with the last known state of a deleted object, before Seen.
+	// Deleted is called with the last known state of a deleted object, before [Watcher.Seen].
 	Deleted(obj Object)
 	// Seen is called for every event with its type: ADDED, MODIFIED, DELETED or [Vanished]; empty for the first
 	// listing. It returns whether a pass is needed. A deletion always leads to a pass.
