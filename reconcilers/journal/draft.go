@@ -37,8 +37,8 @@ func (o Object) Look(c *cause.Cause) *Draft {
 		return nil
 	}
 	d := &Draft{object: o, cause: c}
-	// Only an update has a former state to compare with.
 	d.look = Look{Reason: string(c.Reason), Initial: c.Initial}
+	// Only an update has a former state to compare with.
 	if c.Reason == cause.Update {
 		d.look.Changed, d.look.More = changed(c.Diff)
 	}
@@ -163,8 +163,8 @@ func change(w requirements.Words) string {
 	return strings.Join(parts, ", ")
 }
 
-// atFilter describes the filter that did not match. A filter without a path is a function: it is shown by its name, if
-// the registration has words for it.
+// atFilter describes the filter that did not match, in the words of the registration. Only a filter with a path has a
+// value that can be shown.
 func (d *Draft) atFilter(v *Verdict, h *handlers.Handler, place int) {
 	// There may be fewer words than filters: such a filter is named by its position.
 	if place >= len(h.Words.Filters) {

@@ -153,7 +153,7 @@ func (w *Write) repeats(other *Write) bool {
 
 // repeats reports whether both verdicts are equal, apart from the time at which the handler is due.
 func (v Verdict) repeats(other Verdict) bool {
-	// The receivers are copies, so the recorded verdicts are not modified.
+	// Both verdicts are copies, so the recorded ones are not modified.
 	v.Until, other.Until = nil, nil
 	return v == other
 }

@@ -80,6 +80,7 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 		// Ignore a namespace for cluster-scoped kinds, as kubectl does.
 		object.Namespace = ""
 	}
+	// The history is copied once, so that all answers are based on the same entries.
 	uid, history := j.history(Key{Kind: served.GroupKind(), Object: object})
 	e := Explanation{
 		Operator: standing.Operator, At: now(), Kind: served.String(), Namespace: object.Namespace, Name: object.Name,
@@ -125,6 +126,7 @@ func (s Standing) sentences(namespace string) (all []string) {
 
 // sentences returns the facts that apply to this object.
 func (j *Journal) sentences(served Served, e Explanation) (all []string) {
+	// An empty name in the list is the whole cluster.
 	elsewhere := !slices.Contains(served.Namespaces, "") && !slices.Contains(served.Namespaces, e.Namespace)
 	// Without any entry, say why: no namespace, another namespace, or nothing was recorded.
 	switch {
@@ -136,6 +138,7 @@ func (j *Journal) sentences(served Served, e Explanation) (all []string) {
 		all = append(all, fmt.Sprintf("The operator does not serve namespace %q, but %s.", e.Namespace,
 			strings.Join(served.Namespaces, ", ")))
 	default:
+		// If all handlers require the same labels, the watch does not deliver other objects.
 		others := ""
 		if served.Labels != "" {
 			others = fmt.Sprintf("or it does not match %q, which all handlers demand, ", served.Labels)
@@ -144,6 +147,7 @@ func (j *Journal) sentences(served Served, e Explanation) (all []string) {
 			"not brought it yet, or it has been quiet for so long that the last %d objects have taken its place.",
 			others, j.most()))
 	}
+	// The reason that holds the object comes last, after the general ones.
 	return append(all, last(e.History)...)
 }
 
@@ -244,7 +248,7 @@ func (n *news) take(h Registered, e *Entry) {
 	}
 }
 
-// says writes the answer as text.
+// says returns the answer as text: the last decision or call, the call before a decision, and notes on both.
 func (n *news) says() string {
 	var parts []string
 	switch {

@@ -167,8 +167,10 @@ func (j *Journal) makeRoom() {
 // link inserts the page as the newest one.
 func (j *Journal) link(p *page) {
 	if j.newest == nil {
+		// The first page is its own neighbour on both sides.
 		p.older, p.next = p, p
 	} else {
+		// The new page is between the newest and the oldest one.
 		p.older, p.next = j.newest, j.newest.next
 		p.next.older, p.older.next = p, p
 	}
@@ -177,6 +179,7 @@ func (j *Journal) link(p *page) {
 
 // unlink removes the page from the ring.
 func (j *Journal) unlink(p *page) {
+	// It was the only page.
 	if p.next == p {
 		j.newest = nil
 		return
@@ -195,6 +198,7 @@ func (p *page) add(e Entry, limit int) {
 		if !e.repeats(former) {
 			continue
 		}
+		// Times is zero for an entry that was not repeated yet.
 		e.First, e.Times = former.First, max(former.Times, 1)+1
 		if e.First == nil {
 			first := former.At

@@ -61,6 +61,7 @@ func (k *Kind) Of(body map[string]any) Object {
 	metadata, _ := body["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	namespace, _ := metadata["namespace"].(string)
+	// The uid detects a new object under the same name.
 	return k.Object(types.NamespacedName{Namespace: namespace, Name: name}, types.UID(patching.UIDOf(body)))
 }
 
@@ -149,6 +150,7 @@ func (o Object) Hold(why string, err error, until time.Time) {
 		held.Error = o.kind.text(err)
 	}
 	if !until.IsZero() {
+		// JSON output has times in UTC only.
 		until = until.UTC()
 		held.Until = &until
 	}
@@ -157,6 +159,7 @@ func (o Object) Hold(why string, err error, until time.Time) {
 
 // text returns the text of an error, or a note if the kind has secret values.
 func (k *Kind) text(err error) string {
+	// Errors of handlers can quote any value of the object, so none is kept.
 	if len(k.secret) > 0 {
 		return withheld
 	}

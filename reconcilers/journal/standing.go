@@ -178,6 +178,7 @@ func (s Standing) choice() string {
 	if len(s.Absent) > 0 {
 		var names []string
 		for _, one := range s.Absent {
+			// Several handlers may wait for the same kind.
 			if !slices.Contains(names, one.Selector) {
 				names = append(names, one.Selector)
 			}

@@ -24,6 +24,7 @@ func (o Object) Wrote(by string, patch patching.Patch, before map[string]any, re
 	// A changed finalizer is our own transform; further transforms come from handlers.
 	own := 0
 	if result.Body != nil && finalizers(before) != finalizers(result.Body) {
+		// The finalizers are not a part of the merge patch, so they are found by comparing the object before and after.
 		what, own = append(what, "metadata.finalizers"), 1
 	}
 	if len(patch.Transforms) > own {

@@ -139,7 +139,7 @@ func (a *acceptance) inspect(ctx context.Context) {
 			remedy = remedyForSchema
 		}
 	}
-	// The result replaces earlier refusals: a mended CRD gets conditions again.
+	// The result replaces earlier refusals: a corrected CRD gets conditions again.
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.types, a.refused = types, time.Time{}

@@ -49,8 +49,8 @@ type store interface {
 // cache and queue. [Controller.run] restarts it after a failure; "one run" in the comments below is the time between
 // two restarts.
 type Controller struct {
+	deps *Dependencies
 	// turn is the period in which this controller may act; a pause or a new leader ends it.
-	deps     *Dependencies
 	turn     Turn
 	resource discovery.Resource
 	// scope names the kind and the namespace; memory, health and readiness are kept by scope.
@@ -61,7 +61,7 @@ type Controller struct {
 	journal  *journal.Kind
 	log      logr.Logger
 	handlers adapters.Families
-	reads    reflect.Type    // the Go type that all handlers decode into, see [typeOf]; nil if they have none in common
+	reads    reflect.Type    // the Go type that all handlers decode into, see [typeOf]; nil if their types differ
 	selector labels.Selector // selects the objects that are watched; nil selects all
 
 	// The parts that a pass uses. objects, background, indexer and unhandled belong to the memory of the scope: they
@@ -136,8 +136,8 @@ func newController(
 	return c
 }
 
-// beginMemory prepares the memory of the scope for a controller that handles objects, not only indices. It marks the
-// objects of the first listing for resume handlers, if there are any.
+// beginMemory prepares the memory of the scope for a controller that handles objects, not only indices. If there are
+// resume handlers, the objects of the first listing will be marked for them.
 func (c *Controller) beginMemory() {
 	c.objects.Begin(slices.ContainsFunc(c.handlers.Changing, func(h *adapters.Handler) bool {
 		return h.Description.Initial
@@ -169,9 +169,9 @@ func (c *Controller) runOnce(ctx context.Context) error {
 	// The informer gets a context of its own, because it must end when the controller fails.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// The entries of a former feed stay in the indices until this one has listed all objects.
 	c.health.Begin()
 	if c.indexer != nil {
+		// The entries of a former feed stay in the indices until this one has listed all objects.
 		c.feed = c.indexer.Begin(c.indexing())
 		defer c.feed.End()
 	}

@@ -42,7 +42,8 @@ type Dependencies struct {
 	// Forget is called with the uid of every deleted object after its handlers, possibly more than once. It must be
 	// quick. It may be nil.
 	Forget func(uid types.UID)
-	// Cluster has the configuration of the API server, and HTTPClient sends all requests that are not writes.
+	// Cluster has the configuration of the API server, and HTTPClient sends the requests, except for writes if Writes
+	// is set.
 	Cluster    Cluster
 	HTTPClient *http.Client
 	// Defaults are the manager's defaults for controllers.
@@ -75,8 +76,8 @@ type Dependencies struct {
 	Resync resync.Requester
 	// Exiting is closed when the operator exits, paused or not. A nil channel means that it never exits.
 	Exiting <-chan struct{}
-	// Abandoned is closed when the operator stops waiting for handlers: their contexts then end at once. Nil is never
-	// closed.
+	// Abandoned is closed when the manager does not wait for the operator any more: the contexts of handlers then end
+	// at once. Nil is never closed.
 	Abandoned <-chan struct{}
 
 	acceptances sync.Map // *acceptance by schema.GroupVersionKind

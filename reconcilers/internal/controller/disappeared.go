@@ -24,8 +24,8 @@ type disappeared struct {
 	handled map[types.UID]bool // uids whose deletion a pass has handled before the watch reported it
 }
 
-// newDisappeared returns nil if no handler is optional, and with Settings.KopfDeletions, as Kopf does not call handlers
-// for such objects.
+// newDisappeared returns nil if no deletion handler is optional. It also returns nil with Settings.KopfDeletions,
+// because Kopf calls no handlers for such objects.
 func newDisappeared(kopfDeletions bool, changing []*adapters.Handler) *disappeared {
 	sees := func(h *adapters.Handler) bool { return h.Description.SeesDisappearance() }
 	if kopfDeletions || !slices.ContainsFunc(changing, sees) {

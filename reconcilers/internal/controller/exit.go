@@ -39,8 +39,8 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 	}
 }
 
-// grace describes how long running handlers may finish: until all have ended, until the operator stops waiting for
-// them, or until writing is not permitted any more.
+// grace describes how long running handlers may finish: until all have ended, until the manager stops waiting for the
+// operator, or until writing is not permitted any more.
 type grace struct {
 	ended, abandoned, fruitless <-chan struct{}
 }

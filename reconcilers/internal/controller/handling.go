@@ -36,7 +36,8 @@ func newChanges(deps *Dependencies, of kind.Kind, own []*adapters.Handler) *chan
 	if deps.Owned != nil {
 		waits = deps.Owned
 	}
-	// Only the annotation storage has keys that depend on the kind; the zero value serves all other storages.
+	// Only the annotation storage can bind the memory to the uid of its object; the zero value of other storages names
+	// no annotation for that.
 	essences, _ := s.Diffbase.(diffbase.Annotations)
 	// A renamed handler finds its progress under its former ids.
 	of.Progress = storages.WithFormerIDs(s.Progress, renamedIn(families.Changing))

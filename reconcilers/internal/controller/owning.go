@@ -118,7 +118,7 @@ func (c *Controller) enqueueOwner(key types.NamespacedName) { c.Enqueue(key, "",
 func (c *Controller) tend(
 	ctx context.Context, o *memory.Object, latest *compact.Object, uid types.UID, after *time.Duration,
 ) *time.Duration {
-	// The cache is older or newer than this pass: the next pass calls the child handlers.
+	// The kind has no child handlers, or the object is gone, replaced or released.
 	if c.owned.route == nil || latest == nil || latest.GetUID() != uid || o.Past(latest) {
 		return after
 	}

@@ -17,11 +17,11 @@ import (
 
 // eventHandling delivers the raw events of one kind. It queues them until a pass over their object calls the handlers.
 type eventHandling struct {
-	// waiting holds a limited number of events for each object.
 	handling events.Handling
-	waiting  events.Queue
-	log      logr.Logger
-	dropped  func() // counts an event that was dropped
+	// waiting holds a limited number of events for each object.
+	waiting events.Queue
+	log     logr.Logger
+	dropped func() // counts an event that was dropped
 }
 
 // newEventHandling returns nil if there are no event handlers.

@@ -53,7 +53,7 @@ type scopes struct {
 // scope is the controller of one namespace. It may be stopping.
 type scope struct {
 	stop context.CancelCauseFunc
-	// done is closed when the controller has ended; stopped is set when it was asked to.
+	// done is closed when the controller has ended; stopped is set when stop was called.
 	done    chan struct{}
 	stopped bool
 }
@@ -185,7 +185,7 @@ func (s *scopes) controller(name string, turn Turn) *Controller {
 
 // abandon drops everything that is stored in memory for a namespace, and reports its objects as deleted.
 func (s *scopes) abandon(name string) {
-	// The memory can only be cleared through a controller, which knows its dependents.
+	// The memory can only be cleared through a controller, which also reports the objects to the dependents.
 	c := s.controller(name, s.turn)
 	c.beginMemory()
 	c.forgetAll()

@@ -69,6 +69,7 @@ func (d texts) Decode(
 // object makes a compact object of its JSON text. The type is used for items of a list, which do not contain their own
 // type.
 func (d texts) object(text []byte, typ metav1.TypeMeta) (*compact.Object, error) {
+	// Without a fixed type, the object is kept, or reduced to its identity.
 	if d.bare == nil {
 		if d.whole != nil {
 			if reduced := d.reduced(text); reduced != nil {
@@ -140,6 +141,7 @@ func decodeEvent(data []byte, event *metav1.WatchEvent) error {
 		case "type":
 			_ = kjson.UnmarshalCaseSensitivePreserveInts(m.Value, &event.Type)
 		case "object":
+			// The bytes are not copied: the watch decodes them before it reads the next event.
 			event.Object.Raw = m.Value
 		}
 	})

@@ -31,6 +31,7 @@ func NewLookup(config *rest.Config, way *http.Client, resource discovery.Resourc
 // with a field selector instead of getting the object, because an informer needs the permission to list anyway, but not
 // the one to get.
 func (l *Lookup) UID(ctx context.Context, of types.NamespacedName) (types.UID, error) {
+	// The client is created at the first lookup, because a controller may never need one.
 	all, err := l.listing()
 	if err != nil {
 		return "", err

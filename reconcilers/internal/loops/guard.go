@@ -28,7 +28,7 @@ type Guard struct {
 
 // Note counts one call of these handlers that was caused by an own write. The handlers in wrote have changed the object
 // again. It returns the delay of their next such call, and whether the loop was found by this call; a zero delay means
-// that there is no loop. A loop ends when one of its handlers does not write.
+// that there is no loop. A loop ends with a call in which no handler writes.
 func (g *Guard) Note(called, wrote []string, now time.Time) (delay time.Duration, isNew bool) {
 	if len(wrote) == 0 {
 		// Without a write, no further call follows. If a member of the loop was among the handlers, the loop is over.
@@ -50,7 +50,7 @@ func (g *Guard) Note(called, wrote []string, now time.Time) (delay time.Duration
 	for _, id := range wrote {
 		g.members[id] = true
 	}
-	// A second call within the same window counts, even if other handlers wrote.
+	// All calls of a window count together, whichever of the handlers wrote.
 	g.count, g.last = g.count+1, now
 	if g.count < Threshold {
 		return 0, false

@@ -15,11 +15,11 @@ import (
 
 // controllers represents the running or ended controllers of one resource.
 type controllers struct {
-	of Assignment
+	of   Assignment
+	stop context.CancelCauseFunc
 	// done is closed when all of them have ended.
-	stop    context.CancelCauseFunc
 	done    chan struct{}
-	stopped bool // they were asked to stop
+	stopped bool // stop was called
 }
 
 // started reports whether the controllers exist; it is false for the zero value.
@@ -55,8 +55,8 @@ func (o *Orchestrator) adjust(ctx context.Context) {
 		running := o.controllers[key]
 		unchanged[key] = running.started() && running.of.Resource.Interchangeable(a.Resource)
 	}
-	// Stop controllers first, but do not wait: start waits for its predecessors. If the operator exits, the end of the
-	// context stops them.
+	// Stop controllers first, but do not wait: new controllers wait for their predecessors. If the operator exits, the
+	// end of the context stops them.
 	for key, running := range o.controllers {
 		// When the operator exits, nothing changed on the cluster, so nothing is logged here.
 		if running.stopped || unchanged[key] || ctx.Err() != nil {
@@ -68,7 +68,8 @@ func (o *Orchestrator) adjust(ctx context.Context) {
 		running.stopped = true
 		o.controllers[key] = running
 	}
-	// The Runner must know all assignments before any of them runs, because handlers wait for the indices of all kinds.
+	// The Runner must receive all assignments before any of them runs, because handlers wait for the indices of all
+	// kinds.
 	o.runner.Announce(ctx, all, o.unanswered())
 	for _, a := range all {
 		if !o.controllers[a.Resource.GroupVersionResource()].serve(a) {

@@ -119,7 +119,7 @@ func (l *line) remove(e *entry) {
 	l.length--
 }
 
-// delayed is a heap of entries, ordered by the end of their delay. Each entry knows its position, so that it can be
+// delayed is a heap of entries, ordered by the end of their delay. Each entry stores its position, so that it can be
 // moved or removed.
 type delayed []*entry
 

@@ -77,9 +77,9 @@ type Places struct {
 	size, reserved int
 	observer       Observer
 
-	mu sync.Mutex
+	mu     sync.Mutex
+	queues []*PriorityQueue
 	// taken and waiting count the slots in use, and the requests that wait for their turn.
-	queues   []*PriorityQueue
 	taken    [sides]int
 	waiting  [sides]int
 	left     [classes]int // turns that are left in this round

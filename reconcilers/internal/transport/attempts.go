@@ -36,8 +36,8 @@ func (a Attempts) Around(next RoundTripFunc) RoundTripFunc {
 func (a Attempts) send(request *http.Request, next RoundTripFunc) (*http.Response, error) {
 	for attempt := 0; ; attempt++ {
 		response, err := next(request)
-		// A body without GetBody was consumed by the first attempt. The caller's context has ended if nothing is left
-		// to wait for.
+		// A body without GetBody was consumed by the first attempt. A request whose context has ended is not repeated
+		// either.
 		repeatable := request.Body == nil || request.GetBody != nil
 		if !repeatable || !transient(response, err) || request.Context().Err() != nil {
 			return response, err

@@ -21,9 +21,9 @@ func (u *used) drop(ctx context.Context, silence time.Duration) {
 		u.of.mu.Unlock()
 		return
 	}
-	// Close without the lock, as it may block.
 	delete(u.of.heard, *conn)
 	u.of.mu.Unlock()
+	// Close without the lock, as it may block.
 	_ = (*conn).Close()
 	logf.FromContext(ctx).V(1).Info("Closed a connection to the API server: it takes requests, and answers none",
 		"silent", silence.String())

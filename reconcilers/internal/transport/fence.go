@@ -13,9 +13,9 @@ import (
 )
 
 // Fence detects that the manager does not wait for the operator any more: because the lease of the leader was lost, or
-// because the time for its exit is over. From then on, the operator must not write, because another process may lead. A
-// manager ends its caches when everything that needs a leader has ended, or when it stops waiting for that. So the
-// Fence registers as a cache, and stands until it is stopped like one.
+// because the time for its exit is over. From then on, the operator must not do anything, because another process may
+// lead, and this one is about to end. A manager ends its caches when everything that needs a leader has ended, or when
+// it stops waiting for that. So the Fence registers as a cache, and stands until it is stopped like one.
 type Fence struct {
 	manager  manager.Manager
 	down     chan struct{}
@@ -33,7 +33,7 @@ var (
 	)
 )
 
-// moment is the time within which the Fence learns that the manager does not wait, after the context of the operator
+// moment is the time within which the Fence detects that the manager does not wait, after the context of the operator
 // has ended. The manager ends all contexts, but one after another.
 const moment = 100 * time.Millisecond
 

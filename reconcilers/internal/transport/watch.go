@@ -71,7 +71,7 @@ func timer(limit time.Duration, fire func()) *time.Timer {
 	return time.AfterFunc(limit, fire)
 }
 
-// requested returns the request with the duration that the server is asked for.
+// requested returns the request with the duration after which the server should end the watch.
 func (t *timed) requested(r *http.Request) *http.Request {
 	const parameter = "timeoutSeconds"
 	if t.limits.Server == 0 {
