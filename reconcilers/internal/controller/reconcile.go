@@ -58,7 +58,7 @@ func (c *Controller) recount(request source.Request) {
 	if request.Handler != "" {
 		return
 	}
-	// The same lock guards the set of objects and its end, so that leave is called once per object.
+	// The same lock guards the set of objects and its end, so that the count of an object ends only once.
 	c.unwritten.mu.Lock()
 	defer c.unwritten.mu.Unlock()
 	if c.unwritten.keys[request.NamespacedName] {

@@ -67,7 +67,7 @@ func (c *Controller) keep(ctx context.Context, request source.Request) bool {
 func (c *Controller) writeLeft() {
 	for key := range c.unwritten.end() {
 		c.passes.Go(func() {
-			// The pass that left the results has already ended, so leave is called here.
+			// The pass that left the results has already ended, so the count of the object ends here.
 			defer c.leave()
 			c.insist(c.passing, source.Request{NamespacedName: key})
 		})
@@ -80,7 +80,7 @@ func (c *Controller) insist(ctx context.Context, request source.Request) {
 	if c.paused() {
 		c.objects.Hasten(c.known(request.NamespacedName)) // a pause is too short for the delays of earlier failures
 	}
-	// The loop also ends when the pause is over: normal passes then continue.
+	// Stop as well if the gate is open: then a normal pass can store the results.
 	for c.paused() && ctx.Err() == nil {
 		result, left, err := c.contained(ctx, request)
 		if err != nil {

@@ -195,7 +195,7 @@ type summary struct {
 	object  Object
 	text    string // text to search in, in lower case
 	retries []Retry
-	lasts   bool // the state began in the past and continues, see standing
+	lasts   bool // the state began in the past and continues, see [standing]
 }
 
 // sumUp computes the summary from the entries. The last argument is true if the object existed before this process.

@@ -143,7 +143,6 @@ func (c *course) takeLook(e *journal.Entry) {
 	}
 	// Handlers without a verdict were called for an earlier change, which is over.
 	for _, h := range c.handlers {
-		// The change that the handler was called for is over.
 		if h.ofChanges() && h.forgotten(look) {
 			if h.state.Problem() {
 				c.decision = e // the change with the problem is over
