@@ -1,12 +1,12 @@
 // Not part of the public API.
 //
-// Package journal remembers, in memory and within bounds, what one operator has decided about each object, and answers
-// why a handler was called or not.
+// Package journal records in memory, within limits, which decisions one operator made about each object.
+// [Journal.Explain] answers why a handler was called or not.
 //
-// It is apart because whoever decides must not care who will ask: the steps of a pass tell it what they have found, and
-// go on. It never decides anything, never asks the API server, and keeps neither objects nor values that are secret: of
-// Secrets and of redacted fields it has paths alone, and no text of an error of theirs.
+// The steps of a pass record their findings through [Kind], [Object] and [Draft], whether or not a user will ask. The
+// journal never decides anything, and sends no requests to the API server. It keeps no objects and no secret values: of
+// Secrets and redacted fields it keeps paths only, and no error texts.
 //
-// Neighbours: packages changes, events, background and controller tell it; package facade serves the answers as JSON,
-// and prints them.
+// Packages changes, events, background and controller write to the journal. Package facade serves the explanations as
+// JSON, and prints them.
 package journal

@@ -14,35 +14,38 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// mostChanged is how many changed paths are kept of one look, longestValue how many bytes of a value.
+// mostChanged limits the changed paths that are kept of one look, and longestValue the bytes of a value. The journal
+// holds entries of thousands of objects.
 const mostChanged, longestValue = 8, 60
 
-// notShown stands for a value that is secret.
+// notShown replaces a secret value.
 const notShown = "(secret)"
 
-// Draft is a look that is being taken at an object. Nil is one that nobody wants to know of.
+// Draft collects the decisions of one pass over an object. A nil Draft records nothing.
 type Draft struct {
 	object Object
 	cause  *cause.Cause
 	look   Look
-	asked  []*handlers.Handler // whose the verdicts are
-	noted  bool
+	asked  []*handlers.Handler // the handlers of the verdicts, in the same order
+	// noted is set once the look is in the journal.
+	noted bool
 }
 
-// Look begins a look that has found the cause; nil if nothing is noted.
+// Look starts the draft of a pass that found this cause. It returns nil if nothing is recorded.
 func (o Object) Look(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
 	}
 	d := &Draft{object: o, cause: c}
 	d.look = Look{Reason: string(c.Reason), Initial: c.Initial}
+	// Only an update has a former state to compare with.
 	if c.Reason == cause.Update {
 		d.look.Changed, d.look.More = changed(c.Diff)
 	}
 	return d
 }
 
-// LookAtEvent is a look at a raw event, for the handlers of these; nil if nothing is noted.
+// LookAtEvent starts the draft for a raw event and its handlers. It returns nil if nothing is recorded.
 func (o Object) LookAtEvent(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
@@ -50,7 +53,7 @@ func (o Object) LookAtEvent(c *cause.Cause) *Draft {
 	return &Draft{object: o, cause: c, look: Look{Reason: "event", Type: c.Type}}
 }
 
-// LookForBackground is a look at what is to run in the background; nil if nothing is noted.
+// LookForBackground starts the draft for the daemons and timers of an object. It returns nil if nothing is recorded.
 func (o Object) LookForBackground(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
@@ -58,36 +61,38 @@ func (o Object) LookForBackground(c *cause.Cause) *Draft {
 	return &Draft{object: o, cause: c, look: Look{Reason: "background"}}
 }
 
-// Dropped says which unfinished change is given up.
+// Dropped records why an unfinished change is not continued.
 func (d *Draft) Dropped(what string) {
 	if d != nil {
 		d.look.Dropped = what
 	}
 }
 
-// Unnoticed says which later state of the object is not noticed, and what helps.
+// Unnoticed records which later state of the object does not trigger handlers, and the remedy.
 func (d *Draft) Unnoticed(what string) {
 	if d != nil {
 		d.look.Unnoticed = what
 	}
 }
 
-// Verdict notes what is said about a handler; one without a reason has it called.
+// Verdict records the decision about a handler. An empty reason means that the handler is called.
 func (d *Draft) Verdict(h *handlers.Handler, stop execution.Stop) {
 	if d == nil {
 		return
 	}
 	v := Verdict{Handler: h.ID, On: h.On(), By: stop.By, Why: string(stop.Why)}
 	d.explain(&v, h, stop)
+	// A handler can get two verdicts in one pass: it is selected first, and may then turn out not to be due. The later
+	// one counts.
 	if at := slices.Index(d.asked, h); at >= 0 {
-		d.look.Verdicts[at] = v // a handler that was selected is not due
+		d.look.Verdicts[at] = v
 		return
 	}
 	d.asked = append(d.asked, h)
 	d.look.Verdicts = append(d.look.Verdicts, v)
 }
 
-// Teller is Verdict; nil if nothing is noted.
+// Teller returns [Draft.Verdict] as a function, or nil if nothing is recorded, so that adapters can skip the work.
 func (d *Draft) Teller() func(h *handlers.Handler, stop execution.Stop) {
 	if d == nil {
 		return nil
@@ -95,16 +100,17 @@ func (d *Draft) Teller() func(h *handlers.Handler, stop execution.Stop) {
 	return d.Verdict
 }
 
-// Forget takes back the verdicts: the handlers are asked anew.
+// Forget removes all verdicts, because the handlers are selected again.
 func (d *Draft) Forget() {
 	if d != nil {
 		d.asked, d.look.Verdicts = nil, nil
 	}
 }
 
-// Note adds the look to the journal, once. Of a raw event, it is worth that only if somebody did not want it: each call
-// is an attempt.
+// Note adds the look to the journal, once. The look at a raw event is only added if a handler was not called: each call
+// is recorded as an attempt anyway.
 func (d *Draft) Note() {
+	// An object can have many raw events, so looks that led to calls only are not worth an entry each.
 	refused := func(v Verdict) bool { return v.Why != "" }
 	if d == nil || d.noted || d.look.Reason == reasonEvent && !slices.ContainsFunc(d.look.Verdicts, refused) {
 		return
@@ -113,8 +119,9 @@ func (d *Draft) Note() {
 	d.object.note(Entry{Look: d.object.kind.sharedLook(d.look)})
 }
 
-// explain fills in what was expected and found.
+// explain fills in the expected and the found value of a verdict, as far as its reason has any.
 func (d *Draft) explain(v *Verdict, h *handlers.Handler, stop execution.Stop) {
+	// Each reason stores its operands in stop in its own types, see package execution.
 	switch stop.Why {
 	case execution.Asleep:
 		if until := stop.Until.UTC(); !until.IsZero() {
@@ -123,12 +130,14 @@ func (d *Draft) explain(v *Verdict, h *handlers.Handler, stop execution.Stop) {
 	case execution.OtherReason:
 		v.Expected, v.Found = fmt.Sprint(stop.Expected), fmt.Sprint(stop.Found)
 	case execution.Awaiting, execution.Missed:
+		// The operands are the ids of the other handlers.
 		if ids, ok := stop.Expected.([]string); ok {
 			v.Expected = strings.Join(ids, ", ")
 		}
 	case execution.Exceeded:
 		v.Expected, v.Found = fmt.Sprint(stop.Expected), fmt.Sprint(stop.Found)
 	case execution.OtherValue:
+		// The field has a value that the handler's filter does not accept.
 		d.atField(v, h.Field, h.Words.Value, stop.Found)
 		if v.Expected == "" {
 			v.Expected = "any value"
@@ -142,6 +151,7 @@ func (d *Draft) explain(v *Verdict, h *handlers.Handler, stop execution.Stop) {
 	}
 }
 
+// change describes the change of a field that a handler requires.
 func change(w requirements.Words) string {
 	var parts []string
 	if w.From != "" {
@@ -153,21 +163,27 @@ func change(w requirements.Words) string {
 	return strings.Join(parts, ", ")
 }
 
+// atFilter describes the filter that did not match, in the words of the registration. Only a filter with a path has a
+// value that can be shown.
 func (d *Draft) atFilter(v *Verdict, h *handlers.Handler, place int) {
+	// There may be fewer words than filters: such a filter is named by its position.
 	if place >= len(h.Words.Filters) {
 		v.Expected = fmt.Sprintf("filter %d", place+1)
 		return
 	}
 	criterion := h.Words.Filters[place]
+	// A function only returns true or false.
 	if criterion.Path == nil {
 		v.Expected, v.Found = criterion.Text, "false"
 		return
 	}
+	// Filters look at the whole object, not at its essence, so the value is read from the body.
 	found, _ := diff.Resolve(d.cause.Body(), criterion.Path)
 	d.atField(v, criterion.Path, criterion.Text, found)
 }
 
-// atField says what is at the field, unless that is secret. What a registration demands of a secret is as secret.
+// atField describes the value at the field, unless it is secret. A value that a registration requires of a secret field
+// is hidden as well, because a match would reveal the secret.
 func (d *Draft) atField(v *Verdict, field diff.Path, expected string, found any) {
 	v.Field = field.String()
 	if d.object.kind.hides(field) {
@@ -177,7 +193,7 @@ func (d *Draft) atField(v *Verdict, field diff.Path, expected string, found any)
 	v.Expected, v.Found = shortened(expected), short(found)
 }
 
-// short is a value in a few words.
+// short formats a value in at most longestValue bytes.
 func short(value any) string {
 	switch value := value.(type) {
 	case nil:
@@ -187,31 +203,35 @@ func short(value any) string {
 	case []any:
 		return fmt.Sprintf("a list of %d", len(value))
 	case string:
+		// Shorten before quoting, so that the closing quote is kept.
 		value = shortened(value)
-		text, _ := json.Marshal(value) // a text has one
+		text, _ := json.Marshal(value) // a string always encodes
 		return string(text)
 	default:
 		return shortened(fmt.Sprint(value))
 	}
 }
 
-// shortMapping shows mappings of a few texts, as labels are.
+// shortMapping formats a small mapping of strings, such as labels, completely; larger ones by their size.
 func shortMapping(value map[string]any) string {
 	size := 0
 	for key, inner := range value {
 		text, ok := inner.(string)
+		// Nested and large values are not shown, because they could take any space.
 		if size += len(key) + len(text); !ok || size > longestValue {
 			return fmt.Sprintf("a mapping of %d", len(value))
 		}
 	}
-	text, _ := json.Marshal(value) // of texts
+	text, _ := json.Marshal(value) // strings always encode
 	return string(text)
 }
 
+// shortened cuts a text to longestValue bytes, at the beginning of a character.
 func shortened(text string) string {
 	if len(text) <= longestValue {
 		return text
 	}
+	// Do not cut within a character: the text must remain valid UTF-8 for JSON.
 	end := longestValue
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
@@ -219,7 +239,8 @@ func shortened(text string) string {
 	return text[:end] + "…"
 }
 
-// changed are the paths of a diff, and how many more there are. Keys may be of any length.
+// changed returns the first paths of a diff, and the number of further ones. Paths are shortened, because keys can have
+// any length.
 func changed(all diff.Diff) (paths []string, more int) {
 	for i, item := range all {
 		if i == mostChanged {

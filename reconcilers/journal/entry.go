@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Entry is one thing that has happened to an object, or that was decided about it: one of Event, Look, Attempt, Write
-// and Hold.
+// Entry is one recorded fact about an object. Exactly one of Event, Look, Attempt, Write and Hold is set.
 type Entry struct {
-	// At is when it happened, the last time if it did several times; then First is the first time, and Times counts.
+	// At is the time of the entry. If it was repeated, At is the last time, First is the first time, and Times is the
+	// number.
 	At    time.Time  `json:"at"`
 	First *time.Time `json:"first,omitempty"`
 	Times int        `json:"times,omitempty"`
@@ -20,89 +20,90 @@ type Entry struct {
 	Hold    *Hold    `json:"hold,omitempty"`
 }
 
-// Event is what the watch has brought.
+// Event is an event of the watch.
 type Event struct {
 	// Type is ADDED, MODIFIED, DELETED, or LISTED for an object of the first listing.
 	Type string `json:"type"`
-	// Version is the resourceVersion of the object, of the last such event.
+	// Version is the resourceVersion of the object in the last such event.
 	Version string `json:"resourceVersion"`
 }
 
-// Look is one look at the object: what has happened to it, and which handlers are for that.
+// Look is one pass over the object: the cause that it found, and its decisions about handlers.
 type Look struct {
 	// Reason is that of the cause: create, update, delete, resume, noop, free; or "event" for handlers of raw events,
-	// with the Type, and "background" for daemons and timers.
+	// with their Type; or "background" for daemons and timers.
 	Reason string `json:"reason"`
 	Type   string `json:"type,omitempty"`
-	// Initial is true if this process has not handled the object to the end yet, which was there before it.
+	// Initial is true for an object that existed before this process, until its handlers have finished.
 	Initial bool `json:"initial,omitempty"`
-	// Changed are the paths that differ from what was handled last, of updates; More are how many were left out.
+	// Changed holds the paths that differ from the last-handled configuration, for updates; More is the number of
+	// omitted paths.
 	Changed []string `json:"changed,omitempty"`
 	More    int      `json:"more,omitempty"`
-	// Dropped says which former change was not finished, and is not gone on with.
+	// Dropped says which unfinished change is not continued.
 	Dropped string `json:"dropped,omitempty"`
-	// Unnoticed says which later state of the object is not noticed, and what helps.
+	// Unnoticed says which later state of the object does not trigger handlers, and the remedy.
 	Unnoticed string `json:"unnoticed,omitempty"`
-	// Verdicts are one for each handler that was asked, in the order of registration.
+	// Verdicts holds one decision for each handler, in the order of registration.
 	Verdicts []Verdict `json:"verdicts,omitempty"`
 }
 
-// Verdict is what was decided about one handler.
+// Verdict is the decision about one handler.
 type Verdict struct {
 	Handler string `json:"handler"`
-	// On is what the handler is for: create, update, delete, resume, field, event, daemon, timer.
+	// On is the purpose of the handler: create, update, delete, resume, field, event, daemon, timer.
 	On string `json:"on,omitempty"`
-	// By is the adapter that said no, Why its reason, as package execution names it; both are empty of a handler that
-	// was called.
+	// By is the adapter that stopped the attempt, and Why its reason, in the words of package execution. Both are empty
+	// if the handler was called.
 	By  string `json:"by,omitempty"`
 	Why string `json:"why,omitempty"`
-	// Expected and Found are what the handler demands, and what there was, in short.
+	// Expected and Found are the value that the handler requires and the actual one, shortened.
 	Expected string `json:"expected,omitempty"`
 	Found    string `json:"found,omitempty"`
-	// Field is the path of both, if they are of one.
+	// Field is the path of both values, if they belong to a field.
 	Field string `json:"field,omitempty"`
-	// Until is when a handler that waits is due.
+	// Until is the time at which a waiting handler is due.
 	Until *time.Time `json:"until,omitempty"`
 }
 
 // Attempt is one call of a handler.
 type Attempt struct {
 	Handler string `json:"handler"`
-	// On is what the handler is for, as in a Verdict.
+	// On is the purpose of the handler, as in a Verdict.
 	On string `json:"on,omitempty"`
 	// Number counts the attempts for the cause, from 1.
 	Number int `json:"number"`
-	// Outcome is what came of it: [Succeeded] or one of the others.
+	// Outcome is one of the constants from [Succeeded] to Interrupted.
 	Outcome string `json:"outcome"`
-	// Error is the text of its error, shortened; or why there is none, though there was an error.
+	// Error is the shortened text of its error, or a note that the text is withheld.
 	Error string `json:"error,omitempty"`
-	// Next is when it is called again.
+	// Next is the time of the next call.
 	Next *time.Time `json:"next,omitempty"`
-	// Took is how long the call took, of its last time, in seconds.
+	// Took is the duration of the call in seconds; for repeated entries, that of the last call.
 	Took float64 `json:"seconds"`
 }
 
-// Write is what was sent to the API server.
+// Write is one write to the API server.
 type Write struct {
-	// By says for whom it was written: empty for all that a look has led to, "event handlers", or the id of a handler.
+	// By is the origin of the write: empty for the results of a pass, "event handlers", or the id of a handler.
 	By string `json:"by,omitempty"`
-	// What are the places, without values.
+	// What holds the written paths, without values.
 	What []string `json:"what,omitempty"`
-	// Error is why it failed.
+	// Error says why the write failed.
 	Error string `json:"error,omitempty"`
 }
 
-// Hold is why nothing is done for the object at the moment, whatever its handlers say.
+// Hold says why the object as a whole is not handled at the moment.
 type Hold struct {
 	// Why is one of the constants that begin with Held.
 	Why string `json:"why"`
-	// Error is the error behind it.
+	// Error is the text of the error that caused it.
 	Error string `json:"error,omitempty"`
-	// Until is when it is tried again; nil is with the next event.
+	// Until is the time of the next attempt; nil waits for the next event.
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// The outcomes of attempts, and the reasons of holds.
+// The outcomes of attempts, and the reasons of holds. They are shown to users, and are part of the JSON output.
 const (
 	Succeeded   = "succeeded"
 	Ignored     = "failed; its errors are ignored"
@@ -117,14 +118,16 @@ const (
 	HeldFailure = "the permanent failure of its deletion"
 )
 
-// repeats tells whether the other one says the same as this one, but for times and numbers.
+// repeats reports whether both entries say the same, apart from times and counters. Such entries are merged.
 func (e *Entry) repeats(other *Entry) bool {
 	switch {
 	case e.Event != nil && other.Event != nil:
+		// Each event has another version, so only the type counts.
 		return e.Event.Type == other.Event.Type
 	case e.Look != nil && other.Look != nil:
 		return e.Look.repeats(other.Look)
 	case e.Attempt != nil && other.Attempt != nil:
+		// Number and times differ between attempts; the outcome and its error decide.
 		a, b := e.Attempt, other.Attempt
 		return a.Handler == b.Handler && a.On == b.On && a.Outcome == b.Outcome && a.Error == b.Error
 	case e.Write != nil && other.Write != nil:
@@ -136,17 +139,21 @@ func (e *Entry) repeats(other *Entry) bool {
 	}
 }
 
+// repeats reports whether both looks made the same decisions, apart from times.
 func (l *Look) repeats(other *Look) bool {
 	return l.Reason == other.Reason && l.Type == other.Type && l.Initial == other.Initial && l.More == other.More &&
 		l.Dropped == other.Dropped && l.Unnoticed == other.Unnoticed && slices.Equal(l.Changed, other.Changed) &&
 		slices.EqualFunc(l.Verdicts, other.Verdicts, Verdict.repeats)
 }
 
+// repeats reports whether both writes have the same paths, origin and error.
 func (w *Write) repeats(other *Write) bool {
 	return w.By == other.By && w.Error == other.Error && slices.Equal(w.What, other.What)
 }
 
+// repeats reports whether both verdicts are equal, apart from the time at which the handler is due.
 func (v Verdict) repeats(other Verdict) bool {
+	// Both verdicts are copies, so the recorded ones are not modified.
 	v.Until, other.Until = nil, nil
 	return v == other
 }

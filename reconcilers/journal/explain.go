@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// Explanation says what has become of one object.
+// Explanation is the history of one object, and the reason why each handler ran or did not run.
 type Explanation struct {
 	Operator  string    `json:"operator"`
 	At        time.Time `json:"at"`
@@ -19,27 +19,28 @@ type Explanation struct {
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid,omitempty"`
-	// Now is what holds at the moment for the object as a whole, and for all of its handlers.
+	// Now holds sentences that apply to the object as a whole, and so to all of its handlers.
 	Now []string `json:"now,omitempty"`
-	// Handlers are those of the kind, each with the answer.
+	// Handlers holds the answer for each handler of the kind.
 	Handlers []Answer `json:"handlers"`
-	// History is what has happened, the oldest first.
+	// History holds the recorded entries, the oldest first.
 	History []Entry `json:"history"`
 }
 
-// Answer says why a handler was called, or not.
+// Answer says why a handler was called or not.
 type Answer struct {
 	Handler Registered `json:"handler"`
-	// Says is the answer, for people.
+	// Says is the answer as text.
 	Says string `json:"says"`
-	// Verdict is the last one about the handler, At its time; Attempt is its last attempt, Called the time of that.
+	// Verdict is the last decision about the handler, made at the time At. Attempt is its last call, at the time
+	// Called.
 	Verdict *Verdict   `json:"verdict,omitempty"`
 	At      *time.Time `json:"at,omitempty"`
 	Attempt *Attempt   `json:"attempt,omitempty"`
 	Called  *time.Time `json:"called,omitempty"`
 }
 
-// Watch has the journal ask how the operator stands.
+// Watch sets the source of the operator's state. Nil journals ignore it.
 func (j *Journal) Watch(live Live) {
 	if j == nil {
 		return
@@ -49,38 +50,43 @@ func (j *Journal) Watch(live Live) {
 	j.live = live
 }
 
-// Standing is how the operator stands.
+// Standing returns the state of the operator. It is empty before [Journal.Watch] was called.
 func (j *Journal) Standing() Standing {
 	j.mu.Lock()
 	live := j.live
 	j.mu.Unlock()
+	// Without the lock: the operator may be slow, or may write to the journal meanwhile.
 	if live == nil {
 		return Standing{}
 	}
 	return live.Standing()
 }
 
-// Explain answers for one object. The kind is its name as kubectl takes it, with or without its group. It is a
-// [*QuestionError] if that is not served, or may be several, or if the namespace is missing.
+// Explain explains one object. The kind is a name that kubectl accepts, with or without its group. Explain returns a
+// [*QuestionError] if the kind is not served or is ambiguous, or if the namespace is missing.
 func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation, error) {
 	standing := j.Standing()
 	served, err := standing.find(kind)
 	if err != nil {
 		return Explanation{}, err
 	}
+	// The namespace decides which object is meant, so it is never guessed.
 	if served.Namespaced && object.Namespace == "" {
 		return Explanation{}, &QuestionError{text: fmt.Sprintf(
 			"kind %s is namespaced: use %s NAMESPACE/%s", served, kind, object.Name,
 		)}
 	}
 	if !served.Namespaced {
+		// Ignore a namespace for cluster-scoped kinds, as kubectl does.
 		object.Namespace = ""
 	}
+	// The history is copied once, so that all answers are based on the same entries.
 	uid, history := j.history(Key{Kind: served.GroupKind(), Object: object})
 	e := Explanation{
 		Operator: standing.Operator, At: now(), Kind: served.String(), Namespace: object.Namespace, Name: object.Name,
 		UID: uid, Handlers: make([]Answer, 0, len(served.Handlers)), History: history,
 	}
+	// Facts about the whole operator come first, because they explain the state of all handlers.
 	e.Now = append(standing.sentences(object.Namespace), j.sentences(served, e)...)
 	for _, h := range served.Handlers {
 		e.Handlers = append(e.Handlers, answer(h, history))
@@ -88,7 +94,7 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 	return e, nil
 }
 
-// history gives what is known of an object.
+// history returns a copy of the entries of an object, and its uid.
 func (j *Journal) history(of Key) (types.UID, []Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -99,7 +105,7 @@ func (j *Journal) history(of Key) (types.UID, []Entry) {
 	return p.uid, slices.Clone(p.entries)
 }
 
-// sentences say what holds for all objects of a namespace.
+// sentences returns the facts that apply to all objects of a namespace.
 func (s Standing) sentences(namespace string) (all []string) {
 	switch {
 	case !s.Running:
@@ -117,17 +123,21 @@ func (s Standing) sentences(namespace string) (all []string) {
 	return all
 }
 
-// sentences say what holds for this one.
+// sentences returns the facts that apply to this object.
 func (j *Journal) sentences(served Served, e Explanation) (all []string) {
+	// An empty name in the list is the whole cluster.
 	elsewhere := !slices.Contains(served.Namespaces, "") && !slices.Contains(served.Namespaces, e.Namespace)
+	// Without any entry, say why: no namespace, another namespace, or nothing was recorded.
 	switch {
 	case len(e.History) > 0:
+		// There are entries, so the object is or was watched.
 	case len(served.Namespaces) == 0:
 		all = append(all, "The operator does not serve any namespace at the moment.")
 	case elsewhere:
 		all = append(all, fmt.Sprintf("The operator does not serve namespace %q; it serves %s.", e.Namespace,
 			strings.Join(served.Namespaces, ", ")))
 	default:
+		// If all handlers require the same labels, the watch does not deliver other objects.
 		others := ""
 		if served.Labels != "" {
 			others = fmt.Sprintf("or it does not match %q, which all handlers require, ", served.Labels)
@@ -136,18 +146,22 @@ func (j *Journal) sentences(served Served, e Explanation) (all []string) {
 			"not delivered it yet, or at least %d other objects changed since its last change.",
 			others, j.most()))
 	}
+	// The reason that holds the object comes last, after the general ones.
 	return append(all, last(e.History)...)
 }
 
-// last says what holds the object, or why nobody was asked, if that has come last.
+// last says what blocks the object, or why its last pass called no handlers. It returns nothing if a later entry makes
+// that obsolete.
 func last(history []Entry) []string {
 	for _, entry := range slices.Backward(history) {
 		switch {
 		case entry.Hold != nil:
 			return []string{entry.Hold.sentence()}
 		case entry.Attempt != nil && entry.Attempt.ofChange():
+			// A handler was called since, so nothing holds the object.
 			return nil
 		case entry.Look == nil || !entry.Look.OfChange():
+			// Events, writes, and calls outside of changes say nothing about this: look further back.
 		case entry.Look.Reason == string(cause.Noop):
 			return []string{"The last evaluation, " + clock(entry.At) + ", found no essential change: the status, and " +
 				"metadata of Kubernetes and other operators, do not count."}
@@ -161,15 +175,16 @@ func last(history []Entry) []string {
 	return nil
 }
 
-// The reasons of looks that are none of causes.
+// These are the reasons of looks without a cause.
 const reasonEvent, reasonBackground = "event", "background"
 
-// OfChange tells whether the look was one at changes.
+// OfChange reports whether the look was at a change, not at an event or background handlers.
 func (l *Look) OfChange() bool { return l.Reason != reasonEvent && l.Reason != reasonBackground }
 
-// ofChange tells whether it was a handler of changes that was called.
+// ofChange reports whether the attempt was of a change handler.
 func (a *Attempt) ofChange() bool { return isOfChanges(a.On) }
 
+// isOfChanges reports whether handlers of this purpose run for changes.
 func isOfChanges(on string) bool {
 	switch on {
 	case "event", "child", "daemon", "timer", "index":
@@ -178,20 +193,21 @@ func isOfChanges(on string) bool {
 	return true
 }
 
-// news is what is known of one handler.
+// news collects the latest entries about one handler.
 type news struct {
 	verdict *Verdict
 	look    *Look
 	looked  time.Time
 	attempt *Attempt
 	called  time.Time
-	dropped string // that an unfinished attempt is not gone on with
+	dropped string // why an unfinished attempt is not continued; empty if it is
 
-	unnoticed string // which later state of the object calls no handler
+	unnoticed string // the later state that does not call the handler; empty if none
 }
 
-// answer finds the last news of a handler.
+// answer builds the answer for a handler from the history.
 func answer(h Registered, history []Entry) Answer {
+	// The history is short, so it is read once for each handler.
 	var n news
 	for i := range history {
 		n.take(h, &history[i])
@@ -206,14 +222,16 @@ func answer(h Registered, history []Entry) Answer {
 	return a
 }
 
-// take takes an entry into account; they come in the order of time.
+// take adds an entry. The entries must come in the order of time.
 func (n *news) take(h Registered, e *Entry) {
+	// A new call makes earlier notes about the handler obsolete.
 	if a := e.Attempt; a != nil && a.Handler == h.ID && a.On == h.On {
 		n.attempt, n.called, n.dropped, n.unnoticed = a, e.At, "", ""
 	}
 	if e.Look == nil {
 		return
 	}
+	// Point into the history instead of copying: entries never change once they are in the journal.
 	for i, v := range e.Look.Verdicts {
 		if v.Handler == h.ID && v.On == h.On {
 			n.verdict, n.look, n.looked = &e.Look.Verdicts[i], e.Look, e.At
@@ -222,28 +240,33 @@ func (n *news) take(h Registered, e *Entry) {
 	if e.Look.Unnoticed != "" && isOfChanges(h.On) {
 		n.unnoticed = e.Look.Unnoticed + "."
 	}
+	// A note about a dropped change only concerns a handler whose last attempt expected another one.
 	unfinished := n.attempt != nil && n.attempt.ofChange() && n.attempt.Next != nil
 	if unfinished && e.Look.Dropped != "" {
 		n.dropped = "Its retries were dropped " + clock(e.At) + ": " + e.Look.Dropped + "."
 	}
 }
 
-// says puts it together.
+// says returns the answer as text: the last decision or call, the call before a decision, and notes on both.
 func (n *news) says() string {
 	var parts []string
 	switch {
 	case n.verdict != nil && n.verdict.Why != "" && !n.looked.Before(n.called):
+		// Times can be equal, because they are truncated: the verdict is then the later one.
 		parts = append(parts, "Not called "+clock(n.looked)+", for "+n.look.happening()+": "+n.verdict.sentence()+".")
 		if n.attempt != nil {
 			parts = append(parts, "Called before, "+clock(n.called)+": "+n.attempt.sentence()+".")
 		}
 	case n.attempt != nil:
+		// The last entry about the handler is its call.
 		parts = append(parts, "Called "+clock(n.called)+": "+n.attempt.sentence()+".")
 	case n.verdict != nil:
+		// It was selected, and no call has ended yet.
 		parts = append(parts, "Selected "+clock(n.looked)+", for "+n.look.happening()+": it is running, or is next.")
 	default:
 		parts = append(parts, "Not evaluated yet.")
 	}
+	// Notes that explain why no further call follows.
 	for _, more := range []string{n.dropped, n.unnoticed} {
 		if more != "" {
 			parts = append(parts, more)

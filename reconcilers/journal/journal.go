@@ -11,59 +11,62 @@ import (
 
 // The default limits of a journal.
 const (
-	// DefaultObjects is of how many objects there are entries.
+	// DefaultObjects is the number of objects with entries.
 	DefaultObjects = 10_000
-	// DefaultEntries is how many entries there are of one object.
+	// DefaultEntries is the number of entries of one object.
 	DefaultEntries = 20
 )
 
-// nearby is how many of the last entries are compared with a new one: what goes on and on takes one place.
+// nearby is the number of recent entries that a new one is compared with. A cycle of up to that many entries, such as a
+// retry with its event and write, takes constant space.
 const nearby = 6
 
-// Limits bound a journal. Zeros are the defaults.
+// Limits limits the size of a journal. Zero values mean the defaults.
 type Limits struct {
-	// Objects is of how many objects it knows: those that nothing has happened to for the longest time go.
+	// Objects is the number of objects. The object whose last entry is oldest is removed first.
 	Objects int
-	// Entries is how many it knows of one object: the oldest ones go.
+	// Entries is the number of entries of one object. The oldest ones are removed first.
 	Entries int
 }
 
-// Journal is what one operator remembers. It may be used by any goroutine. Nil keeps nothing.
+// Journal holds the records of one operator. Any goroutine may use it. A nil Journal records nothing.
 type Journal struct {
 	limits Limits
 
-	mu      sync.Mutex
-	pages   map[Key]*page
-	newest  *page // the pages are a ring, by the time of their last entry: the oldest one follows the newest
+	mu     sync.Mutex
+	pages  map[Key]*page
+	newest *page // the pages form a ring, ordered by their last entry: the oldest page follows the newest
+	// changes counts all entries ever added.
 	changes uint64
 	live    Live
 }
 
-// Key names an object.
+// Key identifies an object by kind and name. Objects with the same name share a history, even if their uids differ.
 type Key struct {
 	Kind   schema.GroupKind
 	Object types.NamespacedName
 }
 
-// page is what is known of one object.
+// page holds the entries of one object.
 type page struct {
 	key         Key
 	uid         types.UID
 	entries     []Entry // the oldest first
 	gone        bool
-	listed      bool // it was there before this process
+	listed      bool // the object existed before this process
 	older, next *page
-	changed     uint64
+	// changed is the value of Journal.changes at the last entry.
+	changed uint64
 }
 
-// New makes an empty journal.
+// New creates an empty journal.
 func New(limits Limits) *Journal {
 	j := &Journal{pages: map[Key]*page{}}
 	j.Limit(limits)
 	return j
 }
 
-// Limit sets other limits: what is more than these goes with the next entries.
+// Limit changes the limits. Entries beyond them are removed when further entries come.
 func (j *Journal) Limit(limits Limits) {
 	if j == nil {
 		return
@@ -79,21 +82,23 @@ func (j *Journal) Limit(limits Limits) {
 	j.limits = limits
 }
 
-// most is of how many objects it knows.
+// most returns the limit of objects.
 func (j *Journal) most() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.limits.Objects
 }
 
-// note adds an entry.
+// note adds an entry to the page of the object.
 func (j *Journal) note(key Key, uid types.UID, e Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	p := j.page(key)
+	// A new uid is a new object under the same name: its entries follow those of the former one.
 	if uid != "" && p.uid != uid {
 		p.uid, p.gone, p.listed = uid, false, false
 	}
+	// Remember whether the object exists, because the entries of these events may be removed later.
 	if e.Event != nil {
 		p.gone = e.Event.Type == "DELETED"
 		p.listed = p.listed || e.Event.Type == "LISTED"
@@ -103,15 +108,16 @@ func (j *Journal) note(key Key, uid types.UID, e Entry) {
 	p.add(e, j.limits.Entries)
 }
 
-// Each calls visit with every object that there are entries of, the newest ones first, and with a number that grows
-// with each entry. The journal waits for it. It gives the number of the last entry of all; a nil visit asks for that
-// alone.
+// Each calls visit for every object with entries, the newest first, with the number of its last entry. Numbers grow
+// with each entry of any object. The journal is locked meanwhile, so visit must be quick. Each returns the number of
+// the last entry; with a nil visit, it only does that.
 func (j *Journal) Each(visit func(of Key, changed uint64)) (changes uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if visit == nil {
 		return j.changes
 	}
+	// The ring has no end, so count the pages.
 	for i, p := 0, j.newest; i < len(j.pages); i, p = i+1, p.older {
 		visit(p.key, p.changed)
 	}
@@ -130,11 +136,12 @@ func (j *Journal) Entries(of Key) (entries []Entry, gone, listed bool) {
 	return slices.Clone(p.entries), p.gone, p.listed
 }
 
-// page finds or makes the page, and puts it in front. The caller holds the lock.
+// page returns the page of the object, creates it if necessary, and makes it the newest. The caller holds the lock.
 func (j *Journal) page(key Key) *page {
 	p, known := j.pages[key]
 	switch {
 	case known && p == j.newest:
+		// The usual case: several entries about the same object in a row.
 		return p
 	case known:
 		j.unlink(p)
@@ -147,27 +154,32 @@ func (j *Journal) page(key Key) *page {
 	return p
 }
 
-// makeRoom forgets the objects that nothing has happened to for the longest time, if there are as many as there may be.
+// makeRoom removes the objects with the oldest last entries, if the limit is reached. The caller holds the lock.
 func (j *Journal) makeRoom() {
 	for len(j.pages) >= j.limits.Objects {
+		// In the ring, the oldest page follows the newest one.
 		oldest := j.newest.next
 		delete(j.pages, oldest.key)
 		j.unlink(oldest)
 	}
 }
 
-// link makes the page the newest one.
+// link inserts the page as the newest one.
 func (j *Journal) link(p *page) {
 	if j.newest == nil {
+		// The first page is its own neighbour on both sides.
 		p.older, p.next = p, p
 	} else {
+		// The new page is between the newest and the oldest one.
 		p.older, p.next = j.newest, j.newest.next
 		p.next.older, p.older.next = p, p
 	}
 	j.newest = p
 }
 
+// unlink removes the page from the ring.
 func (j *Journal) unlink(p *page) {
+	// It was the only page.
 	if p.next == p {
 		j.newest = nil
 		return
@@ -178,26 +190,30 @@ func (j *Journal) unlink(p *page) {
 	}
 }
 
-// add appends the entry; one that says the same as one of the last takes its place, and counts it.
+// add appends the entry. If it repeats one of the last entries, it replaces that one and counts the repetition.
 func (p *page) add(e Entry, limit int) {
+	// Search backwards: a repetition is usually close to the end.
 	for i := len(p.entries) - 1; i >= max(0, len(p.entries)-nearby); i-- {
 		former := &p.entries[i]
 		if !e.repeats(former) {
 			continue
 		}
+		// Times is zero for an entry that was not repeated yet.
 		e.First, e.Times = former.First, max(former.Times, 1)+1
 		if e.First == nil {
 			first := former.At
 			e.First = &first
 		}
+		// Move the repetition to the end, so that entries stay ordered by time.
 		p.entries = append(slices.Delete(p.entries, i, i+1), e)
 		return
 	}
+	// Remove more than one entry if the limit was lowered meanwhile.
 	if len(p.entries) >= limit {
 		p.entries = slices.Delete(p.entries, 0, len(p.entries)-limit+1)
 	}
 	p.entries = append(p.entries, e)
 }
 
-// now is as precise as people can use it.
+// now returns the time in UTC. Microseconds are precise enough for users, and keep the JSON short.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

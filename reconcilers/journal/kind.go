@@ -14,56 +14,61 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// withheld stands for the text of an error of an object with secret values.
+// withheld replaces the error text of an object with secret values, because the error may contain such a value.
 const withheld = "(left out, because the object has secret values; see the log)"
 
-// Kind notes what happens to the objects of one kind. Nil notes nothing.
+// Kind records entries for the objects of one kind. A nil Kind records nothing.
 type Kind struct {
 	journal *Journal
 	kind    schema.GroupKind
-	secret  []diff.Path // the values that are never kept; a nil path is the whole object
+	secret  []diff.Path // paths of values that are never kept; an empty path is the whole object
 
+	// shared holds recent entries that several objects can share.
 	shared shared
 }
 
-// Kind is for one kind, with the paths of its values that are secret; those of v1 Secrets are in any case. Of a nil
-// journal, it is nil.
+// Kind returns the recorder of one kind, with the paths of its secret values. All values of v1 Secrets are secret in
+// any case. A nil Journal returns nil.
 func (j *Journal) Kind(of schema.GroupKind, secret []diff.Path) *Kind {
 	if j == nil {
 		return nil
 	}
+	// Even without digests, values of Secrets must not be readable in the journal.
 	if of == (schema.GroupKind{Kind: "Secret"}) {
 		secret = []diff.Path{nil}
 	}
 	return &Kind{journal: j, kind: of, secret: secret}
 }
 
-// Object notes what happens to one object. The zero value notes nothing.
+// Object records entries for one object. The zero value records nothing.
 type Object struct {
 	kind *Kind
 	key  types.NamespacedName
 	uid  types.UID
 }
 
-// Object is for one object.
+// Object returns the recorder of one object.
 func (k *Kind) Object(key types.NamespacedName, uid types.UID) Object {
 	return Object{kind: k, key: key, uid: uid}
 }
 
-// Of is for the object that this is.
+// Of returns the recorder of the object with this content.
 func (k *Kind) Of(body map[string]any) Object {
 	if k == nil {
 		return Object{}
 	}
+	// Malformed metadata lead to empty names, and never to a panic.
 	metadata, _ := body["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	namespace, _ := metadata["namespace"].(string)
+	// The uid detects a new object under the same name.
 	return k.Object(types.NamespacedName{Namespace: namespace, Name: name}, types.UID(patching.UIDOf(body)))
 }
 
-// Kept tells whether anything is noted at all.
+// Kept reports whether anything is recorded, so that callers can skip work.
 func (o Object) Kept() bool { return o.kind != nil }
 
+// note adds an entry with the present time.
 func (o Object) note(e Entry) {
 	if o.kind == nil {
 		return
@@ -72,22 +77,24 @@ func (o Object) note(e Entry) {
 	o.kind.journal.note(Key{Kind: o.kind.kind, Object: o.key}, o.uid, e)
 }
 
-// Event notes what the watch has brought: the type is empty for objects of the first listing.
+// Event records an event of the watch. The type is empty for objects of the first listing.
 func (o Object) Event(eventType, version string) {
 	if o.kind == nil {
 		return
 	}
+	// The engine uses the empty type for the first listing; users see a word.
 	if eventType == "" {
 		eventType = "LISTED"
 	}
 	o.note(Entry{Event: &Event{Type: eventType, Version: version}})
 }
 
-// Attempt notes a call that has ended, and when the next one is due: after the delay of the outcome.
+// Attempt records a finished call, and the time of the next one, if the outcome has a delay.
 func (o Object) Attempt(a *execution.Attempt) {
 	if o.kind == nil {
 		return
 	}
+	// Retry counts from 0, as in Kopf; users see attempts from 1.
 	called := &Attempt{
 		Handler: a.Call.Handler.ID, On: a.Call.Handler.On(), Number: a.Call.Retry + 1, Outcome: outcomeOf(a.Outcome),
 		Took: a.Took.Round(time.Microsecond).Seconds(),
@@ -95,6 +102,7 @@ func (o Object) Attempt(a *execution.Attempt) {
 	if err := failureOf(a.Outcome); err != nil {
 		called.Error = o.kind.text(err)
 	}
+	// No attempt follows a final outcome, whatever its delay is.
 	if a.Outcome.Delay != nil && !a.Outcome.Final {
 		next := now().Add(*a.Outcome.Delay)
 		called.Next = &next
@@ -102,6 +110,7 @@ func (o Object) Attempt(a *execution.Attempt) {
 	o.note(Entry{Attempt: called})
 }
 
+// failureOf returns the error of the handler, also one that its options ignore.
 func failureOf(o execution.Outcome) error {
 	if o.Err == nil {
 		return o.Ignored
@@ -109,6 +118,8 @@ func failureOf(o execution.Outcome) error {
 	return o.Err
 }
 
+// outcomeOf names the outcome. Blocked and aborted attempts come first, because their errors are not those of the
+// handler.
 func outcomeOf(o execution.Outcome) string {
 	switch {
 	case o.Blocked:
@@ -122,13 +133,14 @@ func outcomeOf(o execution.Outcome) string {
 	case o.Final:
 		return Failed
 	case o.Err == nil || pends(o.Err):
+		// Not final and without a failure: the handler continues later.
 		return Waiting
 	default:
 		return Retried
 	}
 }
 
-// Hold notes why nothing is done for the object: until then, or, if that is zero, until its next event.
+// Hold records why the object is not handled until the given time, or until its next event if that is zero.
 func (o Object) Hold(why string, err error, until time.Time) {
 	if o.kind == nil {
 		return
@@ -138,28 +150,30 @@ func (o Object) Hold(why string, err error, until time.Time) {
 		held.Error = o.kind.text(err)
 	}
 	if !until.IsZero() {
+		// JSON output has times in UTC only.
 		until = until.UTC()
 		held.Until = &until
 	}
 	o.note(Entry{Hold: held})
 }
 
-// text is that of an error, where it cannot have values that are secret.
+// text returns the text of an error, or a note if the kind has secret values.
 func (k *Kind) text(err error) string {
+	// Errors of handlers can quote any value of the object, so none is kept.
 	if len(k.secret) > 0 {
 		return withheld
 	}
 	return storage.Excerpt(err.Error())
 }
 
-// hides tells whether there are secret values at the path, in it, or around it.
+// hides reports whether the path is secret, contains secret values, or is a part of one.
 func (k *Kind) hides(path diff.Path) bool {
 	return slices.ContainsFunc(k.secret, func(secret diff.Path) bool {
 		return path.HasPrefix(secret...) || secret.HasPrefix(path...)
 	})
 }
 
-// pends tells whether it is no failure, but a wait for sub-handlers or a child.
+// pends reports whether the error is not a failure, but a wait for sub-handlers or a child.
 func pends(err error) bool {
 	var pending *execution.PendingError
 	return errors.As(err, &pending)

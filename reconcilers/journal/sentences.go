@@ -9,13 +9,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// clock is a time as people read it.
+// clock formats a time for users.
 func clock(t time.Time) string { return "at " + t.UTC().Format("2006-01-02 15:04:05.000") }
 
-// sentence says why the handler was not called.
+// sentence says why the handler was not called, as a clause without a full stop.
 func (v Verdict) sentence() string {
 	switch execution.Why(v.Why) {
 	case execution.OtherReason:
+		// The operands are reasons of causes.
 		return fmt.Sprintf("it handles %s, and this is %s", many(v.Expected), one(v.Found))
 	case execution.NotInitial:
 		return "it handles the objects that existed when the operator started, once each; this one is new, or was " +
@@ -29,6 +30,7 @@ func (v Verdict) sentence() string {
 	case execution.OtherValue:
 		return fmt.Sprintf("field %s does not have the required value: expected %s, found %s", v.Field, v.Expected, v.Found)
 	case execution.FilteredOut:
+		// Without a field, the filter is a function.
 		if v.Field == "" {
 			return fmt.Sprintf("the function of %s returned false", v.Expected)
 		}
@@ -55,7 +57,7 @@ func (v Verdict) sentence() string {
 	}
 }
 
-// many is what a handler is for, one is what has happened.
+// many names the purpose of a handler in the plural; one names what happened, in the singular.
 func many(reason string) string {
 	switch cause.Reason(reason) {
 	case cause.Create:
@@ -69,6 +71,7 @@ func many(reason string) string {
 	}
 }
 
+// one names what happened, as the counterpart of many.
 func one(reason string) string {
 	switch cause.Reason(reason) {
 	case cause.Create:
@@ -88,7 +91,7 @@ func one(reason string) string {
 	}
 }
 
-// happening says what the look was about.
+// happening says why the object was looked at.
 func (l *Look) happening() string {
 	switch l.Reason {
 	case reasonEvent:
@@ -102,6 +105,7 @@ func (l *Look) happening() string {
 	}
 }
 
+// eventWords names the type of an event; it is empty for the first listing.
 func eventWords(eventType string) string {
 	if eventType == "" {
 		return "of the initial list"
@@ -109,6 +113,7 @@ func eventWords(eventType string) string {
 	return eventType
 }
 
+// changedWords lists the changed paths.
 func (l *Look) changedWords() string {
 	text := strings.Join(l.Changed, ", ")
 	if l.More > 0 {
@@ -117,7 +122,7 @@ func (l *Look) changedWords() string {
 	return text
 }
 
-// sentence says what came of the call.
+// sentence describes the outcome of the call.
 func (a *Attempt) sentence() string {
 	text := fmt.Sprintf("attempt %d %s", a.Number, a.Outcome)
 	if a.Error != "" {
@@ -129,7 +134,7 @@ func (a *Attempt) sentence() string {
 	return text
 }
 
-// sentence says what holds the object.
+// sentence says what blocks the object.
 func (h *Hold) sentence() string {
 	switch {
 	case h.Why == HeldBlocked:
@@ -138,6 +143,7 @@ func (h *Hold) sentence() string {
 		return "The object is kept after " + h.Why + ": " + h.Error + ". An edit calls the failed handlers again; " +
 			"if its finalizer is removed, the object is deleted."
 	case h.Until == nil:
+		// Throttling without a next attempt waits for an event.
 		return "The object is not handled until its next event, after " + h.Why + ": " + h.Error + "."
 	default:
 		until := strings.TrimPrefix(clock(*h.Until), "at ")

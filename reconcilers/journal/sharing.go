@@ -5,20 +5,21 @@ import (
 	"sync"
 )
 
-// shared are the last looks, by their reasons, and the last write at objects of one kind. What happens to one of many
-// objects happens to the next one, too: all of them remember the same look then, which may have verdicts on many
-// handlers, rather than one each. Nobody changes what was noted.
+// shared holds the last look for each reason, and the last write, of one kind. The same decisions are often made for
+// many objects one after another. Their entries then share one look, which can have verdicts on many handlers. Recorded
+// values are never modified, so sharing is safe.
 type shared struct {
 	mu    sync.Mutex
 	looks map[string]*Look
 	write *Write
 }
 
-// sharedLook gives the last look that says the same, or this one by itself: what is noted must not keep the draft, and
-// the object with it.
+// sharedLook returns the last look if it is equal, or else a copy of this one. It must be a copy: a pointer into the
+// draft would keep the draft, and with it the object, in memory.
 func (k *Kind) sharedLook(of Look) *Look {
 	k.shared.mu.Lock()
 	defer k.shared.mu.Unlock()
+	// One look for each reason is kept, because looks at changes, events and background handlers alternate.
 	if last := k.shared.looks[of.Reason]; last != nil && last.same(&of) {
 		return last
 	}
@@ -29,15 +30,17 @@ func (k *Kind) sharedLook(of Look) *Look {
 	return &of
 }
 
-// same is repeats with the times of the verdicts: one that has a time is never the same as another one.
+// same reports whether the looks are equal, including the times in their verdicts. A verdict with a time is never
+// equal, because times are compared by pointer.
 func (l *Look) same(other *Look) bool {
 	return l.repeats(other) && slices.Equal(l.Verdicts, other.Verdicts)
 }
 
-// sharedWrite gives the last write that says the same, or this one.
+// sharedWrite returns the last write if it is equal, or else this one.
 func (k *Kind) sharedWrite(of *Write) *Write {
 	k.shared.mu.Lock()
 	defer k.shared.mu.Unlock()
+	// Writes of one kind are often the same for many objects, such as adding the finalizer.
 	if last := k.shared.write; last == nil || !last.repeats(of) {
 		k.shared.write = of
 	}

@@ -12,24 +12,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 )
 
-// Live tells how the operator stands at the moment. It is asked by whoever asks the journal, and by any goroutine.
+// Live provides the current state of the operator. Any goroutine may call it.
 type Live interface{ Standing() Standing }
 
-// Standing is how an operator stands at the moment.
+// Standing is the current state of an operator.
 type Standing struct {
-	// Operator is its name.
+	// Operator is the name of the operator.
 	Operator string `json:"operator"`
-	// Running is false before it has begun to work, and when it has ended, or as long as another replica leads.
+	// Running is false before the start, after the end, and while another replica leads.
 	Running bool `json:"running"`
-	// Paused is true while others act in its place.
+	// Paused is true while another operator acts in its place.
 	Paused bool `json:"paused,omitempty"`
-	// PausedNamespaces are those where others act in its place.
+	// PausedNamespaces are the namespaces where another operator acts in its place.
 	PausedNamespaces []string `json:"pausedNamespaces,omitempty"`
-	// Waiting are the resources that are not listed yet, and that all handlers wait for, as there are indices of them.
+	// Waiting holds the indexed resources that are not listed yet. All handlers wait for them.
 	Waiting []string `json:"waiting,omitempty"`
-	// Kinds are those that it serves.
+	// Kinds holds the served kinds.
 	Kinds []Served `json:"kinds,omitempty"`
-	// Absent are the handlers of kinds that the cluster does not serve, and that wait for these.
+	// Absent holds the handlers that wait because the cluster does not serve their kinds.
 	Absent []Absent `json:"absent,omitempty"`
 }
 
@@ -39,50 +39,53 @@ type Served struct {
 	Group    string `json:"group,omitempty"`
 	Version  string `json:"version"`
 	Resource string `json:"resource"`
-	// Namespaced is false for kinds of the whole cluster.
+	// Namespaced is false for cluster-scoped kinds.
 	Namespaced bool `json:"namespaced"`
-	// Namespaces are those where it is served; an empty one is all.
+	// Namespaces are the served namespaces; an empty name is the whole cluster.
 	Namespaces []string `json:"namespaces"`
-	// Handlers are those of the kind, in the order of registration.
+	// Handlers holds the handlers of the kind, in the order of registration.
 	Handlers []Registered `json:"handlers"`
-	// Labels is a selector of the objects that are watched, if all handlers demand these labels; empty is all objects.
+	// Labels is the selector of watched objects, if all handlers require the same labels; empty means all objects.
 	Labels string `json:"labels,omitempty"`
-	// Background counts the daemons and timers of the kind by what they do: running, waiting, stopping.
+	// Background counts the daemons and timers of the kind by their state: running, waiting, stopping.
 	Background map[string]int `json:"background,omitempty"`
 
-	words []string // that people call it by
+	words []string // names by which users refer to the kind
 }
 
-// Registered is a handler.
+// Registered is a registered handler.
 type Registered struct {
 	ID string `json:"id"`
-	// On is what it is for: create, update, delete, resume, field, event, daemon, timer, child.
+	// On is its purpose: create, update, delete, resume, field, event, daemon, timer, child.
 	On string `json:"on"`
-	// Demands are what it demands of objects, in the words of the registration.
+	// Demands describes the required properties of objects, in the words of the registration.
 	Demands []string `json:"demands,omitempty"`
-	// Location is the file and line of its registration.
+	// Location is the file and line of the registration.
 	Location string `json:"location,omitempty"`
 }
 
-// Absent is a handler without a kind.
+// Absent is a handler whose kind the cluster does not serve.
 type Absent struct {
 	Handler string `json:"handler"`
-	// Selector is what it was registered for.
+	// Selector names the kind as it was registered.
 	Selector string `json:"selector"`
 }
 
-// Served is a kind with its handlers, for a Standing.
+// Served returns the description of the kind and its handlers, for a Standing. The caller fills in the namespaces.
 func (k *Kind) Served(r discovery.Resource, own []*handlers.Handler) Served {
 	s := Served{
 		Kind: r.Kind, Group: r.Group, Version: r.Version, Resource: r.Plural, Namespaced: r.Namespaced,
 		Namespaces: []string{}, Handlers: []Registered{},
 	}
+	// The labels explain why an object outside of them has no entries.
 	if shared := requirements.Shared(own, (*handlers.Handler).Watched); shared != nil {
 		s.Labels = shared.String()
 	}
+	// The same words that kubectl accepts.
 	s.words = append(s.words, r.Kind, r.Plural, r.Singular)
 	s.words = append(s.words, r.Shortcuts...)
 	for _, h := range own {
+		// Skip handlers that no event of an object calls, such as those of admission requests.
 		if !h.Follows() {
 			continue
 		}
@@ -93,7 +96,8 @@ func (k *Kind) Served(r discovery.Resource, own []*handlers.Handler) Served {
 	return s
 }
 
-// demands are what a handler demands. What it demands of a secret is as secret.
+// demands describes the required properties of objects. Values required of secret fields are hidden, because they would
+// reveal the secret.
 func (k *Kind) demands(h *handlers.Handler) (all []string) {
 	if h.Field != nil {
 		all = append(all, "field "+h.Field.String())
@@ -102,6 +106,7 @@ func (k *Kind) demands(h *handlers.Handler) (all []string) {
 		switch {
 		case one[1] == "":
 		case k.hides(h.Field):
+			// Even the required value could reveal a secret.
 			all = append(all, one[0]+notShown)
 		default:
 			all = append(all, one[0]+"("+shortened(one[1])+")")
@@ -117,22 +122,24 @@ func (k *Kind) demands(h *handlers.Handler) (all []string) {
 	return all
 }
 
-// GroupKind is what its objects are known by.
+// GroupKind returns the identity of the kind.
 func (s Served) GroupKind() schema.GroupKind { return schema.GroupKind{Group: s.Group, Kind: s.Kind} }
 
-// String is the kind with its group.
+// String returns the kind with its group.
 func (s Served) String() string { return s.GroupKind().String() }
 
-// is tells whether people call the kind so: by its kind, its names, be they followed by its group or not.
+// is reports whether the word names the kind: by kind, resource, singular or short name, optionally followed by its
+// group or version and group, as in kubectl.
 func (s Served) is(word string) bool {
 	word = strings.ToLower(word)
 	return slices.ContainsFunc(s.words, func(own string) bool {
+		// Some kinds have no singular or short names: an empty word names nothing.
 		own = strings.ToLower(own)
 		return own != "" && (word == own || word == own+"."+s.Group || word == own+"."+s.Version+"."+s.Group)
 	})
 }
 
-// find gives the kind that is called so. It is an error if there is none, or several.
+// find returns the kind that the word names. It returns a [*QuestionError] if there is none or more than one.
 func (s Standing) find(word string) (Served, error) {
 	var found []Served
 	for _, one := range s.Kinds {
@@ -148,6 +155,7 @@ func (s Standing) find(word string) (Served, error) {
 			"operator %q does not serve kind %q: %s", s.Operator, word, s.choice(),
 		)}
 	}
+	// Ambiguous: list the kinds with their groups, so that the user can choose.
 	names := make([]string, 0, len(found))
 	for _, one := range found {
 		names = append(names, one.String())
@@ -157,7 +165,7 @@ func (s Standing) find(word string) (Served, error) {
 	)}
 }
 
-// choice says what there is instead.
+// choice describes the alternatives to an unknown kind.
 func (s Standing) choice() string {
 	var parts []string
 	if len(s.Kinds) > 0 {
@@ -170,6 +178,7 @@ func (s Standing) choice() string {
 	if len(s.Absent) > 0 {
 		var names []string
 		for _, one := range s.Absent {
+			// Several handlers may wait for the same kind.
 			if !slices.Contains(names, one.Selector) {
 				names = append(names, one.Selector)
 			}
@@ -182,9 +191,9 @@ func (s Standing) choice() string {
 	return strings.Join(parts, "; ")
 }
 
-// QuestionError says that a question is not about one object: no kind, or more than one, is called so, or there is no
-// namespace.
+// QuestionError reports that a question does not identify one object: its kind is unknown or ambiguous, or its
+// namespace is missing.
 type QuestionError struct{ text string }
 
-// Error says what there is to be asked about.
+// Error returns the text, which lists the alternatives.
 func (e *QuestionError) Error() string { return e.text }

@@ -8,8 +8,10 @@ import (
 	"unicode"
 )
 
-// WriteText writes the explanation for people. Nothing in it can control a terminal, whatever is in an error.
+// WriteText writes the explanation for users. Error texts in it cannot control the terminal, because control characters
+// are replaced.
 func (e Explanation) WriteText(w io.Writer) error {
+	// Build the whole text first, so that only one write can fail.
 	t := &text{}
 	name := e.Name
 	if e.Namespace != "" {
@@ -40,22 +42,25 @@ func (e Explanation) WriteText(w io.Writer) error {
 	return err
 }
 
-// text is what is written.
+// text is the output of WriteText.
 type text struct{ strings.Builder }
 
+// line adds one line. Leading newlines of the format are kept; all others are replaced.
 func (t *text) line(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
+	// Only newlines of the format itself are layout; any others come from values.
 	begin := len(line) - len(strings.TrimLeft(line, "\n"))
 	t.WriteString(line[:begin] + harmless(line[begin:]) + "\n")
 }
 
-// harmless has nothing that is not to be seen, or begins a line.
+// harmless replaces characters that are invisible or start a new line.
 func harmless(line string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n', r == '\t':
 			return ' '
 		case !unicode.IsPrint(r) && r != ' ':
+			// This includes the escape character that starts terminal sequences, and invisible format characters.
 			return unicode.ReplacementChar
 		default:
 			return r
@@ -63,6 +68,7 @@ func harmless(line string) string {
 	}, line)
 }
 
+// answer adds the answer for one handler.
 func (t *text) answer(a Answer) {
 	head := fmt.Sprintf("%s (%s)", a.Handler.ID, a.Handler.On)
 	if len(a.Handler.Demands) > 0 {
@@ -72,15 +78,17 @@ func (t *text) answer(a Answer) {
 	t.line("      %s", a.Says)
 }
 
+// entry adds one entry of the history, with its repetitions.
 func (t *text) entry(e *Entry) {
 	head := strings.TrimPrefix(clock(e.At), "at ")
+	// Repeated entries show how often and for how long.
 	if e.First != nil {
 		head += fmt.Sprintf(" (%d times in %s)", e.Times, e.At.Sub(*e.First).Round(time.Millisecond))
 	}
 	t.line("  %s  %s", head, e)
 }
 
-// String says what has happened, in one line.
+// String returns a summary of the entry in one line.
 func (e *Entry) String() string {
 	switch {
 	case e.Event != nil:
@@ -98,7 +106,7 @@ func (e *Entry) String() string {
 	}
 }
 
-// summary says what was decided, in one line.
+// summary describes the decisions of a pass in one line.
 func (l *Look) summary() string {
 	text := "evaluated " + l.happening()
 	if l.Dropped != "" {
@@ -124,7 +132,7 @@ func (l *Look) summary() string {
 	return text
 }
 
-// sentence says what was written.
+// sentence describes the written paths.
 func (w *Write) sentence() string {
 	text := "wrote " + strings.Join(w.What, ", ")
 	if w.By != "" {

@@ -8,28 +8,34 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage"
 )
 
-// mostPlaces is how many places of one write are kept.
+// mostPlaces limits the paths that are kept of one write.
 const mostPlaces = 12
 
-// Wrote notes what was sent to the API server of a patch of the object, or why that has failed. Whoever has written is
-// empty for what ends a pass, else the id of a handler. Nothing is noted if nothing had to be sent.
+// Wrote records a write of a patch of the object, or its failure. The first argument is empty for the write at the end
+// of a pass, or names the origin otherwise. Nothing is recorded if no request was necessary.
 func (o Object) Wrote(by string, patch patching.Patch, before map[string]any, result patching.Result, err error) {
+	// Without an error or a response, no request was sent.
 	if o.kind == nil || err == nil && result.Body == nil && !result.Gone {
 		return
 	}
+	// List the paths of the merge patch. Map iteration is random, so sort them, or equal writes would not be merged.
 	what := places(nil, nil, patch.Merge)
 	slices.Sort(what)
+	// A changed finalizer is our own transform; further transforms come from handlers.
 	own := 0
 	if result.Body != nil && finalizers(before) != finalizers(result.Body) {
+		// The finalizers are not a part of the merge patch, so they are found by comparing the object before and after.
 		what, own = append(what, "metadata.finalizers"), 1
 	}
 	if len(patch.Transforms) > own {
 		what = append(what, "changes by handlers")
 	}
+	// The paths are sorted, so equal writes keep the same ones.
 	if len(what) > mostPlaces {
 		what = append(what[:mostPlaces], "and more")
 	}
 	written := &Write{By: by, What: what}
+	// A refused status is recorded even if the rest was written.
 	if err == nil {
 		err = result.StatusRefused
 	}
@@ -39,9 +45,10 @@ func (o Object) Wrote(by string, patch patching.Patch, before map[string]any, re
 	o.note(Entry{Write: o.kind.sharedWrite(written)})
 }
 
-// places are those that a merge-patch sets, as far as the third key; those that it removes have a minus before them.
+// places returns the paths that a merge patch sets, down to the third key. Removed paths have a minus sign.
 func places(all, at []string, merge map[string]any) []string {
 	for key, value := range merge {
+		// Limit the capacity, so that append copies: siblings must not share the array.
 		path := append(at[:len(at):len(at)], key)
 		inner, isMapping := value.(map[string]any)
 		switch {
@@ -56,7 +63,8 @@ func places(all, at []string, merge map[string]any) []string {
 	return all
 }
 
-// finalizers counts them: nobody exchanges one for another in a write.
+// finalizers returns the number of finalizers. Counting is enough, because one write never replaces one finalizer by
+// another.
 func finalizers(body map[string]any) int {
 	metadata, _ := body["metadata"].(map[string]any)
 	list, _ := metadata["finalizers"].([]any)

@@ -19,26 +19,29 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// refusalPause is how long nothing is written to a kind that does not take conditions, before that is found out anew:
-// its schema may have changed, or the rights.
+// refusalPause is the time for which no conditions are written to a kind that refused them. After it, the kind is
+// checked again, because its schema or the RBAC rules may have changed.
 const refusalPause = 10 * time.Minute
 
-// acceptance is how one kind takes conditions.
+// acceptance records whether one kind accepts conditions in its status, and which types of conditions it gets. It is
+// shared by the controllers of all namespaces.
 type acceptance struct {
 	server discovery.Getter
 	log    logr.Logger
 
+	// The lock guards the fields below. It is not held during requests.
 	mu       sync.Mutex
-	resource discovery.Resource
-	types    conditions.Types
-	refused  time.Time // when it was found that the kind does not take any; zero if it does
-	said     string    // why not, as the log says
-	since    time.Time // when the log said so
+	resource discovery.Resource // the definition of the kind that was checked last
+	types    conditions.Types   // the condition types that the definition has room for
+	refused  time.Time          // time of the last refusal; zero if the kind accepts conditions
+	said     string             // the reason that was logged last; empty if none was
+	since    time.Time          // time of that log line
 }
 
 var _ changes.Acceptance = (*acceptance)(nil)
 
-// builtIn are the groups of Kubernetes' own kinds. Beside these, domains below k8s.io are those of CRDs.
+// builtIn holds the API groups of Kubernetes' own kinds. All other groups below k8s.io, such as
+// gateway.networking.k8s.io, belong to CRDs.
 var builtIn = map[string]bool{
 	"": true, "apps": true, "autoscaling": true, "batch": true, "extensions": true, "policy": true,
 	"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true,
@@ -49,13 +52,13 @@ var builtIn = map[string]bool{
 	"storage.k8s.io": true, "storagemigration.k8s.io": true,
 }
 
-// builtInWithConditions are those of them whose conditions are meant for any controller. Those of others have other
-// fields, or such as Ready of a Pod belong to a controller that decides by them.
+// builtInWithConditions holds the built-in kinds whose conditions are open to any controller. The conditions of other
+// built-in kinds have different fields, or drive a controller of Kubernetes, such as Ready of a Pod.
 var builtInWithConditions = map[schema.GroupKind]bool{
 	{Kind: "Service"}: true, {Group: "policy", Kind: "PodDisruptionBudget"}: true,
 }
 
-// conditionsOf is what objects of the kind tell of their handlers; nil if no handler reports.
+// conditionsOf returns the settings for the conditions of one kind, or nil if none of its handlers reports conditions.
 func (d *Dependencies) conditionsOf(r discovery.Resource, reporters []*adapters.Handler) *changes.Conditions {
 	if len(reporters) == 0 {
 		return nil
@@ -63,6 +66,8 @@ func (d *Dependencies) conditionsOf(r discovery.Resource, reporters []*adapters.
 	return &changes.Conditions{Reporters: reporters, Acceptance: d.acceptanceOf(r)}
 }
 
+// acceptanceOf returns the acceptance of the kind, and creates it at the first call. It outlives the controllers, so
+// that a refusal is remembered when a controller restarts.
 func (d *Dependencies) acceptanceOf(r discovery.Resource) *acceptance {
 	fresh := &acceptance{
 		server: d.Server, log: logging.OfKind(d.Log, r.GroupVersionKind), resource: r, types: typesOf(d.Settings, r),
@@ -72,51 +77,58 @@ func (d *Dependencies) acceptanceOf(r discovery.Resource) *acceptance {
 	return found
 }
 
-// typesOf are those for the kind. What a built-in kind has observed is for its own controllers to say.
+// typesOf returns the condition types of the kind. For a built-in kind, it excludes status.observedGeneration, which
+// only the controllers of Kubernetes may set.
 func typesOf(s settings.Settings, r discovery.Resource) conditions.Types {
 	types := s.Conditions
 	types.WholeStatus = types.WholeStatus && !builtIn[r.Group]
 	return types
 }
 
-// inspectConditions finds out whether a kind that was found takes conditions, if its objects are to have some.
+// inspectConditions checks whether a discovered kind accepts conditions. It does nothing if no handler reports
+// conditions.
 func (d *Dependencies) inspectConditions(ctx context.Context, r discovery.Resource, own []*adapters.Handler) {
 	if len(adapters.ByFamily(own).Reporting) == 0 {
 		return
 	}
 	a := d.acceptanceOf(r)
+	// The definition may be another one than before: replace it, and check again.
 	a.mu.Lock()
 	if !a.resource.Interchangeable(r) {
-		a.said = "" // another definition: what is missing in it is told, even if it was before
+		a.said = "" // the CRD has changed: log a missing field again, even the same one
 	}
 	a.resource, a.types = r, typesOf(d.Settings, r)
 	a.mu.Unlock()
 	a.inspect(ctx)
 }
 
-// Types are those to be written; false if the kind has no place for conditions.
+// Types returns the condition types to write. It returns false if the kind does not accept conditions now. After
+// refusalPause it checks the kind again.
 func (a *acceptance) Types(ctx context.Context) (conditions.Types, bool) {
 	a.mu.Lock()
 	types, refused := a.types, !a.refused.IsZero()
 	again := refused && time.Since(a.refused) > refusalPause
 	if again {
-		a.refused = time.Now() // nobody else asks meanwhile
+		a.refused = time.Now() // other goroutines see the kind as refused meanwhile, and do not start a second check
 	}
 	a.mu.Unlock()
 	if !again {
 		return types, !refused
 	}
+	// The check sends requests, so the lock is not held.
 	a.inspect(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.types, a.refused.IsZero()
 }
 
-// inspect asks the API server what the kind is like. If that is not known, the answers to writes will tell.
+// inspect finds out from the discovered resource and its schema whether the kind accepts conditions. A schema that
+// cannot be read is not an error: the kind then counts as accepting, and the answers to the writes decide.
 func (a *acceptance) inspect(ctx context.Context) {
 	a.mu.Lock()
 	resource, types := a.resource, a.types
 	a.mu.Unlock()
+	// First the checks that need no request, then the schema of a CRD.
 	why, remedy := misfit(resource)
 	if why == "" && a.server != nil && !builtIn[resource.Group] {
 		schema, resolve, err := discovery.SchemaOf(ctx, a.server, resource.GroupVersionKind)
@@ -127,6 +139,7 @@ func (a *acceptance) inspect(ctx context.Context) {
 			remedy = remedyForSchema
 		}
 	}
+	// The result replaces earlier refusals: a corrected CRD gets conditions again.
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.types, a.refused = types, time.Time{}
@@ -136,6 +149,7 @@ func (a *acceptance) inspect(ctx context.Context) {
 	}
 }
 
+// The remedies are a part of the log line, so that users need not search for them.
 const (
 	remedyForSchema = "add status.conditions to the schema of the CRD: " + manual.ConditionsInSchema
 	remedyForRights = "solve the problem that the API server reports, such as by a rule for the status of the resource in " +
@@ -143,7 +157,8 @@ const (
 	remedyForObject = "solve the problem that the API server reports for this object"
 )
 
-// misfit tells why the kind takes no conditions, as far as this is known without its schema.
+// misfit returns why the kind cannot have conditions, and the remedy, without reading its schema. Both are empty if
+// nothing speaks against conditions.
 func misfit(r discovery.Resource) (why, remedy string) {
 	switch {
 	case builtIn[r.Group] && !builtInWithConditions[r.GroupKind()]:
@@ -156,16 +171,19 @@ func misfit(r discovery.Resource) (why, remedy string) {
 	}
 }
 
-// Refused is told that the API server has not taken conditions.
+// Refused records that the API server rejected conditions. A lasting refusal concerns the kind, and stops all writes of
+// conditions to it for refusalPause. Any other refusal concerns one object, and is only logged.
 func (a *acceptance) Refused(_ context.Context, why error, lasting bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !lasting {
+		// Many objects can be refused for different reasons: log at most one of them per pause.
 		if time.Since(a.since) > refusalPause {
 			a.say(why.Error(), remedyForObject)
 		}
 		return
 	}
+	// A lasting refusal has two usual reasons: missing permissions, or a schema without the field.
 	a.refused = time.Now()
 	if apierrors.IsForbidden(why) {
 		a.say(why.Error(), remedyForRights)
@@ -174,7 +192,7 @@ func (a *acceptance) Refused(_ context.Context, why error, lasting bool) {
 	a.say(why.Error(), remedyForSchema)
 }
 
-// say logs why there are no conditions, once for each reason.
+// say logs why conditions are not written. It does not repeat the last reason. The caller holds the lock.
 func (a *acceptance) say(why, remedy string) {
 	if a.said == why {
 		return

@@ -17,16 +17,18 @@ import (
 
 var _ background.Service = (*Controller)(nil)
 
-// beginBackground lets the background handlers run until the context ends, or what it gives is called, which waits for
-// them, and for a shorter time when the operator exits meanwhile.
+// beginBackground lets background handlers run until the context ends or the returned function is called. That function
+// waits for the handlers to stop. If the operator exits during the wait, they get the shorter time of an exit.
 func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 	own, resource := c.newKind(), c.resource
-	own.Resource, own.Cache, own.Place = &resource, nil, nil // the supervisor outlives the controller
+	// The supervisor outlives the controller, so it must not keep the controller's cache or slots.
+	own.Resource, own.Cache, own.Place = &resource, nil, nil
 	c.background.Begin(background.Settings{
 		Kind: own, Handlers: c.handlers.Spawning,
 		Permission: c.deps.permission(c.scope.Namespace), Forgotten: c.deps.Forget, Log: c.log,
 	}, c)
-	// At once, while handlers of changes are still waited for.
+	// Stop the background handlers as soon as the context ends, while change handlers may still run. If a pause turns
+	// into an exit, stop them again with the new reason.
 	ended, stopped := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -38,15 +40,17 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 		}
 	})
 	return func() {
+		// End stops the handlers and waits for them. The channel then ends the wait for an exit above.
 		c.background.End(stopReason(ctx))
 		close(ended)
 		if !stop() {
-			<-stopped // it must not come after the next beginning
+			<-stopped // a late Stop would end the handlers of the next run
 		}
 	}
 }
 
-// stopReason is what background handlers are told: only the end of the operator itself is an exit.
+// stopReason returns why background handlers must stop. Only the end of the whole operator counts as an exit; a restart
+// or a removal of the kind counts as a pause.
 func stopReason(ctx context.Context) background.Reason {
 	if exiting(ctx) {
 		return background.Exiting
@@ -54,9 +58,10 @@ func stopReason(ctx context.Context) background.Reason {
 	return background.Pausing
 }
 
-// exiting tells whether the context has ended because the operator exits.
+// exiting reports whether the context ended because the operator exits.
 func exiting(ctx context.Context) bool {
 	cause := context.Cause(ctx)
+	// A context without a cause has not ended.
 	for _, pausing := range []error{ErrRestarting, ErrRemoved, execution.ErrPaused} {
 		if cause == nil || errors.Is(cause, pausing) {
 			return false
@@ -65,19 +70,21 @@ func exiting(ctx context.Context) bool {
 	return true
 }
 
-// fireTimer begins a tick of a timer, if there is one.
+// fireTimer starts one tick of a timer, unless the object is gone from the cache.
 func (c *Controller) fireTimer(request source.Request) {
 	if cached := c.cached(request.NamespacedName); cached != nil {
 		c.background.Fire(cached.GetUID(), request.Handler)
 	}
 }
 
-// Newest is what the cache has.
+// Newest returns the cached object, or nil if the cache does not have this uid. It does not include own writes that the
+// cache has not received yet.
 func (c *Controller) Newest(key types.NamespacedName, uid types.UID) *jsontext.Object {
 	cached := c.cached(key)
 	if cached == nil || cached.GetUID() != uid {
 		return nil
 	}
+	// Undecodable objects are shown as gone, because background handlers cannot work with them.
 	opened, err := cached.Open()
 	if err != nil {
 		c.unreadable(key, uid, err)
@@ -85,7 +92,7 @@ func (c *Controller) Newest(key types.NamespacedName, uid types.UID) *jsontext.O
 	return opened
 }
 
-// Latest is Newest decoded.
+// Latest returns the same state as [Controller.Newest], decoded.
 func (c *Controller) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 	body, err := c.Newest(key, uid).Value()
 	if err != nil {
@@ -94,21 +101,25 @@ func (c *Controller) Latest(key types.NamespacedName, uid types.UID) map[string]
 	return body
 }
 
+// unreadable logs a cached object that cannot be decoded. Callers continue as for a deleted object.
 func (c *Controller) unreadable(key types.NamespacedName, uid types.UID, err error) {
 	logging.OfObject(c.log, key, uid).Error(err, "Cannot read an object; going on as if it was gone")
 }
 
-// Enqueue has a look taken at the object, or a tick.
+// Enqueue requests a pass over the object after the delay; or, with the id of a timer, a tick of that timer.
 func (c *Controller) Enqueue(key types.NamespacedName, handler string, after time.Duration) {
+	// Ticks have their own class in the queue, so their priority only matters among themselves.
 	priority := source.PriorityTimer
 	if handler == "" {
+		// Without the mark, the pass would skip an object whose newest state is our own write.
 		c.objects.Wake(key)
 		priority = priorityOf(c.cached(key), source.PriorityChange)
 	}
 	c.add(source.Request{NamespacedName: key, Handler: handler}, after, priority)
 }
 
-// add asks for what no event asks for. Before the first run, there is nobody to ask.
+// add puts a request into the queue that does not come from an event. It drops the request if no run of the controller
+// has created a queue yet: the first listing then requests a pass over every object.
 func (c *Controller) add(request source.Request, after time.Duration, priority int) {
 	if waiting := c.queue.Load(); waiting != nil {
 		waiting.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, request)

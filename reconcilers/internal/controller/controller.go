@@ -29,62 +29,75 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 )
 
-// restartPause is how long a controller that failed as a whole waits before it starts anew.
+// restartPause is the delay before a failed controller starts again.
 const restartPause = 10 * time.Second
 
-// These are the causes of the end of a controller's context: its objects are served by another one from now on, or by
-// none.
+// ErrRestarting and ErrRemoved are the causes with which the context of a controller ends. After ErrRestarting another
+// controller serves the same objects; after ErrRemoved no controller does.
 var (
 	ErrRestarting = errors.New("the controller of the kind is restarting")
 	ErrRemoved    = errors.New("the kind is not served any more")
 )
 
-// store is the part of an informer's index that is read.
+// store is the read side of an informer's indexer.
 type store interface {
 	GetByKey(key string) (item any, exists bool, err error)
 	List() []any
 }
 
-// Controller handles the objects of one resource in one scope, with a cache and a queue of its own.
+// Controller handles the objects of one resource in one scope: one namespace, or the whole cluster. It has its own
+// cache and queue. [Controller.run] restarts it after a failure; "one run" in the comments below is the time between
+// two restarts.
 type Controller struct {
-	deps     *Dependencies
+	deps *Dependencies
+	// turn is the period in which this controller may act; a pause or a new leader ends it.
 	turn     Turn
 	resource discovery.Resource
-	scope    memory.Scope
-	health   *health.Scope
+	// scope names the kind and the namespace; memory, health and readiness are kept by scope.
+	scope  memory.Scope
+	health *health.Scope
+	// reach remembers which failures of lists and watches were logged.
 	reach    reach
 	journal  *journal.Kind
 	log      logr.Logger
 	handlers adapters.Families
-	reads    reflect.Type    // see typeOf
-	selector labels.Selector // of the objects that are watched; nil is all
+	reads    reflect.Type    // the Go type that all handlers decode into, see [typeOf]; nil if their types differ
+	selector labels.Selector // selects the objects that are watched; nil selects all
 
-	// What a pass uses.
-	workers     *workers
-	events      *eventHandling // nil without handlers of events
+	// The parts that a pass uses. objects, background, indexer and unhandled belong to the memory of the scope: they
+	// outlive this controller, and the next one for the same scope continues with them.
+	workers *workers
+	// events delivers raw events, changes runs change handlers, and disappeared calls deletion handlers without a
+	// finalizer.
+	events      *eventHandling // nil without event handlers
 	changes     *changes.Handling
-	disappeared *disappeared // nil without handlers for such objects
+	disappeared *disappeared // nil without optional deletion handlers
 	objects     *memory.Objects
 	background  *background.Supervisor
-	indexer     *indexes.Indexer  // nil if there is nothing to be indexed
-	feed        *indexes.Feed     // of one run
+	indexer     *indexes.Indexer  // nil without index functions
+	feed        *indexes.Feed     // of one run; nil without index functions
 	unhandled   *memory.Unhandled // nil without metrics or change handlers
-	rechecks    []handlers.Notifier
-	owned       *owning // nil if the kind has to do with children of others, or of its own
+	// rechecks notify of changes outside of the objects that a filter reads.
+	rechecks []handlers.Notifier
+	owned    *owning // nil if the objects are neither parents nor children of other objects
 
+	// The informer of the current run, and its queue. The queue is replaced by each run, and is nil before the first.
 	store     store
-	hasSynced func() bool   // whether the store is complete
-	version   func() string // that the informer has arrived at
+	hasSynced func() bool   // reports whether store is complete
+	version   func() string // the resource version of the informer's last list or watch event
 	queue     atomic.Pointer[source.PriorityQueue]
-	passes    sync.WaitGroup  // that are running
-	unwritten unwritten       // of one run
+	passes    sync.WaitGroup  // the passes that are running
+	unwritten unwritten       // of one run: the objects with results that are not stored yet
 	passing   context.Context //nolint:containedctx // the context of the passes of one run, which may end later
 }
 
+// newController creates the controller of one namespace; the empty namespace is the whole cluster. It does not start
+// anything. It takes the memory of an earlier controller of the same scope.
 func newController(
 	deps *Dependencies, turn Turn, r discovery.Resource, namespace string, own []*adapters.Handler, w *workers,
 ) *Controller {
 	scope := memory.Scope{Resource: r.GroupResource(), Namespace: namespace}
+	// Handlers, background supervisors and indices of the scope survive restarts of the controller in this memory.
 	kept := deps.Memory.Of(scope)
 	families := adapters.ByFamily(own)
 	c := &Controller{
@@ -95,11 +108,14 @@ func newController(
 		disappeared: newDisappeared(deps.Settings.KopfDeletions, families.Changing),
 	}
 	of := c.newKind()
+	// Event handlers must recognize the writes of change handlers as own writes, or both kinds of handlers could
+	// trigger each other endlessly. So these writes pass through a writer that records them.
 	c.changes = newChanges(deps, of, own)
 	c.reach.again = func() { c.log.Info("Listing and watching a resource again", "handlers", c.handlerIDs()) }
 	if c.events = newEventHandling(deps, of, families.Watching); c.events != nil {
 		c.changes.Writer = notingWriter{of.Writer, c.events.handling.Loops}
 	}
+	// Only a pass decides which background handlers match, so change handling starts and stops them.
 	if len(families.Spawning) > 0 {
 		c.changes.Background = c.background
 	}
@@ -107,23 +123,29 @@ func newController(
 	if len(families.Indexing) > 0 {
 		c.indexer = kept.Indexer
 	}
+	// Tracking costs memory for each unfinished object, so it depends on metrics.
 	if len(families.Changing) > 0 && deps.Metrics != nil {
 		c.unhandled = kept.Unhandled
 	}
-	if deps.Forget == nil || c.owned != nil && c.owned.idle { // it needs the end of all handled objects
+	// Dependencies.Forget must receive the end of every handled object. A selector would hide the end of those that
+	// stopped matching, so a watch with a selector is only possible without Forget, or for kinds without handlers of
+	// their own.
+	if deps.Forget == nil || c.owned != nil && c.owned.idle {
 		c.selector = requirements.Shared(descriptionsOf(own), (*handlers.Handler).Watched)
 	}
 	return c
 }
 
-// beginMemory is for a controller that handles objects from now on.
+// beginMemory prepares the memory of the scope for a controller that handles objects, not only indices. If there are
+// resume handlers, the objects of the first listing will be marked for them.
 func (c *Controller) beginMemory() {
 	c.objects.Begin(slices.ContainsFunc(c.handlers.Changing, func(h *adapters.Handler) bool {
 		return h.Description.Initial
 	}))
 }
 
-// run serves the kind until the context ends. A failure of the kind ends nothing else.
+// run serves the kind until the context ends, and restarts after failures. A failure of one kind does not affect
+// others.
 func (c *Controller) run(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, c.log)
 	defer c.health.End()
@@ -132,6 +154,7 @@ func (c *Controller) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		// Only an error of the framework ends a run early: failures of lists and watches are retried by the informer.
 		c.log.Error(err, "Controller failed; restarting it", "after", restartPause.String())
 		select {
 		case <-ctx.Done():
@@ -140,12 +163,15 @@ func (c *Controller) run(ctx context.Context) {
 	}
 }
 
-// runOnce runs an informer, and the controller on it, until the controller fails or the context ends.
+// runOnce runs an informer and a controller on it, until the controller fails or the context ends. It returns when both
+// have ended.
 func (c *Controller) runOnce(ctx context.Context) error {
+	// The informer gets a context of its own, because it must end when the controller fails.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c.health.Begin()
 	if c.indexer != nil {
+		// The entries of a former feed stay in the indices until this one has listed all objects.
 		c.feed = c.indexer.Begin(c.indexing())
 		defer c.feed.End()
 	}
@@ -154,6 +180,7 @@ func (c *Controller) runOnce(ctx context.Context) error {
 		return err
 	}
 	var informing sync.WaitGroup
+	// Start the informer before the controller: the source only waits for its sync.
 	informing.Go(func() { informer.RunWithContext(ctx) })
 	err = c.control(ctx, informer)
 	cancel(nil)
@@ -161,7 +188,8 @@ func (c *Controller) runOnce(ctx context.Context) error {
 	return err
 }
 
-// control runs the controller on an informer until the context ends.
+// control runs the controller on an informer until the context ends. Its deferred calls stop the parts in the reverse
+// order: passes first, then lookups and rechecks, then children, and background handlers last.
 func (c *Controller) control(ctx context.Context, informer toolscache.SharedIndexInformer) error {
 	defer c.beginBackground(ctx)()
 	defer c.owned.begin(c.enqueueOwner)()
@@ -171,6 +199,7 @@ func (c *Controller) control(ctx context.Context, informer toolscache.SharedInde
 		return fmt.Errorf("making the controller of %s: %w", c.resource.GroupVersionKind, err)
 	}
 	events := source.Events{Watcher: c}
+	// With a selector, a deletion event is ambiguous: the object may still exist without matching.
 	if departing := c.departures(); departing != nil {
 		defer departing.begin(ctx)()
 		events.Doubts = departing
@@ -179,12 +208,16 @@ func (c *Controller) control(ctx context.Context, informer toolscache.SharedInde
 	if err := queued.Watch(informed); err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
 	}
+	// From here on, passes can begin.
 	defer c.endRun(ctx)
 	c.unwritten.begin()
 	endPasses := c.beginPasses(ctx)
+	// Start returns when the context ends or the controller fails. No further pass begins after it, but passes may
+	// still run.
 	err = queued.Start(ctx)
+	// First count objects with unsaved results as passes, then wait for all of them, then end their context.
 	c.writeLeft()
-	c.passes.Wait() // the controller itself has only handed them over
+	c.passes.Wait() // queued has only handed the passes over to goroutines
 	endPasses()
 	return err
 }

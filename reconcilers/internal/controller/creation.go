@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// HoldsNew reports whether an object that is about to be created will get the finalizer for any of the handlers. They
-// are asked as they will be then. An error is that of a filter, or of a storage.
+// HoldsNew reports whether an object that is about to be created needs the finalizer for any of the handlers. It
+// evaluates the filters of the handlers as the first pass will. It returns the error of a filter or of a storage.
 func HoldsNew(
 	ctx context.Context, s settings.Settings, r discovery.Resource, own []*adapters.Handler, body map[string]any,
 ) (bool, error) {

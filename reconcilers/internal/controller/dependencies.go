@@ -31,65 +31,68 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Dependencies are what the controllers of one operator share. They are not copied.
+// Dependencies holds the parts that the controllers of one operator share. It must not be copied.
 type Dependencies struct {
-	// Settings are the operator's, with their defaults.
+	// Settings are those of the operator, with defaults applied.
 	Settings settings.Settings
 	// Dependents must be released before the finalizer of an object is removed; nil if there are none.
 	Dependents changes.Dependents
-	// Owned are the children of the objects, as far as their kinds are watched; nil if no handler asks for any.
+	// Owned tracks the children of the objects, as far as their kinds are watched; nil if no handler needs children.
 	Owned *owned.Children
-	// Forget is called with the uid of every deleted object after its handlers, maybe more than once. It must be quick;
-	// nil is not called.
+	// Forget is called with the uid of every deleted object after its handlers, possibly more than once. It must be
+	// quick. It may be nil.
 	Forget func(uid types.UID)
-	// Cluster is where the objects are, HTTPClient the way to it.
+	// Cluster has the configuration of the API server, and HTTPClient sends the requests, except for writes if Writes
+	// is set.
 	Cluster    Cluster
 	HTTPClient *http.Client
-	// Defaults are the manager's, for its controllers.
+	// Defaults are the manager's defaults for controllers.
 	Defaults config.Controller
 	// Log is the operator's logger.
 	Log logr.Logger
-	// Metrics measure the attempts, and what happens in the queues; nil measures nothing.
+	// Metrics measure attempts and queues; nil measures nothing.
 	Metrics *metrics.Operator
-	// Writer sends the patches by way of Writes, with a client of each resource unless it has one of its own. Without
-	// Writes, it takes that of the HTTPClient.
+	// Writer sends patches through Writes, with one client for each resource unless the writer brings its own client.
+	// If Writes is nil, the HTTPClient is used.
 	Writer patching.Writer
 	Writes *http.Client
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
-	// Journal remembers what is decided; nil is not told.
+	// Journal records decisions for explanations; nil records nothing.
 	Journal *journal.Journal
-	// Memory outlives the controllers.
+	// Memory keeps the state of objects, and outlives the controllers.
 	Memory *memory.Registry
-	// Permission gives what ends when nothing may be written any more, as others may handle the objects: the contexts
-	// of handlers end at once then. It is that of one namespace. Nil is never.
+	// Permission returns a context for a namespace that ends when the operator must not write there any more, because
+	// others may handle the objects. The contexts of handlers end at the same time. Nil permits writing for the whole
+	// run.
 	Permission func(namespace string) context.Context
-	// Health is told how the controllers are; nil is not.
+	// Health receives the state of the controllers; nil receives nothing.
 	Health *health.Health
-	// Outage logs when the API server cannot be reached.
+	// Outage logs when the API server becomes unreachable or reachable.
 	Outage *Outage
-	// Server has the schemas of the kinds whose objects tell of their handlers; nil has none.
+	// Server provides the schemas of kinds whose handlers report conditions; nil provides none.
 	Server discovery.Getter
-	// Resync is requested when a kind is not found where it was.
+	// Resync requests a new discovery when a kind is not found any more.
 	Resync resync.Requester
-	// Exiting is closed when the operator exits, be it paused or not. Nil never is.
+	// Exiting is closed when the operator exits, paused or not. A nil channel means that it never exits.
 	Exiting <-chan struct{}
-	// Abandoned is closed when nobody waits for the end of handlers any more: their contexts end at once. Nil never is.
+	// Abandoned is closed when the manager does not wait for the operator any more: the contexts of handlers then end
+	// at once. Nil is never closed.
 	Abandoned <-chan struct{}
 
-	acceptances sync.Map // how kinds take conditions, by their names
-	clients     sync.Map // of the writer, by their resources
+	acceptances sync.Map // *acceptance by schema.GroupVersionKind
+	clients     sync.Map // patching.Client by schema.GroupVersionResource
 
-	dropped sync.Map // fields that the API server does not keep, and that were told
+	dropped sync.Map // fields that the API server dropped and that were logged
 }
 
-// Cluster is what the controllers need of a manager.
+// Cluster is the part of a manager that the controllers use.
 type Cluster interface {
 	GetConfig() *rest.Config
 	GetScheme() *runtime.Scheme
 }
 
-// permission ends with that to write.
+// permission returns a context that ends together with the permission to write to the namespace.
 func (d *Dependencies) permission(namespace string) context.Context {
 	if d.Permission == nil {
 		return context.Background()
@@ -97,8 +100,8 @@ func (d *Dependencies) permission(namespace string) context.Context {
 	return d.Permission(namespace)
 }
 
-// writerFor is the operator's writer, with an eye on what the API server drops without a word. Kinds of the server's
-// own leave zeros out, and have fields that are only written, so nothing is said of theirs.
+// writerFor returns the writer for one resource. For CRDs, it also logs fields that the API server drops silently. For
+// built-in kinds it does not: they omit zero values and have write-only fields, so a missing field is normal.
 func (d *Dependencies) writerFor(r discovery.Resource) *patching.Writer {
 	w := d.Writer
 	if w.Client == nil {
@@ -110,27 +113,29 @@ func (d *Dependencies) writerFor(r discovery.Resource) *patching.Writer {
 	return &w
 }
 
-// clientFor is one for all writers of a resource, so that limits of the configuration hold for them together.
+// clientFor returns the client that all writers of a resource share, so that rate limits of the configuration apply to
+// them together.
 func (d *Dependencies) clientFor(r schema.GroupVersionResource) patching.Client {
+	// A client that loses the race is dropped. It has no connections of its own.
 	known, _ := d.clients.LoadOrStore(r, rawclient.New(d.Cluster.GetConfig(), cmp.Or(d.Writes, d.HTTPClient), r))
 	client, _ := known.(patching.Client)
 	return client
 }
 
-// custom tells whether the group is that of a CRD, as far as names tell.
+// custom reports whether the group belongs to a CRD, judged by its name alone.
 func custom(group string) bool {
 	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
 }
 
-// droppedFieldLogger says which fields the API server does not keep.
+// droppedFieldLogger logs the fields that the API server drops.
 type droppedFieldLogger struct {
 	kind   schema.GroupVersionKind
-	logged *sync.Map // fields of kinds, each of which is worth one line in the life of the operator
+	logged *sync.Map // kind and field, shared by all writers: each is logged once per process
 }
 
 var _ patching.Observer = (*droppedFieldLogger)(nil)
 
-// Dropped is called by the writer.
+// Dropped logs each of the fields once. The writer calls it after a write.
 func (l *droppedFieldLogger) Dropped(ctx context.Context, fields []diff.Path) {
 	for _, field := range fields {
 		if _, known := l.logged.LoadOrStore(l.kind.String()+" "+field.String(), true); !known {

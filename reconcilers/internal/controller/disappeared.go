@@ -14,16 +14,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// disappeared are the objects that the watch has reported as deleted, until a pass calls their optional deletion
-// handlers. Nil is for kinds without such handlers.
+// disappeared holds the objects that the watch reported as deleted, until a pass calls their optional deletion
+// handlers. An object without our finalizer has no other moment for them. Nil stands for a kind without such handlers.
 type disappeared struct {
+	// waiting holds the deleted objects by name, as a queue of DELETED events.
 	waiting events.Queue
 
 	mu      sync.Mutex
-	handled map[types.UID]bool // those whose deletion passes have handled; the watch reports each of them later
+	handled map[types.UID]bool // uids whose deletion a pass has handled before the watch reported it
 }
 
-// newDisappeared is nil if no handler is called for such objects.
+// newDisappeared returns nil if no deletion handler is optional. It also returns nil with Settings.KopfDeletions,
+// because Kopf calls no handlers for such objects.
 func newDisappeared(kopfDeletions bool, changing []*adapters.Handler) *disappeared {
 	sees := func(h *adapters.Handler) bool { return h.Description.SeesDisappearance() }
 	if kopfDeletions || !slices.ContainsFunc(changing, sees) {
@@ -32,21 +34,22 @@ func newDisappeared(kopfDeletions bool, changing []*adapters.Handler) *disappear
 	return &disappeared{handled: map[types.UID]bool{}}
 }
 
-// add runs on the informer's goroutine. A pass follows.
+// add queues a deleted object for the next pass, which the caller requests. It runs on the informer's goroutine. A nil
+// receiver ignores the object.
 func (d *disappeared) add(obj source.Object) {
 	if d != nil {
 		d.waiting.Add(events.Event{Type: events.Deleted, Object: obj})
 	}
 }
 
-// noteHandled notes that a pass has handled the deletion of the object.
+// noteHandled records that a pass has handled the deletion of the object, so that callForDisappeared skips it.
 func (d *disappeared) noteHandled(uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.handled[uid] = true
 }
 
-// takeHandled reports whether a pass has handled the deletion, and forgets the object.
+// takeHandled reports whether a pass has handled the deletion of the object, and removes that record.
 func (d *disappeared) takeHandled(uid types.UID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,7 +58,8 @@ func (d *disappeared) takeHandled(uid types.UID) bool {
 	return handled
 }
 
-// callForDisappeared calls the optional deletion handlers of the objects that had this name.
+// callForDisappeared calls the optional deletion handlers of the deleted objects with this name. There can be several,
+// if an object was created again under the same name.
 func (c *Controller) callForDisappeared(ctx context.Context, key types.NamespacedName) {
 	for _, e := range c.disappeared.waiting.Take(key) {
 		uid := e.Object.GetUID()

@@ -1,12 +1,13 @@
 // Not part of the public API.
 //
-// Package controller handles the objects of one kind in one namespace, or in all: its informer, its queue, and the
-// passes over its objects.
+// Package controller handles the objects of one kind in one namespace, or in the whole cluster. A [Controller] has its
+// own informer and queue, and runs the passes over the objects. [Run] starts the controllers of one resource, and
+// [Index] only fills its indices.
 //
-// It is apart because every kind has a cache and a controller of its own, which start and end together: a kind that
-// fails ends alone, and the manager's cache is never touched. It never decides what a change means: package changes
-// does, one object and one pass at a time. It does not know which kinds there are.
+// Every kind has its own cache and controller, which start and end together. A kind that fails therefore ends alone,
+// and the manager's cache is never touched.
 //
-// Neighbours: package source fills the queue; packages events, changes, background and indexes work on what a pass
-// finds; package orchestration above it says when controllers run.
+// Package source fills the queue. Package changes decides how to handle a change, one object and one pass at a time.
+// Packages events, background and indexes do the other steps of a pass. Package orchestration decides which kinds run,
+// and when.
 package controller

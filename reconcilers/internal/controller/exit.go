@@ -8,22 +8,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// beginPasses makes the context of the passes of a run. When the operator exits, it goes on for Settings.ExitTimeout,
-// so that handlers that are about to finish can do so; when it is paused, for Settings.PauseTimeout, as long as it may
-// write, and unless it exits meanwhile; when others serve the objects from now on, or nobody, it ends at once.
+// beginPasses sets the context of the passes of one run. That context outlives the context of the run, so that running
+// handlers can finish. When the operator exits, they have Settings.ExitTimeout. When it is paused, they have
+// Settings.PauseTimeout, as long as writing is permitted; an exit during that time switches to ExitTimeout. When
+// another controller takes over the objects, or none serves them any more, the context ends at once.
+//
+// The returned function ends the context. It is called when all passes have returned.
 func (c *Controller) beginPasses(ctx context.Context) (end func()) {
+	// WithoutCancel keeps the values of the context, such as the logger, but not its end.
 	passing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	c.passing = passing
 	ended := make(chan struct{})
 	last := grace{ended: ended, abandoned: c.deps.Abandoned, fruitless: c.deps.permission(c.scope.Namespace).Done()}
 	stop := context.AfterFunc(ctx, func() {
 		cause, exits := context.Cause(ctx), exiting(ctx)
+		// ErrPaused first waits for the pause; true means that the operator exits meanwhile.
 		if errors.Is(cause, execution.ErrPaused) && last.wait(c.deps.Settings.PauseTimeout, c.deps.Exiting) {
 			cause, exits = execution.ErrExiting, true
 		}
 		if exits {
 			last.wait(c.deps.Settings.ExitTimeout, nil)
 		}
+		// Handlers see this cause, such as ErrPaused or ErrExiting.
 		cancel(cause)
 	})
 	return func() {
@@ -33,13 +39,14 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 	}
 }
 
-// grace is the time in which what runs may finish: until it has ended, until nobody waits for it any more, or until
-// nothing can be written.
+// grace describes how long running handlers may finish: until all have ended, until the manager stops waiting for the
+// operator, or until writing is not permitted any more.
 type grace struct {
 	ended, abandoned, fruitless <-chan struct{}
 }
 
-// wait waits for the end of it, or for the timeout. It is true if it was interrupted before that.
+// wait blocks until the grace is over or the timeout has passed. It returns true if the interrupting channel closed
+// first.
 func (g grace) wait(timeout time.Duration, interrupted <-chan struct{}) bool {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// newKind returns what the handlers of one kind share.
+// newKind returns the settings and services that the handlers of one kind share.
 func (c *Controller) newKind() kind.Kind {
 	return kind.Kind{
 		Settings: c.deps.Settings, Resource: &c.resource, Cache: c, Place: c.workers.occupation, Gate: c.turn.Gate,
@@ -28,15 +28,18 @@ func (c *Controller) newKind() kind.Kind {
 	}
 }
 
-// newChanges is how the changes of the objects of one kind are handled.
+// newChanges returns the engine for the changes of one kind.
 func newChanges(deps *Dependencies, of kind.Kind, own []*adapters.Handler) *changes.Handling {
 	s, families, r := deps.Settings, adapters.ByFamily(own), *of.Resource
+	// A nil *Children in the interface would not compare equal to nil.
 	var waits changes.Waits
 	if deps.Owned != nil {
 		waits = deps.Owned
 	}
-	// Only the storages of our own formats have keys with kinds.
+	// Only the annotation storage can bind the memory to the uid of its object; the zero value of other storages names
+	// no annotation for that.
 	essences, _ := s.Diffbase.(diffbase.Annotations)
+	// A renamed handler finds its progress under its former ids.
 	of.Progress = storages.WithFormerIDs(s.Progress, renamedIn(families.Changing))
 	return &changes.Handling{
 		Kind: of, Waits: waits, Restored: &sync.Map{},
@@ -59,7 +62,7 @@ func renamedIn(all []*adapters.Handler) storages.Renamed {
 	return renamed
 }
 
-// sightOf is what passes over objects decide by.
+// sightOf returns which part of an object the passes depend on: the largest part that any of the handlers reads.
 func sightOf(families adapters.Families) requirements.Sight {
 	sees := requirements.SeesEssence
 	for _, h := range slices.Concat(families.Changing, families.Spawning, families.Tending) {
@@ -68,7 +71,8 @@ func sightOf(families adapters.Families) requirements.Sight {
 	return sees
 }
 
-// lensOf returns what reads the memory of the objects of one kind.
+// lensOf returns the lens that reads the stored memory of one kind's objects. All handlers share the essence, so it
+// includes the fields that any of them needs.
 func lensOf(s settings.Settings, r discovery.Resource, own []*adapters.Handler) *cause.Lens {
 	var extra []diff.Path
 	for _, h := range own {
@@ -79,20 +83,22 @@ func lensOf(s settings.Settings, r discovery.Resource, own []*adapters.Handler) 
 	lens := &cause.Lens{
 		Diffbase: s.Diffbase, Progress: s.Progress, Extra: extra, Redaction: redaction(s.Digests, r, own),
 	}
+	// Conditions are our own writes to the status, and must not count as changes.
 	if len(adapters.ByFamily(own).Reporting) > 0 {
 		lens.Hide = typesOf(s, r).Hidden
 	}
 	return lens
 }
 
+// secrets is the kind whose objects are stored as keyed digests, if Settings.Digests demands it.
 var secrets = schema.GroupKind{Kind: "Secret"}
 
-// redaction returns the redacted paths of one kind: the handlers share its memory, so a path that one of them redacts
-// is redacted for all.
+// redaction returns the redacted paths of one kind. Its handlers share the stored memory, so a path that one of them
+// redacts is redacted for all.
 func redaction(d settings.Digests, r discovery.Resource, own []*adapters.Handler) cause.Redaction {
 	kept := cause.Redaction{Limit: d.Limit, Keys: d.Keys}
 	if d.Secrets && r.GroupKind() == secrets {
-		kept.Paths = []diff.Path{nil}
+		kept.Paths = []diff.Path{nil} // the empty path is the whole object
 		return kept
 	}
 	for _, h := range own {
@@ -105,7 +111,8 @@ func redaction(d settings.Digests, r discovery.Resource, own []*adapters.Handler
 	return kept
 }
 
-// JournalOf is for one kind: what is not to be remembered on the objects is not to be remembered in memory, either.
+// JournalOf returns the journal of one kind. Values that must not be stored on the objects are not kept in the journal
+// either.
 func (d *Dependencies) JournalOf(r discovery.Resource, own []*adapters.Handler) *journal.Kind {
 	return d.Journal.Kind(r.GroupKind(), redaction(d.Settings.Digests, r, own).Paths)
 }

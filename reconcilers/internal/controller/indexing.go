@@ -17,9 +17,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// Index keeps the indices of a resource filled, in all the namespaces, as they come and go, while no controller of the
-// same memory does, until the context ends. It tells the readiness what is filled. It calls the index functions, and
-// writes nothing: any replica may do so.
+// Index keeps the indices of a resource filled until the context ends, in all of the namespaces as they come and go. It
+// is for times when no controller of the resource runs, such as a pause. It reports filled indices to the readiness. It
+// calls index functions but writes nothing, so any replica may run it.
 func Index(
 	ctx context.Context, deps *Dependencies, readiness *indexes.Readiness, r discovery.Resource, namespaces Namespaces,
 	own []*adapters.Handler,
@@ -31,22 +31,25 @@ func Index(
 	s.follow(ctx, namespaces)
 }
 
-// index watches the objects whenever nobody else does.
+// index fills the indices of one scope while no controller does, until the context ends.
 func (c *Controller) index(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, c.log)
 	for {
+		// Wait until no controller feeds the indices of this scope.
 		c.feed = c.indexer.BeginAlone(ctx, c.indexing(), c.indicesFilled)
 		if c.feed == nil {
 			return
 		}
+		// A nil error without the end of the context means that a controller took over.
 		err := c.indexOnce(ctx)
 		switch {
 		case errors.Is(context.Cause(ctx), ErrRemoved):
 			c.forget(c.indexer.Clear())
 			return
 		case ctx.Err() != nil:
+			// The indices remain: another run or a controller continues with them.
 			return
-		case err == nil: // somebody else has listed the objects
+		case err == nil: // a controller has listed the objects meanwhile, and took over
 			c.indicesFilled()
 			continue
 		}
@@ -58,13 +61,14 @@ func (c *Controller) index(ctx context.Context) {
 	}
 }
 
+// indexing describes the work of the indexer for this kind.
 func (c *Controller) indexing() indexes.Task {
 	return indexes.Task{
 		Handlers: c.handlers.Indexing, Resource: &c.resource, Backoff: c.deps.Settings.Backoff, Log: c.log,
 	}
 }
 
-// indexOnce watches the objects until the context ends, or a controller has listed them, which is no error.
+// indexOnce watches the objects until the context ends or a controller has listed them. Neither is an error.
 func (c *Controller) indexOnce(ctx context.Context) error {
 	defer c.feed.End()
 	ctx, cancel := context.WithCancel(ctx)
@@ -73,6 +77,7 @@ func (c *Controller) indexOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The order of the deferred calls matters: the context ends first, then the wait for the sync returns.
 	var listing sync.WaitGroup
 	defer listing.Wait()
 	defer cancel()
@@ -87,7 +92,7 @@ func (c *Controller) indexOnce(ctx context.Context) error {
 	return nil
 }
 
-// whileFeeding runs the informer for as long as what it tells counts.
+// whileFeeding runs the informer until the context ends or a later feed has taken over.
 func (c *Controller) whileFeeding(ctx context.Context, informer toolscache.SharedIndexInformer) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -101,24 +106,27 @@ func (c *Controller) whileFeeding(ctx context.Context, informer toolscache.Share
 	informer.RunWithContext(ctx)
 }
 
-// indexOnly is the watcher of a controller that fills indices and does nothing else.
+// indexOnly watches for a controller that only fills indices. It embeds the controller for its helpers, and replaces
+// the methods of the watcher.
 type indexOnly struct{ *Controller }
 
 var _ source.Watcher = indexOnly{}
 
-// Listed does nothing: no pass follows.
+// Listed does nothing, because no resume handlers run.
 func (indexOnly) Listed(source.Object) {}
 
-// Deleted does nothing: nothing is kept of the object but its part of the indices.
+// Deleted does nothing, because the only memory of the object is its part of the indices.
 func (indexOnly) Deleted(source.Object) {}
 
-// Seen updates the indices. No other watcher reports the end of an object to what depends on that.
+// Seen updates the indices, and never requests a pass. It reports the deletion of an object to the dependents itself,
+// because no controller of the scope does it at this time.
 func (c indexOnly) Seen(eventType string, obj source.Object) (pass bool) {
+	// Only owners of children distinguish a missed deletion from a reported one.
 	if eventType == source.Vanished {
 		eventType = "DELETED"
 	}
 	if eventType == "DELETED" && c.selector != nil {
-		eventType = indexes.Left // which may be all that has happened
+		eventType = indexes.Left // with a selector, the object may only have stopped matching
 	}
 	if c.feed.Seen(eventType, obj) && eventType == "DELETED" {
 		c.forget([]types.UID{obj.GetUID()})

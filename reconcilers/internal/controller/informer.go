@@ -17,10 +17,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// syncTimeout is practically none: a kind that may not be listed yet is waited for, not given up.
+// syncTimeout is practically infinite. A kind that may not be listed yet must keep waiting: with a real timeout,
+// controller-runtime would end the controller.
 const syncTimeout = 365 * 24 * time.Hour
 
-// inform makes the informer of this kind alone, and takes what is read from it.
+// inform creates the informer of this kind, and remembers how to read it. The wrapped client reports the health of the
+// scope and outages, and makes the first list consistent.
 func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
 	way := transport.Wrap(c.deps.HTTPClient, c.health.Around, consistent, c.reaching)
 	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.interest())
@@ -43,19 +45,22 @@ func (c *Controller) interest() informers.Interest {
 		Namespace: c.scope.Namespace, Selector: c.selector,
 		Metadata: c.reads == reflect.TypeFor[metav1.PartialObjectMetadata](),
 	}
+	// No handler reads objects of this kind that are not children, so only their identity is kept.
 	if c.owned != nil && c.owned.idle && c.owned.lookup == nil {
 		wanted.Whole = c.owned.handling.Children.MayBeChild(c.resource.GroupKind())
 	}
 	if c.reads == nil || wanted.Metadata {
 		return wanted
 	}
+	// Protobuf is only possible if the handlers decode into the type that the scheme has for this kind.
 	if kind := compact.KindOf(c.deps.Cluster.GetScheme(), c.resource.GroupVersionKind); kind.Is(c.reads) {
 		wanted.Kind = kind
 	}
 	return wanted
 }
 
-// departures are nil if no selector is asked for, or nobody is told of what is gone.
+// departures returns the tracker of uncertain deletions. It returns nil without a selector, and without event handlers,
+// because only these need certainty.
 func (c *Controller) departures() *departures {
 	if c.selector == nil || c.events == nil {
 		return nil
@@ -64,7 +69,8 @@ func (c *Controller) departures() *departures {
 	return departuresOf(lookup.UID, c.left, c.log)
 }
 
-// typeOf is the Go type into which all of the handlers decode the object by themselves; nil if there is no such type.
+// typeOf returns the Go type into which all of the handlers decode the object directly. It returns nil if the handlers
+// differ, or if one of them needs the object as a map.
 func typeOf(own []*adapters.Handler) (typ reflect.Type) {
 	for i, h := range own {
 		switch d := h.Description; {
@@ -77,7 +83,8 @@ func typeOf(own []*adapters.Handler) (typ reflect.Type) {
 	return typ
 }
 
-// newQueued makes the controller of controller-runtime that takes from the queue.
+// newQueued creates the controller of controller-runtime that serves the queue. It has only one worker, because
+// Reconcile hands each request to a goroutine; the slots limit how many run.
 func (c *Controller) newQueued() (controller.TypedController[source.Request], error) {
 	skip := true
 	options := controller.TypedOptions[source.Request]{
@@ -87,12 +94,13 @@ func (c *Controller) newQueued() (controller.TypedController[source.Request], er
 			_ string, limiter workqueue.TypedRateLimiter[source.Request],
 		) workqueue.TypedRateLimitingInterface[source.Request] {
 			waiting := source.NewQueue(c.workers.places, limiter)
+			// Enqueue needs the queue of the current run.
 			c.queue.Store(waiting)
 			return waiting
 		},
 	}
 	options.DefaultFromConfig(c.deps.Defaults)
-	// Handlers have timeouts of their own; the end of a pass's context means that the operator exits.
+	// Handlers have their own timeouts. The context of a pass must only end when the operator exits or pauses.
 	options.ReconciliationTimeout = 0
 	return controller.NewTypedUnmanaged(c.deps.Settings.Name+"."+c.resource.Plural, options)
 }

@@ -17,37 +17,43 @@ import (
 )
 
 const (
-	// lookups are made so many at once, and again after these delays if they fail.
+	// lookups is the number of concurrent requests. A failed request is repeated after a delay between firstRelook and
+	// longestRelook.
 	lookups       = 4
 	firstRelook   = time.Second
 	longestRelook = time.Minute
-	// mostThere is of how many it is known that they are there, and not new if they come back.
+	// mostThere limits how many objects are remembered that exist without matching the selector. If such an object
+	// matches again, it is reported as modified, not as added.
 	mostThere = 10_000
 )
 
-// departures are the objects that a watch with a selector shows no more. The API server says of those that do not match
-// any more that they are gone, too: so it is asked, before handlers are told.
+// departures tracks the objects that left a watch with a selector. The watch reports DELETED both for a deletion and
+// for an object that does not match any more. So the API server is queried before event handlers get a deletion.
 type departures struct {
+	// uid returns the uid of the object that has the name now; left is called when an object leaves the watch.
 	uid  func(ctx context.Context, of types.NamespacedName) (types.UID, error)
 	left func(obj source.Object)
 	log  logr.Logger
 
+	// names holds the names to look up, with the backoff of failed lookups.
 	names workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 	mu      sync.Mutex
 	waiting map[types.NamespacedName]departure
-	there   *lru.Cache // uids of those that have left, and are there
+	there   *lru.Cache // uids of objects that left the watch but still exist
 }
 
-// departure is one of them, with what is to be called if it is gone.
+// departure is one object whose deletion is uncertain.
 type departure struct {
 	object source.Object
+	// gone reports the object as deleted.
 	gone   func()
-	failed bool // it was asked for in vain, and the log says so
+	failed bool // a lookup has failed and was logged
 }
 
 var _ source.Doubts = (*departures)(nil)
 
+// departuresOf creates the tracker. [departures.begin] starts its lookups.
 func departuresOf(
 	uid func(context.Context, types.NamespacedName) (types.UID, error), left func(source.Object), log logr.Logger,
 ) *departures {
@@ -59,8 +65,8 @@ func departuresOf(
 	}
 }
 
-// left is for an object that may be there, but is shown no more: as one whose labels do not match, it is in no index,
-// and handlers of events hear nothing of it.
+// left handles an object that left the watch and may still exist. It removes the object from the indices and from the
+// memory of passes, and records the event in the journal. Event handlers are not called.
 func (c *Controller) left(obj source.Object) {
 	if c.journal != nil {
 		c.journal.Object(obj.Key(), obj.GetUID()).Event(indexes.Left, obj.GetResourceVersion())
@@ -71,11 +77,13 @@ func (c *Controller) left(obj source.Object) {
 	c.objects.Forget(obj.GetUID())
 }
 
-// Leave has the API server asked, unless the object must be gone: it was being deleted, and nothing held it.
+// Leave starts the lookup of an object that left the watch, and returns true. It returns false if the object must be
+// deleted: its deletion had begun, and it had no finalizers left.
 func (d *departures) Leave(obj source.Object, gone func()) (doubtful bool) {
 	if obj.Deleting() && !held(obj) {
 		return false
 	}
+	// The object does not match in any case, so it leaves the indices now. Only event handlers wait for the lookup.
 	d.left(obj)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,16 +92,19 @@ func (d *departures) Leave(obj source.Object, gone func()) (doubtful bool) {
 	return true
 }
 
-// held tells whether an object has finalizers, as far as it can be read.
+// held reports whether the object has finalizers. It returns true for an object that cannot be decoded, because only a
+// lookup can then decide.
 func held(obj source.Object) bool {
 	body, err := obj.Unstructured()
 	return err != nil || len(body.GetFinalizers()) > 0
 }
 
-// Meet ends the doubts about the name: the object is back, or another one has taken its place.
+// Meet ends the lookup of a name when an object with this name matches the selector. It returns true if the object
+// existed all the time. If another object has the name, the former one is reported as deleted.
 func (d *departures) Meet(obj source.Object) (back bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	// The object is in at most one of the two: there after the lookup, waiting before it.
 	_, back = d.there.Get(obj.GetUID())
 	d.there.Remove(obj.GetUID())
 	former, doubtful := d.waiting[obj.Key()]
@@ -108,11 +119,12 @@ func (d *departures) Meet(obj source.Object) (back bool) {
 	return back
 }
 
-// begin asks until the function that it gives is called.
+// begin starts the lookups. The returned function stops them, and waits for running requests.
 func (d *departures) begin(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	for range lookups {
+		// The queue hands out each name to one goroutine at a time, so a name is never looked up twice at once.
 		asking.Go(func() {
 			for {
 				name, ended := d.names.Get()
@@ -135,7 +147,7 @@ func (d *departures) begin(ctx context.Context) (end func()) {
 	}
 }
 
-// ask finds out what became of an object, and tells whether it is to be asked again.
+// ask looks up one object by name, and decides whether it was deleted. It returns true if the lookup must be repeated.
 func (d *departures) ask(ctx context.Context, name types.NamespacedName) (again bool) {
 	d.mu.Lock()
 	asked, doubtful := d.waiting[name]
@@ -143,6 +155,8 @@ func (d *departures) ask(ctx context.Context, name types.NamespacedName) (again 
 	if !doubtful || ctx.Err() != nil {
 		return false
 	}
+	// The request runs without the lock. An event can change the entry meanwhile; the answer is then worthless, and
+	// only a newer entry is looked up again.
 	uid, err := d.uid(ctx, name)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,8 +166,9 @@ func (d *departures) ask(ctx context.Context, name types.NamespacedName) (again 
 	}
 	log := logging.OfObject(d.log, name, asked.object.GetUID())
 	switch {
-	case err == nil, apierrors.IsNotFound(err): // or the kind is
+	case err == nil, apierrors.IsNotFound(err): // NotFound can also mean that the kind is gone
 	case apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsInvalid(err):
+		// These answers do not change when the request is repeated.
 		log.Error(err, "Cannot determine whether an object was deleted or no longer matches; reporting it as deleted")
 	default:
 		if !now.failed {
@@ -164,6 +179,7 @@ func (d *departures) ask(ctx context.Context, name types.NamespacedName) (again 
 		return true
 	}
 	delete(d.waiting, name)
+	// Another uid means that the name was reused, so the former object was deleted.
 	if uid == now.object.GetUID() {
 		d.there.Add(uid, true)
 	} else {

@@ -9,21 +9,22 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Outage is the time in which the API server cannot be reached. It is logged once for all controllers of an operator.
-// The zero value is ready to use.
+// Outage records the time for which the API server is unreachable. It is logged once for all controllers of an
+// operator. The zero value is ready to use.
 type Outage struct {
 	mu    sync.Mutex
 	since time.Time // zero while the API server answers
 }
 
-// isUnreachable is true for requests that found no server. A server that is slow, or that is not trusted, is another
-// failure: it may be that of one kind.
+// isUnreachable reports whether the request found no server. A slow or untrusted server is a different failure, which
+// may concern one kind only.
 func isUnreachable(err error) bool {
 	var dial *net.OpError
 	var name *net.DNSError
 	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &name)
 }
 
+// begin records that the API server is unreachable, and logs the first such error of an outage.
 func (o *Outage) begin(log logr.Logger, err error) {
 	o.mu.Lock()
 	isNew := o.since.IsZero()
@@ -36,6 +37,7 @@ func (o *Outage) begin(log logr.Logger, err error) {
 	}
 }
 
+// end records that the API server answers, and logs the end of an outage.
 func (o *Outage) end(log logr.Logger) {
 	o.mu.Lock()
 	since := o.since

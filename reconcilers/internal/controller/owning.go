@@ -19,16 +19,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
-// owning is what a kind has to do with children: its objects are some, or have some.
+// owning holds the parent/child wiring of one kind, which may be a parent, a child, or both.
 type owning struct {
-	families adapters.Families
-	handling owned.Handling
-	source   *owned.Source // of one run; nil if the objects are not children of others
-	route    *owned.Route  // of one run; nil if they do not have children
-	idle     bool          // the kind is watched for others alone
-	lookup   owned.Lookup  // nil if no handler waits for objects other than children
+	families adapters.Families // all handlers of the kind; Owning ones watch children, Tending ones are called for them
+	handling owned.Handling    // calls the Tending handlers
+	source   *owned.Source     // of one run; nil if the objects are not children
+	route    *owned.Route      // of one run; nil if the objects are not parents
+	idle     bool              // the kind is only watched for the handlers of other kinds
+	lookup   owned.Lookup      // nil if no handler waits for objects other than children
 }
 
+// newOwning returns nil if the kind is neither a parent nor a child.
 func (c *Controller) newOwning(of kind.Kind, families adapters.Families) *owning {
 	known := c.deps.Owned
 	if known == nil || len(families.Owning)+len(families.Tending) == 0 {
@@ -36,18 +37,21 @@ func (c *Controller) newOwning(of kind.Kind, families adapters.Families) *owning
 	}
 	return &owning{
 		families: families, lookup: c.lookupFor(families.Owning),
+		// Handlers of the kind itself need passes; Owning handlers do not.
 		idle: len(families.Changing)+len(families.Watching)+len(families.Spawning)+len(families.Indexing)+
 			len(families.Admitting)+len(families.Tending) == 0,
 		handling: owned.Handling{Kind: of, Children: known, Handlers: families.Tending},
 	}
 }
 
-// begin is for a run of the controller; what it gives ends it.
+// begin connects the kind to the tracker of children for one run. The returned function disconnects it. A nil receiver
+// does nothing.
 func (o *owning) begin(enqueue func(types.NamespacedName)) (end func()) {
 	if o == nil {
 		return func() {}
 	}
 	known := o.handling.Children
+	// The former run has ended: its source and route must not be used again.
 	o.source, o.route = nil, nil
 	if len(o.families.Owning) > 0 {
 		o.source = known.Watch(descriptionsOf(o.families.Owning), o.lookup)
@@ -66,7 +70,8 @@ func (o *owning) begin(enqueue func(types.NamespacedName)) (end func()) {
 	}
 }
 
-// lookupFor is by the cache of the kind; nil if handlers may wait for children only.
+// lookupFor returns a lookup in the cache of the kind. It returns nil if handlers wait for children only, as the
+// informer may then drop the contents of other objects.
 func (c *Controller) lookupFor(owning []*adapters.Handler) owned.Lookup {
 	if !slices.ContainsFunc(owning, func(h *adapters.Handler) bool { return h.Description.Whole }) {
 		return nil
@@ -79,7 +84,8 @@ func (c *Controller) lookupFor(owning []*adapters.Handler) owned.Lookup {
 	}
 }
 
-// seenByOwners runs on the informer's goroutine.
+// seenByOwners reports an event to the owners of the object, and to the tracker of its own children. It runs on the
+// informer's goroutine.
 func (c *Controller) seenByOwners(eventType string, obj source.Object) {
 	o := c.owned
 	if o.source != nil {
@@ -94,6 +100,8 @@ func (c *Controller) seenByOwners(eventType string, obj source.Object) {
 	}
 }
 
+// tellOwners reports an event of a child to its owners. An object that cannot be decoded is only logged, because the
+// next event repeats the state.
 func (c *Controller) tellOwners(eventType string, obj source.Object) {
 	if err := c.owned.source.Seen(eventType, obj); err != nil {
 		log := logging.OfObject(c.log, obj.Key(), obj.GetUID())
@@ -101,14 +109,16 @@ func (c *Controller) tellOwners(eventType string, obj source.Object) {
 	}
 }
 
-// enqueueOwner has a pass made over an owner.
+// enqueueOwner requests a pass over an owner.
 func (c *Controller) enqueueOwner(key types.NamespacedName) { c.Enqueue(key, "", 0) }
 
-// tend looks after the children of an object at the end of a pass over it, and gives when to look again: not later than
-// the pass itself wants to.
+// tend calls the child handlers of an object at the end of its pass. It returns the delay until the next pass: the
+// smaller one of the given delay and that of the child handlers. It skips an object that was replaced or released
+// meanwhile.
 func (c *Controller) tend(
 	ctx context.Context, o *memory.Object, latest *compact.Object, uid types.UID, after *time.Duration,
 ) *time.Duration {
+	// The kind has no child handlers, or the object is gone, replaced or released.
 	if c.owned.route == nil || latest == nil || latest.GetUID() != uid || o.Past(latest) {
 		return after
 	}
@@ -117,19 +127,20 @@ func (c *Controller) tend(
 		logf.FromContext(ctx).Error(err, "Cannot read an object; leaving its children alone")
 		return after
 	}
-	body, _ := newest.Value() // it is decoded
+	body, _ := newest.Value() // Newest has decoded it without an error
 	result := c.owned.handling.Tend(ctx, body)
 	o.Wrote(result.Body, result.Released)
 	if result.After != nil {
-		o.Unsettle() // the next pass asks for the one after it
+		o.Unsettle() // otherwise an echo of our own write would skip the pass that is due later
 	}
+	// Return the earlier time.
 	if result.After != nil && (after == nil || *result.After < *after) {
 		return result.After
 	}
 	return after
 }
 
-// handlerIDs are those of all handlers that need the objects of the kind.
+// handlerIDs returns the ids of all handlers that need the objects of this kind, each once, for log lines.
 func (c *Controller) handlerIDs() (ids []string) {
 	f := c.handlers
 	for _, family := range [][]*adapters.Handler{f.Changing, f.Spawning, f.Watching, f.Indexing, f.Owning, f.Tending} {
@@ -142,6 +153,7 @@ func (c *Controller) handlerIDs() (ids []string) {
 	return ids
 }
 
+// descriptionsOf returns the registrations of the handlers.
 func descriptionsOf(all []*adapters.Handler) []*handlers.Handler {
 	list := make([]*handlers.Handler, 0, len(all))
 	for _, h := range all {

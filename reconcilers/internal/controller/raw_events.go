@@ -15,15 +15,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// eventHandling is that of the raw events of one kind, with those that wait for it.
+// eventHandling delivers the raw events of one kind. It queues them until a pass over their object calls the handlers.
 type eventHandling struct {
 	handling events.Handling
-	waiting  events.Queue
-	log      logr.Logger
-	dropped  func() // counts an event that is not delivered
+	// waiting holds a limited number of events for each object.
+	waiting events.Queue
+	log     logr.Logger
+	dropped func() // counts an event that was dropped
 }
 
-// newEventHandling is nil if there are no handlers of events.
+// newEventHandling returns nil if there are no event handlers.
 func newEventHandling(deps *Dependencies, of kind.Kind, watching []*adapters.Handler) *eventHandling {
 	if len(watching) == 0 {
 		return nil
@@ -35,7 +36,8 @@ func newEventHandling(deps *Dependencies, of kind.Kind, watching []*adapters.Han
 	}
 }
 
-// add runs on the informer's goroutine.
+// add queues an event for the next pass over its object. It runs on the informer's goroutine. If too many events wait,
+// the oldest one of the object is dropped.
 func (e *eventHandling) add(eventType string, obj source.Object) {
 	if !e.waiting.Add(events.Event{Type: eventType, Object: obj}) {
 		return
@@ -46,13 +48,14 @@ func (e *eventHandling) add(eventType string, obj source.Object) {
 		"limit", events.Limit)
 }
 
-// notingWriter has the raw events know the writes of changes as the operator's own.
+// notingWriter records the writes of change handlers, so that loop detection recognizes their events as own writes.
 type notingWriter struct {
 	kind.Writer
 	loops *events.Loops
 }
 
-// ApplyRetrying writes, and notes the versions.
+// ApplyRetrying writes the patch, and records the resource versions that it created. Versions of a failed write count,
+// too: a part of it may have been written.
 func (w notingWriter) ApplyRetrying(
 	ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
 ) (patching.Result, error) {

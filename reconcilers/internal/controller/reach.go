@@ -11,15 +11,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// reach is whether the objects of one scope can be listed and watched, as far as the log knows.
+// reach tracks whether the objects of one scope can be listed and watched, so that each failure is logged once.
 type reach struct {
-	again func() // logs that they can
+	again func() // logs that listing and watching work again
 
 	mu         sync.Mutex
-	last, seen string // the reason that was logged, and the version at that time
+	last, seen string // the reason that was logged last, and the informer's resource version at that time
 }
 
-// fail reports whether the reason is new: it was not logged since the scope could be listed or watched.
+// fail reports whether the reason is new: it was not logged since the scope could be listed or watched. A changed
+// version means that the informer made progress since.
 func (r *reach) fail(err error, version string) (isNew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,7 +31,7 @@ func (r *reach) fail(err error, version string) (isNew bool) {
 	return true
 }
 
-// recover is called with each list and watch that is granted.
+// recover records a successful list or watch. It logs the recovery if a failure was logged before.
 func (r *reach) recover() {
 	r.mu.Lock()
 	failed := r.last != ""
@@ -41,7 +42,7 @@ func (r *reach) recover() {
 	}
 }
 
-// reaching reports outages and their ends, by the requests of the informer of the scope.
+// reaching wraps the requests of the scope's informer, and reports outages and their ends.
 func (c *Controller) reaching(next transport.RoundTripFunc) transport.RoundTripFunc {
 	return func(request *http.Request) (*http.Response, error) {
 		response, err := next(request)
@@ -49,8 +50,11 @@ func (c *Controller) reaching(next transport.RoundTripFunc) transport.RoundTripF
 		case err == nil:
 			c.deps.Outage.end(c.deps.Log)
 		case isUnreachable(err) && request.Context().Err() == nil:
-			c.deps.Outage.begin(c.deps.Log, err) // here, as the reflector retries watches without a report
+			// Outages are noticed here, because the reflector retries watches without reporting such errors.
+			c.deps.Outage.begin(c.deps.Log, err)
 		}
+		// Only an accepted request shows that the resource can be listed; an error status shows that the server
+		// answers.
 		if err == nil && response.StatusCode == http.StatusOK {
 			c.reach.recover()
 		}
@@ -58,17 +62,19 @@ func (c *Controller) reaching(next transport.RoundTripFunc) transport.RoundTripF
 	}
 }
 
-// watchFailed reports once for each reason that the kind cannot be listed or watched, and again if it could be
-// meanwhile. The informer goes on trying. Whether the kind is still there is for the API server's lists to say.
+// watchFailed returns the error handler of the informer. It logs each reason once, and again if the kind could be
+// listed in between. The informer keeps retrying. A kind that was not found triggers a new discovery, which decides
+// whether the kind still exists.
 func (c *Controller) watchFailed() toolscache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {
+		// Handlers of other kinds must not wait for the indices of this one.
 		c.giveUpIndices(err)
 		c.health.Failed(err)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-			return // the informer was too slow, and lists all again: this happens to everybody
+			return // normal: the informer was too slow, and lists again
 		case isUnreachable(err):
 			return // logged as an outage
 		case apierrors.IsNotFound(err):

@@ -11,10 +11,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// recheckPause is the time between two rechecks of all objects of a kind. Changes in between are one.
+// recheckPause is the least time between two rechecks of all objects of a kind. Changes during the pause are merged.
 const recheckPause = time.Second
 
-// notifiers returns the other sources that the filters of the handlers read beside the objects, each once.
+// notifiers returns the sources besides the objects that the filters of the handlers read, each once.
 func notifiers(own []*adapters.Handler) (all []handlers.Notifier) {
 	for _, h := range own {
 		for _, one := range h.Description.RecheckOn {
@@ -26,23 +26,26 @@ func notifiers(own []*adapters.Handler) (all []handlers.Notifier) {
 	return all
 }
 
-// beginRechecks requests a pass over each object after changes of the other sources that filters read, until the
-// returned function is called. Changes before the first pass of the operator request nothing.
+// beginRechecks requests a pass over each object whenever another source of its filters changes, until the returned
+// function is called. Changes before handlers may run request nothing, as the first passes evaluate all filters anyway.
 func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 	if len(c.rechecks) == 0 {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	// The buffer of one merges all changes that come while a recheck is running.
 	changed := make(chan struct{}, 1)
 	var stops []func()
 	for _, one := range c.rechecks {
 		stops = append(stops, one.Notify(func() {
+			// Handlers may not run before all indices are filled, and an index is such a source: do not recheck for
+			// each entry of the first listing.
 			if !c.turn.Readiness.Open() {
 				return
 			}
 			select {
 			case changed <- struct{}{}:
-			default: // a recheck is requested already
+			default: // a recheck is already requested
 			}
 		}))
 	}
@@ -54,6 +57,7 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 				return
 			case <-changed:
 				c.recheck()
+				// Pause after each recheck, as each costs a pass per object.
 			}
 			select {
 			case <-ctx.Done():
@@ -62,6 +66,7 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 			}
 		}
 	})
+	// First stop the notifications, then the goroutine.
 	return func() {
 		for _, stop := range stops {
 			stop()
@@ -71,8 +76,9 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 	}
 }
 
-// recheck requests a pass over each object, after everything that is more urgent.
+// recheck requests a pass over each cached object with the lowest priority, so that all other requests go first.
 func (c *Controller) recheck() {
+	// The mark makes passes look at objects whose newest state is our own write.
 	for _, item := range c.store.List() {
 		if object, is := item.(source.Object); is {
 			c.objects.Wake(object.Key())

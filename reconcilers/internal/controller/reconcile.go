@@ -24,18 +24,23 @@ import (
 
 var _ reconcile.TypedReconciler[source.Request] = (*Controller)(nil)
 
-// Reconcile waits until handlers may run at all, and hands the request over to a goroutine. So what the controller of
-// controller-runtime waits for is the next turn, with its place, and nothing else.
+// Reconcile waits until handlers may run, then hands the request over to a goroutine. It never waits for the pass, so
+// the only worker of controller-runtime always waits for the next request with a free slot. The goroutine releases the
+// slot.
 func (c *Controller) Reconcile(ctx context.Context, request source.Request) (reconcile.Result, error) {
+	// A later run replaces the queue, but the request must be released where it came from.
 	from := c.queue.Load()
 	if !c.turn.Readiness.Wait(ctx) || !c.enter() {
+		// The context has ended or the gate is closed. The request is dropped: the next run lists all objects again.
 		from.Release(request)
 		return reconcile.Result{}, nil
 	}
 	c.recount(request)
+	// The context of the passes outlives ctx, so that handlers can finish when the operator exits.
 	passing := logf.IntoContext(c.passing, logf.FromContext(ctx))
 	c.passes.Go(func() {
 		defer from.Release(request)
+		// An object with unsaved results stays counted in the gate until they are stored.
 		if left := c.work(passing, from, request); !left || !c.keep(passing, request) {
 			c.leave()
 		}
@@ -43,14 +48,17 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 	return reconcile.Result{}, nil
 }
 
-// enter counts the beginning of a pass, which a closed gate forbids. All is listed anew when it opens.
+// enter counts the beginning of a pass in the gate. It returns false if the gate is closed; the objects are listed
+// again when it opens.
 func (c *Controller) enter() bool { return c.turn.Gate == nil || c.turn.Gate.Enter() }
 
-// recount is for a pass that has entered: what a former one has left to be written is counted with it.
+// recount ends the separate count of an object whose previous pass left unsaved results. The pass that has just entered
+// counts for both. Timer ticks write nothing, and keep the count.
 func (c *Controller) recount(request source.Request) {
 	if request.Handler != "" {
 		return
 	}
+	// The same lock guards the set of objects and its end, so that the count of an object ends only once.
 	c.unwritten.mu.Lock()
 	defer c.unwritten.mu.Unlock()
 	if c.unwritten.keys[request.NamespacedName] {
@@ -59,14 +67,15 @@ func (c *Controller) recount(request source.Request) {
 	}
 }
 
+// leave ends the count of a pass, or of an object with unsaved results.
 func (c *Controller) leave() {
 	if c.turn.Gate != nil {
 		c.turn.Gate.Leave()
 	}
 }
 
-// work does what is requested, and has the queue do what follows. A panic is an error here: it would end the process
-// otherwise. It tells whether something that handlers did is left to be written.
+// work runs the request, and adds the next request for the object to the queue. It returns true if results of handlers
+// are not stored yet. An error, including a recovered panic, is retried with the backoff of the queue.
 func (c *Controller) work(ctx context.Context, from *source.PriorityQueue, request source.Request) (left bool) {
 	result, left, err := c.contained(ctx, request)
 	switch {
@@ -75,6 +84,7 @@ func (c *Controller) work(ctx context.Context, from *source.PriorityQueue, reque
 		log.Error(err, "Cannot handle the object now; retrying", panics.Stack(err)...)
 		from.AddRateLimited(request)
 	case result.RequeueAfter > 0:
+		// A pass without an error resets the backoff, even if it requests another pass.
 		from.Forget(request)
 		from.AddWithOpts(priorityqueue.AddOpts{After: result.RequeueAfter, Priority: result.Priority}, request)
 	default:
@@ -83,6 +93,7 @@ func (c *Controller) work(ctx context.Context, from *source.PriorityQueue, reque
 	return left
 }
 
+// contained runs a pass or a timer tick. It turns a panic into an error, as it would otherwise end the process.
 func (c *Controller) contained(
 	ctx context.Context, request source.Request,
 ) (result reconcile.Result, left bool, err error) {
@@ -97,38 +108,46 @@ func (c *Controller) contained(
 	return result, left, err
 }
 
-// pass is one look at one object: its raw events, then its changes, which start and stop what runs in the background.
-// Errors never leave it: they are logged once, and delay this object alone. It tells whether something that handlers
-// did is left to be written.
+// pass runs one pass over one object: it delivers raw events, then handles changes, which also starts and stops
+// background handlers. It returns true if results of handlers are not stored yet. Errors do not leave it: they are
+// logged once, and delay this object only.
 //
-// The cache is asked at the beginning, when the memory is there, and once more at the end, as it has moved on. If all
-// that it has come to is our own write, for which nothing is to be done, raw events are all there is to see to, unless
-// the pass was asked for.
+// The cache is read again after the memory was acquired, because it may have advanced since. If the newest state is our
+// own write and needs no work, the pass ends after the raw events, unless the pass was requested without an event.
 func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result reconcile.Result, left bool) {
+	// Dependents learn about a deletion only after the event handlers of this pass have received it.
 	defer c.notifyDeleted(key)
 	woken := c.objects.TakeWake(key)
 	ctx = logf.IntoContext(ctx, c.log)
 	cached := c.cached(key)
+	// Raw events come first: they must be delivered even if the object needs no other work.
 	if wait := c.deliverEvents(ctx, key, cached); wait > 0 {
 		defer func() { result = sooner(result, wait) }()
 	}
+	// An object that disappeared is not in the cache, so its handlers must run before the next check.
 	if c.disappeared != nil {
 		c.callForDisappeared(ctx, key)
 	}
+	// Nothing is left to do for a deleted object, or for a kind that is only watched for its owners.
 	if cached == nil || c.owned != nil && c.owned.idle {
 		return reconcile.Result{}, false
 	}
 	uid := cached.GetUID()
+	// From here on, the memory belongs to this pass. It must be returned on every path: until then, the memory only
+	// collects events of the object.
 	o, cached := c.take(key, uid)
 	defer func() { left = c.put(key, uid, o) && left }()
+	// The object was deleted, replaced or released: forget it without a pass.
 	if cached == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
 		c.unhandled.Forget(uid)
 		return reconcile.Result{}, false
 	}
+	// While the framework fails for this object, its passes are spaced.
 	if wait := o.Throttle.Wait(time.Now()); wait > 0 {
 		return retry(cached, wait), o.Changes.Unwritten()
 	}
 	c.unhandled.Begin(uid)
+	// Nothing to do: the state is our own write, or the object has no handlers to call and no memory.
 	if o.Echoes(cached) && !woken || c.owned == nil && c.leavesAlone(o, cached) {
 		c.tellProgress(uid, changes.Next{}, nil)
 	} else {
@@ -137,8 +156,9 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 	return result, o.Changes.Unwritten()
 }
 
-// take gives the memory of an object, and then what the cache has: at least what the memory does not know any more, as
-// it forgets our own writes when the informer brings them. That is nil if the object has gone from the cache.
+// take acquires the memory of an object, then reads the cache again. The order matters: the memory drops our own write
+// when the informer delivers it, so a cache read earlier could be older than both. The object is nil if the cache does
+// not have this uid any more. The caller must return the memory with [Controller.put].
 func (c *Controller) take(key types.NamespacedName, uid types.UID) (*memory.Object, *compact.Object) {
 	o := c.objects.Take(uid)
 	if cached := c.cached(key); cached != nil && cached.GetUID() == uid {
@@ -147,9 +167,11 @@ func (c *Controller) take(key types.NamespacedName, uid types.UID) (*memory.Obje
 	return o, nil
 }
 
-// put ends what take has begun. What has come meanwhile has the next pass, unless it is what this one has written. It
-// is false if the object has gone: nobody else forgets what the pass kept.
+// put returns the memory after a pass. If the informer brought a state during the pass that is not our own write, it
+// requests another pass. It returns false if the object was deleted: then it drops the memory, which no later event
+// would do.
 func (c *Controller) put(key types.NamespacedName, uid types.UID, o *memory.Object) (kept bool) {
+	// Return the memory first: an event from now on requests its own pass.
 	news := c.objects.Put(uid, o)
 	if c.goneMeanwhile(key, uid) {
 		c.objects.Forget(uid)
@@ -157,6 +179,7 @@ func (c *Controller) put(key types.NamespacedName, uid types.UID, o *memory.Obje
 		c.unhandled.Forget(uid)
 		return false
 	}
+	// The event came during the pass, when it could not be decided whether it needs another one.
 	if news.Object != nil {
 		c.unhandled.Seen(uid, news.Since)
 		c.add(source.Request{NamespacedName: key}, 0, priorityOf(news.Object, source.PriorityChange))
@@ -164,20 +187,23 @@ func (c *Controller) put(key types.NamespacedName, uid types.UID, o *memory.Obje
 	return true
 }
 
-// leavesAlone tells of an object, without decoding it, that there is nothing to be done for it, and nothing left of it.
+// leavesAlone reports whether the object needs no work and has no memory. It does not decode the object.
 func (c *Controller) leavesAlone(o *memory.Object, cached *compact.Object) bool {
 	return o.Unknown() && c.changes.LeavesAlone(cached)
 }
 
-// attend handles the changes of the object, and looks after its children.
+// attend handles the changes of the object, then its children, and returns when to look at it again.
 func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compact.Object) reconcile.Result {
 	key, uid := cached.Key(), cached.GetUID()
 	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
 	next, err := c.handleChanges(ctx, o, cached)
 	c.tellProgress(uid, next, err)
+	// The watch will report this deletion again; optional deletion handlers must not run twice.
 	if next.Deletion && c.disappeared != nil {
 		c.disappeared.noteHandled(uid)
 	}
+	// Lost means that another client removed our memory on the object. The pass has reacted to that and to loops
+	// already; metrics only count them.
 	if next.Lost {
 		c.deps.Metrics.Lost(c.resource.GroupKind().String())
 	}
@@ -185,6 +211,8 @@ func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compa
 		c.deps.Metrics.Looped(c.resource.GroupKind().String(), next.Looping)
 	}
 	latest := c.cached(key)
+	// The cache may have received our own write already. Compare with its newest state before the memory is returned,
+	// so that the echo needs no further pass.
 	o.Proceed(cached, next, latest)
 	if c.owned != nil {
 		next.After = c.tend(ctx, o, latest, uid, next.After)
@@ -192,11 +220,11 @@ func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compa
 	return c.conclude(ctx, cached, latest, o, next, err)
 }
 
-// handleChanges decodes the object for all that a pass asks of it, if there is anything.
+// handleChanges decodes the object and runs the change handlers. It skips objects that need no work.
 func (c *Controller) handleChanges(
 	ctx context.Context, o *memory.Object, cached *compact.Object,
 ) (changes.Next, error) {
-	if c.owned != nil && c.leavesAlone(o, cached) { // without owners, the pass has asked
+	if c.owned != nil && c.leavesAlone(o, cached) { // without children, pass has checked this already
 		return changes.Next{}, nil
 	}
 	newest, err := o.Newest(cached)
@@ -206,7 +234,7 @@ func (c *Controller) handleChanges(
 	return c.changes.Reconcile(ctx, newest, &o.Changes)
 }
 
-// tellProgress notes for the metrics how far a pass has brought its object.
+// tellProgress updates the metrics of unfinished changes after a pass.
 func (c *Controller) tellProgress(uid types.UID, next changes.Next, err error) {
 	switch {
 	case c.unhandled == nil:
@@ -215,19 +243,21 @@ func (c *Controller) tellProgress(uid types.UID, next changes.Next, err error) {
 		c.unhandled.Forget(uid)
 		return
 	case err != nil:
+		// The change is unfinished, whatever the error was.
 		c.unhandled.Leave(uid, time.Time{}, nil)
 		return
 	case next.Open:
 		c.unhandled.Leave(uid, next.Since, next.Waiting)
 		return
 	}
+	// Nothing is left to do. A closed cause is reported with the time from its first event.
 	if took := c.unhandled.End(uid); next.Closed != "" {
 		c.deps.Metrics.Handled(c.resource.GroupKind().String(), string(next.Closed), took)
 	}
 }
 
-// deliverEvents calls the event handlers with the events since the last pass, before anything else is done for the
-// object. It returns the delay until it has to be called again; zero waits for the next event.
+// deliverEvents calls the event handlers with the events since the last pass, and writes their changes, before the pass
+// does anything else. It returns the delay until it must be called again; zero means that the next event is enough.
 func (c *Controller) deliverEvents(
 	ctx context.Context, key types.NamespacedName, cached *compact.Object,
 ) (wait time.Duration) {
@@ -235,10 +265,12 @@ func (c *Controller) deliverEvents(
 		return 0
 	}
 	handling := &c.events.handling
+	// Events wait per name, so that the events of a former object with this name come first.
 	patch, wait := handling.DeliverNext(ctx, key, c.events.waiting.Take(key))
 	if cached == nil || patch.Empty() {
 		return wait
 	}
+	// Event handlers can run for long. Acquire the memory only for the write, and check that the object still exists.
 	uid := cached.GetUID()
 	o, cached := c.take(key, uid)
 	defer c.put(key, uid, o)
@@ -251,14 +283,14 @@ func (c *Controller) deliverEvents(
 		logf.FromContext(ctx).Error(err, "Cannot read an object; dropping the changes of event handlers")
 		return wait
 	}
-	body, _ := newest.Value() // it is decoded
+	body, _ := newest.Value() // Newest has decoded it without an error
 	result := handling.Write(ctx, body, patch)
 	o.Wrote(result.Body, result.Released)
 	c.deps.Metrics.Looped(c.resource.GroupKind().String(), handling.NoteWrite(ctx, key, body, result))
 	return wait
 }
 
-// known returns the uid of the object in the cache, and nothing if it is not there.
+// known returns the uid of the object in the cache, or an empty uid if it is not cached.
 func (c *Controller) known(key types.NamespacedName) types.UID {
 	if cached := c.cached(key); cached != nil {
 		return cached.GetUID()
@@ -266,21 +298,24 @@ func (c *Controller) known(key types.NamespacedName) types.UID {
 	return ""
 }
 
-// logger is that of the controller, for all requests: each of them gets an id, which is in hardly any line.
+// logger returns the controller's logger for all requests. Controller-runtime adds an id for each request; the logger
+// defers that work until a line is written, which is rare.
 func (c *Controller) logger(*source.Request) logr.Logger { return logging.Deferring(c.log) }
 
-// cached gives the object of the cache; nil if it has none. It is shared: callers must not modify it.
+// cached returns the object from the cache, or nil. The object is shared: callers must not modify it.
 func (c *Controller) cached(key types.NamespacedName) *compact.Object {
-	// An index of the usual kind has no errors, and a cache of this kind nothing else in it.
+	// The lookup cannot fail with the standard indexer, and the cache contains no other type.
 	found, _, _ := c.store.GetByKey(toolscache.NewObjectName(key.Namespace, key.Name).String())
 	object, _ := found.(*compact.Object)
 	return object
 }
 
-// goneMeanwhile tells whether the object has gone since it was found in the cache. The informer removes an object from
-// the cache first, and from the memory second: if it was in the cache before its memory was taken, or put back, that
-// may be the memory of nothing, or stay for ever. An older list may bring it back under its uid, so the cache is
-// asked, too. Handlers of events take their time, as the informer may between the two: then the cache alone is asked.
+// goneMeanwhile reports whether the object was deleted since it was read from the cache. The informer removes an object
+// from the cache first and from the memory second. A pass that acquires or returns memory in between would keep it
+// forever. An older list can bring the object back under the same uid, so the cache is checked as well.
+//
+// Event handlers can run for long, and so can the gap between the informer's two updates; in that case only the cache
+// is authoritative.
 func (c *Controller) goneMeanwhile(key types.NamespacedName, uid types.UID) bool {
 	if c.events == nil && !c.objects.Deleted(key, uid) {
 		return false
@@ -289,13 +324,14 @@ func (c *Controller) goneMeanwhile(key types.NamespacedName, uid types.UID) bool
 	return cached == nil || cached.GetUID() != uid
 }
 
-// conclude turns the end of a pass into what the queue must do.
+// conclude turns the end of a pass into the next request for the object.
 func (c *Controller) conclude(
 	ctx context.Context, seen, latest *compact.Object, o *memory.Object, next changes.Next, err error,
 ) reconcile.Result {
 	var blocked *changes.BlockedError
 	switch {
 	case errors.As(err, &blocked):
+		// A blocked object waits for its next change, so it is not requeued. The reason is logged once.
 		c.journal.Object(seen.Key(), seen.GetUID()).Hold(journal.HeldBlocked, err, time.Time{})
 		if o.Blocks(err.Error()) {
 			logf.FromContext(ctx).Error(err, "Cannot handle the object until it is changed",
@@ -306,6 +342,7 @@ func (c *Controller) conclude(
 	case err != nil:
 		return c.postpone(ctx, seen, latest, o, err)
 	}
+	// The next error of this object is new, and is logged with its stack.
 	o.Succeed()
 	if next.After != nil {
 		return retry(latest, *next.After)
@@ -313,14 +350,16 @@ func (c *Controller) conclude(
 	return reconcile.Result{}
 }
 
-// postpone delays an object after an error of the framework.
+// postpone delays an object after an error of the framework. Errors of handlers do not come here: they have delays of
+// their own.
 func (c *Controller) postpone(
 	ctx context.Context, seen, latest *compact.Object, o *memory.Object, err error,
 ) reconcile.Result {
 	log := logf.FromContext(ctx).WithValues(append(panics.Stack(err), "handlers", c.handlerIDs())...)
 	if o.Repeats(err) {
-		log = logr.Discard()
+		log = logr.Discard() // a stack was logged before for this panic
 	}
+	// The delay is at least the one that the API server requested by Retry-After.
 	delay, again := o.Throttle.Fail(c.deps.Settings.ErrorDelays, transport.RetryAfter(err), time.Now())
 	held := c.journal.Object(seen.Key(), seen.GetUID())
 	if !again {
@@ -333,7 +372,7 @@ func (c *Controller) postpone(
 	return retry(latest, delay)
 }
 
-// sooner comes back after the delay, if nothing else comes back before.
+// sooner requeues after the delay, unless the result requeues earlier.
 func sooner(result reconcile.Result, delay time.Duration) reconcile.Result {
 	if result.RequeueAfter <= 0 || delay < result.RequeueAfter {
 		result.RequeueAfter = delay
@@ -341,13 +380,14 @@ func sooner(result reconcile.Result, delay time.Duration) reconcile.Result {
 	return result
 }
 
-// retry comes back after a delay: the priority of the event that led here would stick otherwise.
+// retry requeues after the delay, with the priority of a retry, or that of deletions for an object that is being
+// deleted. The delay is positive, because zero would not requeue.
 func retry(cached *compact.Object, delay time.Duration) reconcile.Result {
 	priority := priorityOf(cached, source.PriorityRetry)
 	return reconcile.Result{RequeueAfter: max(delay, time.Nanosecond), Priority: &priority}
 }
 
-// priorityOf is that of all requests for an object that is being deleted or gone, of whatever kind they are.
+// priorityOf returns the priority of deletions if the object is being deleted or gone, and the other one otherwise.
 func priorityOf(cached *compact.Object, otherwise int) int {
 	if cached == nil || cached.Deleting() {
 		return source.PriorityDeletion

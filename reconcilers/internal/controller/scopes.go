@@ -14,56 +14,59 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
-// errVanished is the cause of the end of one namespace's controller.
+// errVanished is the cause that ends the controller of one namespace.
 var errVanished = fmt.Errorf("the namespace is not served any more: %w", ErrRemoved)
 
-// Namespaces are those whose objects are handled; the empty one is the whole cluster.
+// Namespaces lists the namespaces whose objects are handled; the empty name is the whole cluster.
 type Namespaces interface {
-	// Current gives them, and what is closed when they have changed.
+	// Current returns the names, and a channel that is closed when they have changed.
 	Current() (names []string, changed <-chan struct{})
 }
 
-// Turn is the time in which controllers may act, from the beginning of that to the next pause.
+// Turn is the period in which controllers may act, until the next pause.
 type Turn struct {
-	// Gate says whether anything may begin in it; nil is always.
+	// Gate permits passes to begin; a nil gate always does.
 	Gate kind.Gate
-	// Readiness holds the handlers back until the indices are filled; nil does not.
+	// Readiness blocks handlers until the indices are filled; nil does not block.
 	Readiness *indexes.Readiness
-	// In serves one namespace whenever it may be served within the turn, with the gate of that, and calls the other
-	// function while it may not, until the context ends. Nil serves it.
+	// In calls serve with the gate of one namespace whenever it may be served, and paused while it may not, until the
+	// context ends. It is for operators that pause by namespace. If nil, the namespace is served all the time.
 	In func(
 		ctx context.Context, namespace string, serve func(context.Context, kind.Gate),
 		paused func(context.Context),
 	)
 }
 
-// scopes are the controllers of one resource, one for each namespace.
+// scopes runs the controllers of one resource, one for each namespace.
 type scopes struct {
-	deps     *Dependencies
+	deps *Dependencies
+	// turn ends with the context of follow.
 	turn     Turn
 	resource discovery.Resource
 	handlers []*adapters.Handler
 	workers  *workers
-	indexing bool // and nothing else: the memory is others'
-	running  map[string]scope
-	all      sync.WaitGroup
+	indexing bool             // only fill indices; other controllers own the memory
+	running  map[string]scope // by namespace; used by the goroutine of follow only
+	all      sync.WaitGroup   // counts the running controllers
 }
 
-// scope is the controller of one namespace, which runs, or is about to end.
+// scope is the controller of one namespace. It may be stopping.
 type scope struct {
-	stop    context.CancelCauseFunc
+	stop context.CancelCauseFunc
+	// done is closed when the controller has ended; stopped is set when stop was called.
 	done    chan struct{}
 	stopped bool
 }
 
-// Run handles the objects of a resource in all the namespaces, as they come and go, until the context ends. It returns
-// when the last handler has returned.
+// Run handles the objects of a resource in all of the namespaces, as they come and go, until the context ends. It
+// returns when the last handler has returned.
 func Run(
 	ctx context.Context, deps *Dependencies, turn Turn, r discovery.Resource, namespaces Namespaces,
 	own []*adapters.Handler,
 ) {
 	deps.inspectConditions(ctx, r, own)
 	w := newWorkers(deps, r)
+	// Handlers that are stuck make the process unhealthy, see package health.
 	defer deps.Health.Employ(&health.Workers{Kind: r.Kind, Stuck: w.stuck})()
 	s := &scopes{
 		deps: deps, turn: turn, resource: r, handlers: own, workers: w, running: map[string]scope{},
@@ -71,7 +74,7 @@ func Run(
 	s.follow(ctx, namespaces)
 }
 
-// Forget forgets all objects of a resource that is not served any more, and of which nothing runs.
+// Forget drops the memory of a resource that is not served any more. No controller of it may run.
 func Forget(deps *Dependencies, r discovery.Resource, own []*adapters.Handler) {
 	s := &scopes{deps: deps, resource: r, handlers: own, workers: newWorkers(deps, r)}
 	for _, name := range deps.Memory.Namespaces(r.GroupResource()) {
@@ -79,7 +82,7 @@ func Forget(deps *Dependencies, r discovery.Resource, own []*adapters.Handler) {
 	}
 }
 
-// follow has each of the namespaces served until the context ends.
+// follow starts and stops controllers until the context ends, as namespaces come and go. It waits for all of them.
 func (s *scopes) follow(ctx context.Context, namespaces Namespaces) {
 	defer s.all.Wait()
 	for ctx.Err() == nil {
@@ -92,32 +95,39 @@ func (s *scopes) follow(ctx context.Context, namespaces Namespaces) {
 	}
 }
 
-// adjust stops the controllers of namespaces that are not served any more, and starts those of new ones.
+// adjust stops the controllers of removed namespaces, and starts those of new ones.
 func (s *scopes) adjust(ctx context.Context, names []string) {
+	// Memory without a running controller belongs to a namespace that was removed during a pause. An indexing replica
+	// must not touch it.
 	for _, name := range s.deps.Memory.Namespaces(s.resource.GroupResource()) {
 		if _, known := s.running[name]; !known && !slices.Contains(names, name) && !s.indexing {
-			s.abandon(name) // it has vanished while nothing was running
+			s.abandon(name) // removed while no controller was running
 		}
 	}
+	// Stop first. An entry remains until its controller has ended, so that a namespace that returns can wait for it.
 	for name, one := range s.running {
 		switch {
 		case slices.Contains(names, name) || one.stopped && !one.over():
+			// Keep a namespace that is served, or whose controller is still stopping.
 		case one.stopped:
 			delete(s.running, name)
 		default:
+			// The cause makes the controller drop its memory, as for a removed kind.
 			one.stop(errVanished)
 			one.stopped = true
 			s.running[name] = one
 		}
 	}
 	for _, name := range names {
+		// A namespace without a controller, or whose former controller is stopping or has ended.
 		if before, known := s.running[name]; !known || before.stopped {
 			s.start(ctx, name, before.done)
 		}
 	}
 }
 
-// start runs the controller of a namespace, when that of an earlier namespace of this name has ended, if there is one.
+// start runs the controller of a namespace. If an earlier controller of this name is still stopping, it waits for the
+// end of that one, because both use the same memory.
 func (s *scopes) start(ctx context.Context, name string, before <-chan struct{}) {
 	ctx, stop := context.WithCancelCause(ctx)
 	now := scope{stop: stop, done: make(chan struct{})}
@@ -130,17 +140,20 @@ func (s *scopes) start(ctx context.Context, name string, before <-chan struct{})
 		}
 		switch {
 		case s.indexing:
+			// An indexing replica only fills indices, and does not own the memory of passes.
 			s.index(ctx, name)
 			return
 		case s.turn.In == nil:
 			s.serve(ctx, name, s.turn)
 		default:
+			// The operator pauses by namespace: handle objects while the namespace is not paused, and only fill indices
+			// otherwise.
 			s.turn.In(ctx, name, func(ctx context.Context, gate kind.Gate) {
 				s.serve(ctx, name, Turn{Gate: gate, Readiness: s.turn.Readiness})
 			}, func(ctx context.Context) { s.index(ctx, name) })
 		}
 		if context.Cause(ctx) == errVanished { //nolint:errorlint // a wrapped one is another one's
-			s.abandon(name) // what a pause has kept; all else is forgotten
+			s.abandon(name) // the memory of a paused namespace; running controllers drop their own
 		}
 	})
 }
@@ -152,11 +165,12 @@ func (s *scopes) serve(ctx context.Context, name string, turn Turn) {
 	c.run(ctx)
 }
 
-// index keeps the indices of a namespace filled until the context ends. In a paused namespace, handlers of other ones
-// use them, and nothing else is watched there.
+// index fills the indices of a namespace until the context ends, and watches nothing else. Handlers of other namespaces
+// use the indices while this one is paused.
 func (s *scopes) index(ctx context.Context, name string) {
 	indexing := adapters.ByFamily(s.handlers).Indexing
 	turn := Turn{Readiness: s.turn.Readiness}
+	// Without the other handlers, the informer does not need their fields or labels.
 	c := newController(s.deps, turn, s.resource, name, slices.Clone(indexing), s.workers)
 	c.health.Pause()
 	if len(indexing) > 0 {
@@ -164,19 +178,21 @@ func (s *scopes) index(ctx context.Context, name string) {
 	}
 }
 
+// controller creates the controller of a namespace with all handlers.
 func (s *scopes) controller(name string, turn Turn) *Controller {
 	return newController(s.deps, turn, s.resource, name, s.handlers, s.workers)
 }
 
-// abandon forgets all that is known of a namespace.
+// abandon drops everything that is stored in memory for a namespace, and reports its objects as deleted.
 func (s *scopes) abandon(name string) {
+	// The memory can only be cleared through a controller, which also reports the objects to the dependents.
 	c := s.controller(name, s.turn)
 	c.beginMemory()
 	c.forgetAll()
 	s.deps.Memory.Drop(memory.Scope{Resource: s.resource.GroupResource(), Namespace: name})
 }
 
-// over tells whether the controller has ended.
+// over reports whether the controller has ended.
 func (s scope) over() bool {
 	select {
 	case <-s.done:

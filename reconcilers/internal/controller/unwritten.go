@@ -12,23 +12,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// slowestInsistence is the longest delay between two attempts to write in a pause, which is short.
+// slowestInsistence is the longest delay between two attempts to write during a pause. A pause is short, so the usual
+// backoff would be too slow.
 const slowestInsistence = 5 * time.Second
 
-// unwritten are the objects of which something that handlers did is not written, between the passes over them. They
-// count for the gate as if a handler was running, so that in a pause others wait until it is written.
+// unwritten holds the objects with results that are not stored yet, between their passes. Each counts in the gate like
+// a running handler, so that a pause gives the other operator no turn before they are stored.
 type unwritten struct {
 	mu   sync.Mutex
-	keys map[types.NamespacedName]bool // nil at the end of a run
+	keys map[types.NamespacedName]bool // nil after the end of the run
 }
 
+// begin starts a run with no objects.
 func (u *unwritten) begin() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.keys = map[types.NamespacedName]bool{}
 }
 
-// put is false at the end of the run.
+// put adds an object. It returns false after the end of the run: no later pass can store the results.
 func (u *unwritten) put(key types.NamespacedName) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -39,18 +41,20 @@ func (u *unwritten) put(key types.NamespacedName) bool {
 	return true
 }
 
-// end gives those that are left.
+// end returns the remaining objects, and rejects further ones.
 func (u *unwritten) end() map[types.NamespacedName]bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	// The lock makes this atomic: an object is either returned here, or rejected by [unwritten.put].
 	left := u.keys
 	u.keys = nil
 	return left
 }
 
-// keep keeps counting an object until what is left of its pass is written. It is false if it is not to be counted any
-// more: in a pause, there is no later pass, so all is done here that can be done.
+// keep keeps the object counted in the gate until a later pass has stored its results, and returns true. In a pause
+// there is no later pass: then it writes as much as it can, and returns false.
 func (c *Controller) keep(ctx context.Context, request source.Request) bool {
+	// After the end of the run, the set rejects the object, because no later pass would remove it.
 	if !c.paused() && c.unwritten.put(request.NamespacedName) {
 		return true
 	}
@@ -58,22 +62,25 @@ func (c *Controller) keep(ctx context.Context, request source.Request) bool {
 	return false
 }
 
-// writeLeft is called at the end of the run, when no more passes begin.
+// writeLeft stores the remaining results at the end of a run, when no more passes begin. It does not wait; the caller
+// waits for the passes.
 func (c *Controller) writeLeft() {
 	for key := range c.unwritten.end() {
 		c.passes.Go(func() {
+			// The pass that left the results has already ended, so the count of the object ends here.
 			defer c.leave()
 			c.insist(c.passing, source.Request{NamespacedName: key})
 		})
 	}
 }
 
-// insist tries again and again to write what is left of an object, as long as handlers may run in a pause: if it is not
-// written by then, another operator may call the same handlers.
+// insist repeats passes over an object during a pause, until its results are stored or the permission to run ends.
+// Results that are not stored by that time make the next operator run the same handlers again.
 func (c *Controller) insist(ctx context.Context, request source.Request) {
 	if c.paused() {
-		c.objects.Hasten(c.known(request.NamespacedName)) // there is no time for long delays
+		c.objects.Hasten(c.known(request.NamespacedName)) // a pause is too short for the delays of earlier failures
 	}
+	// Stop as well if the gate is open: then a normal pass can store the results.
 	for c.paused() && ctx.Err() == nil {
 		result, left, err := c.contained(ctx, request)
 		if err != nil {
@@ -81,9 +88,12 @@ func (c *Controller) insist(ctx context.Context, request source.Request) {
 			log.Error(err, "Failed to write in a pause what handlers did to an object; they may be called for it again",
 				panics.Stack(err)...)
 		}
+		// Stop if everything is stored, or if the pass requests no repetition, as for a blocked object or after a
+		// panic.
 		if !left || result.RequeueAfter <= 0 {
 			return
 		}
+		// The pass requested a later repetition.
 		select {
 		case <-ctx.Done():
 		case <-time.After(min(result.RequeueAfter, slowestInsistence)):
@@ -91,5 +101,5 @@ func (c *Controller) insist(ctx context.Context, request source.Request) {
 	}
 }
 
-// paused tells whether the operator is.
+// paused reports whether the gate of this turn is closed.
 func (c *Controller) paused() bool { return c.turn.Gate != nil && !c.turn.Gate.Open() }

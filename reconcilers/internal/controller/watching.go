@@ -14,28 +14,34 @@ import (
 
 var _ source.Watcher = (*Controller)(nil)
 
-// Listed marks an object of the first listing: it was there before the operator.
+// Listed marks an object of the first listing, which existed before the operator started: resume handlers run for it.
 func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUID()) }
 
-// Seen updates the indices, then queues the event for the handlers of events, if there are any, and tells of it where
-// children are looked after. Without either of these two, our own write for which nothing is to be done needs no pass,
-// and what comes during a pass is for its end to tell: see put.
+// Seen updates the indices, queues the event for event handlers, and notifies owners and children. It returns false for
+// our own write if neither events nor children need it. During a pass it cannot decide whether an event is an own
+// write; it defers the decision to the end of the pass, see [Controller.put].
 func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
+	// shown keeps the original type for the owners.
 	shown := eventType
 	if eventType == source.Vanished {
-		eventType = "DELETED" // only owners distinguish the two
+		eventType = "DELETED" // only owners distinguish a missed deletion from a reported one
 	}
 	switch {
 	case eventType == "DELETED":
+		// A deletion always needs a pass, for event handlers and notifyDeleted.
 		if pass = true; c.selector != nil && c.events == nil {
-			eventType = indexes.Left // which may be all that has happened
+			eventType = indexes.Left // with a selector, the object may only have stopped matching
 		}
 	case c.events == nil && c.owned == nil && c.objects.TakeEcho(obj):
+		// An own write that needs no pass, or an event during a pass.
 	default:
+		// Metrics measure the delay from here to the end of the change.
 		pass = true
 		c.objects.Seen(obj)
 		c.unhandled.Seen(obj.GetUID(), time.Now())
 	}
+	// The order matters: indices must be current before a pass can run, and the pass is requested when this function
+	// has returned.
 	if c.journal != nil {
 		c.journal.Object(obj.Key(), obj.GetUID()).Event(eventType, obj.GetResourceVersion())
 	}
@@ -46,28 +52,30 @@ func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
 		c.events.add(eventType, obj)
 	}
 	if c.owned != nil {
-		c.seenByOwners(shown, obj) // to owners, a child without the labels of a selector is gone
+		c.seenByOwners(shown, obj) // for owners, a child that stops matching the selector is gone
 	}
 	return pass
 }
 
-// Deleted forgets what is kept for passes over the object, and stops its background handlers. The next pass delivers
-// the event to handlers; notifyDeleted follows it.
+// Deleted drops the memory of passes over the object, and stops its background handlers. It must come before the next
+// pass, which delivers the deletion to handlers and then calls notifyDeleted.
 func (c *Controller) Deleted(obj source.Object) {
+	// Passes compare with this record, so that they do not store the memory of a deleted object again.
 	c.objects.Delete(obj)
 	c.disappeared.add(obj)
 	c.background.Forget(obj.GetUID())
 	c.unhandled.Forget(obj.GetUID())
 }
 
-// notifyDeleted calls forget for the deleted objects of a name, after their event handlers were called.
+// notifyDeleted reports the deleted objects of a name to the dependents, after their event handlers were called.
 func (c *Controller) notifyDeleted(key types.NamespacedName) {
 	c.forget(c.objects.TakeDeletions(key))
 }
 
-// synced runs after the first listing of a run, before any pass: objects that are not in it were deleted while no
+// synced runs after the first listing of a run, before any pass. Objects that are missing in it were deleted while no
 // controller was running.
 func (c *Controller) synced() {
+	// WaitForSync also returns when the run ends. An incomplete list must not count as deletions.
 	if !c.hasSynced() {
 		return
 	}
@@ -76,8 +84,9 @@ func (c *Controller) synced() {
 	c.listedForIndices()
 }
 
-// listedForIndices ends the first listing for the indices. The memory of a run does not know of objects that were seen
-// for the indices alone, while no controller was running.
+// listedForIndices ends the first listing for the indices, and reports the scope to the readiness. It reports objects
+// as deleted that only the indices contain: they were indexed while no controller was running, so the memory of passes
+// does not have them.
 func (c *Controller) listedForIndices() {
 	if c.feed != nil {
 		c.forget(c.feed.Listed(c.version()))
@@ -85,7 +94,7 @@ func (c *Controller) listedForIndices() {
 	c.indicesFilled()
 }
 
-// forget calls Dependencies.Forget and that of the dependents for objects that are gone.
+// forget reports deleted objects to Dependencies.Forget and to the dependents.
 func (c *Controller) forget(gone []types.UID) {
 	for _, uid := range gone {
 		if c.deps.Forget != nil {
@@ -97,8 +106,9 @@ func (c *Controller) forget(gone []types.UID) {
 	}
 }
 
-// forgetMissing forgets the objects that existed when the previous run ended, and are not in the cache now.
+// forgetMissing drops the objects that existed at the end of the previous run and are not cached now.
 func (c *Controller) forgetMissing(cached []any) {
+	// Missing objects get no event in this run, so their background handlers must be stopped here.
 	gone := c.objects.Missed(cached)
 	for _, uid := range gone {
 		c.background.Forget(uid)
@@ -106,12 +116,14 @@ func (c *Controller) forgetMissing(cached []any) {
 	c.forget(gone)
 }
 
-// endRun remembers which objects exist, as the next run compares its listing with them. If the kind is removed, there
-// may be no next run: the controller forgets all of its objects.
+// endRun remembers which objects exist, so that the next run can find deletions by comparing its listing. If the kind
+// was removed, there may be no next run, so all objects are dropped.
 func (c *Controller) endRun(ctx context.Context) {
+	// An incomplete cache would make existing objects look deleted.
 	if c.hasSynced() {
 		c.objects.Leave(c.store.List())
 	}
+	// Without a running controller, no object counts as unhandled: metrics must not report it as late.
 	c.unhandled.Clear()
 	if !errors.Is(context.Cause(ctx), ErrRemoved) {
 		return
@@ -119,7 +131,7 @@ func (c *Controller) endRun(ctx context.Context) {
 	c.forgetAll()
 }
 
-// forgetAll forgets all objects that existed when the previous run ended.
+// forgetAll drops all objects that existed when the previous run ended.
 func (c *Controller) forgetAll() {
 	c.forgetMissing(nil)
 	if c.indexer != nil {
@@ -127,10 +139,11 @@ func (c *Controller) forgetAll() {
 	}
 }
 
-// indicesFilled removes the scope from those that handlers wait for.
+// indicesFilled reports to the readiness that handlers need not wait for this scope.
 func (c *Controller) indicesFilled() { c.turn.Readiness.Done(c.scope.String()) }
 
-// giveUpIndices lets handlers run without the indices of a kind that only a change on the cluster can make listable.
+// giveUpIndices lets handlers run without the indices of a kind that cannot be listed until an administrator changes
+// the cluster. Otherwise one missing permission would block all kinds.
 func (c *Controller) giveUpIndices(err error) {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 		if c.feed != nil {

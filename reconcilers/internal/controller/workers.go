@@ -12,14 +12,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// workers are the places for the passes of one resource, in all its namespaces. There are only as many goroutines as
-// there is work.
+// workers holds the slots for the passes of one resource, in all its namespaces together. Goroutines exist only for
+// running passes.
 type workers struct {
 	places     *source.Places
-	occupation *adapters.Occupation
+	occupation *adapters.Occupation // the handlers that occupy the slots, for log lines and health
 	log        logr.Logger
 }
 
+// newWorkers creates the slots of a resource with their metrics.
 func newWorkers(deps *Dependencies, r discovery.Resource) *workers {
 	w := &workers{
 		occupation: &adapters.Occupation{Gauge: deps.Metrics.Occupied(r.GroupKind().String())},
@@ -30,7 +31,8 @@ func newWorkers(deps *Dependencies, r discovery.Resource) *workers {
 	return w
 }
 
-// stalled logs which handlers occupy the workers that other objects wait for, and what users can do about that.
+// stalled logs which handlers occupy the workers that other objects wait for, and the remedies. A stall without waiting
+// requests is the end of one.
 func (w *workers) stalled(s source.Stall) {
 	what := "objects"
 	if s.Deletions {
@@ -53,8 +55,9 @@ func (w *workers) stalled(s source.Stall) {
 		"occupied", occupied)
 }
 
-// stuck names what has been stuck for at least so long: handlers that go on after their timeouts, and those that occupy
-// all workers while objects wait. A handler that takes long, and nobody waits for, is not stuck.
+// stuck describes the handlers that have been stuck for at least the limit: those that continue after their timeout,
+// and those that occupy all workers while objects wait. A long-running handler that blocks no other object is not
+// stuck.
 func (w *workers) stuck(limit time.Duration) (all []string) {
 	holders := w.occupation.Holders()
 	for _, h := range holders {
@@ -73,6 +76,7 @@ func (w *workers) stuck(limit time.Duration) (all []string) {
 	return all
 }
 
+// names returns the ids of the handlers.
 func names(holders []adapters.Holder) (all []string) {
 	for _, h := range holders {
 		all = append(all, h.Handler)

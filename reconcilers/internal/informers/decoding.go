@@ -18,9 +18,10 @@ import (
 
 var errMalformed = errors.New("not a well-formed JSON object")
 
-// texts decodes JSON. If bare says what the objects are, nothing but the metadata is kept of them, whatever they say
-// that they are, and whatever the API server has sent. If whole is false for the metadata of an object, nothing but the
-// identity is kept of it.
+// texts decodes JSON answers without decoding the objects in them.
+//
+// If bare is set, it is the type of all objects, and only their metadata is kept, even if the API server has sent whole
+// objects. If whole is set and returns false for the metadata of an object, only the identity of that object is kept.
 type texts struct {
 	packer *compact.Packer
 	bare   *metav1.TypeMeta
@@ -29,14 +30,14 @@ type texts struct {
 
 var _ runtime.Serializer = texts{}
 
-// Identifier is that of the encoder.
+// Identifier implements runtime.Encoder. Identifiers matter for encoders with a cache only.
 func (texts) Identifier() runtime.Identifier { return "compact texts" }
 
-// Encode is never called.
+// Encode always fails, because an informer sends no objects.
 func (texts) Encode(runtime.Object, io.Writer) error { return errReading }
 
-// Decode reads an event of a watch, whose object stays as it is; an object; a list of them; or a status, which is an
-// error.
+// Decode decodes a watch event, an object, a list of objects, or a status. The object of an event stays undecoded: the
+// watch passes its bytes to Decode again.
 func (d texts) Decode(
 	data []byte, _ *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
@@ -44,10 +45,13 @@ func (d texts) Decode(
 		return event, nil, decodeEvent(data, event)
 	}
 	var a answer
+	// Find the type without decoding the rest of the answer.
 	if !jsontext.Members(data, a.take) {
 		return nil, nil, fmt.Errorf("reading an answer of the API server: %w", errMalformed)
 	}
+	// Callers need the type, too, as in other serializers.
 	found := schema.FromAPIVersionAndKind(a.version, a.kind)
+	// A status is the answer of a refused request; the caller turns it into an error.
 	switch {
 	case a.kind == "Status" && a.version == "v1":
 		status := &metav1.Status{}
@@ -62,17 +66,21 @@ func (d texts) Decode(
 	}
 }
 
-// object makes one that is what the type says, if it does not say so itself.
+// object makes a compact object of its JSON text. The type is used for items of a list, which do not contain their own
+// type.
 func (d texts) object(text []byte, typ metav1.TypeMeta) (*compact.Object, error) {
+	// Without a fixed type, the object is kept, or reduced to its identity.
 	if d.bare == nil {
 		if d.whole != nil {
 			if reduced := d.reduced(text); reduced != nil {
-				return compact.New(reduced, typ) // apart from the dictionary of whole objects
+				return compact.New(reduced, typ) // not packed with the dictionary, which is made for whole objects
 			}
 		}
 		return d.packer.New(text, typ)
 	}
+	// Keep the metadata only. An object without metadata gets empty ones.
 	metadata := []byte("{}")
+	// The value of metadata is copied as text: it is never decoded here.
 	whole := jsontext.Members(text, func(m jsontext.Member) {
 		if string(m.Key) == "metadata" {
 			metadata = m.Value
@@ -84,7 +92,7 @@ func (d texts) object(text []byte, typ metav1.TypeMeta) (*compact.Object, error)
 	return d.packer.New(slices.Concat([]byte(`{"metadata":`), metadata, []byte("}")), *d.bare)
 }
 
-// reduced is the object with its type and identity alone; nil if it is kept as it is.
+// reduced returns the object with only its type and identity, or nil if the whole object is kept.
 func (d texts) reduced(text []byte) []byte {
 	kept, metadata := []byte{'{'}, []byte(nil)
 	isWhole := jsontext.Members(text, func(m jsontext.Member) {
@@ -95,10 +103,13 @@ func (d texts) reduced(text []byte) []byte {
 			metadata = m.Value
 		}
 	})
+	// Keep the object as it is: it is malformed, has no metadata, or is needed as a whole.
 	if !isWhole || metadata == nil || d.whole(metadata) {
 		return nil
 	}
+	// The fields of the identity are those that the engine needs to find, compare and order objects.
 	identity, hasName := []byte{'{'}, false
+	// Copy the fields of the identity. All other metadata, such as managedFields, are dropped.
 	isWhole = jsontext.Members(metadata, func(m jsontext.Member) {
 		switch string(m.Key) {
 		case "name", "namespace", "uid", "resourceVersion", "deletionTimestamp":
@@ -107,13 +118,15 @@ func (d texts) reduced(text []byte) []byte {
 		}
 	})
 	if !isWhole || !hasName {
-		return nil // malformed, or the bookmark that ends a listing
+		// The text is malformed, which the caller reports; or it is the bookmark that ends a streamed list, and must
+		// keep its annotation.
+		return nil
 	}
 	identity = append(identity, '}')
 	return append(appendMember(kept, jsontext.Member{Key: []byte("metadata"), Value: identity}), '}')
 }
 
-// appendMember appends a member to an object that is not closed yet.
+// appendMember appends a member to a JSON object whose closing brace is still missing.
 func appendMember(to []byte, m jsontext.Member) []byte {
 	if to[len(to)-1] != '{' {
 		to = append(to, ',')
@@ -121,12 +134,14 @@ func appendMember(to []byte, m jsontext.Member) []byte {
 	return slices.Concat(to, []byte{'"'}, m.Key, []byte(`":`), m.Value)
 }
 
+// decodeEvent decodes the type of a watch event, and keeps the bytes of its object.
 func decodeEvent(data []byte, event *metav1.WatchEvent) error {
 	whole := jsontext.Members(data, func(m jsontext.Member) {
 		switch string(m.Key) {
 		case "type":
 			_ = kjson.UnmarshalCaseSensitivePreserveInts(m.Value, &event.Type)
 		case "object":
+			// The bytes are not copied: the watch decodes them before it reads the next event.
 			event.Object.Raw = m.Value
 		}
 	})
@@ -136,12 +151,14 @@ func decodeEvent(data []byte, event *metav1.WatchEvent) error {
 	return nil
 }
 
-// answer is what the API server sends, as far as it must be known to decode it.
+// answer holds the parts of an API server's answer that determine how to decode it.
 type answer struct {
 	kind, version   string
 	metadata, items []byte
 }
 
+// take collects the members of the answer. A malformed kind or version stays empty, and the answer is then decoded as
+// an object, which fails with an error of its own.
 func (a *answer) take(m jsontext.Member) {
 	switch string(m.Key) {
 	case "kind":
@@ -155,7 +172,7 @@ func (a *answer) take(m jsontext.Member) {
 	}
 }
 
-// isList is false for an object of a kind such as ShoppingList, which has a name.
+// isList reports whether the answer is a list. An object of a kind such as ShoppingList has a name, and is not a list.
 func (a *answer) isList() bool {
 	return a.items != nil && strings.HasSuffix(a.kind, "List") && jsontext.New(a.metadata).String("name") == ""
 }
@@ -163,7 +180,7 @@ func (a *answer) isList() bool {
 // list is one page of a list.
 type list struct {
 	metadata metav1.ListMeta
-	Items    []*compact.Object // client-go finds them by this name
+	Items    []*compact.Object // client-go finds the items by this field name
 }
 
 var (
@@ -171,7 +188,9 @@ var (
 	_ metav1.ListMetaAccessor = (*list)(nil)
 )
 
+// list decodes one page of a list. An item without a type gets the type of the list.
 func (a *answer) list(d texts) (*list, error) {
+	// The metadata of a list are small, so they are decoded completely.
 	page := &list{}
 	if a.metadata != nil {
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(a.metadata, &page.metadata); err != nil {
@@ -180,7 +199,9 @@ func (a *answer) list(d texts) (*list, error) {
 	}
 	of := metav1.TypeMeta{APIVersion: a.version, Kind: strings.TrimSuffix(a.kind, "List")}
 	var failed error
+	// Collect all errors: one malformed item must not hide the others.
 	whole := jsontext.Elements(a.items, func(m jsontext.Member) {
+		// Pack each item at once: only the packed form is kept in the cache.
 		object, err := d.object(m.Value, of)
 		if err != nil {
 			failed = errors.Join(failed, err)
@@ -188,6 +209,7 @@ func (a *answer) list(d texts) (*list, error) {
 		}
 		page.Items = append(page.Items, object)
 	})
+	// An API server may encode an empty list as null.
 	if !whole && string(a.items) != "null" {
 		failed = errMalformed
 	}
@@ -197,11 +219,11 @@ func (a *answer) list(d texts) (*list, error) {
 	return page, nil
 }
 
-// GetListMeta has the version, and where the next page begins.
+// GetListMeta returns the resource version of the list, and the token of its next page.
 func (l *list) GetListMeta() metav1.ListInterface { return &l.metadata }
 
-// GetObjectKind knows nothing: nobody asks for it.
+// GetObjectKind returns an empty kind, because client-go does not use the kind of a list.
 func (l *list) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// DeepCopyObject gives the list itself: its objects never change.
+// DeepCopyObject returns the list itself, because its objects are immutable.
 func (l *list) DeepCopyObject() runtime.Object { return l }

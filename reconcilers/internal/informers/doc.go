@@ -1,11 +1,10 @@
 // Not part of the public API.
 //
-// Package informers makes the informer of one kind in one namespace, or in all: client-go's, on objects that are kept
-// as bytes.
+// Package informers creates client-go informers whose objects stay compressed bytes. Lists and watches decode only the
+// parts that the engine needs to find and order objects. [New] creates the informer of one kind in one namespace, or in
+// the whole cluster. [Lookup] reads the uid of a single object.
 //
-// It is apart because it is about how objects come in: a list, be it a stream of events or pages, and the watch after
-// it, of which nothing is decoded but metadata. It never decides what an event means.
-//
-// Neighbours: package compact has the objects; package source turns events into requests; package controller runs the
+// The package only deals with how objects arrive: as a streamed list, as pages of a list, and as a watch after it.
+// Package compact implements the objects, package source turns events into requests, and package controller runs the
 // informer.
 package informers

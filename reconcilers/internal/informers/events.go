@@ -11,18 +11,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// largestEvent is the size limit of one event in bytes. An object in etcd has at most 1.5 MiB.
+// largestEvent is the size limit of one watch event in bytes. It only protects the memory of the process: an object in
+// etcd has at most 1.5 MiB.
 const largestEvent = 16 << 20
 
-// eventCounter is a serializer that reports the events it decodes, so that bytes which never complete an event do not
-// keep a watch alive.
+// eventCounter is a serializer that counts the watch events it decodes. The inactivity timeout of a watch depends on
+// that count, so that bytes that never complete an event do not keep a dead watch alive.
 type eventCounter struct {
 	runtime.Serializer
 
 	events *transport.Events
 }
 
-// Decode is that of the serializer.
+// Decode decodes with the wrapped serializer, and counts the result if it is a watch event.
 func (c eventCounter) Decode(
 	data []byte, kind *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
@@ -34,19 +35,19 @@ func (c eventCounter) Decode(
 }
 
 // boundedFramer is a framer that fails for an event of more than largestEvent bytes. The JSON framer of Kubernetes
-// would buffer an event that never ends.
+// would buffer an endless event until memory runs out.
 type boundedFramer struct {
 	runtime.Framer
 
 	events *transport.Events
 }
 
-// NewFrameReader reads one event after another.
+// NewFrameReader returns a reader of single events with the size limit.
 func (f boundedFramer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
 	return f.Framer.NewFrameReader(&boundedReader{ReadCloser: r, events: f.events})
 }
 
-// boundedReader counts the bytes since the last event.
+// boundedReader counts the bytes since the last complete event, and fails when they exceed the limit.
 type boundedReader struct {
 	io.ReadCloser
 
@@ -55,11 +56,13 @@ type boundedReader struct {
 	size   int
 }
 
-// Read is that of the stream.
+// Read reads from the stream, unless the current event is already too large.
 func (b *boundedReader) Read(p []byte) (int, error) {
+	// A new event was decoded since the last read: start to count again.
 	if now := b.events.Count(); now != b.seen {
 		b.seen, b.size = now, 0
 	}
+	// The error ends the watch, and the reflector starts another one.
 	if b.size > largestEvent {
 		return 0, fmt.Errorf("reading an event of a watch: it has more than %d bytes", largestEvent)
 	}

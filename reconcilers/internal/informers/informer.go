@@ -21,27 +21,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
-// resync is how often all objects are shown again as they are: the same as in controller-runtime. A tenth more or less
-// keeps the informers of a process apart.
+// resync is the period after which an informer reports all objects again, as in controller-runtime. Each informer
+// varies it by a tenth, so that the informers of a process do not resync at the same moment.
 const resync = 10 * time.Hour
 
-// Interest says what an informer is to have of a resource.
+// Interest describes which objects of a resource an informer watches, and which parts of them it keeps.
 type Interest struct {
-	// Namespace is the one whose objects it has; an empty one is all.
+	// Namespace limits the objects to one namespace; empty is the whole cluster.
 	Namespace string
-	// Kind has it ask for protobuf, and take JSON where the API server has nothing else; nil is JSON.
+	// Kind requests protobuf, with JSON as the alternative if the API server cannot encode the kind. Nil requests JSON.
 	Kind *compact.Kind
-	// Metadata leaves everything out of the objects but their metadata, with the apiVersion and the kind, in JSON.
+	// Metadata keeps only the metadata of the objects, with apiVersion and kind, in JSON.
 	Metadata bool
-	// Whole, if set, is false for the metadata of objects of which nothing but the identity is kept: name, namespace,
-	// uid, resourceVersion and deletionTimestamp. It is for JSON.
+	// Whole, if set, returns false for the metadata of objects of which only the identity is kept: name, namespace,
+	// uid, resourceVersion and deletionTimestamp. It requires JSON.
 	Whole func(metadata []byte) bool
-	// Selector leaves out objects whose labels do not match it; nil is none. A watch shows those that do not match any
-	// more as if they were gone.
+	// Selector limits the objects by their labels; nil selects all. If an object stops matching, the watch reports it
+	// as deleted.
 	Selector labels.Selector
 }
 
-// New makes the informer of a resource. Its items are of type *compact.Object.
+// New creates the informer of a resource. Its items are of type *compact.Object. The client sends the requests of this
+// informer only.
 func New(
 	config *rest.Config, way *http.Client, resource discovery.Resource, interest Interest,
 ) (toolscache.SharedIndexInformer, error) {
@@ -49,6 +50,7 @@ func New(
 	if err != nil {
 		return nil, err
 	}
+	// The indexer uses no additional indexes: objects are only found by their key.
 	return toolscache.NewSharedIndexInformerWithOptions(
 		&toolscache.ListWatch{ListWithContextFunc: lists.list, WatchFuncWithContext: lists.watch}, &compact.Object{},
 		toolscache.SharedIndexInformerOptions{
@@ -57,17 +59,21 @@ func New(
 	), nil
 }
 
+// period returns the resync period of one informer: the constant, plus or minus a tenth.
 func period() time.Duration { return resync/10*9 + rand.N(resync/5) }
 
-// newListing makes the requests of one informer.
+// newListing creates the client that lists and watches for one informer.
 func newListing(
 	config *rest.Config, way *http.Client, resource discovery.Resource, interest Interest,
 ) (*listing, error) {
+	// The client has the configuration of the operator, but its own codec.
 	version := resource.GroupVersion()
 	own := rawclient.ConfigFor(config, version)
 	known := serializer{packer: compact.NewPacker(interest.Kind), whole: interest.Whole, events: &transport.Events{}}
 	switch {
 	case interest.Metadata:
+		// The metadata form has the type PartialObjectMetadata, so the real type is set here.
+		// Metadata are requested as JSON in any case, so the two options exclude each other.
 		known.bare = &metav1.TypeMeta{APIVersion: version.String(), Kind: resource.Kind}
 	case interest.Kind != nil:
 		own.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
@@ -80,14 +86,15 @@ func newListing(
 	return &listing{client: client, plural: resource.Plural, interest: interest, events: known.events}, nil
 }
 
-// parameters encode the options of requests.
+// parameters encodes list options as query parameters.
 var parameters = func() runtime.ParameterCodec {
 	known := runtime.NewScheme()
 	metav1.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
 	return runtime.NewParameterCodec(known)
 }()
 
-// listing sends the lists and watches of one informer, one watch at a time.
+// listing sends the lists and watches of one informer. It runs at most one watch at a time, which is why one counter of
+// events is enough.
 type listing struct {
 	client   rest.Interface
 	plural   string
@@ -95,30 +102,37 @@ type listing struct {
 	events   *transport.Events // of the watch
 }
 
+// list sends one list request; it implements the informer's list function.
 func (l *listing) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	return l.request(&options, "PartialObjectMetadataList").Do(ctx).Get()
 }
 
+// watch starts a watch; it implements the informer's watch function. The context carries the counter of events to the
+// transport.
 func (l *listing) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	// The informer leaves this option to the watch function.
 	options.Watch = true
 	ctx = transport.WithEvents(ctx, l.events)
 	return l.request(&options, "PartialObjectMetadata").Watch(ctx)
 }
 
-// metadataAlone is how the metadata are asked for. Servers that do not know it, such as those of other APIs, send whole
-// objects.
+// metadataAlone is the Accept header for metadata. API servers that do not support this form, such as some aggregated
+// ones, send whole objects: the second media type permits that.
 const metadataAlone = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
 
-// request asks for the objects, or, under the name of that form, for their metadata.
+// request builds a list or watch request. The second argument is the kind of the metadata form, if only metadata are
+// wanted.
 func (l *listing) request(options *metav1.ListOptions, metadata string) *rest.Request {
 	if l.interest.Selector != nil {
 		options.LabelSelector = l.interest.Selector.String()
 	}
+	// An empty namespace lists the whole cluster.
 	request := l.client.Get().NamespaceIfScoped(l.interest.Namespace, l.interest.Namespace != "").Resource(l.plural).
 		SpecificallyVersionedParams(options, parameters, schema.GroupVersion{Version: "v1"})
 	if l.interest.Metadata {
 		request.SetHeader("Accept", fmt.Sprintf(metadataAlone, metadata))
 	}
+	// The reflector sets a timeout for watches: apply it to the whole request, too.
 	if options.TimeoutSeconds != nil {
 		request.Timeout(time.Duration(*options.TimeoutSeconds) * time.Second)
 	}

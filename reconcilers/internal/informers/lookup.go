@@ -14,26 +14,29 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// Lookup asks the API server for single objects of a resource.
+// Lookup reads single objects of a resource from the API server.
 type Lookup struct {
-	listing  func() (*listing, error) // of all namespaces; made once, when it is first needed
+	listing  func() (*listing, error) // for all namespaces; created at the first use
 	resource discovery.Resource
 }
 
-// NewLookup makes one.
+// NewLookup creates the lookup of a resource. It sends no requests yet.
 func NewLookup(config *rest.Config, way *http.Client, resource discovery.Resource) *Lookup {
 	return &Lookup{resource: resource, listing: sync.OnceValues(func() (*listing, error) {
 		return newListing(config, way, resource, Interest{Metadata: true})
 	})}
 }
 
-// UID is that of the object of this name, and empty if there is none. It asks for the metadata alone, by a list of one,
-// which needs no other right than an informer does.
+// UID returns the uid of the object with this name, or an empty uid if the object does not exist. It lists the metadata
+// with a field selector instead of getting the object, because an informer needs the permission to list anyway, but not
+// the one to get.
 func (l *Lookup) UID(ctx context.Context, of types.NamespacedName) (types.UID, error) {
+	// The client is created at the first lookup, because a controller may never need one.
 	all, err := l.listing()
 	if err != nil {
 		return "", err
 	}
+	// Copy the listing: several goroutines look up objects of different namespaces.
 	asked := *all
 	asked.interest.Namespace = of.Namespace
 	found, err := asked.list(ctx, metav1.ListOptions{
@@ -42,10 +45,12 @@ func (l *Lookup) UID(ctx context.Context, of types.NamespacedName) (types.UID, e
 	if err != nil {
 		return "", fmt.Errorf("looking for %s %s: %w", l.resource.Kind, of, err)
 	}
+	// A nil page means that the server answered with something else, such as a single object.
 	page, _ := found.(*list)
 	if page == nil {
 		return "", fmt.Errorf("looking for %s %s: the response is not a list", l.resource.Kind, of)
 	}
+	// Compare the names: a server that ignored the field selector would return other objects, too.
 	for _, object := range page.Items {
 		if object.Key() == of {
 			return object.GetUID(), nil

@@ -14,7 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
-// The numbers of fields in the messages around objects.
+// These are the field numbers of the protobuf messages around objects: watch events, runtime.RawExtension,
+// runtime.Unknown, runtime.TypeMeta, and lists.
 const (
 	eventType, eventObject protowire.Number = 1, 2
 	extensionRaw           protowire.Number = 1
@@ -24,23 +25,23 @@ const (
 	listMetadata, listObject protowire.Number = 1, 2
 )
 
-// envelope is what the answers of API servers begin with.
+// envelope is the prefix of every protobuf answer of an API server.
 var envelope = []byte{'k', '8', 's', 0}
 
 var errNoMessage = errors.New("not a well-formed protobuf message")
 
-// messages decodes protobuf.
+// messages decodes protobuf answers without decoding the objects in them.
 type messages struct{ packer *compact.Packer }
 
 var _ runtime.Serializer = messages{}
 
-// Identifier is that of the encoder.
+// Identifier implements runtime.Encoder.
 func (messages) Identifier() runtime.Identifier { return "compact messages" }
 
-// Encode is never called.
+// Encode always fails, because an informer sends no objects.
 func (messages) Encode(runtime.Object, io.Writer) error { return errReading }
 
-// Decode reads what the Decode of texts does.
+// Decode decodes the same answers as that of texts: a watch event, an object, a list, or a status.
 func (d messages) Decode(
 	data []byte, _ *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
@@ -51,6 +52,7 @@ func (d messages) Decode(
 	if !whole {
 		return nil, nil, fmt.Errorf("reading an answer of the API server: %w", errNoMessage)
 	}
+	// Only the requested kind, its list, and a status are expected.
 	kind := d.packer.Kind().GroupVersionKind()
 	switch found {
 	case kind:
@@ -67,7 +69,9 @@ func (d messages) Decode(
 	return nil, nil, fmt.Errorf("reading an answer of the API server: it is a %s, and no %s", found, kind)
 }
 
+// messageOfEvent decodes the type of a watch event, and keeps the bytes of its object.
 func messageOfEvent(data []byte, event *metav1.WatchEvent) error {
+	// An event contains the object as a RawExtension, which in turn contains an envelope.
 	inner := true
 	whole := compact.Fields(data, func(f compact.Field) {
 		switch f.Number {
@@ -87,9 +91,10 @@ func messageOfEvent(data []byte, event *metav1.WatchEvent) error {
 	return nil
 }
 
-// opened takes the envelope away, which says what is in it.
+// opened removes the envelope. It returns the type of the content and its bytes, and false if the message is malformed.
 func opened(data []byte) (of schema.GroupVersionKind, raw []byte, whole bool) {
 	var typ []byte
+	// The envelope contains a runtime.Unknown message: the type, and the encoded object.
 	data, enveloped := bytes.CutPrefix(data, envelope)
 	whole = enveloped && compact.Fields(data, func(f compact.Field) {
 		switch f.Number {
@@ -111,6 +116,7 @@ func opened(data []byte) (of schema.GroupVersionKind, raw []byte, whole bool) {
 	return schema.FromAPIVersionAndKind(version, kind), raw, whole && told
 }
 
+// list decodes one page of a list.
 func (d messages) list(raw []byte) (*list, error) {
 	page := &list{}
 	var failed error
@@ -119,6 +125,7 @@ func (d messages) list(raw []byte) (*list, error) {
 		case listMetadata:
 			failed = errors.Join(failed, page.metadata.Unmarshal(f.Value))
 		case listObject:
+			// Items have no envelope: the list is of the requested kind.
 			object, err := d.packer.Message(f.Value)
 			if err != nil {
 				failed = errors.Join(failed, err)

@@ -14,19 +14,20 @@ import (
 
 var errReading = errors.New("an informer sends nothing")
 
-// serializer decodes the answers to lists and watches: protobuf for a kind that has it, and JSON for all kinds, because
-// the API server may not have protobuf for the kind.
+// serializer decodes the answers to lists and watches. It offers protobuf for a kind that has messages, and JSON for
+// every kind, because an API server may not be able to encode the kind as protobuf.
 type serializer struct {
 	packer *compact.Packer
-	bare   *metav1.TypeMeta // of objects that are kept as metadata only; nil keeps whole objects
+	bare   *metav1.TypeMeta // the type of objects of which only the metadata are kept; nil keeps whole objects
 	whole  func(metadata []byte) bool
 	events *transport.Events
 }
 
 var _ runtime.NegotiatedSerializer = serializer{}
 
-// SupportedMediaTypes are in the order of preference.
+// SupportedMediaTypes returns the media types in the order of preference.
 func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
+	// The metadata form is only implemented for JSON.
 	if s.packer.Kind() != nil && s.bare == nil {
 		in := messages{s.packer}
 		all = append(all, runtime.SerializerInfo{
@@ -38,6 +39,7 @@ func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
 		})
 	}
 	in := texts{packer: s.packer, bare: s.bare, whole: s.whole}
+	// JSON frames have no length, so their reader needs a limit; protobuf frames bring their own.
 	return append(all, runtime.SerializerInfo{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
 		EncodesAsText: true, Serializer: in,
@@ -47,12 +49,12 @@ func (s serializer) SupportedMediaTypes() (all []runtime.SerializerInfo) {
 	})
 }
 
-// EncoderForVersion is the same for all versions.
+// EncoderForVersion returns the encoder unchanged, because nothing is converted between versions.
 func (s serializer) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
 	return encoder
 }
 
-// DecoderToVersion is the same for all versions.
+// DecoderToVersion returns the decoder unchanged, because nothing is converted between versions.
 func (s serializer) DecoderToVersion(decoder runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
 	return decoder
 }

@@ -1,9 +1,9 @@
 // Not part of the public API.
 //
-// Package loops slows down the handlers of one object that call themselves again and again by their own writes.
+// Package loops slows down handlers that trigger themselves by their own writes. A [Guard] counts the calls of one
+// object that were caused by an own write and led to another write. It returns the delay of the next such call, and
+// [Log] reports a loop that was found.
 //
-// Guard counts the calls that were caused by an own write and have written again, and returns how long the next such
-// call must wait. It keeps no objects and reads no clock.
-//
-// The callers decide what an own write is: package changes compares essences, package events compares versions.
+// The package keeps no objects and reads no clock. Callers decide which writes are their own: package changes compares
+// essences, package events compares resource versions.
 package loops

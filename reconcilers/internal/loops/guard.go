@@ -7,30 +7,31 @@ import (
 )
 
 const (
-	// Threshold is how many calls in one Window are a loop.
+	// Threshold is the number of calls within one Window that count as a loop.
 	Threshold = 10
-	// Window is the time in which calls are counted.
+	// Window is the time within which calls are counted.
 	Window = time.Minute
-	// FirstDelay is the delay of the first call after that. Each further one waits twice as long.
+	// FirstDelay is the delay of the first call after a loop was found. It doubles with each further call.
 	FirstDelay = time.Second
-	// LongestDelay bounds the delay.
+	// LongestDelay limits the delay.
 	LongestDelay = 10 * time.Minute
 )
 
-// Guard watches the handlers of one object. The zero value has seen nothing. It must not be used concurrently.
+// Guard watches the handlers of one object. The zero value is ready to use. It must not be used concurrently.
 type Guard struct {
-	members map[string]bool // the handlers that keep the loop going
-	count   int             // the calls of this window that have written
-	since   time.Time       // when the window began
-	last    time.Time       // when a call has written last
-	delay   time.Duration   // zero until a loop is found
+	members map[string]bool // ids of the handlers that keep the loop running
+	count   int             // calls in this window that led to a write
+	since   time.Time       // beginning of the window
+	last    time.Time       // time of the last call that led to a write
+	delay   time.Duration   // delay of the next call; zero until a loop is found
 }
 
-// Note takes account of one call of each of these handlers, which an own write has caused. Wrote are those of them that
-// have changed the object again. It returns the delay of their next such call, and whether the loop was found just now;
-// zero means that there is no loop. A loop ends when its handlers do not write.
+// Note counts one call of these handlers that was caused by an own write. The handlers in wrote have changed the object
+// again. It returns the delay of their next such call, and whether the loop was found by this call; a zero delay means
+// that there is no loop. A loop ends with a call in which no handler writes.
 func (g *Guard) Note(called, wrote []string, now time.Time) (delay time.Duration, isNew bool) {
 	if len(wrote) == 0 {
+		// Without a write, no further call follows. If a member of the loop was among the handlers, the loop is over.
 		for _, id := range called {
 			if g.members[id] {
 				*g = Guard{}
@@ -39,6 +40,7 @@ func (g *Guard) Note(called, wrote []string, now time.Time) (delay time.Duration
 		}
 		return 0, false
 	}
+	// Until a loop is found, each window counts from zero. A loop has no window, because its calls are delayed.
 	if g.Expire(now); g.delay == 0 && now.Sub(g.since) > Window {
 		*g = Guard{since: now}
 	}
@@ -48,6 +50,7 @@ func (g *Guard) Note(called, wrote []string, now time.Time) (delay time.Duration
 	for _, id := range wrote {
 		g.members[id] = true
 	}
+	// All calls of a window count together, whichever of the handlers wrote.
 	g.count, g.last = g.count+1, now
 	if g.count < Threshold {
 		return 0, false
@@ -57,7 +60,7 @@ func (g *Guard) Note(called, wrote []string, now time.Time) (delay time.Duration
 	return g.delay, isNew
 }
 
-// Until returns when an own write may call the handler; the zero time is at once.
+// Until returns the time from which an own write may call the handler. The zero time permits it now.
 func (g *Guard) Until(id string) time.Time {
 	if g.delay == 0 || !g.members[id] {
 		return time.Time{}
@@ -65,15 +68,15 @@ func (g *Guard) Until(id string) time.Time {
 	return g.last.Add(g.delay)
 }
 
-// Expire forgets a loop whose handlers were not called for long, such as after their filters have changed.
+// Expire ends a loop whose handlers were not called for long, for example because their filters have changed.
 func (g *Guard) Expire(now time.Time) {
 	if now.Sub(g.last) > Window+2*g.delay {
 		*g = Guard{}
 	}
 }
 
-// Members are the handlers that keep the loop going, sorted.
+// Members returns the ids of the handlers that keep the loop running, sorted.
 func (g *Guard) Members() []string { return slices.Sorted(maps.Keys(g.members)) }
 
-// Idle is true if nothing was counted.
+// Idle reports whether no calls are counted, so that the Guard can be dropped.
 func (g *Guard) Idle() bool { return g.count == 0 }

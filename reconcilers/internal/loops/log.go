@@ -10,10 +10,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// mostFields is how many fields one line names.
+// mostFields limits the number of fields in one log line.
 const mostFields = 8
 
-// Log reports a loop that was found: the handlers that keep it going, and the fields that they change.
+// Log warns about a loop, with the handlers that keep it running and the fields that they change.
 func Log(log logr.Logger, handlers []string, changed []diff.Path, delay time.Duration) {
 	var fields []string
 	for _, path := range changed {

@@ -9,18 +9,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// Assignment is a resource with all its handlers, in the order of registration.
+// Assignment is a served resource with all of its handlers, in the order of registration.
 type Assignment struct {
 	Resource discovery.Resource
 	Handlers []*adapters.Handler
-	// Parents are the kinds with handlers that have the objects of the resource watched, as their children.
+	// Parents are the kinds with handlers for the objects of the resource as children.
 	Parents []schema.GroupKind
 }
 
-// assignments are the resources that are to be served, each with the handlers of all selectors that mean it. An
-// ambiguous name assigns none of the resources that it could mean.
+// assignments returns the resources to serve, each with the handlers of all selectors that match it. A resource that an
+// ambiguous name could mean is left out.
 func (o *Orchestrator) assignments() (all []Assignment) {
+	// All handlers of a resource must share one controller, so they must agree on a version first.
 	versions := o.versions()
+	// Keep the order of registration, for resources and for handlers.
 	at := map[schema.GroupVersionResource]int{}
 	for _, registration := range o.registrations {
 		for _, r := range o.meant(registration.Selector, versions) {
@@ -39,12 +41,13 @@ func (o *Orchestrator) assignments() (all []Assignment) {
 	return all
 }
 
-// parentsAmong returns the kinds with handlers for the children that the assignment has watched.
+// parentsAmong returns the kinds with handlers for children of the assignment's kind.
 func parentsAmong(all []Assignment, of Assignment) (parents []schema.GroupKind) {
 	for _, watched := range of.Handlers {
 		for _, a := range all {
 			kind := a.Resource.GroupKind()
 			if !slices.Contains(parents, kind) && slices.ContainsFunc(a.Handlers, func(h *adapters.Handler) bool {
+				// Each parent kind needs to see the children that its handlers are for.
 				return h.Description.IsForChildren(watched.Description)
 			}) {
 				parents = append(parents, kind)
@@ -54,8 +57,8 @@ func parentsAmong(all []Assignment, of Assignment) (parents []schema.GroupKind) 
 	return parents
 }
 
-// versions choose one version of every resource: objects are the same in all of them. What says a version goes before
-// what does not, and what names one resource before what means many.
+// versions chooses one version of every resource, because its objects are the same in all versions. Selectors with an
+// explicit version take precedence over those without, and among these, selectors of one resource over those of many.
 func (o *Orchestrator) versions() map[schema.GroupResource]discovery.Resource {
 	chosen := map[schema.GroupResource]discovery.Resource{}
 	for _, rank := range []func(discovery.Selector) bool{
@@ -78,12 +81,13 @@ func (o *Orchestrator) versions() map[schema.GroupResource]discovery.Resource {
 	return chosen
 }
 
-// meant are the resources of one selector, each in the chosen version.
+// meant returns the resources that a selector matches, each in the chosen version and only once.
 func (o *Orchestrator) meant(
 	selector discovery.Selector, chosen map[schema.GroupResource]discovery.Resource,
 ) (all []discovery.Resource) {
 	for _, r := range o.resolutions[selector].Served {
 		best := chosen[r.GroupResource()]
+		// A selector can match several versions of a resource, which all lead to the same chosen one.
 		if !slices.ContainsFunc(all, best.Interchangeable) && !o.ambiguous(best) {
 			all = append(all, best)
 		}
@@ -91,7 +95,7 @@ func (o *Orchestrator) meant(
 	return all
 }
 
-// ambiguous tells whether some selector's name means the resource, and others.
+// ambiguous reports whether the name in some selector could mean this resource or another one.
 func (o *Orchestrator) ambiguous(r discovery.Resource) bool {
 	for _, resolution := range o.resolutions {
 		for _, one := range resolution.Ambiguous {

@@ -13,18 +13,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// controllers are those of one resource, which run, or did.
+// controllers represents the running or ended controllers of one resource.
 type controllers struct {
-	of      Assignment
-	stop    context.CancelCauseFunc
+	of   Assignment
+	stop context.CancelCauseFunc
+	// done is closed when all of them have ended.
 	done    chan struct{}
-	stopped bool // they were told to stop
+	stopped bool // stop was called
 }
 
-// started is false for the zero value.
+// started reports whether the controllers exist; it is false for the zero value.
 func (c controllers) started() bool { return c.stop != nil }
 
-// over tells whether they have ended by themselves, as they were refused: the reason may have disappeared since.
+// over reports whether the controllers have ended. If nothing stopped them, the Runner refused the resource, and the
+// next resync tries again.
 func (c controllers) over() bool {
 	select {
 	case <-c.done:
@@ -34,8 +36,8 @@ func (c controllers) over() bool {
 	}
 }
 
-// serve reports whether the controllers run, and keep running, for the assignment. Additional parents need a new list:
-// the cache may have only the identities of their children.
+// serve reports whether the controllers run for the assignment and keep running. Additional parents require a new list,
+// because the cache may only have the identities of their children.
 func (c controllers) serve(a Assignment) bool {
 	return c.started() && !c.stopped && !c.over() && slices.Equal(c.of.Handlers, a.Handlers) &&
 		!slices.ContainsFunc(a.Parents, func(parent schema.GroupKind) bool {
@@ -43,16 +45,20 @@ func (c controllers) serve(a Assignment) bool {
 		})
 }
 
-// adjust stops the controllers of resources that changed or disappeared, and starts those of the present assignments.
+// adjust stops the controllers of resources that changed or disappeared, and starts those of new assignments.
 func (o *Orchestrator) adjust(ctx context.Context) {
 	all := o.assignments()
+	// A resource whose definition changed needs new controllers, even if its handlers are the same.
 	unchanged := map[schema.GroupVersionResource]bool{}
 	for _, a := range all {
 		key := a.Resource.GroupVersionResource()
 		running := o.controllers[key]
 		unchanged[key] = running.started() && running.of.Resource.Interchangeable(a.Resource)
 	}
+	// Stop controllers first, but do not wait: new controllers wait for their predecessors. If the operator exits, the
+	// end of the context stops them.
 	for key, running := range o.controllers {
+		// When the operator exits, nothing changed on the cluster, so nothing is logged here.
 		if running.stopped || unchanged[key] || ctx.Err() != nil {
 			continue
 		}
@@ -62,6 +68,8 @@ func (o *Orchestrator) adjust(ctx context.Context) {
 		running.stopped = true
 		o.controllers[key] = running
 	}
+	// The Runner must receive all assignments before any of them runs, because handlers wait for the indices of all
+	// kinds.
 	o.runner.Announce(ctx, all, o.unanswered())
 	for _, a := range all {
 		if !o.controllers[a.Resource.GroupVersionResource()].serve(a) {
@@ -70,7 +78,8 @@ func (o *Orchestrator) adjust(ctx context.Context) {
 	}
 }
 
-// reasonFor is why controllers end: other controllers take their objects over, or none.
+// reasonFor returns the cause with which controllers stop. It depends on whether another version of the resource takes
+// over their objects.
 func reasonFor(r discovery.Resource, all []Assignment) error {
 	if slices.ContainsFunc(all, func(a Assignment) bool {
 		return a.Resource.GroupResource() == r.GroupResource()
@@ -80,14 +89,17 @@ func reasonFor(r discovery.Resource, all []Assignment) error {
 	return controller.ErrRemoved
 }
 
-// start runs the controllers of a resource. If its objects had controllers before, these end first.
+// start runs the controllers of an assignment on a goroutine. If its objects had controllers before, these end first,
+// because both would handle the same objects.
 func (o *Orchestrator) start(ctx context.Context, a Assignment) {
 	predecessors := o.predecessors(a.Resource)
 	ctx, cancel := context.WithCancelCause(ctx)
 	now := controllers{of: a, stop: cancel, done: make(chan struct{})}
+	// Replace the entry at once, so that the next resync sees the new assignment.
 	o.controllers[a.Resource.GroupVersionResource()] = now
 	o.running.Go(func() {
 		defer close(now.done)
+		// Their objects are taken over, so their handlers end as for a restart.
 		for _, other := range predecessors {
 			other.stop(controller.ErrRestarting)
 			<-other.done
@@ -96,8 +108,8 @@ func (o *Orchestrator) start(ctx context.Context, a Assignment) {
 	})
 }
 
-// predecessors are the controllers that must end before those of the resource can begin: its own, and those of its
-// other versions that are ending.
+// predecessors returns the controllers that must end before those of the resource can start: its own, and stopping ones
+// of other versions.
 func (o *Orchestrator) predecessors(r discovery.Resource) (all []controllers) {
 	for key, other := range o.controllers {
 		if key == r.GroupVersionResource() || other.stopped && other.of.Resource.GroupResource() == r.GroupResource() {
@@ -107,14 +119,16 @@ func (o *Orchestrator) predecessors(r discovery.Resource) (all []controllers) {
 	return all
 }
 
-// report says once for each reason why a kind is not served, or not all of the kinds.
+// report logs why a resource of a selector is not served, once for each reason.
 func (o *Orchestrator) report(
 	ctx context.Context, selector discovery.Selector, found discovery.Resolution, err error,
 ) {
+	// A resolution can be partial: it has resources, and a reason why others are missing.
 	reason := found.Reason
 	if err != nil {
 		reason = err.Error()
 	} else {
+		// The resource exists again: a later absence gets a new grace period.
 		delete(o.missing, selector)
 	}
 	switch {
@@ -124,8 +138,9 @@ func (o *Orchestrator) report(
 		o.reportRecent(ctx, selector, err)
 		return
 	case err != nil && len(o.resolutions[selector].Served) > 0:
-		return // what was found before is served still
+		return // the last resolution remains valid, so its resources are still served
 	}
+	// An empty reason is stored as well, so that the same problem is logged again after it was solved.
 	o.reported[selector] = reason
 	log := logf.FromContext(ctx).WithValues("selector", selector.String(), "handlers", o.idsFor(selector))
 	switch {
@@ -142,27 +157,28 @@ func (o *Orchestrator) report(
 	}
 }
 
-// grace is how long a resource may be missing without an error: the API server serves a CRD some seconds after it was
-// applied, and the next resync finds it.
+// grace is the time for which a resource may be missing without an error. The API server serves a CRD some seconds
+// after it was applied, and the next resync then finds it.
 const grace = 5 * time.Second
 
-// isRecent reports whether the resource has been missing for a short time only.
+// isRecent reports whether the resource has been missing for less than the grace period.
 func (o *Orchestrator) isRecent(selector discovery.Selector) bool {
 	since, known := o.missing[selector]
 	return !known || time.Since(since) < grace
 }
 
-// reportRecent logs once that the resource is missing.
+// reportRecent logs once, at the info level, that the resource is missing, and remembers since when.
 func (o *Orchestrator) reportRecent(ctx context.Context, selector discovery.Selector, err error) {
 	if _, known := o.missing[selector]; known {
 		return
 	}
+	// RequestResync is not needed: waiting selectors are resolved again with a backoff.
 	o.missing[selector] = time.Now()
 	logf.FromContext(ctx).Info("The resource of a selector is not served yet; its handlers wait for it",
 		"selector", selector.String(), "handlers", o.idsFor(selector), "reason", err.Error())
 }
 
-// idsFor are the handlers that wait for what the selector means.
+// idsFor returns the ids of the handlers that are registered for the selector.
 func (o *Orchestrator) idsFor(selector discovery.Selector) (ids []string) {
 	for _, r := range o.registrations {
 		if r.Selector == selector {

@@ -1,11 +1,10 @@
 // Not part of the public API.
 //
-// Package orchestration starts and stops controllers as what selectors mean on the cluster changes: a CRD may be
-// installed after the operator, be changed, or go and come back.
+// Package orchestration starts and stops controllers as the meaning of selectors changes on the cluster: a CRD can be
+// installed after the operator, change, or be removed and come back. [New] creates an [Orchestrator], and [NewOnce] one
+// that resolves selectors only at the start.
 //
-// It is apart because it is about resources as wholes: it never sees an object, and does not know how a controller
-// works. It never watches anything itself: others request a resync when something may have changed.
-//
-// Neighbours: package discovery says what a selector means; package controller is what is started and stopped;
-// package reconcilers above it connects them.
+// The package handles whole resources, never single objects, and watches nothing itself: other packages request a
+// resync when something may have changed. Package discovery resolves selectors. A [Runner], implemented by package
+// reconcilers, runs the controllers.
 package orchestration

@@ -8,16 +8,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 )
 
-// NewOnce makes an Orchestrator that finds out once what the selectors mean, and has controllers run for that until the
-// end. Kinds that come, change or go later are not noticed. Kopf: scanning.disabled.
+// NewOnce creates an Orchestrator that resolves the selectors only at the start, and runs controllers for the result
+// until the end. Kinds that are added, changed or removed later have no effect. Kopf: scanning.disabled.
 func NewOnce(registrations []Registration, server discovery.Getter, runner Runner) *Orchestrator {
 	o := New(registrations, server, runner, nil)
 	o.once = true
 	return o
 }
 
-// resolveOnce asks for all selectors until the API server has answered for each: that it does not serve a resource is
-// an answer, too.
+// resolveOnce resolves all selectors repeatedly until the API server has answered for each of them. That a resource is
+// not served counts as an answer.
 func (o *Orchestrator) resolveOnce(ctx context.Context) {
 	for pause := resync.Backoff(); ; {
 		o.resync(ctx, o.selectors)
@@ -28,11 +28,12 @@ func (o *Orchestrator) resolveOnce(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-time.After(max(pause.Step(), o.delay)):
+			// The backoff, or Retry-After of the API server if that is longer.
 		}
 	}
 }
 
-// answered tells whether the meaning of each selector is known, and known to be complete.
+// answered reports whether the resolution of each selector is known and complete.
 func (o *Orchestrator) answered() bool {
 	for _, selector := range o.selectors {
 		if r, known := o.resolutions[selector]; !known || r.Incomplete {

@@ -13,27 +13,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 )
 
-// settling is how many rounds follow a request for a resync: the API server's lists are behind what happens to its
-// CRDs.
+// settling is the number of extra rounds after a requested resync. The discovery of the API server lags behind changes
+// of CRDs, so the first round can still see the old state.
 const settling = 3
 
-// Runner runs the controllers of resources.
+// Runner runs the controllers of resources. Package reconcilers implements it.
 type Runner interface {
-	// Announce is told what is about to run, before any of it does, and for which selectors the API server has not
+	// Announce receives all assignments before any of them runs, and the selectors for which the API server has not
 	// answered yet.
 	Announce(ctx context.Context, all []Assignment, unanswered []discovery.Selector)
-	// Run runs the controllers of a resource until the context ends, and returns when its last handler has returned.
-	// The cause of the end is controller.ErrRestarting or controller.ErrRemoved, or it is not about the resource. It
-	// may return earlier, where a resource is refused: it is tried again with the next resync.
+	// Run runs the controllers of a resource until the context ends, and returns when the last handler has returned.
+	// The context ends with the cause controller.ErrRestarting or controller.ErrRemoved, unless the operator as a whole
+	// ends or pauses. Run may return earlier if it refuses the resource; the next resync then calls it again.
 	Run(ctx context.Context, a Assignment)
 }
 
-// Watcher requests resyncs, until the context ends.
+// Watcher requests a resync whenever resources may have changed, until the context ends.
 type Watcher interface {
 	Run(ctx context.Context, requester resync.Requester)
 }
 
-// Orchestrator resolves the selectors of registrations, and has a Runner run controllers for the resources.
+// Orchestrator resolves the selectors of registrations, and starts and stops controllers for the resolved resources.
+// Only the goroutine of Run uses its fields, except for the requests.
 type Orchestrator struct {
 	registrations []Registration
 	selectors     []discovery.Selector
@@ -42,23 +43,25 @@ type Orchestrator struct {
 	runner        Runner
 	watcher       Watcher
 	requests      resync.Requests
-	once          bool // what the selectors mean is found out once
+	once          bool // resolve the selectors only at the start
 
+	// running counts the controllers and the watcher, which Run waits for.
 	running     sync.WaitGroup
 	resolutions map[discovery.Selector]discovery.Resolution
 	controllers map[schema.GroupVersionResource]controllers
-	reported    map[discovery.Selector]string
-	missing     map[discovery.Selector]time.Time // since when
-	delay       time.Duration                    // what the API server asked for in the last resync
+	// reported holds the last reason that was logged for a selector.
+	reported map[discovery.Selector]string
+	missing  map[discovery.Selector]time.Time // since when its resource is missing
+	delay    time.Duration                    // Retry-After of the API server in the last resync
 }
 
-// Registration is one handler for the resources that a selector means.
+// Registration is one handler for the resources that a selector matches.
 type Registration struct {
 	Selector discovery.Selector
 	Handler  *adapters.Handler
 }
 
-// New makes an Orchestrator. The watcher may be nil: then it lives by resyncs at intervals.
+// New creates an Orchestrator. Without a watcher it resyncs at intervals only.
 func New(registrations []Registration, server discovery.Getter, runner Runner, watcher Watcher) *Orchestrator {
 	return &Orchestrator{
 		registrations: registrations, selectors: selectorsOf(registrations), writes: writing(registrations),
@@ -70,7 +73,7 @@ func New(registrations []Registration, server discovery.Getter, runner Runner, w
 	}
 }
 
-// selectorsOf are those of the registrations, each once, in their order.
+// selectorsOf returns the selectors of the registrations, each once, in their order.
 func selectorsOf(registrations []Registration) (all []discovery.Selector) {
 	for _, r := range registrations {
 		if !slices.Contains(all, r.Selector) {
@@ -80,7 +83,7 @@ func selectorsOf(registrations []Registration) (all []discovery.Selector) {
 	return all
 }
 
-// writing are the selectors with handlers whose progress, at least, is written to the objects.
+// writing returns the selectors whose handlers write to the objects, at least their progress.
 func writing(registrations []Registration) map[discovery.Selector]bool {
 	writes := map[discovery.Selector]bool{}
 	for _, r := range registrations {
@@ -91,34 +94,40 @@ func writing(registrations []Registration) map[discovery.Selector]bool {
 	return writes
 }
 
-// RequestResync has the selectors resolved again soon. It never blocks.
+// RequestResync requests that the selectors are resolved again soon. It never blocks.
 func (o *Orchestrator) RequestResync() { o.requests.RequestResync() }
 
-// Run keeps controllers running for what the selectors mean until the context ends, and returns when the last handler
-// has returned. It is called once.
+// Run keeps controllers running for the resolved resources until the context ends, and returns when the last handler
+// has returned. It must be called only once.
 func (o *Orchestrator) Run(ctx context.Context) {
 	defer o.running.Wait()
 	if o.once {
 		o.resolveOnce(ctx)
+		// Controllers run until the end of the context without further resyncs.
 		<-ctx.Done()
 		return
 	}
 	if o.watcher != nil {
 		o.running.Go(func() { o.watcher.Run(ctx, o.requests) })
 	}
+	// unsettled counts the extra rounds that are left; asked holds the selectors of the next round.
 	asked, pause, unsettled := o.selectors, resync.Backoff(), 0
 	interval := time.NewTicker(resync.Interval)
 	defer interval.Stop()
 	for {
 		if o.resync(ctx, asked) && len(asked) < len(o.selectors) {
-			o.resync(ctx, o.selectors) // a resource that was found later may be one that was found before
+			// A resource that was just resolved may also match another selector, with another version: resolve all of
+			// them.
+			o.resync(ctx, o.selectors)
 		}
 		if !o.obey(ctx) {
 			return
 		}
+		// Without missing resources or extra rounds, only the interval or a request starts the next round.
 		waiting := o.waiting()
 		var again <-chan time.Time
 		if len(waiting) > 0 || unsettled > 0 {
+			// The delay demanded by the server has already passed, so it is subtracted.
 			again = time.After(pause.Step() - o.delay)
 		}
 		asked = o.selectors
@@ -126,18 +135,20 @@ func (o *Orchestrator) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-again:
+			// The extra rounds resolve all selectors, later ones only those without resources.
 			if unsettled--; unsettled < 0 {
 				asked = waiting
 			}
 		case <-o.requests:
+			// Something has changed: start with short delays, and repeat for some rounds.
 			pause, unsettled = resync.Backoff(), settling
 		case <-interval.C:
 		}
 	}
 }
 
-// obey waits for as long as the API server has asked for, whatever requests another resync meanwhile. It returns false
-// if the context ends before.
+// obey waits for the delay that the API server demanded by Retry-After, even if another resync is requested meanwhile.
+// It returns false if the context ends first.
 func (o *Orchestrator) obey(ctx context.Context) bool {
 	if o.delay == 0 {
 		return true
@@ -150,9 +161,11 @@ func (o *Orchestrator) obey(ctx context.Context) bool {
 	}
 }
 
-// resync resolves selectors, and adjusts the controllers to the result. While the API server does not answer, selectors
-// keep their last resolution. It tells whether any resolution has changed.
+// resync resolves the given selectors, and adjusts the controllers to the result. A selector keeps its last resolution
+// while the API server does not answer. It returns true if any resolution has changed.
 func (o *Orchestrator) resync(ctx context.Context, asked []discovery.Selector) (changed bool) {
+	// One inquiry per round: it caches discovery documents, which several selectors need.
+	// Selectors with writing handlers need resources with the verb patch.
 	inquiry := discovery.NewInquiry(o.server, o.writes)
 	for _, selector := range asked {
 		before := o.resolutions[selector]
@@ -164,11 +177,12 @@ func (o *Orchestrator) resync(ctx context.Context, asked []discovery.Selector) (
 		o.report(ctx, selector, now, err)
 	}
 	o.delay = inquiry.RetryAfter()
+	// Adjust after every round, also if no resolution changed: a Runner may have refused a resource before.
 	o.adjust(ctx)
 	return changed
 }
 
-// unanswered are the selectors whose meaning is not known, in their order.
+// unanswered returns the selectors without a resolution, in their order.
 func (o *Orchestrator) unanswered() (unknown []discovery.Selector) {
 	for _, selector := range o.selectors {
 		if _, known := o.resolutions[selector]; !known {
@@ -178,7 +192,7 @@ func (o *Orchestrator) unanswered() (unknown []discovery.Selector) {
 	return unknown
 }
 
-// waiting are the selectors without resources, or with an incomplete resolution.
+// waiting returns the selectors without resources, or with an incomplete resolution.
 func (o *Orchestrator) waiting() (waiting []discovery.Selector) {
 	for _, selector := range o.selectors {
 		if r := o.resolutions[selector]; len(r.Served) == 0 || r.Incomplete {

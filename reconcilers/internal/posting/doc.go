@@ -1,10 +1,9 @@
 // Not part of the public API.
 //
-// Package posting posts Kubernetes events about objects, one by one and in order, as Kopf does.
+// Package posting posts Kubernetes events about objects, in order and each by itself, as Kopf does. A [Poster] queues
+// events and posts them in the background; a [LinePoster] also posts the log lines of handlers.
 //
-// It is apart because the manager's event recorder aggregates messages and takes only the types Normal and Warning; and
-// because posting must neither delay nor fail a handler. It never decides what is worth an event, never retries, and
-// only logs an event that it drops.
-//
-// Neighbours: handlers post through handlers.Poster; package reconcilers gives the Poster to the manager to run.
+// The manager's event recorder cannot be used, because it aggregates different messages and accepts only the types
+// Normal and Warning. Posting never delays or fails a handler: an event that cannot be posted is logged and dropped,
+// not retried. Handlers post through handlers.Poster, and package reconcilers adds the Poster to the manager.
 package posting

@@ -8,14 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// These values are the same in all events of Kopf, unless its settings have others; users may select events by them.
+// These values are in all events of Kopf by default. Users may select events by them, so they must not change.
 const (
 	DefaultNamePrefix = "kopf-event-"
 	DefaultInstance   = "dev"
 	action            = "Action?"
 )
 
-// event is what is posted; nil about an event.
+// event builds the event to post. It returns nil for an event about an event, which could otherwise cause an endless
+// chain.
 func (o *Options) event(about *unstructured.Unstructured, eventType, reason, message string) *corev1.Event {
 	if about.GetAPIVersion() == "v1" && about.GetKind() == "Event" {
 		return nil
@@ -34,8 +35,8 @@ func (o *Options) event(about *unstructured.Unstructured, eventType, reason, mes
 	}
 }
 
-// shorten cuts the middle out of a message that is longer than the API takes: the beginning says what happened, the
-// end often why. Lengths are in code points.
+// shorten removes the middle of a message that exceeds the API's limit of 1024 characters. The beginning says what
+// happened, and the end often says why. The lengths are the same as in Kopf, in code points.
 func shorten(message string) string {
 	const limit, head, tail = 1024, 511, 510
 	runes := []rune(message)

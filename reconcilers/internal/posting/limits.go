@@ -18,43 +18,46 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// The limits, unless there are none. A handler that is retried each minute stays below them.
+// The default limits. A handler that is retried once a minute stays below them.
 const (
-	// DefaultPerSecond is how many requests there are for all objects in the long run.
+	// DefaultPerSecond is the average number of requests per second, for all objects together.
 	DefaultPerSecond = 10
-	// burst is how many more there may be at once.
+	// burst is the number of requests that may exceed the average at once.
 	burst = 100
-	// perObject is how many events of one type there may be at once about one object, and refill how many more in each
-	// second.
+	// perObject is the number of events of one type about one object that may be posted at once, and refill the number
+	// added per second: one per minute.
 	perObject, refill = 25, 1.0 / 60
 )
 
-// Outcome is what came of an event.
+// Outcome says how an event was handled, for metrics.
 type Outcome string
 
 const (
-	// Posted is that there is a new event.
+	// Posted means that a new event was created.
 	Posted Outcome = "posted"
-	// Counted is that there is an identical event, which has counted this one.
+	// Counted means that an identical event exists, and that its count was increased.
 	Counted Outcome = "counted"
-	// Limited is that there were too many events about the object. The next one that is identical counts this one, too.
+	// Limited means that there were too many events about the object. The next identical event includes it in its
+	// count.
 	Limited Outcome = "limited"
-	// Dropped is that there were too many events in all, or the operator has exited before.
+	// Dropped means that too many events waited, or that the operator exited first.
 	Dropped Outcome = "dropped"
-	// Failed is that the API server has refused it.
+	// Failed means that the API server rejected the event.
 	Failed Outcome = "failed"
 )
 
 var errLimited = errors.New("too many events in all for the time that is left")
 
-// limits keep a handler that goes wrong from flooding the cluster: identical events of an object are counted in one,
-// different ones are never folded, and there are only so many for an object and in all.
+// limits protects the cluster from a handler that posts too many events. Identical events of an object are counted in
+// one event, different ones are never merged, and the rates per object and in total are limited.
 type limits struct {
 	correlator *record.EventCorrelator
 	all        flowcontrol.RateLimiter
-	patches    bool // are allowed
+	patches    bool // false once the API server has forbidden patches
 }
 
+// newLimits uses client-go's correlator for counting and for the limit per object, but with a key that switches off its
+// aggregation.
 func newLimits(perSecond float32) *limits {
 	return &limits{
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{
@@ -65,15 +68,16 @@ func newLimits(perSecond float32) *limits {
 	}
 }
 
-// whole makes each message a group of its own, so that different ones are never aggregated.
+// whole returns a group for each message, so that the correlator never aggregates different messages.
 func whole(event *corev1.Event) (group, member string) {
 	about := event.InvolvedObject
 	parts := []string{string(about.UID), about.Namespace, about.Name, event.Reason, event.Message}
 	return strings.Join(parts, "\x00"), ""
 }
 
-// sendLimited posts the event, or counts it in the one that is there.
+// sendLimited posts the event or increases the count of an identical one, within the limits.
 func (p *Poster) sendLimited(ctx context.Context, next *post) error {
+	// Correlate only once: a repeated attempt must not count the event twice.
 	if next.observed == nil {
 		next.event.Count = 1
 		observed, err := p.limits.correlator.EventCorrelate(next.event)
@@ -88,6 +92,7 @@ func (p *Poster) sendLimited(ctx context.Context, next *post) error {
 			"event", next.event.Reason, "note", next.event.Message)
 		return nil
 	}
+	// The wait fails at once if it would exceed the deadline of the context.
 	if err := p.limits.all.Wait(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errLimited, err)
 	}
@@ -96,13 +101,14 @@ func (p *Poster) sendLimited(ctx context.Context, next *post) error {
 	if err != nil {
 		return err
 	}
+	// The correlator needs the name and version of the created event to patch it later.
 	p.limits.correlator.UpdateState(event)
 	p.count(outcome)
 	return nil
 }
 
-// write counts the event in the one that is known by its name, or creates it: also where the known one is gone, or
-// where events may be created only.
+// write increases the count of the known event by a patch, or creates a new event. It also creates one if the known
+// event has expired, or if patching is not permitted.
 func (p *Poster) write(ctx context.Context, event *corev1.Event, patch []byte) (Outcome, error) {
 	if event.Name != "" && p.limits.patches {
 		err := p.client.Patch(ctx, event, client.RawPatch(types.MergePatchType, patch))
@@ -110,6 +116,7 @@ func (p *Poster) write(ctx context.Context, event *corev1.Event, patch []byte) (
 		case err == nil:
 			return Counted, nil
 		case apierrors.IsForbidden(err):
+			// Do not try again for each event: log the missing permission once, and create events from now on.
 			p.limits.patches = false
 			logging.Warn(logf.FromContext(ctx), "Posting each Kubernetes event by itself, as they may not be patched: "+
 				"allow the verb patch for events", "error", err.Error())
@@ -117,6 +124,7 @@ func (p *Poster) write(ctx context.Context, event *corev1.Event, patch []byte) (
 			return "", err
 		}
 	}
+	// Create needs an event without the identity of the former one.
 	event.Name, event.ResourceVersion = "", ""
 	return Posted, p.client.Create(ctx, event)
 }

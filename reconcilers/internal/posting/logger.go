@@ -9,13 +9,13 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// lineReason is the reason of events that are lines of a log.
+// lineReason is the reason of events that are made of log lines, as in Kopf.
 const lineReason = "Logging"
 
-// LinePoster is a poster that posts the lines of logs, too. It is another type because it stands in the way of each
-// call of a handler.
+// LinePoster is a poster that can also post log lines. It is a separate type because replacing the logger costs time in
+// each call of a handler, which operators without this setting should not pay.
 type LinePoster struct {
-	// Poster is what posts.
+	// Poster posts the events.
 	Poster *Poster
 }
 
@@ -27,10 +27,11 @@ func (p LinePoster) Post(ctx context.Context, body map[string]any, eventType, re
 // Takes implements handlers.Poster.
 func (p LinePoster) Takes(level slog.Level) bool { return p.Poster.Takes(level) }
 
-// Logger gives a logger of which the lines are posted as events about the object, too. Their message
-// is that of the line, its error, and the keys and values of the call and of told, of which the log knows already. The
-// type is Debug, Normal, Warning, Error or Fatal, by the level.
+// Logger returns a logger whose lines are also posted as events about the object. The message of an event consists of
+// the line, its error, and the keys and values of the call, after the extra values, which the log line already has. The
+// type is Debug, Normal, Warning, Error or Fatal, depending on the level.
 func (p LinePoster) Logger(log logr.Logger, body map[string]any, told ...any) logr.Logger {
+	// A logger that already posts must not post each line twice.
 	log = unposted(log)
 	if log.GetSink() == nil {
 		return log
@@ -42,27 +43,28 @@ func (p LinePoster) Logger(log logr.Logger, body map[string]any, told ...any) lo
 	return log.WithSink(&sink{inner: inner, lines: &lines{poster: p.Poster, body: body, told: told}})
 }
 
-// unposted is the logger with the same lines, of which none is posted.
+// unposted returns the logger without posting, if it posts lines.
 func unposted(log logr.Logger) logr.Logger {
 	posting, ok := log.GetSink().(*sink)
 	if !ok {
 		return log
 	}
 	inner := posting.inner
+	// The additional depth belongs to the sink that is removed here.
 	if deep, ok := inner.(logr.CallDepthLogSink); ok {
 		inner = deep.WithCallDepth(-1)
 	}
 	return log.WithSink(inner)
 }
 
-// lines makes events of lines about one object.
+// lines turns log lines about one object into events.
 type lines struct {
 	poster *Poster
 	body   map[string]any
 	told   []any
 }
 
-// post posts a line, if it is to be.
+// post posts a line if its level is high enough.
 func (l *lines) post(level slog.Level, message string, err error, keysAndValues ...any) {
 	if !l.poster.Takes(level) {
 		return
@@ -71,6 +73,7 @@ func (l *lines) post(level slog.Level, message string, err error, keysAndValues 
 		message += ": " + err.Error()
 	}
 	var details []string
+	// Limit the capacity, so that append copies and concurrent calls do not share the array.
 	keysAndValues = append(l.told[:len(l.told):len(l.told)], keysAndValues...)
 	for i := 0; i+1 < len(keysAndValues); i += 2 {
 		details = append(details, fmt.Sprintf("%v=%v", keysAndValues[i], keysAndValues[i+1]))
@@ -81,6 +84,7 @@ func (l *lines) post(level slog.Level, message string, err error, keysAndValues 
 	l.poster.Post(context.Background(), l.body, typeOf(level), lineReason, message)
 }
 
+// typeOf returns the type of an event for a log level, as in Kopf.
 func typeOf(level slog.Level) string {
 	switch {
 	case level <= slog.LevelDebug:

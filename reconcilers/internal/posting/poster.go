@@ -18,10 +18,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// backlog is how many events may wait. Poster drops and logs further ones, so that a handler never waits.
+// backlog limits the number of waiting events. Further events are dropped and logged, so that a handler never waits.
 const backlog = 1000
 
-// drainTimeout limits how long the exit of the operator takes to post the events that still wait.
+// drainTimeout limits the time that the exit of the operator spends on waiting events.
 const drainTimeout = 2 * time.Second
 
 // Client is the part of a client that posts events.
@@ -30,47 +30,47 @@ type Client interface {
 	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
 }
 
-// Options are how events are posted. The zero value is Kopf's, but that there is no component.
+// Options configure how events are posted. The zero value equals Kopf's defaults, except that it has no component.
 type Options struct {
 	// Component is the source of the events.
 	Component string
-	// Instance is the instance of the source; empty is [DefaultInstance].
+	// Instance is the instance of the source; empty means [DefaultInstance].
 	Instance string
-	// NamePrefix begins the names of the events; empty is [DefaultNamePrefix].
+	// NamePrefix starts the names of the events; empty means [DefaultNamePrefix].
 	NamePrefix string
-	// Level is that of events which have one, and of log lines: those below it are not posted.
+	// Level is the lowest level of log lines, and of events that have a level, that are posted.
 	Level slog.Level
-	// Loggers has the log lines of handlers posted, too, by a [LinePoster].
+	// Loggers enables posting the log lines of handlers, by a [LinePoster].
 	Loggers bool
-	// Plain posts each event by itself: identical ones are not counted in one, and there are no limits.
+	// Plain posts each event by itself: identical events are not counted in one, and there are no limits.
 	Plain bool
-	// PerSecond is how many requests there are in the long run; 0 is [DefaultPerSecond].
+	// PerSecond is the average number of requests per second; 0 means [DefaultPerSecond].
 	PerSecond float32
-	// DefaultNamespace is where events about objects without a namespace go, asked for each when it is posted. Nil, or
-	// an empty answer, is "default".
+	// DefaultNamespace returns the namespace of events about cluster-scoped objects. It is called for each event when
+	// it is posted. Nil, or an empty result, means "default".
 	DefaultNamespace func() string
-	// Count is called for each event with what came of it; nil is not.
+	// Count is called with the outcome of each event; it may be nil.
 	Count func(Outcome)
 }
 
-// Poster posts events in the background. It is a Runnable of a manager; events wait until Start runs.
+// Poster posts events in the background. It is a Runnable of a manager. Events wait in its queue until Start runs.
 type Poster struct {
 	options Options
 	client  Client
-	limits  *limits // nil if there are none
+	limits  *limits // nil with Options.Plain
 	queue   chan *post
 }
 
-// post is an event that waits.
+// post is one waiting event.
 type post struct {
 	event *corev1.Event
-	// namespace is the object's: the event of an object without one is in another.
+	// namespace is that of the object. It can differ from that of the event if the object is cluster-scoped.
 	namespace string
-	// observed is set once the event has been counted.
+	// observed is the correlator's result, once the event has been counted.
 	observed *record.EventCorrelateResult
 }
 
-// New makes a poster.
+// New creates a poster. It posts nothing before Start.
 func New(client Client, o Options) *Poster {
 	o.Instance, o.NamePrefix = cmp.Or(o.Instance, DefaultInstance), cmp.Or(o.NamePrefix, DefaultNamePrefix)
 	p := &Poster{options: o, client: client, queue: make(chan *post, backlog)}
@@ -80,11 +80,11 @@ func New(client Client, o Options) *Poster {
 	return p
 }
 
-// Takes tells whether events of the level are posted.
+// Takes reports whether events of this level are posted.
 func (p *Poster) Takes(level slog.Level) bool { return level >= p.options.Level }
 
-// Post queues an event about the object. The type is Normal, Warning, or any other text. Post drops events about
-// events.
+// Post queues an event about the object, without waiting. The type is Normal, Warning, or any other text. Events about
+// events are ignored. If the queue is full, the event is dropped and logged.
 func (p *Poster) Post(ctx context.Context, body map[string]any, eventType, reason, message string) {
 	about := &unstructured.Unstructured{Object: body}
 	event := p.options.event(about, eventType, reason, message)
@@ -95,21 +95,22 @@ func (p *Poster) Post(ctx context.Context, body map[string]any, eventType, reaso
 	case p.queue <- &post{event: event, namespace: about.GetNamespace()}:
 	default:
 		p.count(Dropped)
+		// The log line itself must not be posted, as it would be dropped and logged again.
 		logging.Warn(unposted(logf.FromContext(ctx)), "Dropped a Kubernetes event: too many wait to be posted",
 			"event", reason, "note", message)
 	}
 }
 
-// Silent posts nothing.
+// Silent is a poster that posts nothing.
 type Silent struct{}
 
-// Post drops the event, as it is meant to.
+// Post ignores the event.
 func (Silent) Post(context.Context, map[string]any, string, string, string) {}
 
-// Takes is false.
+// Takes returns false.
 func (Silent) Takes(slog.Level) bool { return false }
 
-// Start posts events until the context ends, and then drains the queue.
+// Start posts events one by one until the context ends, then drains the queue.
 func (p *Poster) Start(ctx context.Context) error {
 	for {
 		select {
@@ -119,6 +120,7 @@ func (p *Poster) Start(ctx context.Context) error {
 		case next := <-p.queue:
 			about := next.about(ctx)
 			err := p.send(about, next)
+			// The request failed because the operator exits: post this event again, with the time for draining.
 			if err != nil && ctx.Err() != nil {
 				p.drain(ctx, next)
 				return nil
@@ -128,8 +130,8 @@ func (p *Poster) Start(ctx context.Context) error {
 	}
 }
 
-// drain posts the waiting events when the operator exits, as the last event of a handler often says why it failed. The
-// event whose request was interrupted comes first.
+// drain posts the waiting events when the operator exits, because the last event of a handler often says why it failed.
+// An event whose request was interrupted comes first.
 func (p *Poster) drain(ctx context.Context, interrupted ...*post) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
@@ -147,6 +149,7 @@ func (p *Poster) drain(ctx context.Context, interrupted ...*post) {
 		about := next.about(ctx)
 		err := p.send(about, next)
 		p.conclude(about, next, err)
+		// The rate limit leaves no time for another request before the deadline.
 		if errors.Is(err, errLimited) {
 			break
 		}
@@ -160,7 +163,8 @@ func (p *Poster) drain(ctx context.Context, interrupted ...*post) {
 	}
 }
 
-// send posts one event. Those about objects without a namespace get one, and say it of these, too.
+// send posts one event. An event about a cluster-scoped object gets a namespace, also in its reference, because the API
+// server requires both to be equal.
 func (p *Poster) send(ctx context.Context, next *post) error {
 	event := next.event
 	if event.Namespace == "" {
@@ -180,7 +184,7 @@ func (p *Poster) send(ctx context.Context, next *post) error {
 	return err
 }
 
-// about has the object in all lines, also in those about the request.
+// about returns a context whose logger names the object, for all log lines of the request.
 func (p *post) about(ctx context.Context) context.Context {
 	o := p.event.InvolvedObject
 	log := logging.OfKind(logf.FromContext(ctx), o.GroupVersionKind())
@@ -188,7 +192,7 @@ func (p *post) about(ctx context.Context) context.Context {
 	return logf.IntoContext(ctx, log)
 }
 
-// conclude tells of an event that is lost.
+// conclude counts and logs an event that could not be posted.
 func (p *Poster) conclude(ctx context.Context, next *post, err error) {
 	if err != nil {
 		p.count(Failed)
@@ -197,6 +201,7 @@ func (p *Poster) conclude(ctx context.Context, next *post, err error) {
 	}
 }
 
+// count reports the outcome of one event.
 func (p *Poster) count(what Outcome) {
 	if p.options.Count != nil {
 		p.options.Count(what)

@@ -7,8 +7,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// sink hands lines on to the log as they are, and has events made of them. It knows of log/slog because logr alone has
-// no warnings.
+// sink passes log lines on to the inner sink unchanged, and posts them as events. It implements logr.SlogSink because
+// logr has no warnings: only log/slog levels distinguish them.
 type sink struct {
 	inner logr.LogSink
 	lines *lines
@@ -19,10 +19,10 @@ var (
 	_ logr.SlogSink         = (*sink)(nil)
 )
 
-// Init does nothing: the inner sink has been initialised.
+// Init does nothing, because the inner sink is already initialized.
 func (*sink) Init(logr.RuntimeInfo) {}
 
-// Enabled tells whether somebody takes lines of this verbosity.
+// Enabled reports whether lines of this verbosity are logged or posted.
 func (s *sink) Enabled(verbosity int) bool {
 	return s.inner.Enabled(verbosity) || s.lines.poster.Takes(levelOf(verbosity))
 }
@@ -81,9 +81,10 @@ func (s *sink) WithGroup(name string) logr.SlogSink {
 	return &sink{logr.FromSlogHandler(s.handler().WithGroup(name)).GetSink(), s.lines}
 }
 
+// handler returns the inner sink as a slog handler.
 func (s *sink) handler() slog.Handler { return logr.ToSlogHandler(logr.Logger{}.WithSink(s.inner)) }
 
-// levelOf is the level of a verbosity: all that are said only when asked for are of the level Debug.
+// levelOf returns the slog level of a verbosity. Every verbosity above zero counts as Debug.
 func levelOf(verbosity int) slog.Level {
 	if verbosity > 0 {
 		return slog.LevelDebug

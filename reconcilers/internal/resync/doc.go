@@ -1,9 +1,8 @@
 // Not part of the public API.
 //
-// Package resync says when what is served is compared again with what the API server has.
+// Package resync connects the packages that detect changes of the API with the one that reacts. A [Requester] accepts
+// requests to resolve all selectors again; [Requests] is its implementation, and the orchestrator receives from it.
 //
-// It is apart because those who see a reason for it (a watch on CRDs, a watch on objects that fails) know nothing of
-// those who act on it. It never asks the API server.
-//
-// Neighbours: package orchestration makes the resyncs; packages discovery and controller request them.
+// The package sends no requests to the API server. Packages discovery and controller request resyncs, and package
+// orchestration makes them.
 package resync

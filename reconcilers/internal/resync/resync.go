@@ -6,25 +6,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Interval is how often a resync is made if none is requested earlier: extension servers come and go without
-// anything that can be watched.
+// Interval is the longest time between two resyncs. Aggregated API servers can come and go without an event that could
+// be watched.
 const Interval = 5 * time.Minute
 
-// Requester takes requests for a resync: a kind was not found where it had been, or may be found now.
+// Requester accepts requests for a resync: a kind was not found any more, or may be found now.
 type Requester interface {
-	// RequestResync never blocks. One resync is enough for all requests before it.
+	// RequestResync never blocks. One resync serves all requests before it.
 	RequestResync()
 }
 
-// Requests is a Requester. The orchestrator receives the requests from it.
+// Requests is a Requester with room for one pending request. The orchestrator receives from it.
 type Requests chan struct{}
 
 var _ Requester = Requests(nil)
 
-// NewRequests makes one without any requests.
+// NewRequests creates a Requests without a pending request.
 func NewRequests() Requests { return make(Requests, 1) }
 
-// RequestResync never blocks.
+// RequestResync adds a request, unless one is already pending.
 func (r Requests) RequestResync() {
 	select {
 	case r <- struct{}{}:
@@ -32,7 +32,7 @@ func (r Requests) RequestResync() {
 	}
 }
 
-// Backoff is between attempts to find out what the API server has.
+// Backoff returns the delays between attempts to resolve selectors: from one second, doubling, to 30 seconds.
 func Backoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6, Cap: 30 * time.Second}
 }

@@ -6,39 +6,43 @@ import (
 	"time"
 )
 
-// entry is a waiting request: it waits for its delay, then until the same request is released, then for its turn. There
-// are as many as objects when these come in faster than they are handled, so an entry is no larger than it must be.
+// entry is a waiting request. It waits for the end of its delay, then for the release of the same request if that is
+// being served, then for its turn. There can be as many entries as objects, so an entry must stay small.
 type entry struct {
 	request Request
-	at      time.Duration // end of the delay, on the clock of the queue; zero if it is over
-	arrival uint64        // orders the requests that wait for a turn; zero unless it does
-	// before and after are its neighbours in the line of its class.
+	at      time.Duration // end of the delay on the clock of the queue; zero if it is over
+	arrival uint64        // position among the requests that wait for a turn; zero while it does not wait for one
+	// before and after are the neighbours in the line of its class.
 	before, after *entry
-	collided      *entry // the next one whose request has the same hash
-	index         int32  // in the heap of delayed requests
+	collided      *entry // next entry whose request has the same hash
+	index         int32  // position in the heap of delayed requests
 	class         class
 }
 
+// due reports whether the delay is over.
 func (e *entry) due() bool { return e.at == 0 }
 
+// listed reports whether the entry waits for its turn, in the line of its class.
 func (e *entry) listed() bool { return e.arrival != 0 }
 
-// entries finds the entry of a request. It goes by hashes, as a map of requests would have each of them a second time.
+// entries finds the entry of a request by a hash. A map keyed by requests would store each request twice.
 type entries struct {
 	hash   func(Request) uint64
 	byHash map[uint64]*entry
-	most   int // that there were since the map was made
+	most   int // largest number of hashes since the map was created
 }
 
-// plenty is how many requests a map without any may have room for: it never gives room back, and there are very many
-// when an operator starts.
+// plenty is the size from which an empty map is replaced. A Go map never shrinks, and when an operator starts, there is
+// a request for every object.
 const plenty = 1024
 
+// newEntries creates an index with a random seed, so that names cannot be chosen to collide.
 func newEntries() entries {
 	seed := maphash.MakeSeed()
 	return entries{hash: func(r Request) uint64 { return maphash.Comparable(seed, r) }}
 }
 
+// get returns the entry of the request, or nil.
 func (s *entries) get(r Request) *entry {
 	e := s.byHash[s.hash(r)]
 	for e != nil && e.request != r {
@@ -47,7 +51,7 @@ func (s *entries) get(r Request) *entry {
 	return e
 }
 
-// add takes an entry whose request has none.
+// add adds an entry. Its request must not have one.
 func (s *entries) add(e *entry) {
 	if s.byHash == nil {
 		s.byHash = map[uint64]*entry{}
@@ -58,6 +62,7 @@ func (s *entries) add(e *entry) {
 	s.most = max(s.most, len(s.byHash))
 }
 
+// remove removes an entry, which must be present.
 func (s *entries) remove(e *entry) {
 	hash := s.hash(e.request)
 	switch first := s.byHash[hash]; {
@@ -76,14 +81,17 @@ func (s *entries) remove(e *entry) {
 	}
 }
 
+// clear removes all entries, and frees the map.
 func (s *entries) clear() { s.byHash, s.most = nil, 0 }
 
-// line is the entries of one class that wait for their turn, in the order of arrival.
+// line is a linked list of the entries of one class that wait for their turn, in the order of arrival. Removal from its
+// middle takes constant time.
 type line struct {
 	first, last *entry
 	length      int
 }
 
+// push appends an entry.
 func (l *line) push(e *entry) {
 	e.before, e.after = l.last, nil
 	if l.last == nil {
@@ -95,6 +103,7 @@ func (l *line) push(e *entry) {
 	l.length++
 }
 
+// remove unlinks an entry, which must be in the line.
 func (l *line) remove(e *entry) {
 	if e.before == nil {
 		l.first = e.after
@@ -110,7 +119,8 @@ func (l *line) remove(e *entry) {
 	l.length--
 }
 
-// delayed is a heap by time.
+// delayed is a heap of entries, ordered by the end of their delay. Each entry stores its position, so that it can be
+// moved or removed.
 type delayed []*entry
 
 var _ heap.Interface = (*delayed)(nil)
@@ -135,7 +145,7 @@ func (d *delayed) Push(x any) {
 func (d *delayed) Pop() any {
 	last := len(*d) - 1
 	e := (*d)[last]
-	(*d)[last] = nil
+	(*d)[last] = nil // let the garbage collector free the entry
 	*d = (*d)[:last]
 	return e
 }

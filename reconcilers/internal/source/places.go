@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Patience is how long the requests of one side may wait while none of them gets a place: after that, Places reports a
-// stall.
+// Patience is the time for which requests of one side may wait without one of them getting a slot. After it, Places
+// reports a stall.
 const Patience = 10 * time.Second
 
-// class groups requests by their priority, the most urgent class first.
+// class groups requests by their priority. Lower values are more urgent.
 type class int8
 
 const (
@@ -22,11 +22,12 @@ const (
 	classes
 )
 
-// shares are the turns of each class in one round. A round ends when no waiting class has turns left. So urgent classes
-// go first, but the others always make progress. Promoting requests by age instead would put the whole first listing,
-// which waits since the start, before every edit made now.
+// shares are the numbers of turns of each class in one round. A round ends when no waiting class has turns left. So
+// urgent classes go first, but all classes make progress. Raising the priority of old requests instead would put the
+// whole first listing, which waits since the start, before every edit made now.
 var shares = [classes]int{tick: 16, deletion: 8, change: 4, retry: 2, resume: 1}
 
+// classOf returns the class of a request. Ticks of timers have their own class, whatever their priority is.
 func classOf(r Request, priority int) class {
 	switch {
 	case r.Handler != "":
@@ -42,6 +43,7 @@ func classOf(r Request, priority int) class {
 	}
 }
 
+// priority returns the priority that controller-runtime reports for a request of the class.
 func (c class) priority() int {
 	return [classes]int{
 		PriorityTimer, PriorityDeletion, PriorityChange, PriorityRetry,
@@ -49,7 +51,7 @@ func (c class) priority() int {
 	}[c]
 }
 
-// side is one of two groups of classes, neither of which can take all places: deletions, and the others.
+// side is one of two groups of classes: deletions, and all others. Neither can take all slots.
 type side int
 
 const (
@@ -58,6 +60,7 @@ const (
 	sides
 )
 
+// side returns the side that the slots of the class are counted for.
 func (c class) side() side {
 	if c == deletion {
 		return deletions
@@ -65,34 +68,36 @@ func (c class) side() side {
 	return others
 }
 
-// Places limit how many requests for the objects of one resource are served at once, in all namespaces together. A
-// tenth of them, and at least one, is reserved for deletions, and as many for other requests; a single place is
-// reserved for neither. Ticks of timers need no place, as package background runs them. The queues made with the same
+// Places limits how many requests for the objects of one resource are served at once, in all namespaces together. A
+// tenth of the slots, and at least one, is reserved for deletions, and as many for other requests. A single slot is
+// reserved for neither. Ticks of timers need no slot, because package background runs them. All queues with the same
 // Places share its lock.
 type Places struct {
+	// reserved is the number of slots that each side cannot take from the other.
 	size, reserved int
 	observer       Observer
 
-	mu       sync.Mutex
-	queues   []*PriorityQueue
+	mu     sync.Mutex
+	queues []*PriorityQueue
+	// taken and waiting count the slots in use, and the requests that wait for their turn.
 	taken    [sides]int
 	waiting  [sides]int
-	left     [classes]int // turns left in this round
-	arrivals uint64       // numbers requests in the order in which they became ready
+	left     [classes]int // turns that are left in this round
+	arrivals uint64       // last number given to a request that became ready
 	stalls   [sides]stallState
 }
 
-// Observer holds the callbacks of Places, each of which may be nil.
+// Observer holds the callbacks of Places. Each may be nil.
 type Observer struct {
-	// Waiting reports by how much the number of requests that wait for their turn has changed. Places calls it with
-	// its lock held, so it must be quick.
+	// Waiting reports by how much the number of waiting requests has changed. Places calls it with its lock held, so it
+	// must be quick.
 	Waiting func(change int)
-	// Stalled reports once that requests wait, and none of them got a place for Patience; and once that none waits any
-	// more. Places calls it on a goroutine of its own.
+	// Stalled reports a stall once after Patience, and its end once no request waits any more. Places calls it on a
+	// separate goroutine.
 	Stalled func(Stall)
 }
 
-// NewPlaces makes as many places as size says, which must be positive.
+// NewPlaces creates the given number of slots, which must be positive.
 func NewPlaces(size int, observer Observer) *Places {
 	p := &Places{size: size, observer: observer}
 	if size > 1 {
@@ -101,17 +106,19 @@ func NewPlaces(size int, observer Observer) *Places {
 	return p
 }
 
-// admits tells whether a request of the class could be served now. The caller holds the lock.
+// admits reports whether a request of the class could be served now. The caller holds the lock.
 func (p *Places) admits(c class) bool {
 	return c == tick || p.hasRoom(c.side())
 }
 
+// hasRoom reports whether a request of this side could get a slot: within the share of the side, and within the total.
+// The caller holds the lock.
 func (p *Places) hasRoom(s side) bool {
 	return p.taken[s] < p.size-p.reserved && p.taken[deletions]+p.taken[others] < p.size
 }
 
-// next gives the queue that may hand out a request, and the class of that request; a nil queue if none may. The caller
-// holds the lock.
+// next returns the queue that may hand out a request, and the class of that request. It returns nil if no request may
+// be served now. The caller holds the lock.
 func (p *Places) next() (whose *PriorityQueue, with class) {
 	for c := range classes {
 		q := p.first(c)
@@ -122,13 +129,14 @@ func (p *Places) next() (whose *PriorityQueue, with class) {
 			return q, c
 		}
 		if whose == nil {
-			whose, with = q, c // unless a less urgent class has turns left in this round
+			whose, with = q, c // this class begins a new round, unless a less urgent one has turns left
 		}
 	}
 	return whose, with
 }
 
-// first gives the queue with the oldest ready request of the class, among the queues that a worker waits at.
+// first returns the queue with the oldest ready request of the class, among the queues where a worker waits. Otherwise
+// a queue without a worker would block all others.
 func (p *Places) first(c class) (first *PriorityQueue) {
 	for _, q := range p.queues {
 		if q.getters == 0 || q.ready[c].first == nil {
@@ -141,7 +149,7 @@ func (p *Places) first(c class) (first *PriorityQueue) {
 	return first
 }
 
-// take uses up a turn of the class and, unless it is for ticks, a place. A class without turns begins a new round.
+// take uses up a turn of the class, and a slot unless it is for a tick. A class without turns begins a new round.
 func (p *Places) take(c class) {
 	if p.left[c] == 0 {
 		p.left = shares
@@ -152,14 +160,15 @@ func (p *Places) take(c class) {
 	}
 }
 
-// release frees the place of a request of the class.
+// release frees the slot of a request of the class.
 func (p *Places) release(c class) {
 	if c != tick {
 		p.taken[c.side()]--
 	}
 }
 
-// countWaiting changes the number of requests of the class that wait for a turn.
+// countWaiting changes the number of requests of the class that wait for a turn. Ticks are not counted, because they do
+// not wait for slots.
 func (p *Places) countWaiting(c class, change int) {
 	if c == tick {
 		return
@@ -170,8 +179,8 @@ func (p *Places) countWaiting(c class, change int) {
 	}
 }
 
-// changed follows every change of the places or of a queue: it wakes the queue whose turn it is now, and begins or ends
-// stalls. The caller holds the lock.
+// changed must be called after every change of the slots or of a queue. It wakes the queue that has the next turn, and
+// starts or stops the alarms of stalls. The caller holds the lock.
 func (p *Places) changed() {
 	if q, _ := p.next(); q != nil {
 		q.turn.Signal()
@@ -181,7 +190,8 @@ func (p *Places) changed() {
 	}
 }
 
-// remove takes out a queue that is shut down. It was dropped, not served: so Places reports no end of a stall.
+// remove removes a queue that was shut down. Its requests were dropped, not served, so it does not report the end of a
+// stall.
 func (p *Places) remove(gone *PriorityQueue) {
 	p.queues = slices.DeleteFunc(p.queues, func(q *PriorityQueue) bool { return q == gone })
 	for s := range sides {
@@ -192,23 +202,23 @@ func (p *Places) remove(gone *PriorityQueue) {
 	p.changed()
 }
 
-// Stall reports requests that wait because all places open to them are taken, and none becomes free.
+// Stall describes requests that wait because all slots open to them are in use for long.
 type Stall struct {
-	// Deletions is true if requests of objects that are being deleted wait, and false if others do.
+	// Deletions is true for requests of objects that are being deleted, and false for others.
 	Deletions bool
-	// Waiting is the number of requests that wait; zero when the stall is over.
+	// Waiting is the number of waiting requests; zero when the stall is over.
 	Waiting int
-	// Since is when the last place was taken.
+	// Since is the time from which requests wait while all of their slots are in use.
 	Since time.Time
 }
 
-// stallState tracks whether one side is stalled.
+// stallState tracks the stall of one side.
 type stallState struct {
-	alarm    *alarm // runs while the side is full, and requests wait
+	alarm    *alarm // runs while the side is full and requests wait; nil otherwise
 	reported bool
 }
 
-// alarm is the time of one stall.
+// alarm is the timer of one possible stall. Its address identifies it, so that a timer that fires late is recognized.
 type alarm struct {
 	since time.Time
 	timer *time.Timer
@@ -227,13 +237,14 @@ func (p *Places) observe(s side) {
 		known.alarm.timer.Stop()
 		known.alarm = nil
 	}
+	// A free slot ends the alarm, but the reported stall only ends when no request waits.
 	if known.reported && p.waiting[s] == 0 {
 		known.reported = false
 		go p.report(Stall{Deletions: s == deletions})
 	}
 }
 
-// Stalls gives the stalls of now, also those of less than Patience.
+// Stalls returns the present stalls, also those shorter than Patience.
 func (p *Places) Stalls() (all []Stall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,7 +256,7 @@ func (p *Places) Stalls() (all []Stall) {
 	return all
 }
 
-// stalled reports a stall when the alarm goes off, unless a place became free just before.
+// stalled reports a stall when its alarm fires, unless a slot became free just before.
 func (p *Places) stalled(s side, off *alarm) {
 	p.mu.Lock()
 	known := &p.stalls[s]
@@ -254,10 +265,12 @@ func (p *Places) stalled(s side, off *alarm) {
 	found := Stall{Deletions: s == deletions, Waiting: p.waiting[s], Since: off.since}
 	p.mu.Unlock()
 	if now {
+		// Without the lock, because the observer may take long.
 		p.report(found)
 	}
 }
 
+// report calls the observer, if there is one.
 func (p *Places) report(found Stall) {
 	if p.observer.Stalled != nil {
 		p.observer.Stalled(found)

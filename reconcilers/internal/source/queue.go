@@ -10,21 +10,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// PriorityQueue holds the requests of one controller until each has a turn and a place. It holds a request once: a
-// request that is added again while it waits is merged, to the earlier time and the more urgent class. One that is
-// added while it is being served waits for its release. The queue has no goroutines.
+// PriorityQueue holds the requests of one controller until each has a turn and a slot. It holds each request once: a
+// request that is added again while it waits is merged, with the earlier time and the more urgent class. A request that
+// is added while it is being served waits for its release. The queue runs no goroutines.
 type PriorityQueue struct {
 	places  *Places
 	limiter workqueue.TypedRateLimiter[Request]
 
-	// The lock of the places guards all the rest.
-	began   time.Time // when its clock was at zero
+	// The lock of the places guards all fields below.
+	began   time.Time // zero of the queue's clock
 	entries entries
+	// served holds the requests that are being served, with the class whose slot they use.
 	served  map[Request]class
 	ready   [classes]line
 	delayed delayed
 	timer   *time.Timer
-	fires   time.Duration // when the timer fires; zero if it is not set
+	fires   time.Duration // time at which the timer fires; zero if it is not set
 	getters int           // number of callers that wait in GetWithPriority
 	turn    *sync.Cond
 	closed  bool
@@ -32,7 +33,7 @@ type PriorityQueue struct {
 
 var _ priorityqueue.PriorityQueue[Request] = (*PriorityQueue)(nil)
 
-// NewQueue makes a queue for these places. The limiter delays the requests that are added with AddRateLimited.
+// NewQueue creates a queue for these places. The limiter delays the requests that are added with AddRateLimited.
 func NewQueue(places *Places, limiter workqueue.TypedRateLimiter[Request]) *PriorityQueue {
 	q := &PriorityQueue{
 		places: places, limiter: limiter, turn: sync.NewCond(&places.mu),
@@ -44,7 +45,7 @@ func NewQueue(places *Places, limiter workqueue.TypedRateLimiter[Request]) *Prio
 	return q
 }
 
-// AddWithOpts adds requests, to be served after a delay.
+// AddWithOpts adds requests after an optional delay. Without a priority, they are retries.
 func (q *PriorityQueue) AddWithOpts(o priorityqueue.AddOpts, requests ...Request) {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
@@ -56,6 +57,7 @@ func (q *PriorityQueue) AddWithOpts(o priorityqueue.AddOpts, requests ...Request
 		if o.Priority != nil {
 			priority = *o.Priority
 		}
+		// As in controller-runtime, the shorter of both delays applies.
 		if o.RateLimited {
 			if limited := q.limiter.When(r); after == 0 || limited < after {
 				after = limited
@@ -67,13 +69,16 @@ func (q *PriorityQueue) AddWithOpts(o priorityqueue.AddOpts, requests ...Request
 	q.places.changed()
 }
 
-// GetWithPriority waits until a request has its turn and a place. The caller must give the request back with Release.
+// GetWithPriority waits until a request has its turn and a slot. The caller must return the request with Release.
 func (q *PriorityQueue) GetWithPriority() (r Request, priority int, shutdown bool) {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
+	// Only queues with a waiting worker take part in the choice, see [Places.first].
 	q.getters++
 	whose, c := q.places.next()
 	for !q.closed && whose != q {
+		// All queues share one lock, and a signal may reach a queue that is not the next any more: it passes the signal
+		// on.
 		if whose != nil {
 			whose.turn.Signal()
 		}
@@ -87,7 +92,7 @@ func (q *PriorityQueue) GetWithPriority() (r Request, priority int, shutdown boo
 	return q.serve(c), c.priority(), false
 }
 
-// serve hands out the first request of a class.
+// serve hands out the first request of a class, and takes a slot for it.
 func (q *PriorityQueue) serve(c class) Request {
 	e := q.ready[c].first
 	q.unlist(e)
@@ -98,7 +103,7 @@ func (q *PriorityQueue) serve(c class) Request {
 	return e.request
 }
 
-// Release ends the serving of a request: it frees the place, and the same request can be served again. It ignores
+// Release ends the serving of a request. It frees the slot, and the same request can be served again. It ignores
 // requests that are not being served.
 func (q *PriorityQueue) Release(r Request) {
 	q.places.mu.Lock()
@@ -115,8 +120,8 @@ func (q *PriorityQueue) Release(r Request) {
 	q.places.changed()
 }
 
-// Done does nothing: controller-runtime calls it as soon as Reconcile has handed the request over to a worker of its
-// own. The worker calls Release.
+// Done does nothing. Controller-runtime calls it when Reconcile returns, which is long before the goroutine that serves
+// the request has finished. That goroutine calls Release.
 func (q *PriorityQueue) Done(Request) {}
 
 // ShutDown drops all waiting requests, and wakes the callers of Get. Requests that are being served must still be
@@ -133,17 +138,18 @@ func (q *PriorityQueue) ShutDown() {
 	q.turn.Broadcast()
 }
 
-// ShutDownWithDrain is the same as ShutDown.
+// ShutDownWithDrain is the same as ShutDown. The controller waits for its passes itself.
 func (q *PriorityQueue) ShutDownWithDrain() { q.ShutDown() }
 
-// ShuttingDown tells whether the queue is shut down.
+// ShuttingDown reports whether the queue is shut down.
 func (q *PriorityQueue) ShuttingDown() bool {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
 	return q.closed
 }
 
-// Len counts the requests that wait for a turn: neither delayed ones, nor those that are being served at the moment.
+// Len returns the number of requests that wait for a turn. It counts neither delayed requests nor those that are being
+// served.
 func (q *PriorityQueue) Len() (waiting int) {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
@@ -175,13 +181,13 @@ func (q *PriorityQueue) Get() (r Request, shutdown bool) {
 // Forget resets the limiter's delay of the request.
 func (q *PriorityQueue) Forget(r Request) { q.limiter.Forget(r) }
 
-// NumRequeues gives the limiter's count of the request.
+// NumRequeues returns the limiter's count of the request.
 func (q *PriorityQueue) NumRequeues(r Request) int { return q.limiter.NumRequeues(r) }
 
-// forever is as long as a delay can be.
+// forever is the longest delay; half of the maximum, so that adding the time of the clock cannot overflow.
 const forever = math.MaxInt64 / 2
 
-// add merges the request with its entry, or makes one. The caller holds the lock, as for all functions below.
+// add merges the request with its entry, or creates one. The caller holds the lock, as for all functions below.
 func (q *PriorityQueue) add(r Request, after time.Duration, c class) {
 	at := q.now() + min(after, forever)
 	e := q.entries.get(r)
@@ -195,8 +201,10 @@ func (q *PriorityQueue) add(r Request, after time.Duration, c class) {
 		q.entries.add(e)
 		q.arrive(e)
 	case e.due():
+		// It waits already: only its class can change.
 		q.raise(e, c)
 	case after <= 0:
+		// It is delayed, and not any more: the delay ends now.
 		heap.Remove(&q.delayed, int(e.index))
 		e.class = min(e.class, c)
 		q.arrive(e)
@@ -209,7 +217,7 @@ func (q *PriorityQueue) add(r Request, after time.Duration, c class) {
 	}
 }
 
-// raise moves a request to the end of a more urgent class.
+// raise moves a request to the end of a more urgent class. A less urgent class has no effect.
 func (q *PriorityQueue) raise(e *entry, c class) {
 	if c >= e.class {
 		return
@@ -223,7 +231,8 @@ func (q *PriorityQueue) raise(e *entry, c class) {
 	q.list(e)
 }
 
-// arrive lets a request wait for its turn when its delay is over, unless the same request is being served.
+// arrive ends the delay of a request. It waits for its turn, or for the release of the same request if that is being
+// served.
 func (q *PriorityQueue) arrive(e *entry) {
 	e.at = 0
 	if _, busy := q.served[e.request]; !busy {
@@ -231,6 +240,7 @@ func (q *PriorityQueue) arrive(e *entry) {
 	}
 }
 
+// list appends an entry to the line of its class.
 func (q *PriorityQueue) list(e *entry) {
 	q.places.arrivals++
 	e.arrival = q.places.arrivals
@@ -238,13 +248,14 @@ func (q *PriorityQueue) list(e *entry) {
 	q.places.countWaiting(e.class, 1)
 }
 
+// unlist removes an entry from the line of its class.
 func (q *PriorityQueue) unlist(e *entry) {
 	q.ready[e.class].remove(e)
 	e.arrival = 0
 	q.places.countWaiting(e.class, -1)
 }
 
-// schedule sets the timer for the first of the delayed requests.
+// schedule sets the timer to the end of the earliest delay.
 func (q *PriorityQueue) schedule() {
 	var first time.Duration
 	if len(q.delayed) > 0 {
@@ -254,6 +265,7 @@ func (q *PriorityQueue) schedule() {
 	case first == q.fires:
 		return
 	case first == 0:
+		// No request is delayed any more.
 		q.timer.Stop()
 	case q.timer == nil:
 		q.timer = time.AfterFunc(first-q.now(), q.endDelays)
@@ -263,10 +275,10 @@ func (q *PriorityQueue) schedule() {
 	q.fires = first
 }
 
-// now is the time on the queue's clock.
+// now returns the time on the queue's clock. Durations take less space in entries than time.Time.
 func (q *PriorityQueue) now() time.Duration { return time.Since(q.began) }
 
-// endDelays lets the requests whose delay is over wait for their turn. The timer calls it.
+// endDelays ends all delays that are over. The timer calls it.
 func (q *PriorityQueue) endDelays() {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()

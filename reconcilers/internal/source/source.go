@@ -18,11 +18,12 @@ import (
 // Request asks for one pass over an object; or, with the id of a timer, for one tick of that timer.
 type Request struct {
 	types.NamespacedName
-	// Handler is the id of the timer; empty is a pass.
+	// Handler is the id of the timer; empty requests a pass.
 	Handler string
 }
 
-// The priorities of requests: a PriorityQueue serves higher ones first, and equal ones in the order of arrival.
+// These are the priorities of requests. A PriorityQueue prefers higher ones, and serves equal ones in the order of
+// arrival.
 const (
 	PriorityDeletion = 200
 	PriorityChange   = 100
@@ -31,46 +32,48 @@ const (
 	PriorityTimer    = -200
 )
 
-// Object is one of the informer's cache.
+// Object is an object of the informer's cache.
 type Object = *compact.Object
 
-// Vanished is the type of a deletion whose event was missed: the object is its last known state, not its final one.
+// Vanished is the type of a deletion whose event was missed. The object is then its last known state, not its final
+// one.
 const Vanished = "VANISHED"
 
-// Queue takes the requests. Nil takes none, for a Watcher that needs no passes.
+// Queue accepts requests. A nil Queue drops them, for a Watcher that needs no passes.
 type Queue = workqueue.TypedRateLimitingInterface[Request]
 
-// Watcher observes each event before Events adds its request.
+// Watcher observes each event before Events adds its request. It runs on the informer's goroutine, and must not block.
 type Watcher interface {
-	// Listed gets every object of the first listing.
+	// Listed is called for every object of the first listing, before [Watcher.Seen].
 	Listed(obj Object)
-	// Deleted gets the last known state of an object that does not exist any more.
+	// Deleted is called with the last known state of a deleted object, before [Watcher.Seen].
 	Deleted(obj Object)
-	// Seen gets every event with its type: empty in the first listing, or ADDED, MODIFIED, DELETED, [Vanished]. It
-	// returns whether a pass follows. A pass always follows a deletion.
+	// Seen is called for every event with its type: ADDED, MODIFIED, DELETED or [Vanished]; empty for the first
+	// listing. It returns whether a pass is needed. A deletion always leads to a pass.
 	Seen(eventType string, obj Object) (pass bool)
 }
 
-// Doubts are about the objects that an informer does not have any more: with a selector, they may be there still.
+// Doubts decides about objects that left the cache. With a selector, they may still exist.
 type Doubts interface {
-	// Leave is told of such an object. False means that it is gone. Otherwise, gone is called when that is known, be it
-	// on another goroutine, and not at all if it turns out to be there.
+	// Leave is called for such an object. It returns false if the object is known to be deleted. Otherwise it calls
+	// gone later, possibly on another goroutine, if the object turns out to be deleted.
 	Leave(obj Object, gone func()) (doubtful bool)
-	// Meet is told of an object that the informer did not have, before Watcher is. It tells whether that is known to
-	// have been there all the time.
+	// Meet is called before the Watcher for an object that the informer did not have. It returns true if the object is
+	// known to have existed all the time.
 	Meet(obj Object) (back bool)
 }
 
 // Events turns the events of an informer into requests.
 type Events struct {
 	Watcher Watcher
-	// Doubts are nil if an object that the informer does not have any more is gone.
+	// Doubts may be nil: then every object that leaves the cache is deleted.
 	Doubts Doubts
 }
 
 var _ handler.TypedEventHandler[Object, Request] = Events{}
 
-// Create requests a pass over a new object. Objects of the first listing come last, unless they are being deleted.
+// Create requests a pass over a new object. Objects of the first listing get the lowest priority, unless they are being
+// deleted.
 func (e Events) Create(_ context.Context, ev event.TypedCreateEvent[Object], q Queue) {
 	priority, eventType := priorityOf(ev.Object), "ADDED"
 	if e.Doubts != nil && e.Doubts.Meet(ev.Object) {
@@ -88,11 +91,12 @@ func (e Events) Create(_ context.Context, ev event.TypedCreateEvent[Object], q Q
 	}
 }
 
-// Update requests a pass over a changed object. A periodic resync of an unchanged object is no event, but requests a
-// pass of the lowest priority of all passes, as the object may carry progress or a finalizer that is obsolete.
+// Update requests a pass over a changed object. A periodic resync of an unchanged object is not an event, but requests
+// a pass with the lowest priority, as the object may carry obsolete progress or an obsolete finalizer.
 func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Queue) {
 	switch {
 	case ev.ObjectOld.GetUID() != ev.ObjectNew.GetUID():
+		// The object was deleted and created again while the watch was interrupted, so the deletion event was missed.
 		e.Watcher.Deleted(ev.ObjectOld)
 		e.Watcher.Seen(Vanished, ev.ObjectOld)
 		e.Watcher.Seen("ADDED", ev.ObjectNew)
@@ -105,7 +109,8 @@ func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Q
 	add(q, ev.ObjectNew, priorityOf(ev.ObjectNew))
 }
 
-// Delete requests the last pass over an object, which delivers the deletion to event handlers.
+// Delete requests the last pass over an object, which delivers the deletion to event handlers. If the deletion is
+// uncertain, the request follows when it is confirmed.
 func (e Events) Delete(_ context.Context, ev event.TypedDeleteEvent[Object], q Queue) {
 	obj, eventType := ev.Object, "DELETED"
 	if ev.DeleteStateUnknown {
@@ -116,15 +121,17 @@ func (e Events) Delete(_ context.Context, ev event.TypedDeleteEvent[Object], q Q
 	}
 }
 
+// gone reports a confirmed deletion, and requests the last pass.
 func (e Events) gone(eventType string, obj Object, q Queue) {
 	e.Watcher.Deleted(obj)
 	e.Watcher.Seen(eventType, obj)
 	add(q, obj, PriorityDeletion)
 }
 
-// Generic does nothing: informers have no such events.
+// Generic does nothing, because informers have no such events.
 func (Events) Generic(context.Context, event.TypedGenericEvent[Object], Queue) {}
 
+// priorityOf returns the priority of requests for an existing object.
 func priorityOf(obj Object) int {
 	if obj.Deleting() {
 		return PriorityDeletion
@@ -132,6 +139,7 @@ func priorityOf(obj Object) int {
 	return PriorityChange
 }
 
+// add adds a request for the object. A queue without priorities, as in tests, gets a plain one.
 func add(q Queue, obj Object, priority int) {
 	request := Request{NamespacedName: obj.Key()}
 	if prioritized, ok := q.(priorityqueue.PriorityQueue[Request]); ok {
@@ -141,19 +149,19 @@ func add(q Queue, obj Object, priority int) {
 	}
 }
 
-// Informed is the source of a controller whose requests come from the events of an informer.
+// Informed is the source of a controller whose requests come from an informer.
 type Informed struct {
 	Informer toolscache.SharedIndexInformer
 	Events   Events
-	// Listed is called when Events had all of the first listing, before any request is served.
+	// Listed is called when Events has handled the whole first listing, before any request is served.
 	Listed func()
 
-	synced func() bool // whether Events had all of the first listing
+	synced func() bool // reports whether Events has handled the first listing
 }
 
 var _ ctrlsource.TypedSyncingSource[Request] = (*Informed)(nil)
 
-// Start begins with the objects that the informer has by now.
+// Start registers Events with the informer. It first gets the objects that the informer already has.
 func (s *Informed) Start(ctx context.Context, q workqueue.TypedRateLimitingInterface[Request]) error {
 	registered, err := s.Informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(item any, isInInitialList bool) {
@@ -168,6 +176,7 @@ func (s *Informed) Start(ctx context.Context, q workqueue.TypedRateLimitingInter
 			}
 		},
 		DeleteFunc: func(item any) {
+			// The informer missed the deletion event, and found the deletion by a new list.
 			gone, unseen := item.(toolscache.DeletedFinalStateUnknown)
 			if unseen {
 				item = gone.Obj
@@ -184,7 +193,8 @@ func (s *Informed) Start(ctx context.Context, q workqueue.TypedRateLimitingInter
 	return nil
 }
 
-// WaitForSync returns when Events had all of the first listing, or when the context ends.
+// WaitForSync returns when Events has handled the first listing and Listed has returned, or when the context ends. It
+// never returns an error, because an error would end the controller.
 func (s *Informed) WaitForSync(ctx context.Context) error {
 	if toolscache.WaitForCacheSync(ctx.Done(), s.synced) && ctx.Err() == nil {
 		s.Listed()

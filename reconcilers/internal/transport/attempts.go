@@ -14,17 +14,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// Attempts say how requests are repeated after connection errors, timeouts, and the statuses 403, 429 and 5xx. All
-// other responses are returned at once.
+// Attempts configures how requests are repeated after connection errors, timeouts, and the statuses 403, 429 and 5xx.
+// All other responses are returned at once.
 type Attempts struct {
-	// Backoffs are the delays between the attempts; so there is one attempt more. Kopf: networking.error_backoffs.
+	// Backoffs are the delays between attempts, so there is one attempt more. Kopf: networking.error_backoffs.
 	Backoffs []time.Duration
-	// Obey waits as long as Retry-After of a 429 says even if the backoff is longer. Kopf:
+	// Obey waits for the Retry-After of a 429 response even if the backoff is longer. Kopf:
 	// networking.enforce_retry_after.
 	Obey bool
 }
 
-// Around repeats requests. It gives the response or the error of the last attempt.
+// Around wraps next with repetitions. The wrapped function returns the response or the error of the last attempt.
 func (a Attempts) Around(next RoundTripFunc) RoundTripFunc {
 	if len(a.Backoffs) == 0 {
 		return next
@@ -32,26 +32,32 @@ func (a Attempts) Around(next RoundTripFunc) RoundTripFunc {
 	return func(request *http.Request) (*http.Response, error) { return a.send(request, next) }
 }
 
+// send sends the request until it succeeds, fails permanently, or the attempts are used up.
 func (a Attempts) send(request *http.Request, next RoundTripFunc) (*http.Response, error) {
 	for attempt := 0; ; attempt++ {
 		response, err := next(request)
+		// A body without GetBody was consumed by the first attempt. A request whose context has ended is not repeated
+		// either.
 		repeatable := request.Body == nil || request.GetBody != nil
 		if !repeatable || !transient(response, err) || request.Context().Err() != nil {
 			return response, err
 		}
 		if attempt >= len(a.Backoffs) {
+			// Client-go must not repeat the request again, neither because of the header nor of the error.
 			return withoutRetryAfter(response), exhausted(attempt+1, err)
 		}
 		delay := a.delay(attempt, response)
 		if isThrottled(response) && isInVain(request, delay) {
-			return response, nil // it has the delay, and is for the caller
+			return response, nil // the caller gets the delay of the server in the response
 		}
 		logging.Warn(logf.FromContext(request.Context()), "Request to the API server failed; repeating it",
 			"method", request.Method, "path", request.URL.Path,
 			"attempt", attempt+1, "reason", reason(response, err), "after", delay.String())
+		// If the context ends during the delay, return the last failure: it says more than the context's error.
 		if sleep(request.Context(), delay) != nil {
 			return response, err
 		}
+		// The connection can only be reused if the body was read to its end.
 		discard(response)
 		if request, err = cloned(request); err != nil {
 			return nil, err
@@ -59,7 +65,7 @@ func (a Attempts) send(request *http.Request, next RoundTripFunc) (*http.Respons
 	}
 }
 
-// transient tells whether another attempt could succeed.
+// transient reports whether another attempt could succeed.
 func transient(response *http.Response, err error) bool {
 	if err != nil {
 		return true
@@ -68,6 +74,7 @@ func transient(response *http.Response, err error) bool {
 	return code >= http.StatusInternalServerError || code == http.StatusForbidden || code == http.StatusTooManyRequests
 }
 
+// reason describes the failure for the log.
 func reason(response *http.Response, err error) string {
 	if err != nil {
 		return err.Error()
@@ -75,24 +82,25 @@ func reason(response *http.Response, err error) string {
 	return response.Status
 }
 
-// delay is the backoff after an attempt, or the delay that the server asks for.
+// delay returns the backoff after an attempt, or the delay that the server requested.
 func (a Attempts) delay(attempt int, response *http.Response) time.Duration {
 	delay := a.Backoffs[attempt]
 	if !isThrottled(response) {
 		return delay
 	}
+	// The server's delay replaces a shorter backoff in any case, and a longer one with Obey.
 	if asked, ok := retryAfterIn(response); ok && (a.Obey || asked > delay) {
 		return asked
 	}
 	return delay
 }
 
-// isThrottled reports whether the server asks for an attempt later.
+// isThrottled reports whether the server requested a later attempt.
 func isThrottled(response *http.Response) bool {
 	return response != nil && response.StatusCode == http.StatusTooManyRequests
 }
 
-// withoutRetryAfter removes the header that would make client-go repeat the request again.
+// withoutRetryAfter removes the header that would make client-go repeat the request as well.
 func withoutRetryAfter(response *http.Response) *http.Response {
 	if response != nil {
 		response.Header.Del(retryAfter)
@@ -100,14 +108,15 @@ func withoutRetryAfter(response *http.Response) *http.Response {
 	return response
 }
 
-// rewording changes the texts by which client-go recognises errors after which it repeats the request by itself.
+// rewording changes the texts by which client-go recognizes errors that it retries by itself.
 var rewording = strings.NewReplacer(
 	"connection reset by peer", "the connection was reset by the peer",
 	"use of closed network connection", "the network connection is closed",
 	"server sent GOAWAY and closed", "server said GOAWAY and closed",
 )
 
-// exhausted hides the type and the text of an error from client-go, which would repeat the request after some errors.
+// exhausted returns an error whose type and text client-go does not recognize. Otherwise client-go would multiply the
+// attempts by retrying some errors. A single attempt keeps its error, because nothing was repeated here.
 func exhausted(attempts int, err error) error {
 	if err == nil || attempts == 1 {
 		return err
@@ -115,6 +124,7 @@ func exhausted(attempts int, err error) error {
 	return errors.New(strconv.Itoa(attempts) + " attempts have failed: " + rewording.Replace(err.Error()))
 }
 
+// discard reads and closes the body of a response that is not used.
 func discard(response *http.Response) {
 	if response != nil {
 		_, _ = io.Copy(io.Discard, response.Body)
@@ -122,7 +132,7 @@ func discard(response *http.Response) {
 	}
 }
 
-// cloned copies the request with a fresh body.
+// cloned copies the request with a fresh body for the next attempt.
 func cloned(request *http.Request) (*http.Request, error) {
 	next := request.Clone(request.Context())
 	if request.GetBody != nil {

@@ -7,13 +7,14 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// drop closes the connection if nothing was heard by it for so long, so that the next attempt gets another one. All
-// that is under way on it fails, as it would in the end.
+// drop closes the connection of a request if nothing was received on it for the given time. The next attempt then opens
+// another connection. All other requests on the connection fail, as they would fail later anyway.
 func (u *used) drop(ctx context.Context, silence time.Duration) {
 	conn := u.conn.Load()
 	if conn == nil {
 		return
 	}
+	// Another request may have received something on the same connection: it is then alive.
 	u.of.mu.Lock()
 	at, known := u.of.heard[*conn]
 	if dead := !known || time.Since(at) >= silence; !dead {
@@ -22,6 +23,7 @@ func (u *used) drop(ctx context.Context, silence time.Duration) {
 	}
 	delete(u.of.heard, *conn)
 	u.of.mu.Unlock()
+	// Close without the lock, as it may block.
 	_ = (*conn).Close()
 	logf.FromContext(ctx).V(1).Info("Closed a connection to the API server: it takes requests, and answers none",
 		"silent", silence.String())

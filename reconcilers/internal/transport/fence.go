@@ -12,19 +12,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Fence tells when the manager does not wait for the operator any more: because the lease of the leader is lost, or
-// because its time for the exit is over. From then on, the operator must not do anything: another process may lead, and
-// this one is about to be gone. A manager ends its caches when all that needs a leader has ended, or when it does not
-// wait for that. So the fence passes for a cache: it stands until it is told to end.
+// Fence detects that the manager does not wait for the operator any more: because the lease of the leader was lost, or
+// because the time for its exit is over. From then on, the operator must not do anything, because another process may
+// lead, and this one is about to end. A manager ends its caches when everything that needs a leader has ended, or when
+// it stops waiting for that. So the Fence registers as a cache, and stands until it is stopped like one.
 type Fence struct {
 	manager  manager.Manager
 	down     chan struct{}
-	mayWrite atomic.Pointer[func(namespace string) bool] // nil is always
+	mayWrite atomic.Pointer[func(namespace string) bool] // permits writes to a namespace; nil permits all
 }
 
 var _ manager.Runnable = (*Fence)(nil)
 
-// These are the errors of requests that are not sent.
+// These are the errors of requests that are not sent. Handlers see them, so they say why.
 var (
 	errFenced = errors.New("the manager does not wait for the operator any more, so nothing is written")
 	errLapsed = errors.New(
@@ -33,24 +33,26 @@ var (
 	)
 )
 
-// moment is how long after the end of its own context the operator learns that the manager does not wait: it ends all
-// contexts one after another.
+// moment is the time within which the Fence detects that the manager does not wait, after the context of the operator
+// has ended. The manager ends all contexts, but one after another.
 const moment = 100 * time.Millisecond
 
-// NewFence makes the fence of an operator. Add it to the manager.
+// NewFence creates the fence of an operator. It must be added to the manager to have an effect.
 func NewFence(m manager.Manager) *Fence { return &Fence{manager: m, down: make(chan struct{})} }
 
-// Start stands until the context ends.
+// Start blocks until the context ends, and then takes the fence down.
 func (f *Fence) Start(ctx context.Context) error {
 	<-ctx.Done()
 	close(f.down)
 	return nil
 }
 
-// GetCache makes it one of the caches of the manager, and is ready when the manager's own is.
+// GetCache makes the manager treat the fence as one of its caches. The fence counts as synced when the manager's own
+// cache is.
 func (f *Fence) GetCache() cache.Cache { return f.manager.GetCache() }
 
-// Holds tells, when the operator has ended, whether the manager has waited for that.
+// Holds reports whether the manager waits for the end of the operator. Call it when the context of the operator has
+// ended.
 func (f *Fence) Holds() bool {
 	timer := time.NewTimer(moment)
 	defer timer.Stop()
@@ -62,18 +64,19 @@ func (f *Fence) Holds() bool {
 	}
 }
 
-// Down is closed when the manager does not wait any more.
+// Down returns a channel that is closed when the manager does not wait any more.
 func (f *Fence) Down() <-chan struct{} { return f.down }
 
-// Limit has writes refused whenever it is false for the namespace that they are for, even though the fence stands. The
-// empty namespace is what is outside of all.
+// Limit refuses writes to a namespace whenever the function returns false for it, even while the fence stands. The
+// empty namespace stands for cluster-scoped objects. The function can be set at any time.
 func (f *Fence) Limit(mayWrite func(namespace string) bool) { f.mayWrite.Store(&mayWrite) }
 
-// Around refuses requests when the fence is down, and writes while there is no permission.
+// Around wraps next. The wrapped function refuses all requests when the fence is down, and writes without permission.
 func (f *Fence) Around(next RoundTripFunc) RoundTripFunc {
 	return func(request *http.Request) (*http.Response, error) {
 		write := request.Method != http.MethodGet && request.Method != http.MethodHead
 		if err := f.refusal(write, namespaceIn(request.URL.Path)); err != nil {
+			// A RoundTripper must close the body of the request, also on errors.
 			if request.Body != nil {
 				_ = request.Body.Close()
 			}
@@ -83,17 +86,17 @@ func (f *Fence) Around(next RoundTripFunc) RoundTripFunc {
 	}
 }
 
-// namespaceIn is that of the object that a path leads to; empty if it is outside of any.
+// namespaceIn returns the namespace of the object in a request path; empty for a cluster-scoped object.
 func namespaceIn(path string) string {
 	_, below, _ := strings.Cut(path, "/namespaces/")
 	namespace, _, inside := strings.Cut(below, "/")
 	if !inside {
-		return "" // it is the namespace itself
+		return "" // the path ends with the name, so it is of the Namespace itself
 	}
 	return namespace
 }
 
-// refusal is why a request is not sent; nil if it is.
+// refusal returns the error of a request that must not be sent, or nil.
 func (f *Fence) refusal(write bool, namespace string) error {
 	select {
 	case <-f.down:

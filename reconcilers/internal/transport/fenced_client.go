@@ -7,11 +7,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Client is the client with writes that are refused when the fence is down, or without permission. Reads are not: they
-// do no harm.
+// Client wraps a client. Its writes are refused when the fence is down or without permission; its reads never are,
+// because they do no harm.
 func (f *Fence) Client(next client.Client) client.Client { return fencedClient{Client: next, fence: f} }
 
-// standing makes the request if the fence stands.
+// standing sends the request if the fence permits a write to the namespace.
 func (f *Fence) standing(namespace string, request func() error) error {
 	if err := f.refusal(true, namespace); err != nil {
 		return err
@@ -19,7 +19,8 @@ func (f *Fence) standing(namespace string, request func() error) error {
 	return request()
 }
 
-// configured is the namespace of an object to be applied, as far as its type says it.
+// configured returns the namespace of an object to apply. It is empty if its type has no method for that: generated
+// configurations return a pointer, unstructured ones a string.
 func configured(object runtime.ApplyConfiguration) string {
 	switch named := object.(type) {
 	case interface{ GetNamespace() string }:
@@ -32,7 +33,7 @@ func configured(object runtime.ApplyConfiguration) string {
 	return ""
 }
 
-// fencedClient embeds the client because later versions of controller-runtime may ask for more methods.
+// fencedClient wraps a client. It embeds the interface, so that it compiles with later versions that have more methods.
 type fencedClient struct {
 	client.Client
 
@@ -77,15 +78,15 @@ func (c fencedClient) DeleteAllOf(
 	return c.fence.standing(options.Namespace, func() error { return c.Client.DeleteAllOf(ctx, object, opts...) })
 }
 
-// Status writes the status if the fence stands.
+// Status returns a writer that writes the status if the fence stands.
 func (c fencedClient) Status() client.SubResourceWriter { return c.SubResource("status") }
 
-// SubResource writes the subresource if the fence stands.
+// SubResource returns a client that writes the subresource if the fence stands.
 func (c fencedClient) SubResource(name string) client.SubResourceClient {
 	return fencedSubResource{SubResourceClient: c.Client.SubResource(name), fence: c.fence}
 }
 
-// fencedSubResource is the same for a subresource.
+// fencedSubResource wraps the client of a subresource in the same way.
 type fencedSubResource struct {
 	client.SubResourceClient
 

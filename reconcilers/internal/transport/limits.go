@@ -16,42 +16,43 @@ import (
 
 // The defaults of [Limits].
 const (
-	// DefaultRequest is for the slowest requests, which are lists. Kopf: networking.request_timeout.
+	// DefaultRequest is long enough for the slowest requests, which are lists. Kopf: networking.request_timeout.
 	DefaultRequest = 5 * time.Minute
-	// DefaultInactivity is a little longer than the time between the bookmarks of an API server. Kopf:
-	// watching.inactivity_timeout.
+	// DefaultInactivity is a little longer than the interval between the bookmarks of an API server, which is about a
+	// minute. Kopf: watching.inactivity_timeout.
 	DefaultInactivity = 70 * time.Second
-	// DefaultPause is short, as it delays events. Kopf: watching.reconnect_backoff.
+	// DefaultPause is short, because it delays events. Kopf: watching.reconnect_backoff.
 	DefaultPause = 100 * time.Millisecond
 )
 
-// Limits say how long requests and watches may take. Zeros are the defaults. Negative values remove the limit or
+// Limits limits the time of requests and watches. Zero values mean the defaults. Negative values remove the limit or
 // the pause.
 type Limits struct {
-	// Request is how long a request may take that is no watch, its answer included; zero is DefaultRequest.
+	// Request limits all requests except watches, including the time to read the response; zero means DefaultRequest.
 	Request time.Duration
-	// Server is how long a watch is requested from the API server, in whole seconds, rounded up. Zero leaves what the
-	// client asks for, 5 to 10 minutes for an informer; negative leaves it to the server. Kopf:
+	// Server is the duration that watches request from the API server, in whole seconds, rounded up. Zero keeps the
+	// value of the client, which is 5 to 10 minutes for an informer; negative leaves it to the server. Kopf:
 	// watching.server_timeout.
 	Server time.Duration
-	// Client is how long a watch may take, its request included; zero is no limit. Kopf: watching.client_timeout.
+	// Client limits watches on this side, including the request; zero means no limit. Kopf: watching.client_timeout.
 	Client time.Duration
-	// Inactivity is how long a watch may have nothing to tell, not even a bookmark; zero is DefaultInactivity.
+	// Inactivity limits the time in which a watch sends nothing, not even a bookmark; zero means DefaultInactivity.
 	Inactivity time.Duration
-	// Pause is the least time between the end of a watch, or its failure, and the next watch of the same; zero is
+	// Pause is the least time between the end or failure of a watch and the next watch of the same path; zero means
 	// DefaultPause.
 	Pause time.Duration
 }
 
-// timed sends requests within limits.
+// timed sends requests within limits. Its limits are effective: zero means none.
 type timed struct {
 	next   RoundTripFunc
 	limits Limits
-	ends   ends
-	ways   connections
+	// ends holds the recent ends of watches, for the pause; ways tracks dead connections.
+	ends ends
+	ways connections
 }
 
-// Around sends requests within the limits.
+// Around wraps next with the limits. Each call has its own memory of watches and connections.
 func (l Limits) Around(next RoundTripFunc) RoundTripFunc {
 	t := &timed{
 		next: next, ends: ends{at: map[string]time.Time{}}, ways: connections{heard: map[net.Conn]time.Time{}},
@@ -63,7 +64,7 @@ func (l Limits) Around(next RoundTripFunc) RoundTripFunc {
 	return t.send
 }
 
-// effective is a limit where zero is none.
+// effective replaces a zero limit by its default, and a negative one by zero, which means no limit.
 func effective(limit, zero time.Duration) time.Duration {
 	if limit == 0 {
 		return zero
@@ -71,11 +72,12 @@ func effective(limit, zero time.Duration) time.Duration {
 	return max(0, limit)
 }
 
-// send sends the request. The limit goes on until the body of the answer is closed.
+// send sends the request. The limit applies until the body of the response is closed.
 func (t *timed) send(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Get("watch") == "true" {
 		return t.watch(r)
 	}
+	// Without a limit, only the wait after a refusal is checked.
 	if t.limits.Request == 0 {
 		response, err := t.next(r)
 		if err != nil {
@@ -83,6 +85,7 @@ func (t *timed) send(r *http.Request) (*http.Response, error) {
 		}
 		return withoutVainWait(r, response), nil
 	}
+	// A timeout of the context also covers the body, which is read after this function has returned.
 	ctx, cancel := context.WithTimeout(r.Context(), t.limits.Request)
 	traced, way := t.ways.trace(ctx)
 	response, err := t.next(r.WithContext(traced))
@@ -90,6 +93,7 @@ func (t *timed) send(r *http.Request) (*http.Response, error) {
 		defer cancel()
 		return nil, t.explained(r.Context(), ctx, err)
 	}
+	// The connection is alive: only silent connections are dropped.
 	way.hear()
 	response.Body = &answer{source: response.Body, explain: func(err error) error {
 		return t.explained(r.Context(), ctx, err)
@@ -97,22 +101,23 @@ func (t *timed) send(r *http.Request) (*http.Response, error) {
 	return withoutVainWait(r, response), nil
 }
 
-// explained names the limit if it was the reason of the error.
+// explained returns an error that names the limit, if the limit and not the caller ended the request.
 func (t *timed) explained(asked, limited context.Context, err error) error {
+	// If the caller's context has ended as well, the caller was first.
 	if asked.Err() == nil && limited.Err() != nil {
 		return fmt.Errorf("the API server did not answer within %s: %w", t.limits.Request, limited.Err())
 	}
 	return err
 }
 
-// answer is the body of an answer to a request with a limit.
+// answer is the body of a response to a request with a limit.
 type answer struct {
 	source  io.ReadCloser
 	explain func(error) error
 	release context.CancelFunc
 }
 
-// Read is that of the body.
+// Read reads from the body, and explains an error that the limit caused.
 func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.source.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -121,29 +126,31 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the limit, too.
+// Close closes the body, and releases the timer of the limit.
 func (a *answer) Close() error {
 	defer a.release()
 	return a.source.Close()
 }
 
-// forgetting is after what time without any word a connection is forgotten; most of those are closed by then.
+// forgetting is the time without traffic after which a connection is no longer tracked. Most connections are closed by
+// then.
 const forgetting = time.Hour
 
-// connections know when something was heard by each of them, of whatever request. Requests of HTTP/2 share connections:
-// one by which nothing comes any more would get each attempt anew.
+// connections records when something was received on each connection, for any request. HTTP/2 requests share a
+// connection: without the record, each new attempt would be sent on the same dead connection.
 type connections struct {
 	mu    sync.Mutex
 	heard map[net.Conn]time.Time
 }
 
-// used is the connection of one request; empty until it has one. Transports that have no connections leave it so.
+// used is the connection of one request. It is empty until the request got one, and stays empty with transports that do
+// not report connections.
 type used struct {
 	of   *connections
 	conn atomic.Pointer[net.Conn]
 }
 
-// trace finds out which connection the request gets.
+// trace returns a context that records which connection the request gets.
 func (c *connections) trace(ctx context.Context) (context.Context, *used) {
 	u := &used{of: c}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -151,7 +158,7 @@ func (c *connections) trace(ctx context.Context) (context.Context, *used) {
 	}), u
 }
 
-// hear notes that something was heard.
+// hear records that something was received on the connection, and stops tracking idle ones.
 func (u *used) hear() {
 	conn := u.conn.Load()
 	if conn == nil {

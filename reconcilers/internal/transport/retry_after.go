@@ -14,21 +14,22 @@ import (
 )
 
 const (
-	// retryAfter is the header in which a server says how many seconds a client should wait.
+	// retryAfter is the header with the number of seconds that a client should wait.
 	retryAfter = "Retry-After"
-	// longestRetryAfter limits the delay that a server can ask for.
+	// longestRetryAfter limits the delay that a server can request.
 	longestRetryAfter = 10 * time.Minute
-	// longestRefusal limits how much is read of an answer that is not a Status.
+	// longestRefusal limits the bytes that are read of a refusal, which may be any text of a proxy.
 	longestRefusal = 64 << 10
 )
 
-// RetryAfter returns the delay that the API server asks for in this error; zero if it does not.
+// RetryAfter returns the delay that the API server requests in this error, up to longestRetryAfter; zero if it requests
+// none.
 func RetryAfter(err error) time.Duration {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	return min(time.Duration(max(seconds, 0))*time.Second, longestRetryAfter)
 }
 
-// retryAfterOf reads the delay that the server asks for from the header.
+// retryAfterOf reads the requested delay from the header. It accepts fractions, and drops them.
 func retryAfterOf(response *http.Response) (time.Duration, bool) {
 	seconds, err := strconv.ParseFloat(response.Header.Get(retryAfter), 64)
 	if err == nil && seconds >= 0 {
@@ -37,11 +38,13 @@ func retryAfterOf(response *http.Response) (time.Duration, bool) {
 	return 0, false
 }
 
-// retryAfterIn reads the delay from the header, or from the Status in the body, which stays readable for the caller.
+// retryAfterIn reads the requested delay from the header, or else from the Status in the body. The body remains
+// readable for the caller.
 func retryAfterIn(response *http.Response) (time.Duration, bool) {
 	if delay, asked := retryAfterOf(response); asked {
 		return min(delay, longestRetryAfter), true
 	}
+	// Without the header, the delay may be in the Status. Put the body back after reading it.
 	data, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
 	response.Body = io.NopCloser(bytes.NewReader(data))
@@ -53,20 +56,21 @@ func retryAfterIn(response *http.Response) (time.Duration, bool) {
 	return delay, delay > 0
 }
 
-// isInVain reports whether the deadline of the request is over when the delay is.
+// isInVain reports whether the request's deadline passes before the delay is over.
 func isInVain(r *http.Request, delay time.Duration) bool {
 	deadline, limited := r.Context().Deadline()
 	return limited && delay >= time.Until(deadline)
 }
 
-// withoutVainWait changes an answer that asks for another attempt after the deadline of the request. Client-go would
-// wait until the deadline, and its error would only say that it has passed. The delay moves from the header to the
-// Status in the body: client-go gives up at once, and its error has both the status and the delay.
+// withoutVainWait changes a response that requests another attempt after the deadline of the request. Client-go would
+// wait until the deadline, and return an error that only says that it has passed. So the delay is moved from the header
+// to the Status in the body: client-go then gives up at once, and its error has both the status and the delay.
 func withoutVainWait(r *http.Request, response *http.Response) *http.Response {
 	seconds, err := strconv.Atoi(response.Header.Get(retryAfter)) // client-go ignores fractions
 	seconds = min(seconds, 1<<30)
 	code := response.StatusCode
 	refused := code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+	// Only these responses make client-go wait and repeat the request.
 	if err != nil || !refused || !isInVain(r, time.Duration(seconds)*time.Second) {
 		return response
 	}
@@ -76,6 +80,7 @@ func withoutVainWait(r *http.Request, response *http.Response) *http.Response {
 	if err != nil {
 		data = text
 	}
+	// The body has changed, and with it the length and the type.
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
 	response.Header.Del(retryAfter)
 	response.Header.Del("Content-Length")
@@ -83,7 +88,7 @@ func withoutVainWait(r *http.Request, response *http.Response) *http.Response {
 	return response
 }
 
-// postponed is the Status of an answer with this text, and with the delay.
+// postponed returns the Status of a refusal, with the delay added. A body that is not a Status becomes its message.
 func postponed(r *http.Request, code int, text []byte, seconds int) metav1.Status {
 	var status metav1.Status
 	if err := json.Unmarshal(text, &status); err != nil || status.Kind != "Status" {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// RoundTripFunc is a function that sends a request.
+// RoundTripFunc is a function that implements http.RoundTripper.
 type RoundTripFunc func(*http.Request) (*http.Response, error)
 
 var _ http.RoundTripper = RoundTripFunc(nil)
@@ -15,8 +15,8 @@ var _ http.RoundTripper = RoundTripFunc(nil)
 // RoundTrip calls f.
 func (f RoundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Wrap returns a copy of the client whose requests pass the functions on their way to its transport, the last one
-// first.
+// Wrap returns a copy of the client whose requests pass through the functions on their way to its transport. The last
+// function is the outermost one, and gets a request first.
 func Wrap(client *http.Client, around ...func(next RoundTripFunc) RoundTripFunc) *http.Client {
 	own := *client
 	own.Transport = cmp.Or(client.Transport, http.DefaultTransport)
@@ -26,7 +26,7 @@ func Wrap(client *http.Client, around ...func(next RoundTripFunc) RoundTripFunc)
 	return &own
 }
 
-// sleep waits for the delay. It returns an error if the context ends before.
+// sleep waits for the delay. It returns an error if the context ends first.
 func sleep(ctx context.Context, delay time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -16,15 +16,16 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// The reasons why a watch is ended on this side.
+// These are the causes with which a watch is ended on this side.
 var (
 	errSilent = errors.New("no event or bookmark arrived for too long")
 	errLong   = errors.New("its time is over")
 )
 
-// watch sends the request of a watch, and watches over its answer.
+// watch sends the request of a watch, and limits the time of its response.
 func (t *timed) watch(r *http.Request) (*http.Response, error) {
 	key := r.URL.Path
+	// Pause between two watches of the same path, so that a failing server is not flooded.
 	if err := t.ends.wait(r.Context(), key, t.limits.Pause); err != nil {
 		return nil, err
 	}
@@ -33,6 +34,8 @@ func (t *timed) watch(r *http.Request) (*http.Response, error) {
 		cancel(nil)
 		t.ends.note(key, t.limits.Pause)
 	}
+	// One timer guards the request and later each read. A request without a response may use a dead connection: drop
+	// it.
 	traced, way := t.ways.trace(ctx)
 	s := &stream{ctx: ctx, inactivity: t.limits.Inactivity, end: end, way: way, events: eventsOf(r.Context())}
 	s.silence = timer(s.inactivity, func() {
@@ -44,6 +47,7 @@ func (t *timed) watch(r *http.Request) (*http.Response, error) {
 	s.life = timer(t.limits.Client, func() { cancel(errLong) })
 	request := t.requested(r.WithContext(traced))
 	response, err := t.next(request)
+	// Until the first Read, nothing is expected from the server.
 	s.silence.Stop()
 	if err != nil {
 		defer s.stop()
@@ -59,7 +63,7 @@ func (t *timed) watch(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// timer is one that never fires if there is no limit.
+// timer returns a timer that never fires if there is no limit.
 func timer(limit time.Duration, fire func()) *time.Timer {
 	if limit == 0 {
 		limit = math.MaxInt64
@@ -67,7 +71,7 @@ func timer(limit time.Duration, fire func()) *time.Timer {
 	return time.AfterFunc(limit, fire)
 }
 
-// requested is the request with the time that the server is asked for.
+// requested returns the request with the duration after which the server should end the watch.
 func (t *timed) requested(r *http.Request) *http.Request {
 	const parameter = "timeoutSeconds"
 	if t.limits.Server == 0 {
@@ -75,33 +79,35 @@ func (t *timed) requested(r *http.Request) *http.Request {
 	}
 	location := *r.URL
 	query := location.Query()
+	// A negative limit removes the parameter of the client: the server then uses its own default.
 	query.Del(parameter)
 	if t.limits.Server > 0 {
 		query.Set(parameter, strconv.FormatInt(int64(math.Ceil(t.limits.Server.Seconds())), 10))
 	}
 	location.RawQuery = query.Encode()
-	asked := r.WithContext(r.Context()) // a copy: a transport must not change what it is given
+	asked := r.WithContext(r.Context()) // a copy, because a RoundTripper must not modify the request
 	asked.URL = &location
 	return asked
 }
 
-// stream is the answer to a watch. When a limit is reached, it ends as if the server had closed it.
+// stream is the response to a watch. When a limit is reached, it ends as if the server had closed it.
 type stream struct {
 	ctx           context.Context //nolint:containedctx // the watch's own; it has the reason of the end
 	path          string
 	source        io.ReadCloser
 	inactivity    time.Duration
-	remaining     time.Duration // how long the server may still send no event
-	events        *Events       // nil counts what is read as events
-	counted       uint64        // the number of events at the last read
+	remaining     time.Duration // time left for the server to send an event
+	events        *Events       // nil counts each read as an event
+	counted       uint64        // number of events at the last read
 	silence, life *time.Timer
-	end           func()
-	once          sync.Once
-	way           *used
-	answered      atomic.Bool
+	// end cancels the request and records its end; once makes sure that it runs only once.
+	end      func()
+	once     sync.Once
+	way      *used
+	answered atomic.Bool
 }
 
-// reason is why the watch was ended on this side; nil if it was not.
+// reason returns the limit that ended the watch, or nil.
 func (s *stream) reason() error {
 	cause := context.Cause(s.ctx)
 	if errors.Is(cause, errSilent) || errors.Is(cause, errLong) {
@@ -110,8 +116,8 @@ func (s *stream) reason() error {
 	return nil
 }
 
-// Read reads from the server. The inactivity timeout covers the time spent in Read only, so a slow reader does not end
-// its watch. It starts again with each event. Bytes that never complete an event do not count.
+// Read reads from the server. The inactivity timeout only covers the time spent in Read, so that a slow reader does not
+// end its watch. It restarts with each event. Bytes that never complete an event do not restart it.
 func (s *stream) Read(p []byte) (int, error) {
 	if s.inactivity > 0 {
 		defer s.limitSilence()()
@@ -123,6 +129,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
+	// io.EOF looks like the regular end of a watch, after which the client continues from the last version.
 	if reason := s.reason(); reason != nil {
 		logf.FromContext(s.ctx).V(1).Info("Ended a watch; watching on from there",
 			"path", s.path, "reason", reason.Error())
@@ -131,7 +138,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limitSilence starts the timer of one read. The returned function stops it.
+// limitSilence starts the timer for one read. The returned function stops it, and subtracts the time that the read
+// took.
 func (s *stream) limitSilence() (stop func()) {
 	if now := s.events.Count(); s.events == nil || s.remaining <= 0 || now != s.counted {
 		s.counted, s.remaining = now, s.inactivity
@@ -140,6 +148,7 @@ func (s *stream) limitSilence() (stop func()) {
 	s.silence.Reset(s.remaining)
 	return func() {
 		s.silence.Stop()
+		// At least 1, because zero would start the full timeout again.
 		s.remaining = max(1, s.remaining-time.Since(began))
 	}
 }
@@ -150,6 +159,7 @@ func (s *stream) Close() error {
 	return s.source.Close()
 }
 
+// stop stops the timers, and records the end of the watch. Close and a failed request can both call it.
 func (s *stream) stop() {
 	s.once.Do(func() {
 		s.silence.Stop()
@@ -158,13 +168,13 @@ func (s *stream) stop() {
 	})
 }
 
-// ends are when watches have ended, by their paths, as long as that matters.
+// ends records when watches have ended, by path, for the duration of the pause.
 type ends struct {
 	mu sync.Mutex
 	at map[string]time.Time
 }
 
-// note remembers the end of a watch, and forgets those that are over for longer than the pause.
+// note records the end of a watch, and removes those that ended longer than a pause ago.
 func (e *ends) note(key string, pause time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -172,7 +182,7 @@ func (e *ends) note(key string, pause time.Duration) {
 	e.at[key] = time.Now()
 }
 
-// wait waits for the end of the pause after the last watch, or for that of the context.
+// wait waits until the pause after the last watch of this path is over, or the context ends.
 func (e *ends) wait(ctx context.Context, key string, pause time.Duration) error {
 	e.mu.Lock()
 	ended, known := e.at[key]

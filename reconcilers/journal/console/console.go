@@ -13,30 +13,35 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// Path is where the page is. Its parts are below.
+// Path is the URL path of the page. The parts of the page are below it.
 const Path = "/console"
 
-// policy allows the page what comes from its own server, and nothing else.
+// policy is the Content-Security-Policy: the page may load content from its own server only, and cannot be embedded in
+// other pages.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// page holds the document, the style and the script of the page.
+//
 //go:embed page
 var page embed.FS
 
-// Console is the page of one operator.
+// Console serves the page of one operator. It implements http.Handler.
 type Console struct {
 	journal  *journal.Journal
 	overview *Overview
 	peers    func() []attendance.Peer
-	streams  chan struct{} // has room for one more
+	streams  chan struct{} // one element for each open stream
 	mux      http.ServeMux
 }
 
-// New makes the page of an operator with this journal. Peers may be nil if it looks for none.
+// New creates the page of the operator that writes this journal. The function peers returns the operator's peers; it
+// may be nil.
 func New(of *journal.Journal, peers func() []attendance.Peer) *Console {
 	c := &Console{
 		journal: of, overview: NewOverview(of), peers: peers, streams: make(chan struct{}, mostStreams),
 	}
+	// Only these three files are served: no path of a request reaches the file system.
 	for path, file := range map[string]string{
 		Path: "console.html", Path + "/style.css": "style.css", Path + "/script.js": "script.js",
 	} {
@@ -49,8 +54,9 @@ func New(of *journal.Journal, peers func() []attendance.Peer) *Console {
 	return c
 }
 
-// ServeHTTP answers all requests for the page and what it needs.
+// ServeHTTP serves the page, its parts, the stream of events, and the explanations of objects.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// The page shows data of the cluster: other sites must not read or embed it, and caches must not keep it.
 	header := w.Header()
 	header.Set("Content-Security-Policy", policy)
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -60,12 +66,14 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mux.ServeHTTP(w, r)
 }
 
-// explanation is that of the journal, with its history in sentences.
+// explanation is the explanation of an object with its history in sentences, so that the script need not format
+// entries.
 type explanation struct {
 	journal.Explanation
 	History []sentence `json:"history"`
 }
 
+// sentence is one entry of the history as text.
 type sentence struct {
 	At    time.Time  `json:"at"`
 	First *time.Time `json:"first,omitempty"`
@@ -73,13 +81,14 @@ type sentence struct {
 	Says  string     `json:"says"`
 }
 
-// explain answers for one object.
+// explain serves the explanation of one object as JSON.
 func (c *Console) explain(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	found, err := c.journal.Explain(query.Get("kind"), types.NamespacedName{
 		Namespace: query.Get("namespace"), Name: query.Get("name"),
 	})
 	var unknown *journal.QuestionError
+	// The question is wrong, not the server: the text says how to ask.
 	if errors.As(err, &unknown) {
 		http.Error(w, unknown.Error(), http.StatusNotFound)
 		return
@@ -94,5 +103,5 @@ func (c *Console) explain(w http.ResponseWriter, r *http.Request) {
 		answer.History = append(answer.History, sentence{At: e.At, First: e.First, Times: e.Times, Says: e.String()})
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_ = json.NewEncoder(w).Encode(answer) // an error is one of the client
+	_ = json.NewEncoder(w).Encode(answer) // it can only fail if the client has gone
 }

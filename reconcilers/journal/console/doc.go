@@ -1,13 +1,13 @@
 // Not part of the public API.
 //
-// Package console serves a page that shows a running operator to people: what it serves, how its objects stand, which
-// retries wait, and who its peers are, as it changes.
+// Package console serves a page that shows a running operator: the kinds that it serves, the state of its objects, the
+// retries that wait, and its peers. [New] returns the handler of the page, which updates itself.
 //
-// The console only reads the journal, and never asks the API server. An Overview sums up each object: its state in a
-// word, the last decision in a sentence, and the retries that wait; problems come first. It looks at an object again
-// only if it has a new entry. The page consists of one document, a style and a script; nothing of it is built or loaded
-// from other hosts.
+// The console only reads the journal, and sends no requests to the API server. An [Overview] summarizes each object:
+// its state in one word, the last decision in one sentence, and the waiting retries. Problems come first. It summarizes
+// an object again only when the object has a new entry. The page consists of one document, one style and one script,
+// which need no build and load nothing from other hosts.
 //
-// Package journal has the entries and explains one object; package inspection has the server, which keeps pages of
-// other sites away.
+// Package journal provides the entries, and explains one object. Package inspection runs the server, which rejects
+// requests from pages of other sites.
 package console

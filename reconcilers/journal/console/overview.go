@@ -13,89 +13,92 @@ import (
 )
 
 const (
-	// pace is how long what was summed up is good enough, whatever has happened since.
+	// pace is the least time between two refreshes of the summaries. All open pages share them.
 	pace = 500 * time.Millisecond
-	// longestSentence is how many characters of a decision are shown.
+	// longestSentence limits the characters of a decision that are shown.
 	longestSentence = 200
 )
 
-// Object is one that the operator knows.
+// Object is the summary of one object.
 type Object struct {
-	// Kind is with its group, as the journal takes it: Widget.example.org.
+	// Kind includes the group, as the journal accepts it: Widget.example.org.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	State     State  `json:"state"`
-	// Until is when something is done for it by itself: the next attempt, or the end of a throttling.
+	// Until is the time when the operator acts on its own: at the next attempt, or at the end of throttling.
 	Until *time.Time `json:"until,omitempty"`
-	// Says is why it is in the state: the call or the error that it comes from, or the last decision about a change.
-	// Calls for raw events and in the background are there only if nothing else is, or if they have failed.
+	// Says explains the state: the call or the error that caused it, or the last decision about a change. Calls for raw
+	// events and in the background only count if there is nothing else, or if they failed.
 	Says string `json:"says"`
-	// Since is when the state began; without a problem, when the decision was made.
+	// Since is the beginning of the state; for an object without a problem, the time of the decision.
 	Since time.Time `json:"since"`
 }
 
-// Retry is a handler that has failed and is called again.
+// Retry is a handler that failed and will be called again.
 type Retry struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	Handler   string `json:"handler"`
 	On        string `json:"on,omitempty"`
-	// Attempt counts the calls so far; Error is the text of the last error.
+	// Attempt is the number of calls so far, and Error the text of the last error.
 	Attempt int    `json:"attempt"`
 	Error   string `json:"error,omitempty"`
-	// Until is when it is called again; nil is at once.
+	// Until is the time of the next call; nil means at once.
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// Query says which objects are wanted. What is empty does not matter.
+// Query selects objects. Empty fields select all.
 type Query struct {
 	Kind  string
 	State State
-	// Text is in the namespace/name, in the kind or in the decision, in whatever case.
+	// Text must occur in the namespace/name, the kind or the decision. Case does not matter.
 	Text string
-	// Most is how many objects, and how many retries, are given.
+	// Most limits the number of objects and of retries in the result.
 	Most int
 }
 
-// View is what there is. Counts are of all objects, whatever is asked for.
+// View is the answer to a Query. Its counts include all objects, not only the selected ones.
 type View struct {
 	Known  int            `json:"known"`
 	Kinds  map[string]int `json:"kinds"`
 	States map[State]int  `json:"states"`
-	// Matching is how many are as asked for; Objects are the first of these: the most severe problem first, then those
-	// that have lasted longest; then those without a problem, the last decision first.
+	// Matching is the number of selected objects, and Objects holds the first of them: those with problems first,
+	// ordered by severity and then by duration; then the others, the last decision first.
 	Matching int      `json:"matching"`
 	Objects  []Object `json:"objects"`
-	// Retrying is how many retries wait in all; Retries are the first that are due.
+	// Retrying is the number of waiting retries of all objects, and Retries holds those that are due first.
 	Retrying int     `json:"retrying"`
 	Retries  []Retry `json:"retries"`
 }
 
-// Overview keeps what was summed up. It may be used by any goroutine.
+// Overview keeps the summaries of all objects. Any goroutine may use it.
 type Overview struct {
 	journal *journal.Journal
 
-	mu      sync.Mutex
-	seen    uint64 // how far the journal was when it was summed up
+	mu   sync.Mutex
+	seen uint64 // number of the journal's last entry at the last refresh
+	// looked is the time of the last refresh.
 	looked  time.Time
 	objects map[journal.Key]*summary
+	// The results of the last refresh. They are shared with views, so each refresh replaces them.
 	sorted  []*summary
 	retries []Retry
 	kinds   map[string]int
 	states  map[State]int
 }
 
-// NewOverview makes the overview of a journal.
+// NewOverview creates the overview of a journal. It reads the journal at the first query.
 func NewOverview(of *journal.Journal) *Overview {
 	return &Overview{journal: of, objects: map[journal.Key]*summary{}}
 }
 
-// Look gives what is asked for, as it was half a second ago at most.
+// Look answers a query, with summaries that are at most half a second old.
 func (o *Overview) Look(q Query) View {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	// The lock is held during the refresh, so several pages never refresh at the same time.
 	o.refresh()
 	v := View{
 		Known: len(o.sorted), Kinds: o.kinds, States: o.states, Objects: []Object{}, Retrying: len(o.retries),
@@ -106,6 +109,7 @@ func (o *Overview) Look(q Query) View {
 		if !q.wants(s) {
 			continue
 		}
+		// Count all matching objects, but return only the first.
 		if v.Matching++; v.Matching <= q.Most {
 			v.Objects = append(v.Objects, s.object)
 		}
@@ -113,12 +117,14 @@ func (o *Overview) Look(q Query) View {
 	return v
 }
 
+// wants reports whether the query selects the object.
 func (q Query) wants(s *summary) bool {
 	return (q.Kind == "" || q.Kind == s.object.Kind) && (q.State == "" || q.State == s.object.State) &&
 		(q.Text == "" || strings.Contains(s.text, q.Text))
 }
 
-// refresh looks again at the objects that have new entries. What it gave before is never changed.
+// refresh summarizes the objects with new entries again. It creates new maps and lists, because earlier views may still
+// be in use.
 func (o *Overview) refresh() {
 	if !o.looked.IsZero() && (time.Since(o.looked) < pace || o.journal.Each(nil) == o.seen) {
 		return
@@ -126,7 +132,8 @@ func (o *Overview) refresh() {
 	o.looked = time.Now()
 	var all, changed []*summary
 	objects := make(map[journal.Key]*summary, len(o.objects))
-	// The journal waits meanwhile, and with it all handlers: the entries are read after this.
+	// The journal is locked during the visit, and every handler that records something waits for it. So the entries are
+	// read later.
 	o.seen = o.journal.Each(func(of journal.Key, number uint64) {
 		s := o.objects[of]
 		if s == nil || s.number != number {
@@ -139,14 +146,17 @@ func (o *Overview) refresh() {
 	for _, s := range changed {
 		entries, gone, listed := o.journal.Entries(s.of)
 		s.sumUp(entries, gone, listed && changing(s.of.Kind))
+		// Compare with the former summary of the object, if there was one.
 		s.keepSince(o.objects[s.of])
 	}
+	// Removed objects are not in the new maps, so nothing has to be deleted.
 	slices.SortFunc(all, (*summary).compare)
 	o.objects, o.sorted = objects, all
 	o.count()
 }
 
-// changing returns a function that reports whether a kind has change handlers, as far as that is known.
+// changing returns a function that reports whether a kind has change handlers. A kind that is not served any more
+// counts as one that has.
 func (o *Overview) changing() func(schema.GroupKind) bool {
 	without := map[schema.GroupKind]bool{}
 	for _, kind := range o.journal.Standing().Kinds {
@@ -157,7 +167,7 @@ func (o *Overview) changing() func(schema.GroupKind) bool {
 	return func(kind schema.GroupKind) bool { return !without[kind] }
 }
 
-// count counts all, and collects the retries.
+// count counts objects by kind and by state, and collects the retries in the order in which they are due.
 func (o *Overview) count() {
 	o.kinds, o.states, o.retries = map[string]int{}, map[State]int{}, []Retry{}
 	for _, s := range o.sorted {
@@ -178,17 +188,17 @@ func (o *Overview) count() {
 	})
 }
 
-// summary is what is known of one object.
+// summary is the state of one object at its last entry. It is not modified after the refresh that created it.
 type summary struct {
 	of      journal.Key
-	number  uint64 // of the last entry that is in it
+	number  uint64 // number of the last entry that it includes
 	object  Object
-	text    string // to search in
+	text    string // text to search in, in lower case
 	retries []Retry
-	lasts   bool // the state goes on since its beginning
+	lasts   bool // the state began in the past and continues, see [standing]
 }
 
-// sumUp makes it of the entries. The object was there before this process, or not.
+// sumUp computes the summary from the entries. The last argument is true if the object existed before this process.
 func (s *summary) sumUp(entries []journal.Entry, gone, before bool) {
 	c := course{gone: gone, before: before}
 	for i := range entries {
@@ -200,6 +210,7 @@ func (s *summary) sumUp(entries []journal.Entry, gone, before bool) {
 		Kind: s.of.Kind.String(), Namespace: s.of.Object.Namespace, Name: s.of.Object.Name, State: now.state,
 		Until: now.until, Since: now.since,
 	}
+	// Only the entry that explains the state is shown, not the whole history.
 	if now.by != nil {
 		s.object.Says = short(now.by.String())
 	}
@@ -212,7 +223,7 @@ func (s *summary) sumUp(entries []journal.Entry, gone, before bool) {
 	}
 }
 
-// keepSince keeps the time at which a state began that goes on: the journal may have forgotten the beginning.
+// keepSince keeps the beginning of a continuing state, because the journal may have dropped the entry of the beginning.
 func (s *summary) keepSince(former *summary) {
 	if former != nil && s.lasts && former.lasts && s.object.State == former.object.State &&
 		former.object.Since.Before(s.object.Since) {
@@ -220,8 +231,8 @@ func (s *summary) keepSince(former *summary) {
 	}
 }
 
-// compare sorts the most severe problem first, then the longest one, so that a new problem moves no row above it.
-// Without problems, the newest object comes first.
+// compare orders the most severe problems first, then by duration, so that a new problem moves no row above it. Objects
+// without a problem are ordered by their last decision, the newest first.
 func (s *summary) compare(other *summary) int {
 	a, b := &s.object, &other.object
 	since := a.Since.Compare(b.Since)
@@ -234,7 +245,7 @@ func (s *summary) compare(other *summary) int {
 	)
 }
 
-// short is the beginning of a long text.
+// short returns the first characters of a long text.
 func short(text string) string {
 	count := 0
 	for at := range text {

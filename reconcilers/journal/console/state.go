@@ -8,48 +8,49 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// State is how an object stands, in a word.
+// State is the state of an object in one word.
 type State string
 
-// The states, the one that says most first: an object whose handlers stand differently has the first of theirs.
+// The states, in descending order of severity. If the handlers of an object are in different states, the object has the
+// first of these.
 const (
-	// Throttled is held after an error of the framework.
+	// Throttled means that an error of the framework delays the object.
 	Throttled State = "throttled"
-	// Blocked is not handled until it changes.
+	// Blocked means that the object is not handled until it changes.
 	Blocked State = "blocked"
-	// Failed has a handler that has failed for good.
+	// Failed means that a handler has failed permanently.
 	Failed State = "failed"
-	// Retrying has a handler that has failed and is called again.
+	// Retrying means that a handler has failed and will be called again.
 	Retrying State = "retrying"
-	// Running has a handler that is being called, or is next.
+	// Running means that a handler is being called, or is called next.
 	Running State = "running"
-	// Waiting has a handler that waits: for its time, its sub-handlers, a child, or for other handlers.
+	// Waiting means that a handler waits for its time, its sub-handlers, a child, or other handlers.
 	Waiting State = "waiting"
-	// Handled has nothing left to be done, after handlers were called.
+	// Handled means that handlers were called, and no work is left.
 	Handled State = "handled"
-	// Unchanged has nothing left to be done: nothing essential has changed, or no handler is for it.
+	// Unchanged means that no work is needed: no essential change, or no handler for it.
 	Unchanged State = "unchanged"
-	// Unknown was there before this process, which has not called a handler of changes for it: what came of its last
-	// change is not known.
+	// Unknown means that the object existed before this process, which has not called a change handler for it yet. The
+	// result of its last change is not known.
 	Unknown State = "unknown"
-	// Seen was brought by the watch, and nothing was decided yet.
+	// Seen means that the watch has reported the object, but no decision was made yet.
 	Seen State = "seen"
-	// Gone is deleted.
+	// Gone means that the object was deleted.
 	Gone State = "gone"
 )
 
-// States are all of them, in this order.
+// States returns all states, in this order.
 func States() []State {
 	return []State{Throttled, Blocked, Failed, Retrying, Running, Waiting, Handled, Unchanged, Unknown, Seen, Gone}
 }
 
-// problems is the number of states that need a user's attention; they come first.
+// problems is the number of states that need the attention of a user. They come first in the order.
 const problems = 4
 
-// Problem reports whether the object needs a user's attention.
+// Problem reports whether the object needs the attention of a user.
 func (s State) Problem() bool { return s.severity() < problems }
 
-// severity is the place of a problem among the states; all others have the same.
+// severity returns the position of a problem among the states. All other states have the same severity.
 func (s State) severity() int {
 	if at := slices.Index(States(), s); at >= 0 {
 		return min(at, problems)
@@ -57,32 +58,33 @@ func (s State) severity() int {
 	return problems
 }
 
-// course is what the entries of an object come to; they are taken in the order of time.
+// course computes the state of an object from its entries, which must be added in the order of time.
 type course struct {
 	gone bool
-	// before is true of an object with handlers of changes that was there before this process.
+	// before is true if the object existed before this process, and its kind has change handlers.
 	before   bool
 	handlers []*handler
-	called   bool           // a handler of changes was called
-	hold     *journal.Entry // nil if the object was handled since
-	decision *journal.Entry // the last one about a change that concerned a handler
+	called   bool           // a change handler was called
+	hold     *journal.Entry // nil if the object was handled after it
+	decision *journal.Entry // the last entry about a change that concerned a handler
 	routine  *journal.Entry // the last call for a raw event or a child, or in the background
 	quiet    *journal.Entry // the last look that concerned no handler
 	last     *journal.Entry
 }
 
-// handler is how one of them stands; an empty state is at rest.
+// handler is the state of one handler. The empty state has no pending work.
 type handler struct {
 	id, on  string
 	state   State
 	until   *time.Time
 	attempt *journal.Attempt
-	// by is the entry that the state comes from, since is when the state began.
+	// by is the entry that caused the state, and since is the beginning of the state.
 	by    *journal.Entry
 	since time.Time
 }
 
-// become changes the state. A look that finds a handler as the last attempt left it says less than the attempt did.
+// become sets the state. If the state stays the same, an entry of an attempt is kept as its cause: a later look at the
+// same handler says less, as it has no error text.
 func (h *handler) become(state State, by *journal.Entry) {
 	if h.state != state {
 		h.since = began(by)
@@ -93,7 +95,7 @@ func (h *handler) become(state State, by *journal.Entry) {
 	h.state = state
 }
 
-// began is when what the entry says happened first.
+// began returns the time of the entry, or the first time if it was repeated.
 func began(e *journal.Entry) time.Time {
 	if e.First != nil {
 		return *e.First
@@ -101,12 +103,14 @@ func began(e *journal.Entry) time.Time {
 	return e.At
 }
 
+// take adds an entry.
 func (c *course) take(e *journal.Entry) {
 	c.last = e
 	switch {
 	case e.Hold != nil:
 		c.hold = e
 	case e.Attempt != nil:
+		// A handler was called, so the object is not held any more.
 		c.hold = nil
 		h := c.handler(e.Attempt.Handler, e.Attempt.On)
 		if h.takeAttempt(e); h.ofChanges() {
@@ -119,12 +123,16 @@ func (c *course) take(e *journal.Entry) {
 	}
 }
 
+// takeLook adds the decisions of a pass.
 func (c *course) takeLook(e *journal.Entry) {
 	look := e.Look
 	ofChanges := look.OfChange()
+	// A raw event is delivered even while the object is held.
 	if look.Reason != "event" {
 		c.hold = nil
 	}
+	// A look that concerns a handler explains the state; one without such a handler only counts if there is nothing
+	// else.
 	if ofChanges && slices.ContainsFunc(look.Verdicts, concerns) {
 		c.decision = e
 	} else {
@@ -133,6 +141,7 @@ func (c *course) takeLook(e *journal.Entry) {
 	if !ofChanges {
 		return
 	}
+	// Handlers without a verdict were called for an earlier change, which is over.
 	for _, h := range c.handlers {
 		if h.ofChanges() && h.forgotten(look) {
 			if h.state.Problem() {
@@ -147,7 +156,7 @@ func (c *course) takeLook(e *journal.Entry) {
 	}
 }
 
-// concerns tells whether the handler is for what has happened, be it its turn or not.
+// concerns reports whether the handler is selected for the change, even if it is not called now.
 func concerns(v journal.Verdict) bool {
 	switch execution.Why(v.Why) {
 	case "", execution.Asleep, execution.Awaiting, execution.NotPicked, execution.Blocked, execution.Missed,
@@ -157,6 +166,7 @@ func concerns(v journal.Verdict) bool {
 	return false
 }
 
+// handler returns the state of the handler, and creates it at its first entry.
 func (c *course) handler(id, on string) *handler {
 	for _, h := range c.handlers {
 		if h.id == id && h.on == on {
@@ -168,7 +178,7 @@ func (c *course) handler(id, on string) *handler {
 	return h
 }
 
-// ofChanges tells whether the handler is called until it is done with a change. The others go on for ever.
+// ofChanges reports whether the handler runs until it has finished a change. All other handlers run repeatedly.
 func (h *handler) ofChanges() bool {
 	switch h.on {
 	case "event", "child", "daemon", "timer":
@@ -177,9 +187,9 @@ func (h *handler) ofChanges() bool {
 	return true
 }
 
-// forgotten tells whether the look is about something else than what the handler was called for: it is not asked any
-// more. But what has failed for good was not done by that. Nobody asks sub-handlers: they are a part of those that are
-// asked.
+// forgotten reports whether the look is about another change than the handler's last call, so that its state is
+// obsolete. A permanent failure remains: another change does not repair it. Sub-handlers have no verdicts of their own;
+// their state is obsolete if the look concerns no handler at all.
 func (h *handler) forgotten(look *journal.Look) bool {
 	if h.on == "sub-handler" {
 		return !slices.ContainsFunc(look.Verdicts, concerns)
@@ -189,6 +199,7 @@ func (h *handler) forgotten(look *journal.Look) bool {
 	})
 }
 
+// takeAttempt sets the state after a call.
 func (h *handler) takeAttempt(e *journal.Entry) {
 	a := e.Attempt
 	h.attempt, h.until = a, a.Next
@@ -200,6 +211,7 @@ func (h *handler) takeAttempt(e *journal.Entry) {
 	case journal.Blocked:
 		h.become(Blocked, e)
 	case journal.Waiting, journal.Interrupted:
+		// A daemon or timer always waits between its calls, so waiting is not worth showing.
 		if h.ofChanges() {
 			h.become(Waiting, e)
 		} else {
@@ -210,8 +222,8 @@ func (h *handler) takeAttempt(e *journal.Entry) {
 	}
 }
 
-// takeVerdict takes what a look says of the handler. One that is called again after an error is not better before the
-// call has succeeded.
+// takeVerdict sets the state after a decision about the handler. A handler that is called again after an error keeps
+// the state Retrying until a call succeeds.
 func (h *handler) takeVerdict(v *journal.Verdict, e *journal.Entry) {
 	h.until = nil
 	switch execution.Why(v.Why) {
@@ -230,6 +242,7 @@ func (h *handler) takeVerdict(v *journal.Verdict, e *journal.Entry) {
 	case execution.Missed, execution.Exceeded:
 		h.become(Failed, e)
 	case execution.Finished:
+		// A handler that failed permanently also counts as finished, but the failure must remain visible.
 		if h.state != Failed {
 			h.state = ""
 		}
@@ -238,16 +251,17 @@ func (h *handler) takeVerdict(v *journal.Verdict, e *journal.Entry) {
 	}
 }
 
-// standing is how an object stands.
+// standing is the state of an object with its explanation.
 type standing struct {
 	state State
-	until *time.Time     // when something is done for it by itself
-	by    *journal.Entry // what says why; nil if there are no entries
-	since time.Time      // when the state began, or the decision was made
-	// lasts is true if since is the beginning of a continuing activity, so that it cannot become later.
+	until *time.Time     // time of the operator's next action
+	by    *journal.Entry // the entry that explains the state; nil without entries
+	since time.Time      // beginning of the state, or time of the decision
+	// lasts is true if since is the beginning of a continuing activity. Later entries then do not move it.
 	lasts bool
 }
 
+// standing returns the state of the object after all entries.
 func (c *course) standing() standing {
 	switch {
 	case c.gone:
@@ -259,6 +273,8 @@ func (c *course) standing() standing {
 	case c.hold != nil:
 		return standing{Throttled, c.hold.Hold.Until, c.hold, began(c.hold), true}
 	}
+	// Find the most severe state of any handler, with the earliest beginning and the earliest next action among the
+	// handlers in it.
 	for _, state := range States() {
 		var found standing
 		for _, h := range c.handlers {
@@ -275,6 +291,7 @@ func (c *course) standing() standing {
 			return found
 		}
 	}
+	// No handler has pending work.
 	switch {
 	case c.called:
 		return c.settled(Handled)
@@ -289,8 +306,8 @@ func (c *course) standing() standing {
 	}
 }
 
-// settled returns the state of an object without pending work. Periodic calls determine it only if there is no other
-// entry.
+// settled returns the state of an object without pending work. Periodic calls only explain it if there is no decision
+// about a change.
 func (c *course) settled(state State) standing {
 	switch {
 	case c.decision != nil:
@@ -306,7 +323,7 @@ func (c *course) settled(state State) standing {
 	}
 }
 
-// retries are the handlers that have failed, and are called again.
+// retries returns the handlers that failed and will be called again.
 func (c *course) retries() (waiting []*handler) {
 	if c.gone {
 		return nil
@@ -319,6 +336,7 @@ func (c *course) retries() (waiting []*handler) {
 	return waiting
 }
 
+// earlier returns the earlier time; nil counts as no time.
 func earlier(a, b *time.Time) *time.Time {
 	if a == nil || b != nil && b.Before(*a) {
 		return b

@@ -12,37 +12,41 @@ import (
 )
 
 const (
-	// mostStreams is how many pages are kept up to date at once.
+	// mostStreams limits the number of open pages, as each costs a goroutine and regular work.
 	mostStreams = 16
-	// mostRows is how many objects, and how many retries, a page gets.
+	// mostRows limits the number of objects, and of retries, that a page shows.
 	mostRows = 100
-	// interval is how often it is found out whether there is something new.
+	// interval is the time between two checks for changes.
 	interval = time.Second
-	// heartbeat is the longest silence: whoever hears nothing for longer may take the stream for broken.
+	// heartbeat is the longest time without an event. A client without an event for longer can assume that the
+	// connection is broken.
 	heartbeat = 15 * time.Second
-	// writeTimeout is how long a client may take to receive one event.
+	// writeTimeout limits the time that a client takes to receive one event, so that a suspended browser does not block
+	// the goroutine.
 	writeTimeout = 10 * time.Second
 )
 
-// operator is what the page shows besides objects.
+// operator is the state of the operator, apart from its objects.
 type operator struct {
 	journal.Standing
 	Peers []attendance.Peer `json:"peers"`
 }
 
-// stream sends what is new, once a second at most: as server-sent events "operator" and "objects", each with all that
-// there is to know, and "beat" when there is nothing new.
+// stream serves server-sent events to one page, at most once a second. The events "operator" and "objects" contain the
+// complete state, and are only sent when it changed; "beat" is sent when nothing changed for long.
 func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
 	query := Query{
 		Kind: r.URL.Query().Get("kind"), State: State(r.URL.Query().Get("state")),
 		Text: r.URL.Query().Get("text"), Most: mostRows,
 	}
+	// The pattern "GET" of the mux also matches HEAD requests, which must not start a stream.
 	if r.Method != http.MethodGet {
 		http.Error(w, "there is nothing but a stream to get", http.StatusMethodNotAllowed)
 		return
 	}
 	select {
 	case c.streams <- struct{}{}:
+		// Keep the place until the client leaves.
 		defer func() { <-c.streams }()
 	default:
 		http.Error(w, fmt.Sprintf("%d pages are open already: close one of them", mostStreams),
@@ -50,7 +54,8 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s := &stream{to: w, control: http.NewResponseController(w)}
-	// The server's own limits are for requests that end. What cannot be set has none.
+	// The server limits the time of requests, but a stream has no end. If the deadline cannot be changed, there is
+	// none.
 	_ = s.control.SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	tick := time.NewTicker(interval)
@@ -67,7 +72,7 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sendNews sends what has changed since the last time.
+// sendNews sends the parts of the state that have changed since the last call.
 func (c *Console) sendNews(s *stream, query Query) error {
 	now := operator{Standing: c.journal.Standing(), Peers: []attendance.Peer{}}
 	if c.peers != nil {
@@ -79,21 +84,22 @@ func (c *Console) sendNews(s *stream, query Query) error {
 	if err := s.send("objects", &s.objects, c.overview.Look(query)); err != nil {
 		return err
 	}
+	// Proxies and clients close connections that are silent for long.
 	if time.Since(s.sent) >= heartbeat {
 		return s.write("beat", []byte("{}"))
 	}
 	return nil
 }
 
-// stream is one client that is told.
+// stream is the connection to one page.
 type stream struct {
 	to                http.ResponseWriter
 	control           *http.ResponseController
-	operator, objects []byte // as they were sent last
+	operator, objects []byte // the data that were sent last
 	sent              time.Time
 }
 
-// send sends an event, unless it is as the last one.
+// send sends an event, unless its data equal the last ones.
 func (s *stream) send(event string, last *[]byte, what any) error {
 	data, err := json.Marshal(what)
 	if err != nil {
@@ -106,9 +112,10 @@ func (s *stream) send(event string, last *[]byte, what any) error {
 	return s.write(event, data)
 }
 
+// write writes one server-sent event and flushes it. The data are JSON, which contains no line breaks.
 func (s *stream) write(event string, data []byte) error {
 	s.sent = time.Now()
-	_ = s.control.SetWriteDeadline(s.sent.Add(writeTimeout)) // what cannot be set has none
+	_ = s.control.SetWriteDeadline(s.sent.Add(writeTimeout)) // if it cannot be set, there is none
 	if _, err := fmt.Fprintf(s.to, "event: %s\ndata: %s\n\n", event, data); err != nil {
 		return fmt.Errorf("sending the event %s: %w", event, err)
 	}

@@ -1,9 +1,9 @@
 // Not part of the public API.
 //
-// Package journaltest fills journals for tests of what shows them: objects to which things have happened as they do in
-// an operator, though nobody was called. And it reads what was noted of an object, a line for each entry, for the tests
-// of those who tell a journal.
+// Package journaltest supports tests with journals. [Of] starts a [Story], which records entries for an object as an
+// operator would, without calling handlers. [NewReader] returns a [Reader], which shows the recorded entries of an
+// object as lines.
 //
-// It is a kit: no product code imports it. Its neighbours: package journal, whose doors it uses; the tests of package
-// console, and those in a browser; those of packages changes, events, background, owned and controller.
+// No product code imports it. It is used by the tests of the packages that write to a journal, and by the tests of
+// package console, also in a browser.
 package journaltest

@@ -16,8 +16,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Handler is one that is called for: create, update, delete, resume, event, daemon, timer or sub-handler.
+// Handler returns a handler with this purpose: create, update, delete, resume, event, daemon, timer or sub-handler.
 func Handler(id, on string) *handlers.Handler {
+	// A fixed location keeps the expected texts of tests stable.
 	h := &handlers.Handler{ID: id, Family: handlers.Changing, Location: "main.go:12"}
 	switch on {
 	case "event":
@@ -25,6 +26,7 @@ func Handler(id, on string) *handlers.Handler {
 	case "daemon", "timer":
 		h.Family, h.Background = handlers.Spawning, &handlers.Background{Daemon: on == "daemon"}
 	case "sub-handler":
+		// A sub-handler is recognized by its root.
 		h.Root = "root"
 	case "resume":
 		h.Initial = true
@@ -34,13 +36,13 @@ func Handler(id, on string) *handlers.Handler {
 	return h
 }
 
-// Demanding is the handler with a filter, in the words of its registration.
+// Demanding adds a filter to the handler, with the words of its registration, and returns the handler.
 func Demanding(h *handlers.Handler, words string) *handlers.Handler {
 	h.Words.Filters = append(h.Words.Filters, requirements.Criterion{Text: words})
 	return h
 }
 
-// Resource is a namespaced kind, such as Widget in the group example.org.
+// Resource returns a namespaced kind of version v1, such as Widget in the group example.org.
 func Resource(group, kind, plural string) discovery.Resource {
 	return discovery.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, Plural: plural,
@@ -48,48 +50,52 @@ func Resource(group, kind, plural string) discovery.Resource {
 	}
 }
 
-// Served is the kind with these handlers, served in all namespaces, as an operator tells the journal of it.
+// Served returns the description of the kind with these handlers, served in all namespaces.
 func Served(j *journal.Journal, r discovery.Resource, own ...*handlers.Handler) journal.Served {
 	served := j.Kind(schema.GroupKind{Group: r.Group, Kind: r.Kind}, nil).Served(r, own)
+	// The engine fills in the namespaces; here it is the whole cluster.
 	served.Namespaces = []string{""}
 	return served
 }
 
-// Story is what happens to one object, as it is told to a journal.
+// Story records a sequence of entries for one object. Its methods return the Story, so that calls can be chained.
 type Story struct{ of journal.Object }
 
-// Of begins the story of an object.
+// Of starts the story of an object. Its uid is derived from its name.
 func Of(j *journal.Journal, r discovery.Resource, namespace, name string) Story {
 	kind := j.Kind(schema.GroupKind{Group: r.Group, Kind: r.Kind}, nil)
 	return Story{kind.Object(types.NamespacedName{Namespace: namespace, Name: name}, types.UID("uid-"+name))}
 }
 
-// Event has the watch bring the object, by an event of this type.
+// Event records an event of the watch with this type.
 func (s Story) Event(eventType string) Story {
 	s.of.Event(eventType, "7")
 	return s
 }
 
-// Verdict is what a look finds about a handler.
+// Verdict is the decision of a look about a handler.
 type Verdict struct {
 	Handler *handlers.Handler
-	// Why is why it is not called; empty has it called.
+	// Why is the reason why the handler is not called; empty means that it is called.
 	Why execution.Why
-	// Until is when it is called, if it is asleep.
+	// Until is the time when the handler is due, if it is asleep.
 	Until time.Time
 }
 
-// Look has the object be looked at for a reason of causes, or as it is in the background.
+// Look records a look with these verdicts. The reason is that of a cause, or "background".
 func (s Story) Look(reason string, verdicts ...Verdict) Story {
 	c := &cause.Cause{Reason: cause.Reason(reason)}
+	// An update needs a diff, because the look shows changed paths.
 	if c.Reason == cause.Update {
 		c.Diff = diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "size"}, Old: int64(1), New: int64(2)}}
 	}
+	// Background handlers have their own kind of look.
 	look := s.of.Look(c)
 	if reason == "background" {
 		look = s.of.LookForBackground(c)
 	}
 	for _, v := range verdicts {
+		// The operands fit a handler for creations; other reasons ignore them.
 		look.Verdict(v.Handler, execution.Stop{
 			By: "Test", Why: v.Why, Until: v.Until, Expected: cause.Create, Found: c.Reason,
 		})
@@ -98,34 +104,35 @@ func (s Story) Look(reason string, verdicts ...Verdict) Story {
 	return s
 }
 
-// Call has a handler be called, for the number-th time, with this outcome.
+// Call records a call of a handler with the given number of the attempt and outcome.
 func (s Story) Call(h *handlers.Handler, number int, outcome execution.Outcome) Story {
+	// Retry counts from 0, so the first attempt is number 1.
 	s.of.Attempt(&execution.Attempt{
 		Call: handlers.Invocation{Handler: h, Retry: number - 1}, Outcome: outcome, Took: time.Second,
 	})
 	return s
 }
 
-// Hold has the object be held, for a reason of package journal.
+// Hold records why the object is not handled, with one of the constants of package journal.
 func (s Story) Hold(why string, err error, until time.Time) Story {
 	s.of.Hold(why, err, until)
 	return s
 }
 
-// Operator is how an operator stands, until that is changed. Any goroutine may ask.
+// Operator is a journal.Live with a state that the test sets. Any goroutine may use it.
 type Operator struct {
 	mu  sync.Mutex
 	now journal.Standing
 }
 
-// Set has it stand so from now on.
+// Set replaces the state.
 func (o *Operator) Set(now journal.Standing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.now = now
 }
 
-// Standing is as it was set.
+// Standing returns the state that was set last.
 func (o *Operator) Standing() journal.Standing {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,9 +12,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// Reader is a journal of one kind, and the operator that it asks how it stands.
+// Reader is a journal with one kind, and the operator that serves this kind.
 type Reader struct {
-	// Journal is for whoever notes something about several kinds, Kind for what is about this one.
+	// Journal is for code that records entries about several kinds, and Kind for code that records entries about this
+	// kind.
 	Journal *journal.Journal
 	Kind    *journal.Kind
 
@@ -24,27 +25,29 @@ type Reader struct {
 
 var _ journal.Live = (*Reader)(nil)
 
-// NewReader makes an empty journal of a namespaced kind.
+// NewReader creates an empty journal and the recorder of a namespaced kind.
 func NewReader(t testing.TB, of schema.GroupKind) *Reader {
 	own := journal.New(journal.Limits{})
 	r := &Reader{Journal: own, Kind: own.Kind(of, nil), t: t, resource: discovery.Resource{
 		GroupVersionKind: of.WithVersion("v1"), Plural: strings.ToLower(of.Kind) + "s", Namespaced: true,
 	}}
+	// Explain needs the state of an operator, so the Reader provides one.
 	own.Watch(r)
 	return r
 }
 
-// Standing is that of an operator of the kind.
+// Standing returns the state of a running operator that serves the kind, without handlers.
 func (r *Reader) Standing() journal.Standing {
 	served := r.Kind.Served(r.resource, nil)
 	served.Namespaces = []string{""}
 	return journal.Standing{Running: true, Kinds: []journal.Served{served}}
 }
 
-// Lines are what was noted of the object, the oldest first: without times, but for those that are yet to come, as
-// seconds from the entry on.
+// Lines returns the recorded entries of the object as lines, the oldest first. Times in the past are omitted, so that
+// lines can be compared; future times are shown as durations after the entry.
 func (r *Reader) Lines(namespace, name string) (lines []string) {
 	r.t.Helper()
+	// Read through Explain, as users do.
 	told, err := r.Journal.Explain(r.resource.Kind, types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil {
 		r.t.Fatal(err)
@@ -55,6 +58,7 @@ func (r *Reader) Lines(namespace, name string) (lines []string) {
 	return lines
 }
 
+// line formats one entry.
 func line(e journal.Entry) string {
 	text := ""
 	switch {
@@ -66,6 +70,7 @@ func line(e journal.Entry) string {
 		a := e.Attempt
 		text = fmt.Sprintf("call %s for %s, attempt %d: %s", a.Handler, a.On, a.Number, a.Outcome) + because(a.Error)
 		if a.Next != nil {
+			// A delay, because points in time differ between test runs.
 			text += fmt.Sprintf(", again after %s", a.Next.Sub(e.At))
 		}
 	case e.Write != nil:
@@ -86,6 +91,7 @@ func line(e journal.Entry) string {
 	return text
 }
 
+// because formats an error text, if there is one.
 func because(err string) string {
 	if err == "" {
 		return ""
@@ -93,6 +99,7 @@ func because(err string) string {
 	return ": " + err
 }
 
+// look formats a look with its verdicts.
 func look(e journal.Entry) string {
 	text := strings.TrimSpace("look " + e.Look.Reason + " " + e.Look.Type)
 	if e.Look.Initial {
