@@ -9,14 +9,15 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Object is the peering object of a member. PatchStatus merges records into its status and returns the object after
-// that. With a resourceVersion, it fails with a conflict if the object has another one.
+// Object is the peering object of a member. PatchStatus merges records into its status and returns the resulting
+// object. With a resourceVersion, it fails with a conflict if the object has another version.
 type Object interface {
 	PatchStatus(ctx context.Context, status map[string]any, resourceVersion string) (map[string]any, error)
 }
 
-// Gate is closed while the operator must not act. Its methods return quickly.
+// Gate is closed while the operator must not act. Its methods are called with locks held, so they must return quickly.
 type Gate interface {
+	// Set closes the gate, or opens it. It may be called again with the same value.
 	Set(closed bool)
 	// AllowWritesUntil sets the time after which nothing may be written, because another operator may act then. The
 	// zero time removes the limit. It is called for each renewal.
@@ -34,10 +35,11 @@ type Member struct {
 	Name string
 	// Lifetime is how long a record is valid. Default: [DefaultLifetime].
 	Lifetime time.Duration
-	// Busy returns the number of running attempts, which only falls while the gate is closed. It returns quickly. Nil
-	// is always zero.
+	// Busy returns the number of running attempts, which only falls while the gate is closed. It must return quickly.
+	// Nil means zero.
 	Busy func() int
-	// Idle returns a channel that is closed when no attempt is running, or soon after. Nil is never.
+	// Idle returns a channel that is closed when no attempt is running, or soon after. Nil means that the end of
+	// attempts is not reported; the loop then notices it at the next renewal.
 	Idle func() <-chan struct{}
 	// Jitter is how long before its end a record is renewed. Nil renews it after a third of its lifetime.
 	Jitter func() time.Duration
@@ -64,6 +66,7 @@ type Member struct {
 	Stealth bool
 }
 
+// lifetime returns the lifetime of records, with its default.
 func (m Member) lifetime() time.Duration {
 	if m.Lifetime == 0 {
 		return DefaultLifetime
@@ -71,6 +74,7 @@ func (m Member) lifetime() time.Duration {
 	return m.Lifetime
 }
 
+// runningAttempts returns the number of running attempts, which is zero without a Busy function.
 func (m Member) runningAttempts() int {
 	if m.Busy == nil {
 		return 0
@@ -98,7 +102,7 @@ type Membership struct {
 	object Object
 	gate   Gate
 	log    logr.Logger
-	wake   chan struct{} // for the loop, which may have work
+	wake   chan struct{} // signals the loop that a request may be due; has room for one signal
 
 	removals sync.WaitGroup // of expired records, at most one at a time
 
@@ -109,6 +113,7 @@ type Membership struct {
 }
 
 // Join returns a membership in the object. Its gate is closed until the operator may act, unless it is already acting.
+// The membership makes requests only in [Membership.Run].
 func (m Member) Join(ctx context.Context, object Object, gate Gate) *Membership {
 	joined := &Membership{
 		object: object, gate: gate, log: logf.FromContext(ctx).WithValues("peering", m.Name),
