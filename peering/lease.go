@@ -30,8 +30,8 @@ const (
 // process was suspended for longer than the slack of a manager's default timing, until its elector has decided.
 type Lease struct {
 	mu    sync.Mutex
-	lock  resourcelock.Interface // nil without Around
-	gate  Gate                   // nil before Follow
+	lock  resourcelock.Interface // nil unless a lock is wrapped
+	gate  Gate                   // nil before it is set
 	until time.Time              // zero has no limit
 }
 
@@ -61,7 +61,7 @@ func (l *Lease) allow(until time.Time) {
 	}
 }
 
-// Run detects suspensions of the process until the context ends. It returns at once after Around.
+// Run detects suspensions of the process until the context ends. It returns at once if the lease wraps a lock.
 func (l *Lease) Run(ctx context.Context) {
 	l.mu.Lock()
 	seen := l.lock != nil

@@ -67,7 +67,8 @@ func (m *Membership) wait(ctx context.Context, limit time.Duration, orIdle bool)
 	}
 }
 
-// renew writes the record and logs that, unless keep-alives are omitted from the log. Errors are reported by touch.
+// renew writes the record and logs that, unless keep-alives are omitted from the log. Errors have been reported
+// already.
 func (m *Membership) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, m.requestTimeout())
 	defer cancel()

@@ -71,7 +71,7 @@ func Annotate(patch map[string]any, names []string, value any) error {
 // including a null in the patch. It is for markers, for which only the presence matters.
 func AnnotateOnce(patch, body map[string]any, name string, value any) error {
 	for _, holder := range []map[string]any{body, patch} {
-		// Malformed metadata does not have a marker. If the patch is malformed, Put returns the error.
+		// Malformed metadata does not have a marker. If the patch is malformed, the write below returns the error.
 		annotations, _ := Annotations(holder)
 		if _, ok := annotations[name]; ok {
 			return nil

@@ -45,7 +45,7 @@ func nested(path []string, value any) any {
 	return value
 }
 
-// Drop undoes Put: it removes the value at the path from a merge-patch in place, and then the mappings along the path
+// Drop undoes [Put]: it removes the value at the path from a merge-patch in place, and then the mappings along the path
 // that became empty. If there is no value at the path, the patch does not change, and mappings that were empty before
 // remain.
 func Drop(patch map[string]any, path []string) {

@@ -54,7 +54,8 @@ func (n *namespaceGates) acquire(namespace string) *namespaceGate {
 	return one
 }
 
-// release removes the part of one peering object, and undoes acquire. With a nil receiver, it only removes the part.
+// release removes the part of one peering object, and undoes [namespaceGates.acquire]. With a nil receiver, it only
+// removes the part.
 func (n *namespaceGates) release(namespace string, part *peering.GatePart) {
 	if n == nil {
 		part.Remove()

@@ -55,8 +55,8 @@ func (a *Attendance) leavePlaces(leaves func(place) bool) {
 	}
 }
 
-// leaveAll ends all presences, and returns when their records are removed. It waits without the lock, as Peers may be
-// called meanwhile.
+// leaveAll ends all presences, and returns when their records are removed. It waits without the lock, because the
+// places can be read meanwhile.
 func (a *Attendance) leaveAll() {
 	a.mu.Lock()
 	a.leavePlaces(func(place) bool { return true })

@@ -9,6 +9,6 @@
 // never modifies the given bodies and patches, except by the methods of Patch.
 //
 // Packages storage/diffbase and storage/progress add their records to Patch.Merge. Packages reconcilers/events, changes
-// and background write with a Writer, and decide how to continue after a conflict or a refusal. Package webhooks
-// answers with AdmissionOps.
+// and background write patches, and decide how to continue after a conflict or a refusal. Package webhooks answers with
+// AdmissionOps.
 package patching

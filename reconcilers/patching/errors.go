@@ -13,8 +13,8 @@ import (
 // The classes of refusals, for errors.Is. Errors also wrap the API server's own error, for errors.As and the checks of
 // apimachinery.
 var (
-	// ErrConflict means that the object has changed since its body was read. Read it again and apply Result.Remaining,
-	// or use Writer.ApplyRetrying.
+	// ErrConflict means that the object has changed since its body was read. Read it again and apply the remaining
+	// patch of the result, or use [Writer.ApplyRetrying].
 	ErrConflict = errors.New("the object has changed meanwhile")
 	// ErrReplaced means that the object was deleted, and that another one of the same name was created. The patch is
 	// obsolete.

@@ -41,7 +41,7 @@ func (p *Patch) Empty() bool {
 
 // SetIn sets the value at a path of the merge-patch; nil is a removal. It creates the mappings along the path, also in
 // place of other values. The value can be of any type that encodes to JSON, and is copied. If it does not encode,
-// Writer.Apply returns the error. An empty path has no effect.
+// [Writer.Apply] returns the error. An empty path has no effect.
 func (p *Patch) SetIn(path []string, value any) {
 	if len(path) == 0 {
 		return
@@ -194,8 +194,8 @@ func (e *TransformError) Error() string { return e.err.Error() }
 // Unwrap returns the function's error.
 func (e *TransformError) Unwrap() error { return e.err }
 
-// Contained returns the transformations with their errors and panics turned into a [TransformError]. The Writer calls
-// them when the adapter of their handler, which would recover from a panic, is not on the stack any more.
+// Contained returns the transformations with their errors and panics turned into a [TransformError]. They are called
+// after the adapter of their handler, which would recover from a panic, has returned.
 func Contained(transforms []Transform) []Transform {
 	out := make([]Transform, len(transforms))
 	for i, transform := range transforms {

@@ -20,7 +20,7 @@ import (
 // new state.
 const maxAttempts = 5
 
-// A Client sends the requests of a Writer for the objects of one resource. The text of an answer is valid only during
+// A Client sends the requests of a [Writer] for the objects of one resource. The text of an answer is valid only during
 // the call of take.
 type Client interface {
 	// Get reads an object from the API server, not from a cache.
@@ -31,7 +31,7 @@ type Client interface {
 
 var _ Client = (*rawclient.Client)(nil)
 
-// A Writer sends patches. It does not have a state, and its methods may be called concurrently.
+// Writer sends patches. It does not have a state, and its methods may be called concurrently.
 //
 // It sends at most two merge-patches, one to /status and one to the main resource; Kopf sends up to four requests.
 // Transformations are part of them. The patch of the main resource has the object's uid, and every patch that could
@@ -47,7 +47,7 @@ type Writer struct {
 	Observer Observer
 }
 
-// An Observer gets facts about patches beside their Result.
+// Observer gets facts about patches beside their results.
 type Observer interface {
 	// Dropped is called with the fields of a patch that the server accepted but did not store, if there are any.
 	Dropped(ctx context.Context, fields []diff.Path)
@@ -62,8 +62,8 @@ type Target struct {
 	Opened *jsontext.Object
 	// StatusSubresource is true if the status is written through /status, and only there.
 	StatusSubresource bool
-	// StatusDecides ends the write if the content of /status is refused. The refusal is returned as the error and in
-	// Result.StatusRefused, and the main resource is not written.
+	// StatusDecides ends the write if the content of /status is refused. The refusal is returned both as the error and
+	// in the result, and the main resource is not written.
 	StatusDecides bool
 }
 
@@ -71,7 +71,7 @@ type Target struct {
 // error for apierrors.IsNotFound.
 type Refetch func(ctx context.Context) (map[string]any, error)
 
-// A Result reports which parts of a patch were written.
+// Result reports which parts of a patch were written.
 type Result struct {
 	// Body is the server's last answer, and nil if nothing was written. It does not have managed fields, and must not
 	// be modified.
@@ -115,7 +115,7 @@ type Result struct {
 //
 // ErrConflict, ErrReplaced and ErrRefused are detected by errors.Is. All errors name the action and the object. If an
 // answer does not have the kind and uid of the target, the outcome of the request is unknown, as without an answer.
-// Every error is returned with a Result, which reports the parts that were written before.
+// Every error is returned with a [Result], which reports the parts that were written before.
 func (w *Writer) Apply(ctx context.Context, target Target, p Patch) (Result, error) {
 	if p.Empty() {
 		return Result{}, nil
@@ -158,7 +158,7 @@ func (w *Writer) reread(ctx context.Context, body map[string]any) (map[string]an
 
 // ApplyRetrying is Apply that resolves conflicts within the pass: it reads the object again and applies the rest to it,
 // with five attempts in total (deviation D-finalizer-same-pass; Kopf defers the functions to the next event). If
-// refetch is nil, the Writer reads the object itself.
+// refetch is nil, it reads the object with its own client.
 //
 // # Flow
 //
@@ -167,10 +167,10 @@ func (w *Writer) reread(ctx context.Context, body map[string]any) (map[string]an
 //
 // # Errors
 //
-// It returns ErrReplaced if another object has the name now, ErrConflict with Result.Remaining if all attempts ended in
-// conflicts, and otherwise the errors of Apply.
+// It returns ErrReplaced if another object has the name now. It returns ErrConflict, with the remaining patch in the
+// result, if all attempts ended in conflicts. Otherwise, it returns the errors of Apply.
 //
-// The Result covers all attempts.
+// The result covers all attempts.
 func (w *Writer) ApplyRetrying(ctx context.Context, target Target, p Patch, refetch Refetch) (Result, error) {
 	if refetch == nil {
 		refetch = func(ctx context.Context) (map[string]any, error) { return w.reread(ctx, target.Body) }

@@ -10,8 +10,8 @@ import (
 const comparedLevels = 3
 
 // After returns a decoded object for a new state of an object. Parts whose text equals that of the former state share
-// its values and are not decoded again. So neither value may be modified, which holds for all objects. The former state
-// can be nil or not decoded; then After is [New].
+// its values and are not decoded again. So neither value may be modified, which holds for all objects. If the former
+// state is nil or not decoded, the result is that of [New].
 func After(text []byte, former *Object) *Object {
 	o := New(text)
 	// Decoding the former state only for this would cost more than it saves.

@@ -8,7 +8,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Object is one JSON object, as a text or decoded. A nil Object is the absence of one. All methods may be called
+// Object is one JSON object, as a text or decoded. Nil is the absence of an object. All methods may be called
 // concurrently.
 type Object struct {
 	text []byte

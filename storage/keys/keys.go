@@ -80,7 +80,7 @@ func V1(prefix, key string) string {
 	name := safe.Replace(valid(key))
 	length := nameLength - utf8.RuneCountInString(prefix) - len("/")
 	if utf8.RuneCountInString(name) > length {
-		// The digest is that of the name after the replacements, unlike in V2.
+		// The digest is that of the name after the replacements, unlike in the current form.
 		name = cut(name, length-suffixLength) + suffix(name)
 	}
 	return prefix + "/" + name
