@@ -100,7 +100,7 @@ func (l *Lock) Update(_ context.Context, record resourcelock.LeaderElectionRecor
 	return nil
 }
 
-// RecordEvent does nothing: the members log what changes.
+// RecordEvent does nothing, because the memberships log all changes.
 func (*Lock) RecordEvent(string) {}
 
 // Identity returns the name of the operator among its peers.

@@ -43,8 +43,8 @@ type Member struct {
 	Idle func() <-chan struct{}
 	// Jitter is how long before its end a record is renewed. Nil renews it after a third of its lifetime.
 	Jitter func() time.Duration
-	// Skew is how far clocks may differ: a peer whose record has expired for longer is not waited for. Default:
-	// [DefaultSkew]; negative is zero.
+	// Skew is how far clocks may differ. The operator does not wait for a peer whose record has expired for longer.
+	// Default: [DefaultSkew]; negative is zero.
 	Skew time.Duration
 	// Wait is how long the operator waits, with its record published, for peers that cannot report that they are idle,
 	// such as those of Kopf. Zero or less does not wait.
@@ -57,10 +57,10 @@ type Member struct {
 	KopfRules bool
 	// Acting is true if the operator already acts, without a record. It pauses only for peers.
 	Acting bool
-	// Notify is called with the identities of the peers for which the operator pauses, and with none when it resumes.
-	// It returns quickly. Nil is not called.
+	// Notify is called with the identities of the peers for which the operator pauses, and with an empty list when it
+	// resumes. It must return quickly. It may be nil.
 	Notify func(peers []string)
-	// OnAnswer is called when [Membership.IsAnswered] becomes true. It returns quickly. Nil is not called.
+	// OnAnswer is called when [Membership.IsAnswered] becomes true. It must return quickly. It may be nil.
 	OnAnswer func()
 	// Stealth omits log lines about keep-alives.
 	Stealth bool
@@ -87,17 +87,17 @@ func (m Member) runningAttempts() int {
 //
 // # Guarantees
 //
-// No two members of one object act at once, whatever their clocks are:
+// No two members of one object act at once, even if their clocks differ:
 //
 //   - The gate opens when the record reports that the operator acts, and all peers that must yield report that they are
-//     idle. Peers that cannot report that get the Wait.
-//   - The gate closes 2 seconds before the record expires for others, and never before half of its lifetime, counted
-//     from when the last confirmed record was sent. The gate gets this time in advance.
-//   - When no attempt is running any more, the record reports that, and is removed. Attempts that do not end within a
-//     lifetime are not waited for; the record then expires by itself.
+//     idle. For peers that cannot report that, the operator waits for [Member.Wait].
+//   - The gate closes 2 seconds before the record expires for others, but not before half of its lifetime, counted from
+//     the sending of the last confirmed record. The gate gets this time in advance.
+//   - When the last attempt has ended, the record reports that, and is removed. The operator waits for attempts no
+//     longer than a lifetime; after that, the record expires.
 //   - A record that another client removes is written again at once, and later at most once a second. The others
 //     respect its last content until the end of its lifetime, because its operator may be alive. An operator that has
-//     not seen it begins a second after its own record is published, and not before.
+//     not seen it begins no earlier than a second after its own record is published.
 type Membership struct {
 	object Object
 	gate   Gate

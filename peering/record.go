@@ -18,7 +18,7 @@ import (
 // DefaultLifetime is the lifetime of records without one, as in Kopf.
 const DefaultLifetime = 60 * time.Second
 
-// Record is what an operator reports of itself under its identity in the status of a peering object. Kopf: Peer.
+// Record is the report of one operator about itself, under its identity in the status of a peering object. Kopf: Peer.
 type Record struct {
 	// Priority decides which operator acts: the one with the highest priority.
 	Priority int

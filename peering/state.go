@@ -81,7 +81,7 @@ func (s *state) yields() bool {
 	return s.hasLeft || s.step == pauseForPeers || s.step == stopActing
 }
 
-// decide updates the verdict and returns what to do with the gate.
+// decide updates the verdict and returns the next step for the gate.
 func (s *state) decide(now time.Time) step {
 	// With Kopf's rules, the verdict stays as it was while the object is missing: nothing can change it.
 	if s.record != recordUnavailable || !s.member.KopfRules {

@@ -85,7 +85,7 @@ func (x *exchange) mergeStatus(ctx context.Context, status any, releasing bool) 
 	defer cancel()
 	proceed, err = x.merge(limited, true, payload, true)
 	switch {
-	// These concern the whole object, so the main resource is not written either.
+	// A conflict or a replacement concerns the main resource as well, so it is not written either.
 	case err == nil, errors.Is(err, ErrConflict), errors.Is(err, ErrReplaced):
 		return proceed, err
 	case x.target.StatusDecides && ContentRefused(err):
