@@ -1,14 +1,14 @@
 // Not part of the public API.
 //
 // Package peering lets several operators share a cluster without handling the same objects at once. Each operator keeps
-// a record in a ClusterKopfPeering or KopfPeering object, as Kopf's operators do, and pauses while the record of
-// another one demands that.
+// a record in a ClusterKopfPeering or KopfPeering object, as Kopf's operators do, and pauses while another operator's
+// record demands that.
 //
-// A [Record] is what one operator reports of itself. [Judge] decides by all records of an object. A [Membership] keeps
-// one record alive and sets a [Gate] by the decision; its file state.go has all rules and no requests. A [CombinedGate]
-// joins the gates of several memberships, a [Lock] lets a manager's leader election follow a gate, and a [Lease] closes
-// a gate when the process may have lost its manager's lease. [Identity] names an operator.
+// A [Record] describes one operator. [Judge] evaluates all records of an object. A [Membership] keeps one record alive
+// and sets a [Gate] accordingly; state.go has all of its rules and makes no requests. A [CombinedGate] joins the gates
+// of several memberships, a [Lock] makes a manager's leader election follow a gate, and a [Lease] closes a gate when
+// the process may have lost its manager's lease. [Identity] names an operator.
 //
-// The package does not create or remove peering objects and does not depend on the handled kinds. Package attendance
+// The package does not create or remove peering objects, and does not depend on the handled kinds. Package attendance
 // finds and watches the objects; storage/progress formats the times.
 package peering

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// CombinedGate derives the state of one gate from several parts.
+// CombinedGate derives the state of one gate from several parts. All methods may be called concurrently.
 type CombinedGate struct {
 	mu    sync.Mutex
 	gate  Gate
-	byAll bool
+	byAll bool // closed only if all parts are closed; otherwise one closed part is enough
 	parts map[*GatePart]struct{}
 }
 
@@ -27,7 +27,7 @@ func ClosedByAll(gate Gate) *CombinedGate {
 type GatePart struct {
 	combined *CombinedGate
 	closed   bool
-	end      time.Time
+	end      time.Time // zero has no limit
 }
 
 // Add returns a new part, which is open. It does not change the gate before its first call.
@@ -54,23 +54,27 @@ func (p *GatePart) Remove() {
 	p.combined.update(func() { delete(p.combined.parts, p) })
 }
 
-// update changes a part, and sets the gate.
+// update changes a part and applies the resulting state to the gate. The lock is held during both, so that the gate
+// always receives the states in the order of the changes.
 func (c *CombinedGate) update(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change()
+	// Without parts, the gate is open and writes do not end.
 	closed, end, isFirst := false, time.Time{}, true
 	for part := range c.parts {
-		// One closed part decides that the gate is closed, or, if it is closed by all parts, one open part that it is
-		// open.
+		// With ClosedByAny, one closed part closes the gate. With ClosedByAll, one open part opens it. In both cases,
+		// that part overrides the state which the parts before it gave.
 		if isFirst || part.closed != c.byAll {
 			closed = part.closed
 		}
+		// The earliest end counts, or the latest one with ClosedByAll.
 		if isFirst || endsBefore(part.end, end) != c.byAll {
 			end = part.end
 		}
 		isFirst = false
 	}
+	// The limit is set before the gate opens: no write may use the limit of an earlier state.
 	c.gate.AllowWritesUntil(end)
 	c.gate.Set(closed)
 }
@@ -78,7 +82,7 @@ func (c *CombinedGate) update(change func()) {
 // endsBefore reports whether a permission ends before another one. The zero time never ends.
 func endsBefore(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }
 
-// Gates are several gates that are always in the same state.
+// Gates are several gates that are always set to the same state.
 type Gates []Gate
 
 // Set closes all gates, or opens them.

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Person describes a process whose pod does not have an identity.
+// Person describes a process whose pod does not have an identity of its own.
 type Person struct {
-	// User and Host are the owner of the process and the host on which it runs.
+	// User and Host are the owner of the process and its host.
 	User, Host string
 	// Started and Random distinguish the processes of a user on a host.
 	Started time.Time
@@ -37,7 +37,7 @@ func Identity(pod string, p Person, byHand bool) string {
 	}
 }
 
-// alphabet has the characters of random texts in Kopf.
+// alphabet has the characters of the random texts in Kopf's identities. Kopf omits the letter "g", so this does, too.
 const alphabet = "abcdefhijklmnopqrstuvwxyz0123456789"
 
 // Present returns the person of this process. Unknown values are replaced by "unknown".
@@ -54,6 +54,8 @@ func Present(ctx context.Context) Person {
 	return p
 }
 
+// random returns a text of random characters from the alphabet. It only has to differ between processes that one user
+// starts in the same second, so the small bias of the modulo does not matter.
 func random(length int) string {
 	bytes := make([]byte, length)
 	_, _ = rand.Read(bytes) // it does not fail
@@ -63,8 +65,10 @@ func random(length int) string {
 	return string(bytes)
 }
 
-// lookUp returns the names of a host, nil without any.
+// lookUp returns the names that the resolver has for a host, and nil if it fails. Names of one address can be missing:
+// an identity must never prevent the start of an operator.
 func lookUp(ctx context.Context, name string) (names []string) {
+	// A cluster without reverse DNS can let a look-up hang. The operator waits for its identity before it joins.
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupHost(ctx, name)
@@ -83,7 +87,8 @@ func lookUp(ctx context.Context, name string) (names []string) {
 	return names
 }
 
-// hostname returns the most specific name of a host: of its own name, and those that the network has.
+// hostname returns the most specific name of a host, by Kopf's rules: the first known name with dots, else the first
+// one without dots, else its own name. IP addresses, names of reverse DNS and "localhost" do not count.
 func hostname(own string, known []string) string {
 	dotted := slices.IndexFunc(known, func(name string) bool {
 		return strings.Contains(name, ".") && !strings.HasSuffix(name, ".arpa") && net.ParseIP(name) == nil

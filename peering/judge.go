@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Verdict is what the records of peers demand of an operator. All lists are sorted identities.
+// Verdict is the result of [Judge]: the demands of the peers' records. All lists are sorted by identity.
 type Verdict struct {
 	// Blockers are the live peers for which the operator must pause.
 	Blockers []string
@@ -17,13 +17,13 @@ type Verdict struct {
 	// Silent are the live peers that pause for the operator, and do not report when they are idle, such as those of
 	// Kopf.
 	Silent []string
-	// Expired are the records that have ended. The operator's own can be among them.
+	// Expired are the identities of records that have ended. The operator's own can be among them.
 	Expired []string
-	// Wake is when the first blocker expires, unless it renews its record.
+	// Wake is when the first blocker expires unless it renews its record. It is zero without blockers.
 	Wake time.Time
 }
 
-// Paused reports whether the operator must not act.
+// Paused reports whether the operator must pause for a peer.
 func (v Verdict) Paused() bool { return len(v.Blockers) > 0 }
 
 // Self is the operator in its own view.
@@ -37,12 +37,14 @@ type Self struct {
 	Elects bool
 }
 
-// Judge returns what the records of a peering object demand. It depends on nothing else but the time, so all operators
-// decide alike by the same records.
+// Judge returns the demands of all records in a peering object. The result depends only on the records and the time, so
+// all operators reach the same decision from the same records.
 func Judge(self Self, records map[string]Record, now time.Time) (v Verdict) {
+	// The order makes the lists comparable: callers detect changes by them.
 	for _, identity := range slices.Sorted(maps.Keys(records)) {
 		record := records[identity]
 		switch {
+		// A record ends at its last moment, not after it: Kopf compares in the same way.
 		case !record.Expires().After(now):
 			v.Expired = append(v.Expired, identity)
 			continue
@@ -62,7 +64,8 @@ func Judge(self Self, records map[string]Record, now time.Time) (v Verdict) {
 	return v
 }
 
-// addYielding adds a peer that pauses for the operator.
+// addYielding adds a peer that must pause for the operator, unless it reports that it is idle already. Records of Kopf
+// do not have the fields for that.
 func (v *Verdict) addYielding(identity string, record Record) {
 	switch {
 	case record.Runtime == "" || record.Busy == nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
+// The intervals follow from the defaults of controller-runtime, because a manager does not expose its own.
 const (
 	// slack is the default of LeaseDuration minus that of RenewDeadline. A process that is suspended for longer can
 	// lose its lease before its elector notices.
@@ -29,8 +30,8 @@ const (
 // process was suspended for longer than the slack of a manager's default timing, until its elector has decided.
 type Lease struct {
 	mu    sync.Mutex
-	lock  resourcelock.Interface // nil without Around
-	gate  Gate                   // nil before Follow
+	lock  resourcelock.Interface // nil unless a lock is wrapped
+	gate  Gate                   // nil before it is set
 	until time.Time              // zero has no limit
 }
 
@@ -60,7 +61,7 @@ func (l *Lease) allow(until time.Time) {
 	}
 }
 
-// Run detects suspensions of the process until the context ends. It returns at once after Around.
+// Run detects suspensions of the process until the context ends. It returns at once if the lease wraps a lock.
 func (l *Lease) Run(ctx context.Context) {
 	l.mu.Lock()
 	seen := l.lock != nil
@@ -72,12 +73,16 @@ func (l *Lease) Run(ctx context.Context) {
 	defer ticker.Stop()
 	last, reopen := time.Now(), time.Time{}
 	for ctx.Err() == nil {
+		// Each iteration extends the permission to write by the slack only. A suspended process does not extend it.
 		now := time.Now()
+		// The elector may still believe that it leads. It needs a full lease duration to renew the lease or to end the
+		// process.
 		if stood := between(last, now); stood > slack {
 			logging.Warn(logf.FromContext(ctx), "Pausing operations, as the process stood still for longer than its "+
 				"lease allows, and another process may lead", "stood", stood.String(), "for", decided.String())
 			reopen = now.Add(decided)
 		}
+		// Until then, the permission is not extended.
 		if last = now; !now.Before(reopen) {
 			l.allow(now.Add(slack))
 		}
@@ -86,16 +91,18 @@ func (l *Lease) Run(ctx context.Context) {
 		case <-ticker.C:
 		}
 	}
+	// The loop does not extend the permission any more, and the last writes of the process must not be refused.
 	l.allow(time.Time{})
 }
 
-// between returns the time between two readings of the clock. The monotonic clock of a suspended machine can stop, but
-// its wall clock continues.
+// between returns the time between two readings of the clock. It takes the larger of the two clocks: the monotonic
+// clock can stop while the machine is suspended, but the wall clock continues. Round(0) removes the monotonic reading.
 func between(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
 
-// seenLock is a lock that reports its renewals to the lease.
+// seenLock is a lock that reports its renewals to the lease. An elector acquires the lock by Create or Update, and
+// renews it by Update.
 type seenLock struct {
 	resourcelock.Interface
 
@@ -117,10 +124,12 @@ func (s seenLock) renew(
 	ctx context.Context, record resourcelock.LeaderElectionRecord,
 	write func(context.Context, resourcelock.LeaderElectionRecord) error,
 ) error {
+	// The lease counts from before the request, as the API server may have stored it at any time since then.
 	sent := time.Now()
 	err := write(ctx, record)
 	duration := time.Duration(record.LeaseDurationSeconds) * time.Second
 	switch {
+	// The end of the last confirmed renewal remains valid.
 	case err != nil:
 	case record.HolderIdentity == s.Identity():
 		s.lease.allow(sent.Add(duration - duration/8))

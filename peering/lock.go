@@ -22,7 +22,7 @@ type Lock struct {
 	identity, name string
 
 	mu     sync.Mutex
-	open   bool
+	open   bool                               // this process may lead
 	record *resourcelock.LeaderElectionRecord // of this process, while it leads
 }
 
@@ -34,7 +34,8 @@ var (
 // NewLock returns the lock of an operator in a peering of this name.
 func NewLock(identity, name string) *Lock { return &Lock{identity: identity, name: name} }
 
-// Set lets the process lead while the gate is open.
+// Set lets the process lead while the gate is open. Closing it discards the leader record, so the elector's next
+// renewal fails.
 func (l *Lock) Set(closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,16 +48,18 @@ func (l *Lock) Set(closed bool) {
 // AllowWritesUntil does nothing, because the gate is closed at that time.
 func (*Lock) AllowWritesUntil(time.Time) {}
 
-// errNotFree is the error of an elector that must not lead any more.
+// errNotFree is returned to an elector that must not lead any more. The elector treats it as a failed renewal.
 var errNotFree = errors.New("another operator of the peering may act")
 
-// others is the identity of the leader while the process does not lead.
+// others is the holder's identity in the lock while this process must not lead. It must differ from each identity.
 const others = "another operator of the peering"
 
-// othersLease is how many seconds an elector waits, unless it reads the lock again.
+// othersLease is how many seconds an elector waits for the lease of others. Each reading of the lock returns a fresh
+// renew time, so the lease never expires while the lock is closed.
 const othersLease = 15
 
-// Get returns the record of this process if it leads, no record if it may lead, and otherwise a fresh record of others.
+// Get returns the record of this process if it leads, a not-found error if it may lead, and otherwise a fresh record of
+// the others.
 func (l *Lock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +100,7 @@ func (l *Lock) Update(_ context.Context, record resourcelock.LeaderElectionRecor
 	return nil
 }
 
-// RecordEvent does nothing: the members log what changes.
+// RecordEvent does nothing, because the memberships log all changes.
 func (*Lock) RecordEvent(string) {}
 
 // Identity returns the name of the operator among its peers.

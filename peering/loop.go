@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// leavingTimeout is how long the removal of the record may take.
+// leavingTimeout is how long the removal of the record may take. It delays the end of the process.
 const leavingTimeout = 5 * time.Second
 
-// KopfJitter returns how long before its end Kopf renews a record: 5 to 10 seconds, at random.
+// KopfJitter returns how long before its end Kopf renews a record: 5 to 10 seconds, at random. The randomness spreads
+// the requests of operators that start together.
 func KopfJitter() time.Duration {
 	return time.Duration(5+rand.IntN(6)) * time.Second //nolint:gosec // no secret
 }
@@ -25,11 +26,13 @@ func (m *Membership) Run(ctx context.Context) {
 	m.leave(context.WithoutCancel(ctx))
 }
 
-// work writes the record if that is due, or starts a removal. Otherwise it waits. A removal after a write does not
-// conflict with it.
+// work makes the one request that is due, or waits until the next one is. Writing the own record has priority: peers
+// treat the operator as dead if it is late. A removal after a write uses the version of its answer, so the two do not
+// conflict.
 func (m *Membership) work(ctx context.Context) {
 	m.mu.Lock()
 	s, now := &m.state, time.Now()
+	// The decision is made under the lock, the request without it: observations must not wait for the API server.
 	write, orIdle := s.nextWrite(now)
 	removes, removal := len(s.expired) > 0 && !s.isRemoving, s.nextRemoval
 	m.mu.Unlock()
@@ -46,7 +49,8 @@ func (m *Membership) work(ctx context.Context) {
 	}
 }
 
-// wait waits for the time, for news, or for the end of all attempts.
+// wait waits until the limit, or until an observation or a decision wakes the loop. With orIdle, it also returns when
+// all attempts have ended.
 func (m *Membership) wait(ctx context.Context, limit time.Duration, orIdle bool) {
 	var idle <-chan struct{}
 	if orIdle && m.state.member.Idle != nil {
@@ -63,7 +67,8 @@ func (m *Membership) wait(ctx context.Context, limit time.Duration, orIdle bool)
 	}
 }
 
-// renew writes the record.
+// renew writes the record and logs that, unless keep-alives are omitted from the log. Errors have been reported
+// already.
 func (m *Membership) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, m.requestTimeout())
 	defer cancel()
@@ -72,7 +77,7 @@ func (m *Membership) renew(ctx context.Context) {
 	}
 }
 
-// requestTimeout leaves time for another request before the record is lost.
+// requestTimeout returns how long one request may take. It leaves time for another request before the record is lost.
 func (m *Membership) requestTimeout() time.Duration {
 	return max(retryDelay, min(m.state.member.lifetime()/6, 10*time.Second))
 }
@@ -100,6 +105,7 @@ func (m *Membership) startRemoval(ctx context.Context) {
 func (m *Membership) removeExpired(ctx context.Context) error {
 	m.mu.Lock()
 	expired, version := m.state.expired, m.state.version
+	// They are removed by one request only. If that fails, the next observation finds them again.
 	m.state.expired = nil
 	m.mu.Unlock()
 	if len(expired) == 0 {
@@ -107,6 +113,7 @@ func (m *Membership) removeExpired(ctx context.Context) error {
 	}
 	status := make(map[string]any, len(expired))
 	for _, identity := range expired {
+		// A null in a merge-patch removes the key.
 		status[identity] = nil
 	}
 	limited, cancel := context.WithTimeout(ctx, m.requestTimeout())
@@ -120,11 +127,14 @@ func (m *Membership) removeExpired(ctx context.Context) error {
 	return nil
 }
 
-// leave closes the gate, and removes the record when no attempt is running. The record reports that before, because the
-// others do not accept the removal otherwise. This is written again even if it was reported: an answer may be lost.
+// leave closes the gate, waits for running attempts, and removes the record.
+//
+// Before the removal, the record reports that the operator is idle, because peers ignore the removal of a record that
+// reports attempts. This is written even if it was reported before: the answer may have been lost.
 func (m *Membership) leave(ctx context.Context) {
 	m.mu.Lock()
 	s := &m.state
+	// From here on, decisions do not open the gate again.
 	s.hasLeft, s.isClosed = true, true
 	m.gate.Set(true)
 	if m.alarm != nil {
@@ -132,11 +142,13 @@ func (m *Membership) leave(ctx context.Context) {
 	}
 	hasPlace := s.record != recordUnavailable
 	m.mu.Unlock()
+	// The record cannot be stored, so it need not be removed either.
 	if !hasPlace {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, s.member.lifetime())
 	defer cancel()
+	// The record is renewed while attempts run: peers must not start before they have ended.
 	for s.member.runningAttempts() > 0 {
 		if limited.Err() != nil {
 			return // the record expires by itself

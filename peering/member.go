@@ -9,14 +9,15 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Object is the peering object of a member. PatchStatus merges records into its status and returns the object after
-// that. With a resourceVersion, it fails with a conflict if the object has another one.
+// Object is the peering object of a member. PatchStatus merges records into its status and returns the resulting
+// object. With a resourceVersion, it fails with a conflict if the object has another version.
 type Object interface {
 	PatchStatus(ctx context.Context, status map[string]any, resourceVersion string) (map[string]any, error)
 }
 
-// Gate is closed while the operator must not act. Its methods return quickly.
+// Gate is closed while the operator must not act. Its methods are called with locks held, so they must return quickly.
 type Gate interface {
+	// Set closes the gate, or opens it. It may be called again with the same value.
 	Set(closed bool)
 	// AllowWritesUntil sets the time after which nothing may be written, because another operator may act then. The
 	// zero time removes the limit. It is called for each renewal.
@@ -34,15 +35,16 @@ type Member struct {
 	Name string
 	// Lifetime is how long a record is valid. Default: [DefaultLifetime].
 	Lifetime time.Duration
-	// Busy returns the number of running attempts, which only falls while the gate is closed. It returns quickly. Nil
-	// is always zero.
+	// Busy returns the number of running attempts, which only falls while the gate is closed. It must return quickly.
+	// Nil means zero.
 	Busy func() int
-	// Idle returns a channel that is closed when no attempt is running, or soon after. Nil is never.
+	// Idle returns a channel that is closed when no attempt is running, or soon after. Nil means that the end of
+	// attempts is not reported; the loop then notices it at the next renewal.
 	Idle func() <-chan struct{}
 	// Jitter is how long before its end a record is renewed. Nil renews it after a third of its lifetime.
 	Jitter func() time.Duration
-	// Skew is how far clocks may differ: a peer whose record has expired for longer is not waited for. Default:
-	// [DefaultSkew]; negative is zero.
+	// Skew is how far clocks may differ. The operator does not wait for a peer whose record has expired for longer.
+	// Default: [DefaultSkew]; negative is zero.
 	Skew time.Duration
 	// Wait is how long the operator waits, with its record published, for peers that cannot report that they are idle,
 	// such as those of Kopf. Zero or less does not wait.
@@ -55,15 +57,16 @@ type Member struct {
 	KopfRules bool
 	// Acting is true if the operator already acts, without a record. It pauses only for peers.
 	Acting bool
-	// Notify is called with the identities of the peers for which the operator pauses, and with none when it resumes.
-	// It returns quickly. Nil is not called.
+	// Notify is called with the identities of the peers for which the operator pauses, and with an empty list when it
+	// resumes. It must return quickly. It may be nil.
 	Notify func(peers []string)
-	// OnAnswer is called when [Membership.IsAnswered] becomes true. It returns quickly. Nil is not called.
+	// OnAnswer is called when [Membership.IsAnswered] becomes true. It must return quickly. It may be nil.
 	OnAnswer func()
 	// Stealth omits log lines about keep-alives.
 	Stealth bool
 }
 
+// lifetime returns the lifetime of records, with its default.
 func (m Member) lifetime() time.Duration {
 	if m.Lifetime == 0 {
 		return DefaultLifetime
@@ -71,6 +74,7 @@ func (m Member) lifetime() time.Duration {
 	return m.Lifetime
 }
 
+// runningAttempts returns the number of running attempts, which is zero without a Busy function.
 func (m Member) runningAttempts() int {
 	if m.Busy == nil {
 		return 0
@@ -83,22 +87,22 @@ func (m Member) runningAttempts() int {
 //
 // # Guarantees
 //
-// No two members of one object act at once, whatever their clocks are:
+// No two members of one object act at once, even if their clocks differ:
 //
 //   - The gate opens when the record reports that the operator acts, and all peers that must yield report that they are
-//     idle. Peers that cannot report that get the Wait.
-//   - The gate closes 2 seconds before the record expires for others, and never before half of its lifetime, counted
-//     from when the last confirmed record was sent. The gate gets this time in advance.
-//   - When no attempt is running any more, the record reports that, and is removed. Attempts that do not end within a
-//     lifetime are not waited for; the record then expires by itself.
+//     idle. For peers that cannot report that, the operator waits for [Member.Wait].
+//   - The gate closes 2 seconds before the record expires for others, but not before half of its lifetime, counted from
+//     the sending of the last confirmed record. The gate gets this time in advance.
+//   - When the last attempt has ended, the record reports that, and is removed. The operator waits for attempts no
+//     longer than a lifetime; after that, the record expires.
 //   - A record that another client removes is written again at once, and later at most once a second. The others
 //     respect its last content until the end of its lifetime, because its operator may be alive. An operator that has
-//     not seen it begins a second after its own record is published, and not before.
+//     not seen it begins no earlier than a second after its own record is published.
 type Membership struct {
 	object Object
 	gate   Gate
 	log    logr.Logger
-	wake   chan struct{} // for the loop, which may have work
+	wake   chan struct{} // signals the loop that a request may be due; has room for one signal
 
 	removals sync.WaitGroup // of expired records, at most one at a time
 
@@ -109,6 +113,7 @@ type Membership struct {
 }
 
 // Join returns a membership in the object. Its gate is closed until the operator may act, unless it is already acting.
+// The membership makes requests only in [Membership.Run].
 func (m Member) Join(ctx context.Context, object Object, gate Gate) *Membership {
 	joined := &Membership{
 		object: object, gate: gate, log: logf.FromContext(ctx).WithValues("peering", m.Name),

@@ -15,27 +15,29 @@ import (
 type Stored struct {
 	// Client writes the object.
 	Client client.Client
-	// Kind is KopfPeering or ClusterKopfPeering, in one of the two groups that Kopf knows.
+	// Kind is KopfPeering or ClusterKopfPeering, in one of Kopf's two API groups.
 	Kind schema.GroupVersionKind
 	// Namespace is empty for a ClusterKopfPeering.
 	Namespace string
 	// Name is the name of the object.
 	Name string
-	// Subresource is true if the status of the kind is a subresource.
+	// Subresource is true if the kind has a /status subresource. The API server ignores the status in patches of the
+	// main resource then.
 	Subresource bool
 }
 
-// PatchStatus merges records into the status, and removes those that are nil. It returns the object after that.
+// PatchStatus merges records into the status, and removes those that are nil. It returns the resulting object.
 //
 // # Errors
 //
-// That of the client: apierrors.IsNotFound without such an object, because it is not created here;
-// apierrors.IsConflict if the object has another resourceVersion than the given one.
+// It returns the client's errors: apierrors.IsNotFound if there is no such object, because the operator never creates
+// it; apierrors.IsConflict if the object does not have the given resourceVersion.
 func (s Stored) PatchStatus(
 	ctx context.Context, status map[string]any, resourceVersion string,
 ) (map[string]any, error) {
 	content := map[string]any{"status": status}
 	if resourceVersion != "" {
+		// The API server rejects a merge-patch whose resourceVersion differs from the stored one.
 		content["metadata"] = map[string]any{"resourceVersion": resourceVersion}
 	}
 	data, err := json.Marshal(content)
@@ -55,8 +57,8 @@ func (s Stored) PatchStatus(
 	return object.Object, err
 }
 
-// Put writes a record by hand, or removes it if it does not have a lifetime. It returns the object after that, and has
-// the errors of PatchStatus.
+// Put writes a record on behalf of a user, or removes it if the record does not have a lifetime. It returns the
+// resulting object, and the errors of PatchStatus.
 func (s Stored) Put(ctx context.Context, identity string, record Record) (map[string]any, error) {
 	return s.PatchStatus(ctx, map[string]any{identity: record.encode()}, "")
 }

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Observe takes the object from a watch, and sets the gate.
+// Observe evaluates an object from a watch or a list, and sets the gate.
 func (m *Membership) Observe(object map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -15,8 +15,8 @@ func (m *Membership) Observe(object map[string]any) {
 	m.decide(now)
 }
 
-// observe takes the records of the object. Other objects are ignored, and so is one that is older than the newest one,
-// except for the last content of removed records. The lock is held.
+// observe evaluates the records of the object; the caller holds the lock. Objects with other names are ignored. Of an
+// object that is older than the newest one, only the last content of removed records is used.
 func (m *Membership) observe(object map[string]any, now time.Time) {
 	metadata, _ := object["metadata"].(map[string]any)
 	if metadata["name"] != m.state.member.Name {
@@ -32,7 +32,8 @@ func (m *Membership) observe(object map[string]any, now time.Time) {
 	m.reportRemoved(m.state.observe(records, version, now))
 }
 
-// ObserveAbsence writes the record, because the object seems to be missing. The answer decides.
+// ObserveAbsence makes the loop write the record, because the object seems to be missing. The answer to that write
+// decides whether it is: a watch may be late.
 func (m *Membership) ObserveAbsence() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,13 +43,13 @@ func (m *Membership) ObserveAbsence() {
 	}
 }
 
-// isOlder reports whether a version is older than another one, as far as they can be compared.
+// isOlder reports whether a version is older than another one. Versions that cannot be compared are not older.
 func isOlder(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err == nil && order < 0
 }
 
-// decide applies the decision to the gate. The lock is held.
+// decide applies the current decision to the gate; the caller holds the lock.
 func (m *Membership) decide(now time.Time) {
 	s := &m.state
 	if s.hasLeft {
@@ -61,6 +62,8 @@ func (m *Membership) decide(now time.Time) {
 	}
 	switch s.step {
 	case keepGate:
+	// An operator without a record acts without a limit, as peers do not see it. Otherwise, the end of the record has
+	// been passed to the gate when it was confirmed.
 	case openGate:
 		if s.record == recordUnavailable {
 			m.gate.AllowWritesUntil(time.Time{})
@@ -74,6 +77,7 @@ func (m *Membership) decide(now time.Time) {
 		m.reportClosed(now)
 	}
 	m.setAlarm(now)
+	// The gate has its state before the callback reports that the demands are known.
 	if !s.isAnswered && s.hasSettled(now) {
 		if s.isAnswered = true; s.member.OnAnswer != nil {
 			s.member.OnAnswer()
@@ -82,8 +86,8 @@ func (m *Membership) decide(now time.Time) {
 	m.wakeLoop()
 }
 
-// setAlarm repeats the decision when it can change by time alone. The loop cannot do that: the gate must close in time
-// while a request is running.
+// setAlarm schedules the next decision that depends on time alone. The loop cannot do that: the gate must close in time
+// even while a request is running.
 func (m *Membership) setAlarm(now time.Time) {
 	if m.alarm != nil {
 		m.alarm.Stop()
@@ -97,7 +101,8 @@ func (m *Membership) setAlarm(now time.Time) {
 	}
 }
 
-// wakeLoop lets the loop look for work.
+// wakeLoop makes the loop check for due requests. It does not block: one pending signal is enough, as the loop checks
+// everything.
 func (m *Membership) wakeLoop() {
 	select {
 	case m.wake <- struct{}{}:

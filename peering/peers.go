@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// DefaultSkew is how far clocks may differ by default.
+// DefaultSkew is the default for how far the clocks of operators may differ.
 const DefaultSkew = 2 * time.Minute
 
-// peerTable is the set of records that a member has seen. It notes when each of them was new by the clock here, because
-// the clocks of others, which wrote the times in the records, can be wrong.
+// peerTable is the set of records that a member has seen. It stores when each of them was first seen by the local
+// clock, because the times in the records were written by other clocks, which can be wrong.
 type peerTable struct {
 	own          string // the identity whose record never counts as removed
 	skew         time.Duration
@@ -17,21 +17,26 @@ type peerTable struct {
 	all          map[string]peerEntry
 }
 
+// peerEntry is one record with its observations.
 type peerEntry struct {
 	record    Record
-	firstSeen time.Time
-	version   string // of the last object that had the record
-	isRemoved bool   // newer objects do not have it
+	firstSeen time.Time // when this content appeared, by the local clock
+	version   string    // of the last object that had the record
+	isRemoved bool      // newer objects do not have it
 }
 
-// replace takes the records of a newer object. An operator of this framework reports that it is idle before it removes
-// its record. If the record of an acting operator is missing, another client has removed it, and the operator can be
-// alive: the record stays valid until it would have expired. replace returns the identities of new ones of these.
+// replace stores the records of a newer object, and returns the identities of records that were newly removed while
+// their operators acted.
+//
+// An operator of this framework reports that it is idle before it removes its record. If the record of an acting
+// operator is missing, another client has removed it, and the operator can be alive. Such a record stays valid until it
+// would have expired.
 func (p *peerTable) replace(records map[string]Record, version string, now time.Time) (removed []string) {
 	kept := make(map[string]peerEntry, len(records))
 	for identity, record := range records {
 		entry, found := p.all[identity]
 		if !found || !entry.record.equals(record) && !(p.datesUndated && entry.record.equalsUndated(record)) {
+			// A changed record shows that its operator is alive now, whatever time it has.
 			entry = peerEntry{record: record, firstSeen: now}
 		}
 		entry.version, entry.isRemoved = version, false
@@ -53,8 +58,9 @@ func (p *peerTable) replace(records map[string]Record, version string, now time.
 	return removed
 }
 
-// applyOlder takes an object that is older than the newest one, which was the answer to a write and has overtaken the
-// watch. The older object can have the last content of a removed record: that its operator was idle.
+// applyOlder evaluates an object that is older than the newest one. This happens if the answer to a write overtakes the
+// watch. The older object can have the last content of a record that was removed since: the report that its operator
+// was idle. Then the operator need not be waited for.
 func (p *peerTable) applyOlder(records map[string]Record, version string) {
 	for identity, entry := range p.all {
 		record, found := records[identity]
@@ -64,7 +70,7 @@ func (p *peerTable) applyOlder(records map[string]Record, version string) {
 	}
 }
 
-// records returns the newest records with their ends by the clock here, and the removed ones that are still valid.
+// records returns the newest records with their ends by the local clock, including removed ones that are still valid.
 func (p *peerTable) records(now time.Time) map[string]Record {
 	known := make(map[string]Record, len(p.all))
 	for identity, entry := range p.all {
@@ -77,25 +83,29 @@ func (p *peerTable) records(now time.Time) map[string]Record {
 	return known
 }
 
-// expiry returns when a record ends. A record of Kopf ends by its own time, because all peers of Kopf see it so. A peer
-// of this framework is alive as long as its record changes: the record ends when it has not changed for its lifetime by
-// the clock here, but not before its own time, unless that is in the future. If it has expired for longer than clocks
-// may differ, it has ended.
+// expiry returns when a record ends.
+//
+// A record of Kopf ends by its own time, because all of Kopf's operators evaluate it in this way. A peer of this
+// framework is alive as long as its record changes: the record ends when it has not changed for its lifetime by the
+// local clock. It ends earlier if it has expired by its own time for longer than clocks may differ.
 func (p *peerTable) expiry(entry peerEntry) time.Time {
 	own := entry.record.LastSeen.Add(entry.record.Lifetime)
 	if entry.record.Runtime == "" {
 		return own
 	}
 	unchanged := entry.firstSeen.Add(entry.record.Lifetime)
+	// The clocks agree on this record.
 	if !entry.record.LastSeen.After(entry.firstSeen) && !own.Before(unchanged) {
 		return own
 	}
+	// An old record, such as one that a crashed operator left behind, does not delay the start for its whole lifetime.
 	if latest := own.Add(p.allowedSkew()); latest.Before(unchanged) {
 		return latest
 	}
 	return unchanged
 }
 
+// allowedSkew returns the skew with its default, and zero if it is negative.
 func (p *peerTable) allowedSkew() time.Duration {
 	if p.skew == 0 {
 		return DefaultSkew

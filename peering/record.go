@@ -18,9 +18,9 @@ import (
 // DefaultLifetime is the lifetime of records without one, as in Kopf.
 const DefaultLifetime = 60 * time.Second
 
-// Record is what an operator reports of itself under its identity in the status of a peering object. Kopf: Peer.
+// Record is the report of one operator about itself, under its identity in the status of a peering object. Kopf: Peer.
 type Record struct {
-	// Priority decides who acts: the highest one.
+	// Priority decides which operator acts: the one with the highest priority.
 	Priority int
 	// Lifetime is how long the record is valid after LastSeen, in whole seconds.
 	Lifetime time.Duration
@@ -32,11 +32,11 @@ type Record struct {
 	// Kopf's records do not have it.
 	Busy *int
 
-	expiry  time.Time // by the clock here; zero is as the record says
+	expiry  time.Time // by the local clock; zero if only the record's own time is known
 	undated bool      // the record does not have a time
 }
 
-// Expires returns when the record ends.
+// Expires returns when the record ends, by the local clock if the record comes from a membership.
 func (r Record) Expires() time.Time {
 	if !r.expiry.IsZero() {
 		return r.expiry
@@ -56,7 +56,8 @@ func (r Record) equals(other Record) bool {
 		r.Runtime == other.Runtime && ptr.Equal(r.Busy, other.Busy)
 }
 
-// equalsUndated reports whether both records have no time, and the same content.
+// equalsUndated reports whether both records lack a time, and are equal otherwise. Decoding gives such records the
+// current time, which would make each observation look like a renewal.
 func (r Record) equalsUndated(other Record) bool {
 	other.LastSeen = r.LastSeen
 	return r.undated && other.undated && r.equals(other)
@@ -69,6 +70,7 @@ func (r Record) encode() any {
 	}
 	fields := map[string]any{
 		"priority": int64(r.Priority),
+		// Kopf reads whole seconds only.
 		"lifetime": int64(r.Lifetime / time.Second),
 		"lastseen": progress.FormatTouch(r.LastSeen),
 	}
@@ -81,13 +83,12 @@ func (r Record) encode() any {
 	return fields
 }
 
-// Decode returns the records in the status of a peering object by identity. Defaults of missing fields are the priority
-// 0, the [DefaultLifetime], and now as the time.
+// Decode returns the records in the status of a peering object by identity. Missing fields have defaults: priority 0,
+// the [DefaultLifetime], and now as the time.
 //
 // # Errors
 //
-// A malformed record is missing in the result. The error joins one error for each of these, with its identity and
-// field.
+// The result omits malformed records. The error joins one error for each of them, with its identity and field.
 func Decode(object map[string]any, now time.Time) (map[string]Record, error) {
 	records, problems := map[string]Record{}, []error(nil)
 	status, ok := object["status"].(map[string]any)
@@ -105,12 +106,15 @@ func Decode(object map[string]any, now time.Time) (map[string]Record, error) {
 	return records, errors.Join(problems...)
 }
 
+// decodeRecord decodes one record. Unknown fields are ignored. A malformed "busy" counts as absent, because Kopf's
+// operators do not validate it.
 func decodeRecord(value any, now time.Time) (r Record, err error) {
 	fields, ok := value.(map[string]any)
 	if !ok {
 		return r, fmt.Errorf("it is a %T, not a mapping", value)
 	}
 	priority, lifetime := int64(0), int64(DefaultLifetime/time.Second)
+	// Like Kopf, a record without a time counts as written now.
 	_, dated := fields["lastseen"]
 	r.LastSeen, r.undated = now, !dated
 	if value, given := fields["priority"]; given {
@@ -141,7 +145,8 @@ func decodeRecord(value any, now time.Time) (r Record, err error) {
 	return r, nil
 }
 
-// integer accepts whole numbers only.
+// integer accepts whole numbers only. JSON decoders return floats for numbers such as 1.0; above 2^53, floats are not
+// exact.
 func integer(value any) (int64, error) {
 	switch value := value.(type) {
 	case int64:
@@ -154,7 +159,8 @@ func integer(value any) (int64, error) {
 	return 0, fmt.Errorf("%v is not a whole number", value)
 }
 
-// maxLifetime is a century, in seconds. Longer lifetimes are shortened to it, because they may not fit into a duration.
+// maxLifetime is a century, in seconds. Longer lifetimes are shortened to it: more than 292 years do not fit into a
+// time.Duration.
 const maxLifetime = 100 * 365 * 24 * 60 * 60
 
 // seconds accepts fractions, which are cut off, and texts of whole numbers, as Kopf does.

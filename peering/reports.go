@@ -9,13 +9,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// isLogged notes the state of a matter, and reports whether it was the same before.
+// isLogged stores the state of a matter, and reports whether it was the same before. So each state is logged once, and
+// not with every renewal.
 func (m *Membership) isLogged(matter, text string) bool {
 	before := m.logged[matter]
 	m.logged[matter] = text
 	return before == text
 }
 
+// notify calls the Notify function if there is one.
 func (m *Membership) notify(peers []string) {
 	if m.state.member.Notify != nil {
 		m.state.member.Notify(peers)
@@ -41,7 +43,8 @@ func (m *Membership) reportClosed(now time.Time) {
 	}
 }
 
-// warnEquals warns of peers that pause as well, unless it will be decided which of them acts.
+// warnEquals warns that peers of the same priority pause as well. It does not warn if the election by identity decides
+// which of them acts; that needs peers of this framework only.
 func (m *Membership) warnEquals() {
 	hasKopf := slices.ContainsFunc(m.state.verdict.Equals, func(identity string) bool {
 		return m.state.peers.all[identity].record.Runtime == ""
@@ -54,6 +57,7 @@ func (m *Membership) warnEquals() {
 
 // reportResumed logs that the gate opens after a pause.
 func (m *Membership) reportResumed() {
+	// Only a pause for peers has been notified, not a mere wait for idle peers.
 	if m.logged["paused"] != "" {
 		m.notify(nil)
 	}
@@ -63,6 +67,7 @@ func (m *Membership) reportResumed() {
 	m.logged["paused"], m.logged["equals"], m.logged["awaited"] = "", "", ""
 }
 
+// reportExpired logs that the gate closes because the record was not renewed in time.
 func (m *Membership) reportExpired() {
 	logging.Warn(m.log, "Pausing operations, as the peering record could not be renewed in time")
 }
@@ -86,14 +91,14 @@ func (m *Membership) reportMalformed(err error) {
 	}
 }
 
-// reportFailed logs that the record could not be written, for the time being.
+// reportFailed logs an error of writing the record that can be temporary. The write is retried.
 func (m *Membership) reportFailed(err error) {
 	if !m.isLogged("failed", err.Error()) {
 		m.log.Error(err, "Failed to keep the peering record alive")
 	}
 }
 
-// reportUnavailable logs that the record cannot be stored, and the consequence.
+// reportUnavailable logs that the record cannot be stored, and whether the operator waits, stays paused, or acts alone.
 func (m *Membership) reportUnavailable(err error) {
 	if m.isLogged("alone", err.Error()) {
 		return
@@ -101,6 +106,7 @@ func (m *Membership) reportUnavailable(err error) {
 	switch member := m.state.member; {
 	case member.Mandatory:
 		logging.Warn(m.log, "Waiting for a peering that can be used, as it is mandatory", "reason", err.Error())
+	// With Kopf's rules, the last known records are kept as they are; otherwise they expire.
 	case m.state.verdict.Paused():
 		until := "it is back"
 		if !member.KopfRules {

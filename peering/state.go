@@ -12,7 +12,7 @@ const (
 	settling = time.Second
 )
 
-// recordState is what the peers can know of the operator.
+// recordState is the state of the operator's own record as its peers may see it.
 type recordState int
 
 const (
@@ -26,7 +26,7 @@ const (
 type step int
 
 const (
-	keepGate      step = iota // there is nothing to change, or nothing is known
+	keepGate      step = iota // the gate has the right state, or nothing is known yet
 	pauseForPeers             // a peer of a higher rank is alive
 	stopActing                // the peers may treat the operator as dead
 	publishFirst              // the record must report that the operator acts before it does
@@ -35,8 +35,8 @@ const (
 	openGate
 )
 
-// state has the observations and writes of a member, and the decisions that follow. Its methods make no requests, do
-// not wait and do not read the clock.
+// state has the observations and writes of a member, and makes the decisions that follow. Its methods make no requests,
+// do not wait and do not read the clock, so tests can call them with any time.
 type state struct {
 	member  Member
 	peers   peerTable
@@ -44,8 +44,8 @@ type state struct {
 	version string // of the newest object
 
 	record       recordState
-	reported     int       // how busy the record says the operator is; zero if it may say so
-	joined       time.Time // since when the record is known to be published, without a break
+	reported     int       // the number of attempts in the published record; zero if the record may report idle
+	joined       time.Time // since when the record is published without a break
 	lostAt       time.Time // when the published record counts as lost
 	isMissing    bool      // the object does not have the record as it was written
 	restored     time.Time // when a missing record was written last
@@ -66,6 +66,8 @@ type state struct {
 	isAnswered bool // it was settled once
 }
 
+// newState returns the state before the first answer. An operator that already acts continues until a peer demands a
+// pause.
 func newState(m Member) state {
 	return state{
 		member: m, peers: peerTable{own: m.Self.Identity, skew: m.Skew, datesUndated: !m.KopfRules},
@@ -73,13 +75,15 @@ func newState(m Member) state {
 	}
 }
 
-// yields reports whether the operator stops acting, or has stopped. Otherwise it acts or is about to.
+// yields reports whether the operator stops acting, or has stopped. Otherwise it acts or is about to, and its record
+// reports one attempt more than those that are running.
 func (s *state) yields() bool {
 	return s.hasLeft || s.step == pauseForPeers || s.step == stopActing
 }
 
-// decide updates the verdict and returns what to do with the gate.
+// decide updates the verdict and returns the next step for the gate.
 func (s *state) decide(now time.Time) step {
+	// With Kopf's rules, the verdict stays as it was while the object is missing: nothing can change it.
 	if s.record != recordUnavailable || !s.member.KopfRules {
 		s.judge(now)
 	}
@@ -87,17 +91,22 @@ func (s *state) decide(now time.Time) step {
 		if !s.lostAt.After(now) {
 			s.record, s.joined = recordExpired, time.Time{}
 		}
-		if s.actsAlone && len(s.awaited(now)) > 0 { // so did the peer
+		// The operator acted without a record, and a peer may have done the same. Its gate closes until that peer is
+		// idle.
+		if s.actsAlone && len(s.awaited(now)) > 0 {
 			s.isClosed = true
 		}
 		s.actsAlone = false
 	}
 	isPublished := s.record == recordPublished
+	// The order is the precedence: a pause for peers comes before everything else, and each step towards opening
+	// requires the ones before it.
 	switch {
 	case s.verdict.Paused():
 		return pauseForPeers
 	case s.record == recordExpired, s.record == recordUnavailable && s.member.Mandatory:
 		return stopActing
+	// An open gate stays open, and a closed one stays closed until the API server has answered.
 	case !s.isClosed, s.record == recordUnknown:
 		return keepGate
 	case isPublished && s.reported == 0:
@@ -111,26 +120,30 @@ func (s *state) decide(now time.Time) step {
 	}
 }
 
+// judge updates the verdict by the records that are valid now.
 func (s *state) judge(now time.Time) {
 	s.verdict = Judge(s.member.Self, s.peers.records(now), now)
 }
 
-// awaited returns the peers of a lower rank that may still act.
+// awaited returns the peers of a lower rank that may still act. Silent peers count only for the configured wait,
+// because they never report that they are idle.
 func (s *state) awaited(now time.Time) []string {
 	peers := s.verdict.Acting
 	if s.record == recordPublished && now.Before(s.joined.Add(s.member.Wait)) {
+		// The capacity is limited, so append copies and does not write into the verdict.
 		peers = append(peers[:len(peers):len(peers)], s.verdict.Silent...)
 	}
 	return peers
 }
 
-// hasSettled reports whether the peers are known, and know of the operator if that is possible.
+// hasSettled reports whether the demands of the peers are known, and the peers had the time to react to the operator's
+// record. An operator that cannot store its record does not wait for that.
 func (s *state) hasSettled(now time.Time) bool {
 	return s.record == recordUnavailable ||
 		s.record == recordPublished && !s.isMissing && !now.Before(s.joined.Add(settling))
 }
 
-// nextDecision returns when the decision can change by time alone. Zero is never.
+// nextDecision returns when the decision can change by time alone. Zero means never.
 func (s *state) nextDecision(now time.Time) (next time.Time) {
 	var times []time.Time
 	if s.record == recordPublished {
@@ -149,17 +162,19 @@ func (s *state) nextDecision(now time.Time) (next time.Time) {
 	return next
 }
 
-// observe takes the records of the newest object. It returns the peers whose records were removed while they acted.
+// observe stores the records of the newest object. It returns the peers whose records were removed while they acted.
 func (s *state) observe(records map[string]Record, version string, now time.Time) (removed []string) {
 	s.version = version
 	removed = s.peers.replace(records, version, now)
 	if s.record != recordUnknown && !s.hasLeft {
 		own, found := records[s.member.Self.Identity]
+		// Another client can have removed the record, or have overwritten it with an older one.
 		s.isMissing = s.record == recordUnavailable || !found || own.Busy == nil || *own.Busy != s.reported
 	}
 	s.judge(now)
 	s.wakeAt, s.expired = s.verdict.Wake, nil
 	for _, identity := range s.verdict.Expired {
+		// The own record is renewed instead.
 		if identity != s.member.Self.Identity {
 			s.expired = append(s.expired, identity)
 		}
@@ -167,7 +182,7 @@ func (s *state) observe(records map[string]Record, version string, now time.Time
 	return removed
 }
 
-// compose returns the record of the operator.
+// compose returns the record to write. Its number of attempts includes one while the operator may start more.
 func (s *state) compose(now time.Time) Record {
 	if s.isMissing {
 		s.restore(now)
@@ -177,7 +192,8 @@ func (s *state) compose(now time.Time) Record {
 		busy++
 	}
 	if busy == 0 {
-		s.reported = 0 // peers may act before the answer arrives
+		// The peers may act on this record before its answer arrives, so the operator must not act from now on.
+		s.reported = 0
 	}
 	return Record{
 		Priority: s.member.Self.Priority, Lifetime: s.member.lifetime(), LastSeen: now, Runtime: Runtime, Busy: &busy,
@@ -187,14 +203,17 @@ func (s *state) compose(now time.Time) Record {
 // restore increases the delay of restoring a missing record. Kopf removes a record several times, once for each pending
 // event; the delay limits the requests if another client removes it repeatedly.
 func (s *state) restore(now time.Time) {
+	// After ten seconds without a loss, the delay starts small again.
 	if now.After(s.restored.Add(10 * retryDelay)) {
 		s.restoreDelay = retryDelay / 32
 	}
 	s.restored, s.restoreDelay = now, min(2*s.restoreDelay, retryDelay)
 }
 
-// publish notes that the API server has the record. It returns false if the record counts as lost already. The record
-// ends by the time when it was sent, but it settles from now: a slow request may have stored it just before the answer.
+// publish stores that the API server has confirmed the record. It returns false if the record counts as lost already.
+//
+// The end counts from when the request was sent. The settling time counts from now: a slow request may have stored the
+// record just before the answer.
 func (s *state) publish(record Record, now time.Time) bool {
 	lostAt := record.LastSeen.Add(max(record.Lifetime-margin, record.Lifetime/2))
 	if !lostAt.After(now) {
@@ -207,7 +226,7 @@ func (s *state) publish(record Record, now time.Time) bool {
 	return true
 }
 
-// withdraw notes that the record cannot be stored.
+// withdraw stores that the record cannot be stored.
 func (s *state) withdraw() {
 	s.record, s.isMissing, s.lostAt, s.joined = recordUnavailable, false, time.Time{}, time.Time{}
 }
@@ -216,6 +235,7 @@ func (s *state) withdraw() {
 func (s *state) scheduleRenewal(now time.Time, isRetrying bool) {
 	s.isRetrying = isRetrying
 	if s.nextRenewal = now.Add(retryDelay); !isRetrying {
+		// If the answer still has a blocker, its observation sets wakeAt again.
 		s.nextRenewal, s.wakeAt = now.Add(s.interval()), time.Time{}
 	}
 }
@@ -229,10 +249,11 @@ func (s *state) interval() time.Duration {
 	return max(retryDelay, min(lifetime, lifetime-s.member.Jitter()))
 }
 
-// nextWrite returns when the record must be written, and whether that is earlier if all attempts end before.
+// nextWrite returns when the record must be written next. With orIdle, it must be written earlier if all attempts end.
 func (s *state) nextWrite(now time.Time) (at time.Time, orIdle bool) {
 	at = s.nextRenewal
 	switch {
+	// After a failure, only the retry delay counts: an outdated record must not cause requests without a pause.
 	case s.isRetrying:
 		return at, false
 	case s.isMissing:
@@ -241,8 +262,11 @@ func (s *state) nextWrite(now time.Time) (at time.Time, orIdle bool) {
 		return at, false
 	}
 	if !s.wakeAt.IsZero() && s.wakeAt.Before(at) {
-		at = s.wakeAt // all peers look at the object again then
+		// At that time, all peers evaluate the object again.
+		at = s.wakeAt
 	}
+	// An operator that acts must report at least one attempt. One that yields must report none as soon as its last
+	// attempt has ended.
 	switch isOutdated := s.yields() == (s.reported > 0); {
 	case isOutdated && s.yields() && s.member.runningAttempts() > 0:
 		return at, true

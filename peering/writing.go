@@ -9,16 +9,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// errDropped is for a kind whose schema does not have records.
+// errDropped is returned if the API server accepted the patch, but did not store the record. It prunes fields that the
+// schema of the kind does not have.
 var errDropped = errors.New("the API server did not keep it: the schema of the kind must have " +
 	"x-kubernetes-preserve-unknown-fields in its status")
 
-// touch writes the record of the operator as of now, and takes the object from the answer. Only one call may run at a
-// time, because answers to several of them can arrive in another order.
+// touch writes the record of the operator as of now, and evaluates the object in the answer. Only one call may run at a
+// time, because the answers of concurrent calls can arrive in another order.
 //
 // # Errors
 //
-// That of the object, and one if the API server has dropped the record, as for kinds of another schema.
+// It returns the errors of the object, and an error if the API server has dropped the record because of the kind's
+// schema.
 func (m *Membership) touch(ctx context.Context) error {
 	m.mu.Lock()
 	record := m.state.compose(time.Now())
@@ -42,8 +44,9 @@ func (m *Membership) patchRecord(ctx context.Context, record Record) (map[string
 	return object, nil
 }
 
-// confirm notes the result of writing the record, and takes the object from the answer. It does not release the lock in
-// between: a decision by the new record without the peers in the same answer could open the gate beside them.
+// confirm stores the result of writing the record, and evaluates the object in the answer. It holds the lock
+// throughout: a decision by the new record without the peers of the same answer could open the gate although they
+// demand a pause.
 func (m *Membership) confirm(ctx context.Context, record Record, object map[string]any, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,14 +54,19 @@ func (m *Membership) confirm(ctx context.Context, record Record, object map[stri
 	s.scheduleRenewal(now, err != nil && !isRecordRefused(err))
 	isCanceled := s.hasLeft || errors.Is(ctx.Err(), context.Canceled)
 	switch {
+	// The former record may have expired while the process was suspended. This decision closes the gate before the new
+	// record is published.
 	case err == nil:
-		m.decide(now) // the former record may have expired while the process was suspended
+		m.decide(now)
 		if s.publish(record, now) {
 			m.logged["alone"], m.logged["failed"] = "", ""
 			m.gate.AllowWritesUntil(s.lostAt)
 		}
 		m.observe(object, now)
+	// A canceled request does not say anything about the API server.
 	case isCanceled:
+	// Without a record, peers do not see the operator, so its writes do not end with one. A mandatory peering or a
+	// pause keeps the limit.
 	case isRecordRefused(err):
 		s.withdraw()
 		if !s.member.Mandatory && !s.verdict.Paused() {
@@ -71,7 +79,8 @@ func (m *Membership) confirm(ctx context.Context, record Record, object map[stri
 	m.decide(now)
 }
 
-// isRecordRefused reports whether the API server answered that it cannot store a record.
+// isRecordRefused reports whether the API server has answered that it cannot store a record. Other errors can be
+// temporary.
 func isRecordRefused(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) ||
 		apierrors.IsInvalid(err) || errors.Is(err, errDropped)

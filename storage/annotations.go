@@ -8,9 +8,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Annotations returns the annotations of a body: shared with it, to be read only. None, an absent metadata included,
-// are nil; so is a null. It is an error if metadata or annotations are anything but a mapping: that is not a Kubernetes
-// object.
+// Annotations returns the annotations of a body. The result is shared with the body and must not be modified. It is nil
+// if the metadata or the annotations are absent, or if the annotations are null.
+//
+// # Errors
+//
+// It returns an error if the metadata or the annotations are not a mapping, because the body is not a Kubernetes object
+// then.
 func Annotations(body map[string]any) (map[string]any, error) {
 	metadata, err := childMapping(body, "metadata")
 	if err != nil {
@@ -26,12 +30,14 @@ func Annotations(body map[string]any) (map[string]any, error) {
 	return annotations, nil
 }
 
-// AnnotationsLimit is the number of bytes of keys and values that the API server accepts for one object.
+// AnnotationsLimit is the API server's limit for the annotations of one object: 256 KiB of keys and values.
 const AnnotationsLimit = 256 << 10
 
-// AnnotationsSize returns the size of the annotations with the changes of a merge-patch, as the API server counts it.
+// AnnotationsSize returns the size of the annotations after a merge-patch with the given changes, as the API server
+// counts it: the bytes of all keys and values.
 func AnnotationsSize(annotations, changed map[string]any) (size int) {
 	for key, value := range changed {
+		// A null removes the annotation, so it does not count.
 		if text, ok := value.(string); ok {
 			size += len(key) + len(text)
 		}
@@ -45,9 +51,13 @@ func AnnotationsSize(annotations, changed map[string]any) (size int) {
 	return size
 }
 
-// Annotate puts one value under each of the names, which are full annotation keys, into the annotations of a
-// merge-patch in place; nil removes. It is an error if the patch has something else than a mapping in the way; the
-// patch is not changed then.
+// Annotate sets one value for each of the names, which are full annotation keys, in the annotations of a merge-patch.
+// Nil removes the annotation. The patch is changed in place.
+//
+// # Errors
+//
+// It returns an error if the patch has a value that is not a mapping in place of the metadata or of the annotations.
+// The patch does not change then.
 func Annotate(patch map[string]any, names []string, value any) error {
 	for _, name := range names {
 		if err := Put(patch, []string{"metadata", "annotations", name}, value); err != nil {
@@ -57,11 +67,11 @@ func Annotate(patch map[string]any, names []string, value any) error {
 	return nil
 }
 
-// AnnotateOnce does as [Annotate] does for one name, unless the body or the patch has that annotation already, whatever
-// its value: a null in the patch, too. It is for marks of which only the presence is looked at.
+// AnnotateOnce sets the annotation like [Annotate], unless the body or the patch already has it with any value,
+// including a null in the patch. It is for markers, for which only the presence matters.
 func AnnotateOnce(patch, body map[string]any, name string, value any) error {
 	for _, holder := range []map[string]any{body, patch} {
-		// A malformed one has no annotations, and no mark; if it is the patch, Put will say so.
+		// Malformed metadata does not have a marker. If the patch is malformed, the write below returns the error.
 		annotations, _ := Annotations(holder)
 		if _, ok := annotations[name]; ok {
 			return nil
@@ -70,7 +80,8 @@ func AnnotateOnce(patch, body map[string]any, name string, value any) error {
 	return Put(patch, []string{"metadata", "annotations", name}, value)
 }
 
-// childMapping gives the mapping under the key; nil if there is no such key.
+// childMapping returns the mapping under the key, and nil if the key is absent. A null is an error: in a merge-patch,
+// it removes the whole place.
 func childMapping(parent map[string]any, key string) (map[string]any, error) {
 	value, ok := parent[key]
 	if !ok {
@@ -83,7 +94,7 @@ func childMapping(parent map[string]any, key string) (map[string]any, error) {
 	return child, nil
 }
 
-// typeName names the JSON type of what is not a mapping, for messages.
+// typeName returns the JSON type of a value that is not a mapping, for error messages.
 func typeName(value any) string {
 	switch value.(type) {
 	case nil:
@@ -100,22 +111,25 @@ func typeName(value any) string {
 	return fmt.Sprintf("%T", value)
 }
 
-// excerptLength is how many bytes of somebody's text messages quote.
+// excerptLength is the length of excerpts in bytes. It keeps log lines and events short when a user's text is long.
 const excerptLength = 256
 
-// Excerpt is the text as messages quote it: the beginning, if it is long, and an ellipsis.
+// Excerpt returns the text in the form in which messages quote it: a long text is cut, and ends with an ellipsis.
 func Excerpt(text string) string {
 	if len(text) <= excerptLength {
 		return text
 	}
+	// The cut can split a character.
 	return strings.ToValidUTF8(text[:excerptLength], "") + "…"
 }
 
-// Parse reads a JSON object from the value of an annotation or of a field that holds JSON as text. What is absent, a
-// nil value or the text "null", is nil. Integers come as int64, all other numbers as float64, as in objects of
-// Kubernetes.
+// Parse decodes a JSON object from the value of an annotation or of a field that contains JSON as text. It returns nil
+// if the value is absent, nil, or the text "null". Integers are int64 and all other numbers are float64, as in
+// apimachinery's unstructured objects.
 //
-// It is an error if the value is not a string, or the text is not JSON (an empty one is not), or not that of an object.
+// # Errors
+//
+// It returns an error if the value is not a string, if the text is empty or not JSON, or if the JSON is not an object.
 func Parse(value any) (map[string]any, error) {
 	if value == nil {
 		return nil, nil

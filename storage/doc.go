@@ -1,12 +1,13 @@
 // Not part of the public API.
 //
-// Package storage edits JSON values in the two ways in which an operator's memory is kept on objects: merge-patches in
-// place, and everything else never, by copies of the mappings on the way that share all that stays.
+// Package storage edits the JSON values in which an operator keeps its memory on objects. It changes merge-patches in
+// place. It never changes objects and essences: [With] and [Without] copy the mappings along the path, and share the
+// rest.
 //
-// It stands apart because diff-bases and records of progress must agree on where annotations are, what goes away with
-// them, and when the marker of a prefix is due. It never reads what the values mean, and never talks to a cluster.
+// The storages of essences and of progress use it, so that they agree on the place of annotations, on the removal of
+// empty mappings, and on the marker of a prefix. The package does not interpret the stored values and makes no
+// requests.
 //
-// Its neighbours below it in the tree: storage/diff compares values; storage/keys names the annotations;
-// storage/asciijson writes values as text; storage/diffbase keeps what was handled, storage/progress what was
-// attempted.
+// Package keys names the annotations, asciijson encodes values as text, and diff compares them. Package diffbase stores
+// last-handled configurations, and progress stores the records of handlers.
 package storage

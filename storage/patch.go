@@ -6,11 +6,16 @@ import (
 	"strings"
 )
 
+// errRoot is the error of an empty path.
 var errRoot = errors.New("the path is empty: the root cannot be replaced")
 
-// Put sets the value at the path of a merge-patch in place, making the mappings on the way; nil stands for the removal
-// of what is there in the object. It is an error if something else than a mapping is in the way, a null included (it
-// removes the whole place), or if the path is empty; the patch is not changed then.
+// Put sets the value at the path of a merge-patch in place, and creates the missing mappings along the path. Nil
+// removes the value from the object when the patch is applied.
+//
+// # Errors
+//
+// It returns an error if the path is empty, or if it leads through a value that is not a mapping. This includes a null,
+// which removes the whole place. The patch does not change then.
 func Put(patch map[string]any, path []string, value any) error {
 	if len(path) == 0 {
 		return fmt.Errorf("extending the patch: %w", errRoot)
@@ -21,6 +26,7 @@ func Put(patch map[string]any, path []string, value any) error {
 		if err != nil {
 			return fmt.Errorf("putting %s into the patch: %w", strings.Join(path, "."), err)
 		}
+		// Nothing was changed before this point, so the errors above leave the patch as it was.
 		if child == nil {
 			patch[key] = nested(path[depth+1:], value)
 			return nil
@@ -31,7 +37,7 @@ func Put(patch map[string]any, path []string, value any) error {
 	return nil
 }
 
-// nested gives the mappings of a path with the value in the innermost one.
+// nested returns the mappings of a path with the value in the innermost one.
 func nested(path []string, value any) any {
 	for depth := len(path) - 1; depth >= 0; depth-- {
 		value = map[string]any{path[depth]: value}
@@ -39,8 +45,9 @@ func nested(path []string, value any) any {
 	return value
 }
 
-// Drop takes back what was put at the path of a merge-patch, in place, together with the mappings on the way that
-// become empty. If there is no such place, nothing happens: mappings that were empty before stay.
+// Drop undoes [Put]: it removes the value at the path from a merge-patch in place, and then the mappings along the path
+// that became empty. If there is no value at the path, the patch does not change, and mappings that were empty before
+// remain.
 func Drop(patch map[string]any, path []string) {
 	if len(path) == 0 {
 		return
@@ -50,6 +57,7 @@ func Drop(patch map[string]any, path []string) {
 		return
 	}
 	child, _ := patch[path[0]].(map[string]any)
+	// A child that is empty already was not emptied by this removal, so it stays.
 	if len(child) == 0 {
 		return
 	}
@@ -59,17 +67,19 @@ func Drop(patch map[string]any, path []string) {
 	}
 }
 
+// pointerEscapes escapes one key of a JSON pointer (RFC 6901).
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Leaves are the places that a merge-patch writes to, with what it puts there, removals included. Their names are JSON
-// pointers, such as "/metadata/annotations/example.org~1key". So a caller finds out where a storage keeps something: it
-// has the storage write that to an empty patch.
+// Leaves returns the places that a merge-patch writes to, with their values, including removals. The places are JSON
+// pointers, such as "/metadata/annotations/example.org~1key". To find out where a storage keeps a value, let it store
+// the value in an empty patch.
 func Leaves(patch map[string]any) map[string]any {
 	leaves := map[string]any{}
 	collect(leaves, "", patch)
 	return leaves
 }
 
+// collect adds the places of a value to the leaves. An empty mapping has no places, because it does not write anything.
 func collect(leaves map[string]any, at string, value any) {
 	mapping, ok := value.(map[string]any)
 	if !ok {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// With returns the tree with the value at the path. The tree is not modified: the mappings on the way are copied, and
-// all else is shared. Whatever is in the way without being a mapping is replaced by one. With an empty path, the tree
-// is returned as it is.
+// With returns the tree with the value at the path. It does not modify the tree: it copies the mappings along the path,
+// and shares the rest. A value along the path that is not a mapping is replaced by one. With an empty path, it returns
+// the tree unchanged.
 func With(tree map[string]any, path []string, value any) map[string]any {
 	if len(path) == 0 {
 		return tree
@@ -25,11 +25,13 @@ func With(tree map[string]any, path []string, value any) map[string]any {
 	return changed
 }
 
-// Without returns the tree without what is at the path, and without the mappings on the way that are empty then, be it
-// that they were empty before. The tree is not modified: the mappings on the way are copied, and all else is shared; if
-// there is nothing to remove, the tree itself is returned, and nothing is allocated.
+// Without returns the tree without the value at the path, and without the mappings along the path that are empty after
+// that, including those that were empty before. It does not modify the tree: it copies the mappings along the path, and
+// shares the rest. If there is nothing to remove, it returns the tree itself and does not allocate.
 //
-// It is an error if something else than a mapping is in the way, or if the path is empty.
+// # Errors
+//
+// It returns an error if the path is empty, or if it leads through a value that is not a mapping.
 func Without(tree map[string]any, path []string) (map[string]any, error) {
 	if len(path) == 0 {
 		return nil, fmt.Errorf("removing a field: %w", errRoot)
@@ -41,7 +43,7 @@ func Without(tree map[string]any, path []string) (map[string]any, error) {
 	return remaining, nil
 }
 
-// without tells in addition whether anything was removed: mappings cannot be compared for being the same.
+// without also reports whether it removed anything, because Go cannot compare two maps for identity.
 func without(tree map[string]any, path []string) (map[string]any, bool, error) {
 	key := path[0]
 	if _, ok := tree[key]; !ok {
@@ -58,6 +60,7 @@ func without(tree map[string]any, path []string) (map[string]any, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
+	// An empty child is removed even if it did not change, as Kopf does.
 	if len(remaining) == 0 {
 		return withoutKey(tree, key), true, nil
 	}
@@ -69,12 +72,13 @@ func without(tree map[string]any, path []string) (map[string]any, bool, error) {
 	return copied, true, nil
 }
 
-// Trim returns an essence without the places that mean nothing once they are empty: metadata.annotations and
-// metadata.labels if empty or null, then metadata if empty, and status if it is anything that counts as nothing (null,
-// false, 0, "", {} or []). Other places stay, however empty. The essence is not modified; if there is nothing to trim,
-// it is returned itself, and nothing is allocated.
+// Trim returns an essence without the system places that do not mean anything when they are empty: metadata.annotations
+// and metadata.labels if empty or null, then metadata if empty, and status if it is false in Python (null, false, 0,
+// "", {} or []). Other places remain, even if empty. It does not modify the essence. If there is nothing to trim, it
+// returns the essence itself and does not allocate.
 func Trim(essence map[string]any) map[string]any {
 	if metadata, ok := essence["metadata"].(map[string]any); ok {
+		// The annotations and labels go first, as the metadata can be empty only after that.
 		remaining := withoutFalsy(withoutFalsy(metadata, "annotations"), "labels")
 		if len(remaining) < len(metadata) {
 			essence = With(essence, []string{"metadata"}, remaining)
@@ -83,7 +87,7 @@ func Trim(essence map[string]any) map[string]any {
 	return withoutFalsy(withoutFalsy(essence, "metadata"), "status")
 }
 
-// withoutFalsy gives the tree without the key, if its value counts as nothing.
+// withoutFalsy returns the tree without the key if its value is false in Python. Otherwise, it returns the tree itself.
 func withoutFalsy(tree map[string]any, key string) map[string]any {
 	if value, ok := tree[key]; ok && isFalsy(value) {
 		return withoutKey(tree, key)
@@ -91,7 +95,7 @@ func withoutFalsy(tree map[string]any, key string) map[string]any {
 	return tree
 }
 
-// withoutKey gives the tree without the key.
+// withoutKey returns a copy of the tree without the key.
 func withoutKey(tree map[string]any, key string) map[string]any {
 	remaining := make(map[string]any, len(tree))
 	for name, value := range tree {
@@ -102,7 +106,7 @@ func withoutKey(tree map[string]any, key string) map[string]any {
 	return remaining
 }
 
-// isFalsy tells whether Python takes a value for false.
+// isFalsy reports whether Python treats a value as false. Essences must equal Kopf's, which tests them in this way.
 func isFalsy(value any) bool {
 	switch value := value.(type) {
 	case nil:

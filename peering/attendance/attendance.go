@@ -19,35 +19,37 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
+// The intervals trade the load on the API server for the delay until a new kind of peering objects is used.
 const (
 	// searchInterval is how often the kinds are searched.
 	searchInterval = time.Minute
-	// hastyInterval is the same while the operator waits for them.
+	// hastyInterval is how often the kinds are searched while the operator waits for them.
 	hastyInterval = 5 * time.Second
-	// requestTimeout is how long a request may take.
+	// requestTimeout is the timeout of one request.
 	requestTimeout = 10 * time.Second
-	// idleInterval is how often it is checked whether attempts have ended that outlive a membership.
+	// idleInterval is how often the attempts that outlive a membership are counted.
 	idleInterval = time.Second
 )
 
-// Attendance is the presence of one operator in its peering objects.
+// Attendance is the presence of one operator in all of its peering objects. Its set-up methods must be called before
+// [Attendance.Run]; [Attendance.Ready] and [Attendance.Peers] may be called at any time.
 type Attendance struct {
 	member     peering.Member
 	gate       *peering.CombinedGate
-	namespaces *namespaceGates // nil unless each namespace has a gate
-	scope      Scope
-	identify   func(context.Context) string
+	namespaces *namespaceGates              // nil unless each namespace has a gate
+	scope      Scope                        // the namespaces to join; by default, the ClusterKopfPeering
+	identify   func(context.Context) string // for a member without an identity; may be nil
 	api        rest.Interface
 	client     client.WithWatch
-	kind       string
-	found      []kind
-	opened     bool
-	begun      atomic.Bool
-	ready      atomic.Bool
-	logged     string
+	kind       string      // ClusterKopfPeering or KopfPeering
+	found      []kind      // by the last search that found any
+	opened     bool        // the operator may act: new members join as acting ones
+	begun      atomic.Bool // the search has begun
+	ready      atomic.Bool // a search has succeeded
+	logged     string      // the last logged problem, to log each once
 
-	present sync.WaitGroup
-	mu      sync.Mutex // for writing places, and for reading them beside Run
+	present sync.WaitGroup // of memberships and their watches
+	mu      sync.Mutex     // for writing places, and for reading them outside of Run
 	places  map[place]presence
 
 	admit    func(namespaces []string)
@@ -57,11 +59,16 @@ type Attendance struct {
 
 // New returns the attendance of a member in the ClusterKopfPeering of its name. It closes the gate until the operator
 // may act.
+//
+// # Errors
+//
+// It returns an error if a client cannot be made. It makes no requests.
 func New(config *rest.Config, http *http.Client, member peering.Member, gate peering.Gate) (*Attendance, error) {
 	a := &Attendance{
 		member: member, gate: peering.ClosedByAny(gate), kind: clusterKind, places: map[place]presence{},
 		scope: cluster{}, answers: make(chan struct{}, 1),
 	}
+	// CombinedGate sets the gate only with its first change, so it is closed here.
 	gate.Set(true)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, http)
 	if err != nil {
@@ -77,33 +84,34 @@ func New(config *rest.Config, http *http.Client, member peering.Member, gate pee
 	return a, nil
 }
 
-// Scope is the set of namespaces to which an operator is restricted. They are nil while they are unknown, and the
-// operator does not act then. The channel is closed when they change.
+// Scope is the set of namespaces to which an operator is restricted. Current returns nil while they are unknown; the
+// operator does not act until they are known. The channel is closed when the namespaces change.
 type Scope interface {
 	Current() (names []string, changed <-chan struct{})
 }
 
 // Follow makes the operator join the KopfPeering of each namespace of the scope. If it already acts when a namespace is
-// added, it continues unless a peer there demands a pause. It must be called before Run.
+// added, it continues unless a peer there demands a pause.
 func (a *Attendance) Follow(scope Scope) { a.kind, a.scope = namespacedKind, scope }
 
-// Admit sets a function that is called with the namespaces in which the demands of the peers are known. It is first
-// called when that is so in all namespaces, and before the gate opens. In a namespace that is added later, the operator
-// must not begin before that. Admit must be called before Run.
+// Admit sets a function that is called with the namespaces in which the demands of the peers are known. Unless each
+// namespace has a gate of its own, the first call comes when they are known in all namespaces. It always comes before
+// the operator's gate opens. A namespace that is added later is reported when its demands are known; the operator must
+// not begin there before that.
 func (a *Attendance) Admit(admit func(namespaces []string)) { a.admit = admit }
 
-// Identify sets a function that returns the identity of a member without one. It is called once, when there is a
-// peering.
+// Identify sets a function that returns the identity of a member without one. It is called once, when the first peering
+// kind is found: an operator without peering does not look up its host.
 func (a *Attendance) Identify(identify func(context.Context) string) { a.identify = identify }
 
-// cluster is the scope of a ClusterKopfPeering.
+// cluster is the scope of a ClusterKopfPeering, which never changes.
 type cluster struct{}
 
-// Current returns the place of cluster-scoped objects.
+// Current returns the empty namespace of cluster-scoped objects.
 func (cluster) Current() (names []string, changed <-chan struct{}) { return []string{""}, nil }
 
-// Begin starts the search for peers: from now on, [Attendance.Ready] fails until they are known. It returns a function
-// that runs until the context ends.
+// Begin marks the start of the search for peers: from now on, [Attendance.Ready] fails until they are known. It returns
+// a function that runs the attendance until the context ends.
 func (a *Attendance) Begin(ctx context.Context) (run func()) {
 	a.begun.Store(true)
 	return func() { a.Run(ctx) }
@@ -112,8 +120,10 @@ func (a *Attendance) Begin(ctx context.Context) (run func()) {
 // Run keeps the records of the operator until the context ends, and then removes them.
 func (a *Attendance) Run(ctx context.Context) {
 	a.begun.Store(true)
+	// This part of the gate stays closed until a search has succeeded and the first namespaces are admitted.
 	searching := a.gate.Add()
 	searching.Set(true)
+	// The records are removed even if the context has ended: memberships have contexts of their own.
 	defer a.leaveAll()
 	for ctx.Err() == nil {
 		pause := searchInterval
@@ -125,9 +135,11 @@ func (a *Attendance) Run(ctx context.Context) {
 		} else {
 			pause = hastyInterval
 		}
+		// Without its kinds, a mandatory peering pauses an operator that already acted.
 		if !found && a.member.Mandatory {
 			searching.Set(true)
 		}
+		// Answers of places are evaluated between two searches, because the gate must not wait for the next search.
 		for end := time.After(pause); ; {
 			if found && a.admitAnswered(namespaces) {
 				searching.Set(false)
@@ -139,7 +151,8 @@ func (a *Attendance) Run(ctx context.Context) {
 	}
 }
 
-// wait waits until a place has answered. It returns true if the kinds must be searched again before that.
+// wait waits for an answer of a place, for a change of the namespaces, or for the end of the interval. It returns false
+// after an answer, and true if the kinds must be searched again.
 func (a *Attendance) wait(ctx context.Context, changed <-chan struct{}, end <-chan time.Time) (isOver bool) {
 	select {
 	case <-ctx.Done():
@@ -151,8 +164,8 @@ func (a *Attendance) wait(ctx context.Context, changed <-chan struct{}, end <-ch
 	return true
 }
 
-// Ready returns an error until it is known whether there are peers. An operator that pauses for them is ready, and so
-// is one that has not begun to search.
+// Ready returns an error until a search has found whether there are peers. An operator that pauses for them is ready,
+// and so is one that has not begun to search: a rolling update would otherwise wait for the pod that it replaces.
 func (a *Attendance) Ready() error {
 	if a.ready.Load() || !a.begun.Load() {
 		return nil
@@ -160,11 +173,12 @@ func (a *Attendance) Ready() error {
 	return fmt.Errorf("it is not known yet whether there are peers in %q", a.member.Name)
 }
 
-// search finds the kinds and updates the places. It returns false if the operator must wait for them.
+// search finds the kinds and updates the places. It returns false if the operator must wait for the kinds.
 func (a *Attendance) search(ctx context.Context, namespaces []string) bool {
 	log := logf.FromContext(ctx).WithValues("peering", a.member.Name)
 	limited, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	// The namespaces are not known yet.
 	if namespaces == nil {
 		return false
 	}
@@ -172,6 +186,8 @@ func (a *Attendance) search(ctx context.Context, namespaces []string) bool {
 	switch {
 	case ctx.Err() != nil:
 		return false
+	// A forbidden request counts as the absence of the kinds. Any other error can be temporary, so the operator waits,
+	// or continues with the kinds of the last search.
 	case err != nil && !apierrors.IsForbidden(err):
 		if a.isNew(err.Error()) {
 			logging.Warn(log, "Cannot look for kinds of peering objects", "reason", err.Error())
@@ -179,7 +195,7 @@ func (a *Attendance) search(ctx context.Context, namespaces []string) bool {
 		if len(a.found) == 0 {
 			return false
 		}
-		// The kinds of the last search are still used.
+	// If all kinds disappear later, the last ones stay in use: their memberships notice the missing objects.
 	case err == nil && len(found) > 0:
 		a.logged, a.found = "", found
 	case a.member.Mandatory && len(a.found) == 0:
@@ -195,7 +211,8 @@ func (a *Attendance) search(ctx context.Context, namespaces []string) bool {
 	return true
 }
 
-// isNew reports whether a text differs from the one that was logged last.
+// isNew reports whether a text differs from the one that was logged last, and stores it. Searches repeat, so each
+// problem is logged once.
 func (a *Attendance) isNew(text string) bool {
 	before := a.logged
 	a.logged = text

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// versions are the API versions of Kopf's peering kinds.
+// versions are the API versions of Kopf's peering kinds. A cluster can serve both.
 var versions = []schema.GroupVersion{{Group: "kopf.dev", Version: "v1"}, {Group: "zalando.org", Version: "v1"}}
 
 const (
@@ -21,13 +21,14 @@ const (
 	namespacedKind = "KopfPeering"
 )
 
-// kind is a peering kind of the API server.
+// kind is a peering kind that the API server serves.
 type kind struct {
 	schema.GroupVersionKind
-	subresource bool // its status is one
+	subresource bool // it has /status
 }
 
-// mapper returns a mapper with all kinds, even those that the API server does not have.
+// mapper returns a mapper that has all kinds, including those that the API server does not serve yet. A static mapper
+// avoids the discovery of all groups.
 func mapper() meta.RESTMapper {
 	all := meta.NewDefaultRESTMapper(nil)
 	for _, of := range versions {
@@ -37,11 +38,13 @@ func mapper() meta.RESTMapper {
 			all.Add(of.WithKind(name), scope)
 		}
 	}
+	// Events are posted with the same client.
 	all.Add(corev1.SchemeGroupVersion.WithKind("Event"), meta.RESTScopeNamespace)
 	return all
 }
 
-// find requests the kinds with this name in all groups.
+// find requests the peering kinds with this name in all groups. It uses one small request per group instead of full
+// discovery.
 func find(ctx context.Context, api rest.Interface, name string) (found []kind, err error) {
 	for _, of := range versions {
 		var list metav1.APIResourceList
@@ -53,6 +56,7 @@ func find(ctx context.Context, api rest.Interface, name string) (found []kind, e
 			return nil, fmt.Errorf("looking for peering kinds of %s: %w", of, err)
 		}
 		at := slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool {
+			// Subresources have the kind of their resource, but a slash in the name.
 			return r.Kind == name && !slices.Contains([]byte(r.Name), '/')
 		})
 		if at < 0 {

@@ -6,29 +6,29 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// Gate is the gate of one namespace. It also counts what runs behind it: see [peering.Member].
+// Gate is the gate of one namespace. It also counts the running attempts behind it, as described at [peering.Member].
 type Gate interface {
 	peering.Gate
 	Busy() int
 	Idle() <-chan struct{}
 }
 
-// PauseNamespaces lets the peering of each namespace close the gate of this namespace instead of the operator's gate.
-// The operator's gate is closed while those of all namespaces are, because cluster-scoped objects belong to the peers
-// then, too. It must be called before Run.
+// PauseNamespaces makes the peering of each namespace close the gate of this namespace instead of the operator's gate.
+// The operator's gate is closed while the gates of all namespaces are closed: then the peers act in the whole scope,
+// and cluster-scoped objects belong to them, too. It must be called before Run.
 func (a *Attendance) PauseNamespaces(gates func(namespace string) Gate) {
 	a.namespaces = &namespaceGates{
 		gates: gates, whole: peering.ClosedByAll(a.gate.Add()), all: map[string]*namespaceGate{},
 	}
 }
 
-// namespaceGates are the gates of all namespaces.
+// namespaceGates has one gate for each namespace with a peering object. Nil stands for an operator with a single gate.
 type namespaceGates struct {
 	gates func(namespace string) Gate
 	whole *peering.CombinedGate // of all namespaces
 
 	mu  sync.Mutex
-	all map[string]*namespaceGate
+	all map[string]*namespaceGate // by namespace
 }
 
 // namespaceGate is the gate of one namespace.
@@ -36,16 +36,17 @@ type namespaceGate struct {
 	gate     Gate
 	combined *peering.CombinedGate // of the peering objects in the namespace
 	part     *peering.GatePart     // of the operator's gate
-	objects  int
+	objects  int                   // the number of peering objects in use, one for each group of kinds
 }
 
-// acquire returns the gate of a namespace for one more peering object.
+// acquire returns the gate of a namespace for one more peering object. Each call needs a release.
 func (n *namespaceGates) acquire(namespace string) *namespaceGate {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one := n.all[namespace]
 	if one == nil {
 		one = &namespaceGate{gate: n.gates(namespace), part: n.whole.Add()}
+		// Each change of the namespace's gate also changes its part of the operator's gate.
 		one.combined = peering.ClosedByAny(peering.Gates{one.gate, one.part})
 		n.all[namespace] = one
 	}
@@ -53,8 +54,8 @@ func (n *namespaceGates) acquire(namespace string) *namespaceGate {
 	return one
 }
 
-// release removes the part of one peering object, and undoes acquire. The last part of a namespace opens its gate, so
-// the operator's gate must not depend on that gate any more. With a nil receiver, only the part is removed.
+// release removes the part of one peering object, and undoes [namespaceGates.acquire]. With a nil receiver, it only
+// removes the part.
 func (n *namespaceGates) release(namespace string, part *peering.GatePart) {
 	if n == nil {
 		part.Remove()
@@ -63,6 +64,8 @@ func (n *namespaceGates) release(namespace string, part *peering.GatePart) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one := n.all[namespace]
+	// The last part of a namespace opens its gate when it is removed. The operator's gate must not depend on that gate
+	// any more then, so this part is removed first.
 	if one.objects--; one.objects == 0 {
 		delete(n.all, namespace)
 		one.part.Remove()

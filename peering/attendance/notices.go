@@ -16,19 +16,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// eventInterval is the least time between two events about one object. Records may change often.
+// eventInterval is the least time between two events about one object. Peers can change their records often, and each
+// event is a write.
 const eventInterval = time.Minute
 
-// replace replaces the waiting notice.
+// replace puts a notice into the channel, and discards an older one that was not posted yet: only the latest state is
+// worth an event.
 func replace(notices chan []string, peers []string) {
 	select {
 	case <-notices:
 	default:
 	}
-	notices <- peers // it does not block: the membership is the only sender
+	// This does not block, because the membership is the only sender, and the channel has room for one notice.
+	notices <- peers
 }
 
-// post creates an event on the peering object for each pause and each resumption, until the context ends.
+// post creates an event on the peering object for each pause and each resumption, until the context ends. Events are a
+// service to users: a failure is logged and the event is lost.
 func (a *Attendance) post(ctx context.Context, at place, notices <-chan []string) {
 	for {
 		select {
@@ -48,16 +52,18 @@ func (a *Attendance) post(ctx context.Context, at place, notices <-chan []string
 	}
 }
 
-// postOne creates an event that the operator pauses for these peers, or resumes if there are none.
+// postOne creates an event that the operator pauses for these peers, or that it resumes if the list is empty.
 func (a *Attendance) postOne(ctx context.Context, at place, peers []string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	// kubectl shows events of an object by its uid, which the membership does not store.
 	objects := a.objects(at)
 	if err := a.client.List(ctx, objects, a.onlyOwn(at, metav1.ListOptions{})...); err != nil {
 		return fmt.Errorf("listing the peering object: %w", err)
 	}
 	if len(objects.Items) == 0 {
-		return nil // it is gone
+		// The object is gone, so an event cannot refer to it.
+		return nil
 	}
 	reason, message := "Resumed", "Operator "+a.member.Self.Identity+" resumes operations"
 	if len(peers) > 0 {
@@ -70,6 +76,7 @@ func (a *Attendance) postOne(ctx context.Context, at place, peers []string) erro
 	now := metav1.Now()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{
+			// Events about cluster-scoped objects belong to the default namespace.
 			GenerateName: a.member.Name + "-", Namespace: cmp.Or(at.namespace, metav1.NamespaceDefault),
 		},
 		InvolvedObject: corev1.ObjectReference{
@@ -90,5 +97,5 @@ func (a *Attendance) postOne(ctx context.Context, at place, peers []string) erro
 	return nil
 }
 
-// longestMessage is how long the message of an event may be.
+// longestMessage is how long the message of an event may be, in bytes. It is the limit of the API events.k8s.io/v1.
 const longestMessage = 1024

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Peer is a record in a peering object, as it was last seen.
+// Peer is a record in a peering object, as it was last seen. It is encoded for the console.
 type Peer struct {
 	Identity string `json:"identity"`
 	// Own is true for the record of the operator itself.
@@ -24,7 +24,7 @@ type Peer struct {
 	Busy *int `json:"busy,omitempty"`
 }
 
-// Peers returns all known records of all peering objects, by namespace and identity. It makes no requests.
+// Peers returns all known records of all peering objects, sorted by namespace and identity. It makes no requests.
 func (a *Attendance) Peers() (all []Peer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,20 +10,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// place is where one peering object is.
+// place is the kind and namespace of one peering object. The name is the member's.
 type place struct {
 	kind      kind
 	namespace string
 }
 
-// presence is the membership of the operator in one place.
+// presence is the membership of the operator in one place. The function end cancels it without waiting.
 type presence struct {
 	*peering.Membership
 
 	end func()
 }
 
-// updatePlaces joins all missing places, and leaves those in namespaces that do not belong to the operator any more.
+// updatePlaces joins all missing places, and leaves the places in namespaces that left the scope.
 func (a *Attendance) updatePlaces(ctx context.Context, namespaces []string) {
 	if a.member.Self.Identity == "" && a.identify != nil && len(a.found) > 0 {
 		a.member.Self.Identity = a.identify(ctx)
@@ -44,7 +44,8 @@ func (a *Attendance) updatePlaces(ctx context.Context, namespaces []string) {
 	a.leavePlaces(func(at place) bool { return !wanted[at] })
 }
 
-// leavePlaces ends the presence in some places. The lock is held.
+// leavePlaces ends the presence in the selected places, without waiting for the removal of their records. The caller
+// holds the lock.
 func (a *Attendance) leavePlaces(leaves func(place) bool) {
 	for at, here := range a.places {
 		if leaves(at) {
@@ -54,7 +55,8 @@ func (a *Attendance) leavePlaces(leaves func(place) bool) {
 	}
 }
 
-// leaveAll ends all presences, and returns when their records are removed.
+// leaveAll ends all presences, and returns when their records are removed. It waits without the lock, because the
+// places can be read meanwhile.
 func (a *Attendance) leaveAll() {
 	a.mu.Lock()
 	a.leavePlaces(func(place) bool { return true })
@@ -62,7 +64,8 @@ func (a *Attendance) leaveAll() {
 	a.present.Wait()
 }
 
-// join begins a presence. It outlives the context, and ends by its own function.
+// join starts a presence. It continues after the end of the context, and ends by its own function, because the record
+// must be removed after the context of the operator has ended.
 func (a *Attendance) join(ctx context.Context, at place) presence {
 	if at.namespace != "" {
 		ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("namespace", at.namespace))
@@ -73,10 +76,14 @@ func (a *Attendance) join(ctx context.Context, at place) presence {
 		gate, member.Busy, member.Idle = own.combined, own.gate.Busy, own.gate.Idle
 	}
 	part, notices := gate.Add(), make(chan []string, 1)
+	// An operator that acts already continues when a place is added.
 	member.Acting = a.opened
+	// Kopf's operators do not post events about peering.
 	if !member.KopfRules {
 		member.Notify = func(peers []string) { replace(notices, peers) }
 	}
+	// This must not block, because the membership calls it with its lock held. One signal is enough, as all places are
+	// checked then.
 	member.OnAnswer = func() {
 		select {
 		case a.answers <- struct{}{}:
@@ -88,20 +95,23 @@ func (a *Attendance) join(ctx context.Context, at place) presence {
 		Subresource: at.kind.subresource,
 	}
 	membership := member.Join(ctx, object, part)
+	// The values of the context remain, such as the logger; its end does not matter here.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
+	// The membership, its watch and its events end together.
 	running.Go(func() { membership.Run(ctx) })
 	running.Go(func() { a.follow(ctx, at, membership) })
 	running.Go(func() { a.post(ctx, at, notices) })
 	a.present.Go(func() {
 		running.Wait()
 		release := func() { a.namespaces.release(at.namespace, part) }
+		// Removing the part opens the gate, so attempts must have ended before.
 		if isIdle(member) {
 			release()
 			return
 		}
-		// Attempts can outlive the membership. The part stays as the membership has left it: closed, and with the end
-		// of its record. It opens only after these attempts, for which Run does not wait.
+		// Attempts can outlive the membership, and Run does not wait for them. The part stays as the membership has
+		// left it: closed, and with the end of its record. It opens only after these attempts.
 		go func() {
 			for !isIdle(member) {
 				time.Sleep(idleInterval)
@@ -112,13 +122,16 @@ func (a *Attendance) join(ctx context.Context, at place) presence {
 	return presence{membership, cancel}
 }
 
+// isIdle reports whether no attempt of the member is running.
 func isIdle(m peering.Member) bool { return m.Busy == nil || m.Busy() == 0 }
 
-// admitAnswered reports the namespaces in which all places have answered. It returns true after the first report.
+// admitAnswered calls the admit function with the namespaces in which all places have answered. It returns true after
+// the first call.
 func (a *Attendance) admitAnswered(namespaces []string) bool {
 	if a.admit == nil {
 		return true
 	}
+	// A namespace has several places if both groups of kinds are served. All of them must have answered.
 	silent := map[string]bool{}
 	for at, here := range a.places {
 		if !here.IsAnswered() {
@@ -131,6 +144,7 @@ func (a *Attendance) admitAnswered(namespaces []string) bool {
 	}
 	now, names := map[string]bool{}, []string{}
 	for _, name := range namespaces {
+		// An admitted namespace remains admitted, even if another kind is found there later.
 		if a.admitted[name] || !silent[name] {
 			now[name], names = true, append(names, name)
 		}

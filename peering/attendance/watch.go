@@ -18,14 +18,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
+// The limits of a watch.
 const (
 	longestPause   = 30 * time.Second // between attempts to watch
 	longestSilence = 70 * time.Second // after which a watch counts as dead
 	watchDuration  = 5 * time.Minute
 )
 
-// follow keeps the membership informed about its object until the context ends. Each write returns the object, too, so
-// without a watch the membership only notices changes later.
+// follow forwards each state of the object to the membership until the context ends. Without a watch, the membership
+// still notices changes, but later: each write of its own record returns the object.
 func (a *Attendance) follow(ctx context.Context, at place, m *peering.Membership) {
 	pause, logged := time.Second, ""
 	for ctx.Err() == nil {
@@ -34,11 +35,13 @@ func (a *Attendance) follow(ctx context.Context, at place, m *peering.Membership
 		switch {
 		case ctx.Err() != nil:
 			return
+		// A watch that worked for some time is restarted without a long pause.
 		case err == nil || time.Since(began) > longestPause:
 			pause = time.Second
 		default:
 			pause = min(2*pause, longestPause)
 		}
+		// Each error is logged once. A missing object is reported by the membership.
 		if err != nil && err.Error() != logged && !apierrors.IsNotFound(err) {
 			logged = err.Error()
 			logging.Warn(logf.FromContext(ctx), "Cannot watch the peering object; peers are noticed later",
@@ -46,12 +49,13 @@ func (a *Attendance) follow(ctx context.Context, at place, m *peering.Membership
 		}
 		select {
 		case <-ctx.Done():
+		// The random part spreads the requests of operators after an outage of the API server.
 		case <-time.After(pause + rand.N(pause/2)): //nolint:gosec // no secret
 		}
 	}
 }
 
-// listAndWatch lists the object and watches it once.
+// listAndWatch lists the object and then watches it once. It returns nil when the watch ends in the usual way.
 func (a *Attendance) listAndWatch(ctx context.Context, at place, m *peering.Membership) error {
 	version, err := a.list(ctx, at, m)
 	if err != nil {
@@ -70,6 +74,8 @@ func (a *Attendance) listAndWatch(ctx context.Context, at place, m *peering.Memb
 		select {
 		case <-ctx.Done():
 			return nil
+		// The API server sends bookmarks about once a minute. A longer silence means that the connection is dead, which
+		// TCP may not notice.
 		case <-time.After(longestSilence):
 			return nil
 		case event, ok := <-events.ResultChan():
@@ -83,7 +89,8 @@ func (a *Attendance) listAndWatch(ctx context.Context, at place, m *peering.Memb
 	}
 }
 
-// list forwards the object to the membership, and returns the version to watch from.
+// list forwards the object to the membership, and returns the version from which to watch. It lists by name instead of
+// getting the object, because only a list has a version if the object is missing.
 func (a *Attendance) list(ctx context.Context, at place, m *peering.Membership) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -100,7 +107,7 @@ func (a *Attendance) list(ctx context.Context, at place, m *peering.Membership) 
 	return objects.GetResourceVersion(), nil
 }
 
-// handleEvent forwards the object of an event to the membership.
+// handleEvent forwards the object of a watch event to the membership.
 func handleEvent(event watch.Event, m *peering.Membership) error {
 	object, ok := event.Object.(*unstructured.Unstructured)
 	switch {
@@ -109,7 +116,8 @@ func handleEvent(event watch.Event, m *peering.Membership) error {
 	case event.Type == watch.Error:
 		err := apierrors.FromObject(event.Object)
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-			return nil // it is listed again
+			// The version has expired, which is normal after a pause: the caller lists the object again.
+			return nil
 		}
 		return fmt.Errorf("watching the peering object: %w", err)
 	case !ok:
@@ -122,13 +130,15 @@ func handleEvent(event watch.Event, m *peering.Membership) error {
 	return nil
 }
 
+// objects returns an empty list for the kind of a place.
 func (a *Attendance) objects(at place) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(at.kind.GroupVersion().WithKind(at.kind.Kind + "List"))
 	return list
 }
 
-// onlyOwn returns the options that select the peering object.
+// onlyOwn returns the options that select the one peering object of a place. The API server filters by name, so the
+// operator may have rights for this name only.
 func (a *Attendance) onlyOwn(at place, raw metav1.ListOptions) []client.ListOption {
 	return []client.ListOption{
 		&client.ListOptions{Raw: &raw}, client.InNamespace(at.namespace),
@@ -136,6 +146,7 @@ func (a *Attendance) onlyOwn(at place, raw metav1.ListOptions) []client.ListOpti
 	}
 }
 
+// seconds returns whole seconds in the form of list options.
 func seconds(d time.Duration) *int64 {
 	whole := int64(d / time.Second)
 	return &whole

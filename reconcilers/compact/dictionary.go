@@ -8,22 +8,24 @@ import (
 )
 
 const (
-	// ordinary is from how many objects one is chosen as the dictionary of those that come after them: they are kept
-	// by their differences to it. With fewer of them it would not pay.
+	// ordinary is the number of objects from which one is chosen as the dictionary of later objects. A dictionary does
+	// not pay for fewer objects.
 	ordinary = 32
-	// rarer is after how many times as many objects the choice is made anew: objects change what they have in common,
-	// as by what operators write to them.
+	// rarer is the factor by which the interval between two choices grows. The choice is repeated because the common
+	// parts of objects change, such as by the writes of operators.
 	rarer = 4
-	// candidates of different lengths are tried: longer ones have more in them, and may be unlike all others.
+	// candidates is the number of objects that are tried as dictionaries. They differ in length: longer ones contain
+	// more, but can be unlike all others.
 	candidates = 4
-	// worthwhile is which part of the bytes, one of so many, another dictionary must save to be taken.
+	// worthwhile is the inverse of the part of the bytes that another dictionary must save to replace the current one.
 	worthwhile = 10
 )
 
-// unpacked are the texts of which a dictionary can be made.
+// unpacked returns the texts of the objects from which a dictionary can be made.
 func unpacked(objects []*Object) (texts [][]byte) {
 	for _, o := range objects {
-		// Of a longer one, only the end would count. What has just been packed can be unpacked.
+		// Of a text that exceeds the limit, a dictionary would use the end only. Errors are ignored, as an object that
+		// was just packed can be unpacked.
 		if text, err := o.unpack(); err == nil && len(text) <= s2.MaxDictSize {
 			texts = append(texts, text)
 		}
@@ -31,17 +33,20 @@ func unpacked(objects []*Object) (texts [][]byte) {
 	return texts
 }
 
-// better gives the dictionary with which the texts take the least memory; nil if that is not much less than before.
+// better returns the dictionary with which the texts take the least memory. It returns nil unless that is much less
+// than with the current dictionary.
 func better(texts [][]byte, before *s2.Dict) (best *s2.Dict) {
 	if len(texts) == 0 {
 		return nil
 	}
+	// The candidates are evenly distributed over the sorted lengths; the last one is the longest.
 	slices.SortFunc(texts, func(a, b []byte) int { return cmp.Compare(len(a), len(b)) })
 	least := size(texts, before) * (worthwhile - 1) / worthwhile
 	for number := range candidates {
 		tried := s2.MakeDict(texts[(len(texts)-1)*(number+1)/candidates], nil)
 		if tried == nil {
-			continue // it is too small
+			// MakeDict returns nil for a text that is too short.
+			continue
 		}
 		if bytes := size(texts, tried); bytes < least {
 			best, least = tried, bytes
@@ -50,7 +55,7 @@ func better(texts [][]byte, before *s2.Dict) (best *s2.Dict) {
 	return best
 }
 
-// size is how many bytes the texts take with a dictionary, or with none.
+// size returns the number of bytes that the texts take with a dictionary, which may be nil.
 func size(texts [][]byte, with *s2.Dict) (bytes int) {
 	encode := s2.Encode
 	if with != nil {
@@ -58,6 +63,7 @@ func size(texts [][]byte, with *s2.Dict) (bytes int) {
 	}
 	var packed []byte
 	for _, text := range texts {
+		// One buffer serves for all texts, because only the sizes matter.
 		packed = slices.Grow(packed[:0], s2.MaxEncodedLen(len(text)))
 		bytes += len(encode(packed[:cap(packed)], text))
 	}

@@ -1,13 +1,13 @@
 // Not part of the public API.
 //
-// Package compact keeps the objects of a cache as compressed JSON, or as compressed protobuf messages where all who
-// read them have the Go type of these, beside the little of their metadata that the engine asks for at every event.
+// Package compact stores the objects of a cache in little memory: as compressed JSON, or as compressed protobuf
+// messages if all readers use the Go type of the kind. An [Object] also has the metadata that the engine needs at every
+// event. A [Packer] makes the objects of one kind; [Trim] opens an object that is not cached.
 //
-// It is apart because it is about what an object takes in memory, and never about what is in it: managedFields are all
-// that it leaves out. Whoever asks for JSON gets it of both forms. It never decodes an object before somebody asks for
-// that, and it keeps nothing decoded. What the objects of a kind have in common is a dictionary, which they share: one
-// of them as it once was, and later another one, if that has more in common with them by then.
+// The package drops managedFields and does not interpret other fields. Readers get JSON from both forms. Objects are
+// decoded only on request, and the decoded form is not kept. Objects of a kind are compressed against a shared
+// dictionary: a former state of one of them, replaced later if another state compresses better.
 //
-// Neighbours: package informers makes the objects of what the API server sends; packages source, memory and controller
-// pass them on; storage/jsontext finds members in texts, and decodes them once for all who ask in a pass.
+// Package informers makes the objects of the API server's answers; packages source, memory and controller pass them on.
+// Package storage/jsontext finds members in texts, and decodes a text once for all readers of a pass.
 package compact

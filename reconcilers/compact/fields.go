@@ -2,17 +2,17 @@ package compact
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// Field is one field of a protobuf message. Its parts are parts of the message.
+// Field is one field of a protobuf message. Its slices are parts of the message.
 type Field struct {
 	Number protowire.Number
-	// Value is the content of texts, of bytes and of messages within the message; nil of all others.
+	// Value is the content of strings, bytes and nested messages. It is nil for other types.
 	Value []byte
-	// Whole is the field as it stands in the message.
+	// Whole is the complete field with its tag.
 	Whole []byte
 }
 
-// Fields shows every field of a protobuf message in their order. It returns false where it is not well-formed; nobody
-// looks into what comes after that, or into values.
+// Fields calls show for every field of a protobuf message in their order. It returns false where the message is
+// malformed, and stops there. It does not check the values of fields.
 func Fields(message []byte, show func(Field)) (whole bool) {
 	for len(message) > 0 {
 		number, wire, tag := protowire.ConsumeTag(message)

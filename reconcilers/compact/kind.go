@@ -9,20 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kind is a kind whose objects have a protobuf form, as those that are built into Kubernetes do.
+// Kind is a kind whose objects have a protobuf form, such as those that are built into Kubernetes.
 type Kind struct {
 	typ reflect.Type // the struct of its objects
 	of  schema.GroupVersionKind
 }
 
-// readable is what the Go types of such kinds have, with all else of objects.
+// readable is implemented by the Go types of such kinds.
 type readable interface {
 	runtime.Object
 	Unmarshal(message []byte) error
 }
 
-// KindOf is the kind as the scheme has it; nil if its objects have no protobuf form, or one that is not laid out as
-// those of Kubernetes are.
+// KindOf returns the kind in the scheme. It returns nil if its objects do not have a protobuf form, or one with a
+// different layout from that of Kubernetes.
 func KindOf(scheme *runtime.Scheme, of schema.GroupVersionKind) *Kind {
 	object, err := scheme.New(of)
 	if err != nil {
@@ -31,7 +31,8 @@ func KindOf(scheme *runtime.Scheme, of schema.GroupVersionKind) *Kind {
 	if _, is := object.(readable); !is {
 		return nil
 	}
-	// A type around one of Kubernetes' has the methods of that by embedding it, and knows nothing of the fields beside.
+	// A type that embeds one of Kubernetes inherits its methods, which ignore the additional fields. So the metadata
+	// must be a direct field with the usual tag.
 	typ := reflect.TypeOf(object).Elem()
 	if typ.Kind() != reflect.Struct || !tagged(typ, reflect.TypeFor[metav1.ObjectMeta](), "bytes,1,") {
 		return nil
@@ -39,12 +40,13 @@ func KindOf(scheme *runtime.Scheme, of schema.GroupVersionKind) *Kind {
 	return &Kind{typ: typ, of: of}
 }
 
+// tagged reports whether the type has this field directly, with a protobuf tag that begins in this way.
 func tagged(typ, field reflect.Type, tag string) bool {
 	found, is := typ.FieldByName(field.Name())
 	return is && len(found.Index) == 1 && found.Type == field && strings.HasPrefix(found.Tag.Get("protobuf"), tag)
 }
 
-// Is tells whether a Go type, or a pointer to it, is that of the objects of the kind. Nil is of no type.
+// Is reports whether a Go type, or a pointer to it, is the type of the kind's objects. It is false for a nil kind.
 func (k *Kind) Is(typ reflect.Type) bool {
 	if k == nil || typ == nil {
 		return false
@@ -52,5 +54,5 @@ func (k *Kind) Is(typ reflect.Type) bool {
 	return typ == k.typ || typ.Kind() == reflect.Pointer && typ.Elem() == k.typ
 }
 
-// GroupVersionKind is that of the objects.
+// GroupVersionKind returns the API version and name of the kind.
 func (k *Kind) GroupVersionKind() schema.GroupVersionKind { return k.of }

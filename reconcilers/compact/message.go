@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// The numbers of fields in messages. The first one of every object is its metadata.
+// The field numbers of protobuf messages in Kubernetes. The first field of every object is its metadata.
 const (
 	fieldMetadata protowire.Number = 1
 
@@ -29,9 +29,10 @@ const (
 	fieldKey, fieldValue protowire.Number = 1, 2
 )
 
+// errNoMessage is the error of a malformed message.
 var errNoMessage = errors.New("not a well-formed protobuf message")
 
-// Message is New for the protobuf message of an object, without the envelope that says what it is.
+// Message returns an object for a protobuf message. The message is without the envelope that names its type.
 func (p *Packer) Message(message []byte) (*Object, error) {
 	o := Object{form: p.messages.Load()}
 	s, _ := scratches.Get().(*scratch)
@@ -39,11 +40,13 @@ func (p *Packer) Message(message []byte) (*Object, error) {
 	s.text = s.text[:0]
 	readable := true
 	whole := Fields(message, func(f Field) {
+		// All other fields are copied without change.
 		if f.Number != fieldMetadata {
 			s.text = append(s.text, f.Whole...)
 			return
 		}
 		s.metadata, readable = o.readMessage(f.Value, s.metadata[:0])
+		// The metadata is written again, because its length changes without the managed fields.
 		s.text = protowire.AppendTag(s.text, fieldMetadata, protowire.BytesType)
 		s.text = protowire.AppendBytes(s.text, s.metadata)
 	})
@@ -54,7 +57,8 @@ func (p *Packer) Message(message []byte) (*Object, error) {
 	return &o, nil
 }
 
-// readMessage takes what is kept beside the message, and appends the metadata without the managed fields.
+// readMessage stores the metadata that is kept outside of the compressed message, and appends the metadata without the
+// managed fields.
 func (o *Object) readMessage(metadata, to []byte) (kept []byte, whole bool) {
 	var name, namespace, uid, version []byte
 	whole = Fields(metadata, func(f Field) {
@@ -80,7 +84,7 @@ func (o *Object) readMessage(metadata, to []byte) (kept []byte, whole bool) {
 	return to, whole
 }
 
-// endsListingOf is true for the annotation of the event that ends a listing in a stream.
+// endsListingOf reports whether an annotation marks the event that ends the listing of a streaming list.
 func endsListingOf(annotation []byte) bool {
 	var key, value string
 	Fields(annotation, func(f Field) {
@@ -94,30 +98,32 @@ func endsListingOf(annotation []byte) bool {
 	return key == metav1.InitialEventsAnnotationKey && value == "true"
 }
 
-// message is an object as one who looks at it has it: unpacked, and decoded into what is asked for.
+// message is an unpacked object for its readers. It decodes the object into the requested form.
 type message struct {
 	kind *Kind
 	key  types.NamespacedName
 	data []byte
 
-	once     sync.Once
+	once     sync.Once // for the metadata and its error
 	metadata []byte
 	err      error
 }
 
 var _ jsontext.Source = (*message)(nil)
 
-// Into decodes into the Go type of the kind, and into no other.
+// Into decodes the message into the Go type of the kind. It returns false for any other type.
 func (m *message) Into(into any) bool {
 	object, is := into.(readable)
+	// Decoding into the type of another kind could succeed, with wrong values.
 	if !is || !m.kind.Is(reflect.TypeOf(into)) || object.Unmarshal(m.data) != nil {
 		return false
 	}
+	// The message does not have the API version and kind, which are in its envelope.
 	object.GetObjectKind().SetGroupVersionKind(m.kind.of)
 	return true
 }
 
-// JSON goes by way of the Go type, as the API server does.
+// JSON converts the message by means of the Go type, as the API server does.
 func (m *message) JSON() ([]byte, error) {
 	object := reflect.New(m.kind.typ).Interface()
 	if !m.Into(object) {
@@ -130,10 +136,11 @@ func (m *message) JSON() ([]byte, error) {
 	return text, nil
 }
 
-// Metadata is the JSON of nothing else.
+// Metadata returns the JSON of the metadata alone, which is made only once.
 func (m *message) Metadata() ([]byte, error) {
 	m.once.Do(func() {
-		var object metav1.PartialObjectMetadata // which has its metadata under the same number
+		// This type has its metadata under the same number, and skips the other fields.
+		var object metav1.PartialObjectMetadata
 		if err := object.Unmarshal(m.data); err != nil {
 			m.err = fmt.Errorf("decoding the metadata of %s: %w", m.key, err)
 			return

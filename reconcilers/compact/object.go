@@ -16,20 +16,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Object is one state of one object. It never changes: any goroutine may use it.
+// Object is one state of one object. It is immutable, so its methods may be called concurrently.
 type Object struct {
-	// known is what the engine asks for at every event, in one place in memory. Whoever keeps a part of it, such as the
-	// uid, keeps all, so the rest of the object is apart.
+	// known has the metadata that the engine needs at every event, concatenated in one string. A part of it, such as
+	// the uid, keeps the whole string in memory, so the rest of the object is stored separately.
 	known                         string
-	name, namespace, uid, version uint32 // where each of them ends in it; the next one begins there
-	packed                        string // the text, or the message
+	name, namespace, uid, version uint32 // where each part ends in known; the next one begins there
+	packed                        string // the compressed text or message
 	deleting, endsListing         bool
 	form                          *form
 }
 
-// form is how objects are packed. Nil is JSON without a dictionary.
+// form is the way in which objects are packed. Nil is JSON without a dictionary.
 type form struct {
-	kind       *Kind // of messages; nil of JSON
+	kind       *Kind // of messages; nil for JSON
 	dictionary *s2.Dict
 }
 
@@ -38,7 +38,7 @@ var (
 	_ metav1.ObjectMetaAccessor = (*Object)(nil)
 )
 
-// Of makes an object of its JSON form.
+// Of returns an object for its decoded form.
 func Of(body map[string]any) (*Object, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -47,7 +47,7 @@ func Of(body map[string]any) (*Object, error) {
 	return New(text, metav1.TypeMeta{})
 }
 
-// Pack makes an object of one that was opened, or decoded without ever having been one.
+// Pack returns an object for an opened one. It uses the text if there is one.
 func Pack(opened *jsontext.Object) (*Object, error) {
 	if text := opened.Text(); text != nil {
 		return New(text, metav1.TypeMeta{})
@@ -59,27 +59,27 @@ func Pack(opened *jsontext.Object) (*Object, error) {
 	return Of(body)
 }
 
-// GetName is metadata.name.
+// GetName returns metadata.name.
 func (o *Object) GetName() string { return o.known[:o.name] }
 
-// GetNamespace is metadata.namespace.
+// GetNamespace returns metadata.namespace.
 func (o *Object) GetNamespace() string { return o.known[o.name:o.namespace] }
 
-// GetUID is metadata.uid.
+// GetUID returns metadata.uid.
 func (o *Object) GetUID() types.UID { return types.UID(o.known[o.namespace:o.uid]) }
 
-// GetResourceVersion is metadata.resourceVersion.
+// GetResourceVersion returns metadata.resourceVersion.
 func (o *Object) GetResourceVersion() string { return o.known[o.uid:o.version] }
 
-// Key is the name with the namespace.
+// Key returns the namespace and name.
 func (o *Object) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// Deleting tells whether there is a metadata.deletionTimestamp.
+// Deleting reports whether the object has a metadata.deletionTimestamp.
 func (o *Object) Deleting() bool { return o.deleting }
 
-// Text is the JSON of the object, without metadata.managedFields. It is the caller's own.
+// Text returns the JSON of the object without metadata.managedFields. The caller may modify the result.
 func (o *Object) Text() ([]byte, error) {
 	unpacked, err := o.unpack()
 	if err != nil || o.kind() == nil {
@@ -88,6 +88,7 @@ func (o *Object) Text() ([]byte, error) {
 	return o.message(unpacked).JSON()
 }
 
+// unpack returns the uncompressed text or message. The result is a copy.
 func (o *Object) unpack() ([]byte, error) {
 	unpacked, err := o.decompress()
 	if err != nil {
@@ -96,7 +97,7 @@ func (o *Object) unpack() ([]byte, error) {
 	return unpacked, nil
 }
 
-// kind is nil of what is packed as JSON.
+// kind returns the kind of a packed message, and nil for JSON.
 func (o *Object) kind() *Kind {
 	if o.form == nil {
 		return nil
@@ -104,7 +105,7 @@ func (o *Object) kind() *Kind {
 	return o.form.kind
 }
 
-// dictionary is nil of what is packed by itself.
+// dictionary returns the dictionary of the packed form, and nil if it does not need one.
 func (o *Object) dictionary() *s2.Dict {
 	if o.form == nil {
 		return nil
@@ -112,12 +113,13 @@ func (o *Object) dictionary() *s2.Dict {
 	return o.form.dictionary
 }
 
+// message returns a reader of the unpacked message.
 func (o *Object) message(data []byte) *message {
 	return &message{kind: o.kind(), key: o.Key(), data: data}
 }
 
-// Open gives the object to several who read it, be it as text or decoded. Its values are shared: none of them may
-// modify them.
+// Open unpacks the object for several readers, who can read its text or its decoded form. Its values are shared, so
+// readers must not modify them.
 func (o *Object) Open() (*jsontext.Object, error) {
 	unpacked, err := o.unpack()
 	switch {
@@ -129,8 +131,9 @@ func (o *Object) Open() (*jsontext.Object, error) {
 	return jsontext.New(unpacked), nil
 }
 
-// Mentions tells whether any of the words may be in the object, as a text or a part of one. It decodes nothing; of an
-// object that cannot be unpacked it is true, so that whoever looks on is told.
+// Mentions reports whether any of the words can occur in the object, as a string or as part of one. It does not decode
+// the object. If the object cannot be unpacked, it returns true, so that the caller decodes the object and gets the
+// error.
 func (o *Object) Mentions(words ...string) bool {
 	unpacked, err := o.unpack()
 	return err != nil || slices.ContainsFunc(words, func(word string) bool {
@@ -138,7 +141,7 @@ func (o *Object) Mentions(words ...string) bool {
 	})
 }
 
-// Body is the decoded object, with integers as int64. It is the caller's own.
+// Body returns the decoded object, with integers as int64. The caller may modify the result.
 func (o *Object) Body() (map[string]any, error) {
 	opened, err := o.Open()
 	if err != nil {
@@ -151,7 +154,7 @@ func (o *Object) Body() (map[string]any, error) {
 	return body, nil
 }
 
-// Unstructured is Body as apimachinery has it.
+// Unstructured returns Body as an unstructured object of apimachinery.
 func (o *Object) Unstructured() (*unstructured.Unstructured, error) {
 	body, err := o.Body()
 	if err != nil {
@@ -160,22 +163,22 @@ func (o *Object) Unstructured() (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: body}, nil
 }
 
-// GetObjectKind knows nothing: a cache is of one kind.
+// GetObjectKind returns an empty kind, because a cache has objects of one kind only.
 func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// DeepCopyObject gives the object itself, as it never changes.
+// DeepCopyObject returns the object itself, because it is immutable.
 func (o *Object) DeepCopyObject() runtime.Object { return o }
 
-// GetObjectMeta has the metadata by which client-go finds an object, and the end of a listing; all else is left out.
-// client-go asks for it several times with every event, so it is made of nothing.
+// GetObjectMeta returns the metadata by which client-go identifies an object and detects the end of a listing. Other
+// metadata is omitted. client-go calls it several times for every event, so it does not allocate.
 func (o *Object) GetObjectMeta() metav1.Object { return (*metadata)(o) }
 
-// metadata are those of an object, as far as they are known without unpacking it. They never change, so what sets
-// something does nothing.
+// metadata is the metadata that an object has without unpacking. It is immutable: setters have no effect.
 type metadata Object
 
 var _ metav1.Object = (*metadata)(nil)
 
+// of returns the object of the metadata.
 func (m *metadata) of() *Object { return (*Object)(m) }
 
 func (m *metadata) GetName() string            { return m.of().GetName() }
@@ -183,7 +186,7 @@ func (m *metadata) GetNamespace() string       { return m.of().GetNamespace() }
 func (m *metadata) GetUID() types.UID          { return m.of().GetUID() }
 func (m *metadata) GetResourceVersion() string { return m.of().GetResourceVersion() }
 
-// GetAnnotations has that of the end of a listing.
+// GetAnnotations returns the annotation that ends a listing, if the object has it, and no others.
 func (m *metadata) GetAnnotations() map[string]string {
 	if m.endsListing {
 		return map[string]string{metav1.InitialEventsAnnotationKey: "true"}

@@ -15,28 +15,29 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
+// errMalformed is the error of a text that is not a JSON object.
 var errMalformed = errors.New("not a well-formed JSON object")
 
-// Packer makes the objects of one kind, as an informer finds them: what they have in common is kept once, for as long
-// as there are any. Any goroutine may use it. Nil makes objects one by one.
+// Packer makes the objects of one kind for an informer. They share a dictionary, which is in memory as long as an
+// object uses it. All methods may be called concurrently. A nil Packer makes objects without a dictionary.
 type Packer struct {
 	kind            *Kind
-	packed          atomic.Int64 // how many objects
-	texts, messages atomic.Pointer[form]
+	packed          atomic.Int64         // the number of objects so far
+	texts, messages atomic.Pointer[form] // the current forms of new objects
 	choice          choice
 }
 
-// NewPacker makes a packer of objects as JSON and, with a kind, of messages.
+// NewPacker returns a packer of objects as JSON and, if the kind is not nil, as messages.
 func NewPacker(kind *Kind) *Packer {
 	p := &Packer{kind: kind}
 	p.messages.Store(&form{kind: kind})
 	return p
 }
 
-// Kind is that of the messages; nil is none.
+// Kind returns the kind of the messages, which can be nil.
 func (p *Packer) Kind() *Kind { return p.kind }
 
-// New makes an object of its JSON, see [New].
+// New returns an object for its JSON: see the function [New].
 func (p *Packer) New(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	if p == nil {
 		return New(text, typ)
@@ -51,28 +52,30 @@ func (p *Packer) New(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	return o, err
 }
 
-// pack keeps what the scratch has for the object.
+// pack compresses the content of the scratch into the object, and lets the choice evaluate it.
 func (p *Packer) pack(o *Object, s *scratch) {
 	s.pack(o)
+	// Between two choices, objects are packed without a lock.
 	if p.packed.Add(1) <= p.choice.begins.Load() {
 		return
 	}
 	if dictionary := p.choice.learn(o); dictionary != nil {
+		// Packed objects keep their former dictionary, so nothing has to be packed again.
 		p.texts.Store(&form{dictionary: dictionary})
 		p.messages.Store(&form{kind: p.kind, dictionary: dictionary})
 	}
 }
 
-// choice is how a dictionary is found for the objects of one kind. Any goroutine may use it.
+// choice chooses a dictionary for the objects of one kind. Its methods may be called concurrently.
 type choice struct {
-	begins atomic.Int64 // after how many objects one looks at them
+	begins atomic.Int64 // the number of objects after which the next ones are collected
 
 	mu   sync.Mutex
-	from []*Object // packed: the next choice may never be made
+	from []*Object // collected in the packed form, because the next choice may never be made
 }
 
-// learn looks at an object that has been packed, and gives the dictionary that is to be used from now on; nil is the
-// same as before.
+// learn collects an object that has been packed. It returns the dictionary to use from now on, and nil if the current
+// one stays.
 func (c *choice) learn(o *Object) *s2.Dict {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,13 +84,15 @@ func (c *choice) learn(o *Object) *s2.Dict {
 	}
 	from := c.from
 	c.from = nil
+	// Each interval is longer than the one before by the factor.
 	c.begins.Store((c.begins.Load()+ordinary)*rarer - ordinary)
+	// Other calls wait for the lock while the candidates are tried.
 	return better(unpacked(from), o.dictionary())
 }
 
-// New makes an object of its JSON, which is the caller's again afterwards. The elements of some lists do not say what
-// they are: then it is what the type says. Only the metadata are looked into: what is not well-formed elsewhere is an
-// error when the object is decoded.
+// New returns an object for its JSON. The text can be reused afterwards. Elements of some lists do not have an API
+// version and kind; they get those of typ. Only the metadata is read. If another part is malformed, decoding the object
+// returns an error.
 func New(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
@@ -98,8 +103,8 @@ func New(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	return o, err
 }
 
-// Trim is [New] and Open at once: the object without its managed fields, for one who does not keep it. The text is the
-// caller's again afterwards. A former state is not nil if one is known: see [jsontext.After].
+// Trim returns an opened object without its managed fields, for a caller that does not cache it. The text can be reused
+// afterwards. The former state may be nil: see [jsontext.After].
 func Trim(text []byte, former *jsontext.Object) (*jsontext.Object, error) {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
@@ -109,7 +114,8 @@ func Trim(text []byte, former *jsontext.Object) (*jsontext.Object, error) {
 	return jsontext.After(slices.Clone(s.text), former), nil
 }
 
-// take has the text of an object without managed fields, and gives what is kept beside it.
+// take copies the text of an object without its managed fields into the scratch. It returns an object that has only the
+// metadata outside of the compressed text.
 func (s *scratch) take(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	var metadata jsontext.Member
 	typed, isEmpty := typ.Kind == "", true
@@ -127,11 +133,14 @@ func (s *scratch) take(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	if !whole || !readable && metadata.Value != nil {
 		return nil, fmt.Errorf("reading an object: %w", errMalformed)
 	}
+	// The positions within the metadata become positions within the text.
 	at := metadata.End - len(metadata.Value)
 	managed.At, managed.End = at+managed.At, at+managed.End
 	s.text = s.text[:0]
+	// The type is inserted as the first members, and the opening bracket of the text is skipped.
 	if !typed {
 		s.text = fmt.Appendf(s.text, `{"apiVersion":%q,"kind":%q`, typ.APIVersion, typ.Kind)
+		// The first of the object's own members follows.
 		if !isEmpty {
 			s.text = append(s.text, ',')
 		}
@@ -142,8 +151,8 @@ func (s *scratch) take(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	return &o, nil
 }
 
-// read takes what is kept beside the text, and gives the member with the managed fields, without a value if there are
-// none.
+// read stores the metadata that is kept outside of the text. It returns the member with the managed fields, whose value
+// is nil if there are none.
 func (o *Object) read(metadata []byte) (managed jsontext.Member, whole bool) {
 	var name, namespace, uid, version []byte
 	whole = jsontext.Members(metadata, func(m jsontext.Member) {
@@ -157,6 +166,7 @@ func (o *Object) read(metadata []byte) (managed jsontext.Member, whole bool) {
 		case "resourceVersion":
 			version = unquoted(m.Value)
 		case "deletionTimestamp":
+			// A null counts as absent.
 			o.deleting = m.Value[0] == '"'
 		case "annotations":
 			o.endsListing = endsListing(m.Value)
@@ -168,7 +178,7 @@ func (o *Object) read(metadata []byte) (managed jsontext.Member, whole bool) {
 	return managed, whole
 }
 
-// know keeps what the engine asks for at every event.
+// know stores the metadata that the engine needs at every event.
 func (o *Object) know(name, namespace, uid, version []byte) {
 	o.known = string(name) + string(namespace) + string(uid) + string(version)
 	o.name = sizeOf(name)
@@ -177,14 +187,16 @@ func (o *Object) know(name, namespace, uid, version []byte) {
 	o.version = o.uid + sizeOf(version)
 }
 
+// sizeOf returns the length of a part of the metadata.
 func sizeOf(part []byte) uint32 { return uint32(len(part)) } //nolint:gosec // no API server takes names of gigabytes
 
-// endsListing is true for the annotations of the event that ends a listing in a stream.
+// endsListing reports whether the annotations mark the event that ends the listing of a streaming list.
 func endsListing(annotations []byte) bool {
 	const key = metav1.InitialEventsAnnotationKey
 	return bytes.Contains(annotations, []byte(key)) && jsontext.New(annotations).String(key) == "true"
 }
 
+// unquoted returns the decoded form of a string, and nil for other values.
 func unquoted(value []byte) []byte {
 	switch {
 	case value[0] != '"':
@@ -193,41 +205,47 @@ func unquoted(value []byte) []byte {
 		return value[1 : len(value)-1]
 	}
 	var text string
-	_ = json.Unmarshal(value, &text) // what is no string is none
+	// A malformed string is empty.
+	_ = json.Unmarshal(value, &text)
 	return []byte(text)
 }
 
-// appendWithout appends the text of an object without one of its members, and without a comma at its place.
+// appendWithout appends the text of an object without one of its members and without one comma next to it.
 func appendWithout(to, text []byte, member jsontext.Member) []byte {
 	if member.Value == nil {
 		return append(to, text...)
 	}
 	before := bytes.TrimRight(text[:member.At], " \t\r\n")
 	after, more := bytes.CutPrefix(bytes.TrimLeft(text[member.End:], " \t\r\n"), []byte(","))
+	// The last member follows the comma to remove.
 	if !more {
 		before = bytes.TrimSuffix(before, []byte(","))
 	}
 	return append(append(to, before...), after...)
 }
 
-// scratch is where a text, or a message, is prepared, and compressed.
+// scratch has the buffers in which an object is prepared and compressed. They are pooled, because objects arrive in
+// large numbers.
 type scratch struct{ text, metadata, packed []byte }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// pack keeps the compressed text in as much memory as it needs.
+// pack compresses the text of the scratch into the object, in exactly as much memory as needed.
 func (s *scratch) pack(o *Object) {
 	encode := s2.Encode
 	if by := o.dictionary(); by != nil {
 		encode = by.Encode
 	}
+	// The compressed text is copied from the buffer, so the object does not keep unused capacity.
 	s.packed = slices.Grow(s.packed[:0], s2.MaxEncodedLen(len(s.text)))
 	o.packed = string(encode(s.packed[:cap(s.packed)], s.text))
 }
 
+// decompress returns the uncompressed text or message.
 func (o *Object) decompress() ([]byte, error) {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
+	// The decoder needs bytes; a pooled buffer avoids an allocation for the conversion.
 	s.packed = append(s.packed[:0], o.packed...)
 	if by := o.dictionary(); by != nil {
 		return by.Decode(nil, s.packed)

@@ -11,23 +11,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// pointerEscapes escapes one key of a JSON pointer (RFC 6901).
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// operations returns the JSON-patch (RFC 6902) that makes the first body the second, nil if they are equal; in order
-// of paths. Lists are replaced as a whole: every user of these operations knows the exact list they are applied to.
+// operations returns the JSON-patch (RFC 6902) that turns the first body into the second, in the order of paths, and
+// nil if they are equal. Lists are replaced as a whole, because all users of the operations know the exact list to
+// which they apply.
 //
-// The differ of the jsonpatch module reads numbers as floats, so it overlooks changes of large integers and rounds
-// those it copies. Only its type is used here.
+// Only the type of the jsonpatch module is used. Its function that compares documents reads numbers as floats, so it
+// overlooks changes of large integers and rounds the ones that it copies.
 func operations(before, after map[string]any) []jsonpatch.Operation {
 	return appendOperations(nil, "", before, after)
 }
 
+// appendOperations appends the operations for the mappings at a JSON pointer.
 func appendOperations(ops []jsonpatch.Operation, at string, before, after map[string]any) []jsonpatch.Operation {
+	// The operations are sorted, so that equal patches have equal answers.
 	for _, key := range unionOfKeys(before, after) {
 		held, had := before[key]
 		fresh, has := after[key]
 		from, wasMapping := held.(map[string]any)
 		into, isMapping := fresh.(map[string]any)
+		// Two mappings are compared by the recursion below.
 		if had && has && !(wasMapping && isMapping) && diff.Equal(held, fresh) {
 			continue
 		}
@@ -46,6 +51,7 @@ func appendOperations(ops []jsonpatch.Operation, at string, before, after map[st
 	return ops
 }
 
+// unionOfKeys returns the sorted keys of both mappings.
 func unionOfKeys(a, b map[string]any) []string {
 	keys := slices.AppendSeq(make([]string, 0, len(a)+len(b)), maps.Keys(a))
 	keys = slices.AppendSeq(keys, maps.Keys(b))
@@ -53,15 +59,16 @@ func unionOfKeys(a, b map[string]any) []string {
 	return slices.Compact(keys)
 }
 
-// AdmissionOps returns the JSON-patch operations of an admission response: what the patch makes of the reviewed body,
-// without guards; nil if it makes no difference. Kopf's Patch.as_json_patch.
+// AdmissionOps returns the JSON-patch operations of an admission response: the changes of the patch to the reviewed
+// body, without guards. It returns nil if there are no changes. Kopf: Patch.as_json_patch.
 //
-// The merge-patch goes first, then the transformations, as always. But it is merged as Kopf merges it for admission,
-// which is not RFC 7386:
+// As always, the merge-patch is applied before the transformations. But it is applied by Kopf's rules for admission,
+// which differ from RFC 7386:
 //
-//   - a null removes the key, and all parents that are empty then;
-//   - an empty mapping does nothing, at any depth: it neither creates nor clears;
-//   - a mapping over a scalar, a list or a null is an error that names the path, as is a failed transformation.
+//   - A null removes the key, and all parents that become empty.
+//   - An empty mapping has no effect, at any depth: it neither creates nor clears.
+//   - A mapping in place of a scalar, a list or a null is an error that names the path. A failed transformation is an
+//     error, too.
 func AdmissionOps(body map[string]any, p Patch) ([]jsonpatch.Operation, error) {
 	reviewed, _ := diff.Copy(body).(map[string]any)
 	if reviewed == nil {
@@ -77,7 +84,7 @@ func AdmissionOps(body map[string]any, p Patch) ([]jsonpatch.Operation, error) {
 	return operations(body, after), nil
 }
 
-// mergeReviewed merges into the held mapping itself.
+// mergeReviewed applies the merge-patch to the held mapping in place.
 func mergeReviewed(held, merge map[string]any, path []string) error {
 	for key, change := range merge {
 		switch change := change.(type) {
@@ -94,6 +101,7 @@ func mergeReviewed(held, merge map[string]any, path []string) error {
 	return nil
 }
 
+// descend applies a nested mapping of the patch to one key. It creates the mapping if it is absent.
 func descend(held map[string]any, key string, change map[string]any, path []string) error {
 	if leafless(change) {
 		return nil
@@ -109,7 +117,7 @@ func descend(held map[string]any, key string, change map[string]any, path []stri
 	if err := mergeReviewed(child, change, path); err != nil {
 		return err
 	}
-	// Whatever leaves it empty has removed something, as there are leaves.
+	// The patch has leaves, so a mapping that is empty now was emptied by a removal.
 	if len(child) > 0 {
 		held[key] = child
 	} else {
@@ -118,7 +126,7 @@ func descend(held map[string]any, key string, change map[string]any, path []stri
 	return nil
 }
 
-// leafless tells whether the patch has nothing but mappings, at any depth.
+// leafless reports whether the patch has only mappings, at any depth.
 func leafless(merge map[string]any) bool {
 	for _, change := range merge {
 		if child, ok := change.(map[string]any); !ok || !leafless(child) {

@@ -1,13 +1,14 @@
 // Not part of the public API.
 //
-// Package patching writes the changes of the framework and of the handlers to one object: a merge-patch and
-// transformation functions, in as few requests as the API server allows, each with the guards that it needs.
+// Package patching writes the changes of the framework and of handlers to one object. A [Patch] is a merge-patch with
+// transformation functions. A [Writer] sends it in as few requests as the API server allows, each with the guards that
+// it needs. [AdmissionOps] encodes a patch for an admission response.
 //
-// It is apart because the rules of a safe write (the status first, the uid and the resource version as guards, the
-// classes of refusals) are the same for all callers. It never decides what to write or when, never waits between
-// attempts, and never modifies the given bodies and patches, except by Patch's own methods.
+// The rules of a safe write are the same for all callers: the status first, the uid and the resource version as guards,
+// the classes of refusals. The package does not decide what to write or when, and does not wait between attempts. It
+// never modifies the given bodies and patches, except by the methods of Patch.
 //
-// Neighbours: storage/diffbase and storage/progress put their records into Patch.Merge; reconcilers/events,
-// reconcilers/changes and reconcilers/background write through a Writer, and decide what a conflict or a refusal leads
-// to; webhooks answers with AdmissionOps.
+// Packages storage/diffbase and storage/progress add their records to Patch.Merge. Packages reconcilers/events, changes
+// and background write patches, and decide how to continue after a conflict or a refusal. Package webhooks answers with
+// AdmissionOps.
 package patching

@@ -10,19 +10,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The classes of refusals, for errors.Is. The API server's own error is wrapped as well, for errors.As and the checks
-// of apimachinery.
+// The classes of refusals, for errors.Is. Errors also wrap the API server's own error, for errors.As and the checks of
+// apimachinery.
 var (
-	// ErrConflict: the object has changed since its body was read. Read it again and apply Result.Remaining, or let
-	// Writer.ApplyRetrying do that.
+	// ErrConflict means that the object has changed since its body was read. Read it again and apply the remaining
+	// patch of the result, or use [Writer.ApplyRetrying].
 	ErrConflict = errors.New("the object has changed meanwhile")
-	// ErrReplaced: the object was deleted, and another of the same name created. The patch is obsolete.
+	// ErrReplaced means that the object was deleted, and that another one of the same name was created. The patch is
+	// obsolete.
 	ErrReplaced = errors.New("the object was replaced by another one of the same name")
-	// ErrRefused: the content was refused. The same patch will be refused again: it is the patch that must change.
+	// ErrRefused means that the content was refused. The same patch will be refused again, so it must be changed.
 	ErrRefused = errors.New("the API server refused the patch")
 )
 
-// failure wraps an error of a request with the action, the object, and the class of the error if it has one.
+// failure wraps the error of a request with the action, the object, and the class of the error, if any.
 func failure(err error, r request, object string) error {
 	if class := classify(err); class != nil {
 		return fmt.Errorf("%s %s: %w: %w", r.action(), object, class, err)
@@ -30,6 +31,7 @@ func failure(err error, r request, object string) error {
 	return fmt.Errorf("%s %s: %w", r.action(), object, err)
 }
 
+// classify returns the class of an error, and nil if it does not have one.
 func classify(err error) error {
 	switch {
 	case apierrors.IsConflict(err):
@@ -38,6 +40,7 @@ func classify(err error) error {
 		return ErrRefused
 	case !apierrors.IsInvalid(err):
 		return nil
+	// The API server reports a different uid in the patch as an invalid field: the uid is immutable.
 	case hasField(causesOf(err), "metadata.uid"):
 		return ErrReplaced
 	default:
@@ -45,6 +48,7 @@ func classify(err error) error {
 	}
 }
 
+// causesOf returns the causes that the API server has listed in its error.
 func causesOf(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -53,7 +57,7 @@ func causesOf(err error) []metav1.StatusCause {
 	return status.Status().Details.Causes
 }
 
-// answerOf gives the API server's error without its class, so that the caller can wrap it with another one.
+// answerOf returns the API server's error without its class, so that the caller can wrap it with another class.
 func answerOf(err error) error {
 	var answer *apierrors.StatusError
 	if errors.As(err, &answer) {
@@ -72,9 +76,9 @@ func hasField(causes []metav1.StatusCause, field string) bool {
 	return false
 }
 
-// TooLarge reports whether the object or the patch exceeds a limit of the API server or of its database: a 413, or a
-// 500 with the words of etcd or of the client that talks to it. The same patch will exceed it again. A database that
-// is full, or is asked too often, answers with other words: that can pass.
+// TooLarge reports whether the object or the patch exceeds a limit of the API server or of its database. This is a 413,
+// or a 500 with the message of etcd or of its client. The same patch will exceed it again. A database that is full or
+// overloaded answers with other messages, and can recover.
 func TooLarge(err error) bool {
 	if err == nil || apierrors.IsRequestEntityTooLargeError(err) {
 		return err != nil
@@ -83,25 +87,27 @@ func TooLarge(err error) bool {
 	if !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError {
 		return false
 	}
+	// The texts are those of etcd's server and of the gRPC client in the API server.
 	text := err.Error()
 	return strings.Contains(text, "request is too large") ||
 		strings.Contains(text, "ResourceExhausted") && strings.Contains(text, "larger than max")
 }
 
-// ContentRefused reports whether the content of a write is at fault, or a function that makes it: the same write would
-// fail again, and only the author of the content can mend it.
+// ContentRefused reports whether a write failed because of its content or of a transformation function. The same write
+// would fail again, and only the author of the content can correct it.
 func ContentRefused(err error) bool {
 	var transform *TransformError
 	switch {
-	case err == nil, apierrors.IsNotFound(err): // there is no /status: no content would be accepted
+	// A 404 means that there is no /status subresource, which does not depend on the content.
+	case err == nil, apierrors.IsNotFound(err):
 		return false
 	default:
 		return errors.Is(err, ErrRefused) || errors.As(err, &transform) || apierrors.IsBadRequest(err)
 	}
 }
 
-// lasting tells whether the server answered, and would answer the same again. Failed connections, overload, expired
-// credentials and conflicts are not lasting.
+// lasting reports whether the server has answered and would give the same answer again. This excludes failed
+// connections, overload, expired credentials and conflicts.
 func lasting(err error) bool {
 	var status apierrors.APIStatus
 	switch {
@@ -112,6 +118,7 @@ func lasting(err error) bool {
 	}
 	code := int(status.Status().Code)
 	switch code {
+	// These 4xx codes are temporary.
 	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
 		return false
 	default:
@@ -119,7 +126,7 @@ func lasting(err error) bool {
 	}
 }
 
-// Hopeless tells whether the same write would fail again, so that retries are useless.
+// Hopeless reports whether the same write would fail again, so that retries are useless.
 func Hopeless(err error) bool {
 	var transform *TransformError
 	return errors.As(err, &transform) || errors.Is(err, ErrReplaced) || errors.Is(err, ErrRefused) || lasting(err)

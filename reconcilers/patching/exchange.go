@@ -20,24 +20,26 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// An exchange is the requests of one Apply.
+// An exchange has the requests of one Apply and their results so far.
 type exchange struct {
 	writer    *Writer
 	target    Target
 	current   map[string]any   // the server's last answer, or the target's body
-	opened    *jsontext.Object // the same with its text; nil if that is not known
-	remaining Patch            // the part still to be written after a conflict
+	opened    *jsontext.Object // current with its text; nil if the text is unknown
+	remaining Patch            // the part that is still to be written after a conflict
 	result    Result
 }
 
-// A request is a merge-patch of /status or of the main resource.
+// A request is one merge-patch of /status or of the main resource.
 type request struct {
 	status  bool
 	payload map[string]any
 }
 
-// apply sends one merge-patch to /status, if there is one, and one to the main resource.
+// apply sends at most two merge-patches: one to /status, if the resource has it, and one to the main resource.
 func (x *exchange) apply(ctx context.Context, p Patch) error {
+	// Base is the merge-patch to fold, and rest is the part that remains after the status was written. As in Kopf, a
+	// null for the whole status is not sent.
 	base, rest := p.Merge, p.Merge
 	if x.target.StatusSubresource {
 		var status any
@@ -45,6 +47,7 @@ func (x *exchange) apply(ctx context.Context, p Patch) error {
 			base = rest
 		}
 	}
+	// Transformations become part of the merge-patch, so no separate request is needed for them.
 	full, err := fold(x.target.Body, base, p.Transforms)
 	if err != nil {
 		return fmt.Errorf("patching %s: %w", describe(x.target.Body), err)
@@ -59,18 +62,20 @@ func (x *exchange) apply(ctx context.Context, p Patch) error {
 			return err
 		}
 	}
+	// From here on, a conflict concerns the main resource only.
 	x.remaining.Merge = rest
 	if len(main) == 0 {
 		return nil
 	}
-	// A list is computed from its present state, so such a patch is valid for that state only.
+	// The new list was computed from the present one, so a patch of a list is valid only for this version of the
+	// object.
 	_, err = x.merge(ctx, false, main, touchesList(x.target.Body, main))
 	return err
 }
 
-// mergeStatus sends the status. If the main resource is to lose finalizers after it, no failure of the status prevents
-// that: the status has half of the time that is left, and its failure is only reported. After a conflict, both are
-// sent again.
+// mergeStatus sends the status. If the main resource is going to lose finalizers, a failure of the status must not
+// prevent that. Then the status gets half of the remaining time, and its failure is only reported. After a conflict,
+// both are sent again.
 func (x *exchange) mergeStatus(ctx context.Context, status any, releasing bool) (proceed bool, err error) {
 	payload := map[string]any{"status": status}
 	if !releasing {
@@ -80,6 +85,7 @@ func (x *exchange) mergeStatus(ctx context.Context, status any, releasing bool) 
 	defer cancel()
 	proceed, err = x.merge(limited, true, payload, true)
 	switch {
+	// A conflict or a replacement concerns the main resource as well, so it is not written either.
 	case err == nil, errors.Is(err, ErrConflict), errors.Is(err, ErrReplaced):
 		return proceed, err
 	case x.target.StatusDecides && ContentRefused(err):
@@ -89,7 +95,7 @@ func (x *exchange) mergeStatus(ctx context.Context, status any, releasing bool) 
 	return true, nil
 }
 
-// halfOf limits the context to half of the time that is left in it.
+// halfOf limits the context to half of its remaining time.
 func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, limited := ctx.Deadline()
 	if !limited {
@@ -98,7 +104,7 @@ func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(deadline)/2)
 }
 
-// fold returns the one merge-patch that does what the merge-patch and then the transformations do to the body.
+// fold returns one merge-patch with the effect of the merge-patch and then of the transformations on the body.
 func fold(body, merge map[string]any, transforms []Transform) (map[string]any, error) {
 	if len(transforms) == 0 {
 		return merge, nil
@@ -115,8 +121,8 @@ func fold(body, merge map[string]any, transforms []Transform) (map[string]any, e
 	return compose(body, merge, change), nil
 }
 
-// merge sends a merge-patch, with the uid for the main resource, which /status ignores, and with the resource version
-// if byVersion is true.
+// merge sends one merge-patch with its guards: the uid for the main resource, as /status ignores it, and the resource
+// version if byVersion is true.
 func (x *exchange) merge(
 	ctx context.Context, status bool, payload map[string]any, byVersion bool,
 ) (proceed bool, err error) {
@@ -133,6 +139,7 @@ func (x *exchange) merge(
 	}
 	before := x.current
 	proceed, err = x.write(ctx, request{status: status, payload: withMetadata(payload, guards)})
+	// A refused status was not written, so the answer says nothing about its fields.
 	if proceed && (!status || x.result.StatusRefused == nil) {
 		x.result.Restored = append(x.result.Restored, restored(payload, before, x.current)...)
 		x.result.Dropped = append(x.result.Dropped, dropped(payload, x.current)...)
@@ -140,6 +147,8 @@ func (x *exchange) merge(
 	return proceed, err
 }
 
+// version returns the version of the newest known state. A body without one cannot be guarded, which is an error of the
+// caller.
 func (x *exchange) version() (string, error) {
 	version := VersionOf(x.current)
 	if version == "" {
@@ -148,7 +157,8 @@ func (x *exchange) version() (string, error) {
 	return version, nil
 }
 
-// write sends a request. If proceed is false, there is an error, or the object is gone.
+// write sends a request and interprets its failure. If it returns false, the exchange ends, with an error or because
+// the object does not exist any more.
 func (x *exchange) write(ctx context.Context, r request) (proceed bool, err error) {
 	err = x.send(ctx, r)
 	switch {
@@ -159,6 +169,7 @@ func (x *exchange) write(ctx context.Context, r request) (proceed bool, err erro
 	case apierrors.IsNotFound(err):
 		x.result.Gone = true
 		return false, nil
+	// A refused status does not prevent the write of the main resource, unless the target demands it.
 	case r.status && lasting(err):
 		x.result.StatusRefused = err
 		if x.target.StatusDecides && ContentRefused(err) {
@@ -170,6 +181,7 @@ func (x *exchange) write(ctx context.Context, r request) (proceed bool, err erro
 	}
 }
 
+// send sends a request, and stores the answer as the current state of the object.
 func (x *exchange) send(ctx context.Context, r request) error {
 	data, err := json.Marshal(r.payload)
 	if err != nil {
@@ -180,6 +192,7 @@ func (x *exchange) send(ctx context.Context, r request) error {
 		Type: types.MergePatchType, Data: data, Status: r.status, FieldManager: x.writer.FieldManager,
 	}
 	err = x.writer.Client.Patch(ctx, client.ObjectKeyFromObject(&seen), asked, func(text []byte) error {
+		// The text is valid only during this call.
 		opened, body, err := answered(text, x.opened)
 		if err == nil {
 			err = confirm(body, seen.GetKind(), UIDOf(x.target.Body))
@@ -197,8 +210,7 @@ func (x *exchange) send(ctx context.Context, r request) error {
 	return nil
 }
 
-// answered is the object of an answer. The managed fields are left out, which are a good part of it and of no use to
-// anybody here.
+// answered returns the object of an answer without its managed fields, which are a large part of it and are not used.
 func answered(text []byte, former *jsontext.Object) (*jsontext.Object, map[string]any, error) {
 	opened, err := compact.Trim(text, former)
 	if err != nil {
@@ -208,8 +220,9 @@ func answered(text []byte, former *jsontext.Object) (*jsontext.Object, map[strin
 	return opened, body, err
 }
 
-// confirm returns an error for an answer that does not show the object of this kind and uid; an empty one is not known.
-// With such an answer the outcome of a write is unknown: it may have come from a proxy, or be that of another request.
+// confirm returns an error unless the answer is an object with this kind and uid. An empty kind or uid is not compared.
+// If another object is returned, the outcome of the write is unknown: a proxy may have answered, or the answer may
+// belong to another request.
 func confirm(answer map[string]any, kind, uid string) error {
 	shown, _ := answer["kind"].(string)
 	switch held := UIDOf(answer); {
@@ -221,6 +234,7 @@ func confirm(answer map[string]any, kind, uid string) error {
 	return nil
 }
 
+// action describes the request in errors.
 func (r request) action() string {
 	if r.status {
 		return "patching the status of"
@@ -228,7 +242,8 @@ func (r request) action() string {
 	return "patching"
 }
 
-// missingStatus finds out whether a 404 of /status means that the object is gone, or that it has no such subresource.
+// missingStatus reads the object after a 404 of /status, to distinguish an object that does not exist from a resource
+// without the subresource.
 func (x *exchange) missingStatus(ctx context.Context, missing error) (proceed bool, err error) {
 	live, err := x.writer.reread(ctx, x.target.Body)
 	switch {
@@ -247,8 +262,8 @@ func (x *exchange) missingStatus(ctx context.Context, missing error) (proceed bo
 	}
 }
 
-// dropped gives the fields of a merge-patch that the answer to it lacks: the API server silently drops fields that the
-// schema of a CRD does not have. It ignores the metadata, which the server manages.
+// dropped returns the fields of a merge-patch that are missing in the answer: the API server silently drops fields that
+// the schema of a CRD does not have. The metadata is ignored, as the server manages it.
 func dropped(payload, answer map[string]any) []diff.Path {
 	var lost []diff.Path
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
@@ -259,8 +274,8 @@ func dropped(payload, answer map[string]any) []diff.Path {
 	return lost
 }
 
-// restored gives the fields that a merge-patch removes, and that the answer has with the same value as before: a
-// default of the schema puts them back. It ignores the metadata.
+// restored returns the fields that a merge-patch removes, and that have the same value as before in the answer, because
+// a default of the schema restored them. The metadata is ignored.
 func restored(payload, before, answer map[string]any) (paths []diff.Path) {
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
 		value, then, now := payload[key], before[key], answer[key]
@@ -280,8 +295,10 @@ func restored(payload, before, answer map[string]any) (paths []diff.Path) {
 	return paths
 }
 
-// missing appends the paths of wanted values that are absent; for an absent mapping, only the path of the mapping. The
-// path is lent: missing copies it only for the result, so deep nesting costs no more than the number of keys.
+// missing appends the paths of set values that the answer does not have. For an absent mapping, it appends only the
+// path of the mapping.
+//
+// The path is copied only for the result. So a deeply nested patch costs no more than the number of its keys.
 func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) []diff.Path {
 	held, present := within[at[len(at)-1]]
 	inner, mapping := wanted.(map[string]any)
@@ -300,7 +317,8 @@ func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) 
 	return lost
 }
 
-// empty tells whether a merge-patch sets no values: it has only nulls and mappings without values.
+// empty reports whether a merge-patch sets no values: it has only nulls, and mappings without values. Such a mapping is
+// not lost if the answer does not have it.
 func empty(payload map[string]any) bool {
 	for _, value := range payload {
 		inner, mapping := value.(map[string]any)

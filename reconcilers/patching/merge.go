@@ -6,13 +6,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// MergeDiff returns the smallest merge-patch (RFC 7386) that makes the first body the second, nil if there is nothing
-// to do. Values that diff.Equal takes for the same are not in it.
+// MergeDiff returns the smallest merge-patch (RFC 7386) that turns the first body into the second, and nil if nothing
+// has to change. Values that are equal by diff.Equal are not in the patch.
 //
-// A merge-patch cannot say "null": a key with a null is taken for an absent one, except inside lists; the API server
-// drops most nulls, too. Lists are replaced as a whole, so a patch that adds, replaces or removes one, at any depth,
-// would undo what others did to that list: touchesList asks for a guard by the resource version then.
+// A merge-patch cannot set a null. So a key with a null counts as absent, except inside of lists; the API server drops
+// most nulls, too.
+//
+// Lists are replaced as a whole. A patch that adds, replaces or removes a list, at any depth, can undo the changes of
+// others to that list. In this case touchesList is true, and the patch must be guarded by the resource version.
 func MergeDiff(before, after map[string]any) (merge map[string]any, touchesList bool) {
+	// The patch is allocated only if there is a difference.
 	set := func(key string, value any, lists bool) {
 		if merge == nil {
 			merge = map[string]any{}
@@ -33,7 +36,7 @@ func MergeDiff(before, after map[string]any) (merge map[string]any, touchesList 
 	return merge, touchesList
 }
 
-// valueDiff is MergeDiff for one key, where absence is nil.
+// valueDiff returns the merge-patch for one key. An absent value is nil.
 func valueDiff(held, fresh any) (value any, lists, differs bool) {
 	into, isMapping := fresh.(map[string]any)
 	from, wasMapping := held.(map[string]any)
@@ -52,7 +55,7 @@ func valueDiff(held, fresh any) (value any, lists, differs bool) {
 	}
 }
 
-// withoutNulls makes a merge-patch of a new subtree: a null in it would ask for a removal.
+// withoutNulls returns a merge-patch that creates a subtree. A null in it would remove a key instead.
 func withoutNulls(subtree map[string]any) map[string]any {
 	out := make(map[string]any, len(subtree))
 	for key, value := range subtree {
@@ -67,7 +70,7 @@ func withoutNulls(subtree map[string]any) map[string]any {
 	return out
 }
 
-// applyMerge returns what the value becomes by the merge-patch; both stay as they are.
+// applyMerge returns the result of the merge-patch for the value. It does not modify either of them.
 func applyMerge(value any, merge map[string]any) map[string]any {
 	held, _ := value.(map[string]any)
 	out := make(map[string]any, len(held)+len(merge))
@@ -85,8 +88,8 @@ func applyMerge(value any, merge map[string]any) map[string]any {
 	return out
 }
 
-// compose returns the one merge-patch that does to the body what the first one does, and then the second. Values that
-// the body already has stay in it: the server's body may differ from ours.
+// compose returns one merge-patch with the effect of the first and then of the second on the body. It keeps values that
+// the body already has, because the server's body may differ from this one.
 func compose(body any, first, second map[string]any) map[string]any {
 	held, _ := body.(map[string]any)
 	out := make(map[string]any, len(first)+len(second))
@@ -101,14 +104,15 @@ func compose(body any, first, second map[string]any) map[string]any {
 		case wasMapping:
 			out[key] = compose(held[key], from, into)
 		default:
-			// The first removed what the body has here; without it in between, the mappings would be merged.
+			// The first one removed the value that the body has here. Without that removal, the mappings would be
+			// merged.
 			out[key] = replacement(held[key], into)
 		}
 	}
 	return out
 }
 
-// replacement gives a merge-patch that replaces the value by the fresh mapping.
+// replacement returns a merge-patch that replaces the value by the fresh mapping: it removes all other keys.
 func replacement(value any, fresh map[string]any) map[string]any {
 	held, _ := value.(map[string]any)
 	out := make(map[string]any, len(held)+len(fresh))

@@ -11,44 +11,47 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// The paths of the fields on which the deletion of an object depends.
 var (
 	finalizersPath = diff.Path{"metadata", "finalizers"}
 	deletionPath   = diff.Path{"metadata", "deletionTimestamp"}
 	gracePath      = diff.Path{"metadata", "deletionGracePeriodSeconds"}
 )
 
-// UIDOf gives metadata.uid, empty if the body has none.
+// UIDOf returns metadata.uid, and an empty string if the body does not have it.
 func UIDOf(body map[string]any) string {
 	metadata, _ := body["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	return uid
 }
 
-// VersionOf gives metadata.resourceVersion, empty if the body has none.
+// VersionOf returns metadata.resourceVersion, and an empty string if the body does not have it.
 func VersionOf(body map[string]any) string {
 	metadata, _ := body["metadata"].(map[string]any)
 	version, _ := metadata["resourceVersion"].(string)
 	return version
 }
 
-// Newer tells whether resource version a is later than b. Versions that cannot be compared (an empty one, or those of
-// an aggregated API server that does not number them) are not newer than each other.
+// Newer reports whether resource version a is later than b. It is false for versions that cannot be compared: empty
+// ones, and those of an aggregated API server that does not use numbers.
 func Newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0
 }
 
-// sameObject compares the uids. A body without one, as of tests and partial objects, matches every object.
+// sameObject reports whether the uids are equal. A body without a uid, such as in tests and of partial objects, matches
+// every object.
 func sameObject(a, b map[string]any) bool {
 	return UIDOf(a) == UIDOf(b) || UIDOf(a) == "" || UIDOf(b) == ""
 }
 
-// describe names the object in errors.
+// describe returns the API version, kind and key of the object for errors.
 func describe(body map[string]any) string {
 	object := &unstructured.Unstructured{Object: body}
 	return fmt.Sprintf("%s %s %s", object.GetAPIVersion(), object.GetKind(), trimmedKey(object))
 }
 
+// trimmedKey returns the key without the slash that cluster-scoped objects would have.
 func trimmedKey(object *unstructured.Unstructured) string {
 	if object.GetNamespace() == "" {
 		return object.GetName()
@@ -56,25 +59,26 @@ func trimmedKey(object *unstructured.Unstructured) string {
 	return client.ObjectKeyFromObject(object).String()
 }
 
-// releases tells whether the merge-patch takes finalizers from an object that is being deleted: no others may be added.
+// releases reports whether the merge-patch removes finalizers from an object that is being deleted. A merge-patch of
+// them cannot add any then, as the API server refuses that.
 func releases(body, merge map[string]any) bool {
 	_, touched := diff.Resolve(merge, finalizersPath)
 	return touched && BeingDeleted(body)
 }
 
-// HasFinalizer tells whether the object has the finalizer of this name.
+// HasFinalizer reports whether the object has the finalizer.
 func HasFinalizer(body map[string]any, name string) bool {
 	return slices.Contains(finalizers(body), any(name))
 }
 
-// BeingDeleted tells whether the deletion of the object has been requested.
+// BeingDeleted reports whether the deletion of the object has been requested.
 func BeingDeleted(body map[string]any) bool {
 	stamp, _ := diff.Resolve(body, deletionPath)
 	return stamp != nil
 }
 
-// BlockDeletion adds the finalizer to the end of the list, unless it is there. The API server refuses a new finalizer
-// on an object that is being deleted.
+// BlockDeletion returns a transformation that appends the finalizer to the list unless it is there. The API server
+// refuses a new finalizer on an object that is being deleted.
 func BlockDeletion(name string) Transform {
 	return func(body map[string]any) error {
 		if HasFinalizer(body, name) {
@@ -90,8 +94,8 @@ func BlockDeletion(name string) Transform {
 	}
 }
 
-// AllowDeletion removes all occurrences of the finalizer. It also removes the list, and then the metadata, if they are
-// empty after that.
+// AllowDeletion returns a transformation that removes all occurrences of the finalizer. If the list becomes empty, it
+// removes the list, and then the metadata if that becomes empty.
 func AllowDeletion(name string) Transform {
 	return func(body map[string]any) error {
 		metadata, ok := body["metadata"].(map[string]any)
@@ -114,9 +118,9 @@ func AllowDeletion(name string) Transform {
 	}
 }
 
-// GuardFinalizers lets a transformation of a handler change the finalizers of others, and no more: the named one, by
-// which the operator holds the object, stays as long as it is there; and the transformation adds no finalizer twice,
-// such as when it adds one to a list that is older than the body.
+// GuardFinalizers restricts a handler's transformation to changing the finalizers of others. The operator's own
+// finalizer stays if it is there. No finalizer is added twice, which can happen if the handler adds one to a list that
+// is older than the body.
 func GuardFinalizers(own string, change Transform) Transform {
 	return func(body map[string]any) error {
 		before := slices.Clone(finalizers(body))
@@ -124,6 +128,7 @@ func GuardFinalizers(own string, change Transform) Transform {
 			return err
 		}
 		after := finalizers(body)
+		// The transformation did not change the finalizers, so they stay as they are, including duplicates.
 		if slices.EqualFunc(before, after, func(a, b any) bool { return diff.Equal(a, b) }) {
 			return nil
 		}
@@ -137,6 +142,7 @@ func GuardFinalizers(own string, change Transform) Transform {
 	}
 }
 
+// withoutRepeats returns the list without later duplicates.
 func withoutRepeats(list []any) []any {
 	distinct := make([]any, 0, len(list))
 	for _, item := range list {
@@ -147,14 +153,16 @@ func withoutRepeats(list []any) []any {
 	return distinct
 }
 
+// finalizers returns the finalizers of the body. The list is shared with the body.
 func finalizers(body map[string]any) []any {
 	value, _ := diff.Resolve(body, finalizersPath)
 	list, _ := value.([]any)
 	return list
 }
 
-// released tells whether the write that got this answer has deleted the object: the server deletes it in the same
-// transaction, so the version of the answer never arrives in a watch. A grace period, as of pods, defers the deletion.
+// released reports whether the write with this answer has deleted the object. The server deletes an object without
+// finalizers in the same transaction, so the version of the answer never arrives in a watch. A grace period, such as
+// that of pods, defers the deletion.
 func released(answer map[string]any) bool {
 	if !BeingDeleted(answer) || len(finalizers(answer)) > 0 {
 		return false

@@ -13,39 +13,40 @@ import (
 )
 
 // A Transform changes a raw body in place: one function of Kopf's patch.fns. The body is a private copy, so everything
-// in it may be modified, but values put into it must be JSON ones.
+// in it can be modified. Values that are put into it must be JSON values.
 //
-// It must be idempotent: after a conflict it runs again on the fresh object, which may already have the change. An
-// error ends the write; it reaches the caller wrapped.
+// A Transform must be idempotent: after a conflict, it runs again on the fresh object, which may already have the
+// change. An error ends the write, and is returned to the caller, wrapped.
 type Transform func(body map[string]any) error
 
-// A Patch is everything to be written to one object. The zero value is an empty patch, ready to use.
+// A Patch has all changes to one object. The zero value is an empty patch, ready to use.
 //
-// The merge-patch holds for whatever state the object is in; a transformation is for changes that depend on the
-// current state, such as items of lists. The transformations see the body with the merge-patch already applied.
+// The merge-patch is valid for any state of the object. A transformation is for a change that depends on the current
+// state, such as of the items of a list. Transformations get the body with the merge-patch already applied.
 type Patch struct {
-	// Merge is a merge-patch (RFC 7386): mappings are merged, null removes, other values replace. The patch owns all
-	// mappings in it: its methods write into them.
+	// Merge is a merge-patch (RFC 7386): mappings are merged, nulls remove keys, other values replace. The patch owns
+	// all mappings in it, and its methods modify them.
 	Merge map[string]any
 	// Transforms are called in this order.
 	Transforms []Transform
 }
 
-// A TransformError is the error of a user's transformation that cannot be applied to the object.
+// A TransformError is the error of a user's transformation that failed or panicked.
 type TransformError struct{ err error }
 
-// Empty tells whether there is nothing to write at all. Transformations count even if they would change nothing.
+// Empty reports whether there is nothing to write. Transformations count even if they would not change anything.
 func (p *Patch) Empty() bool {
 	return len(p.Merge) == 0 && len(p.Transforms) == 0
 }
 
-// SetIn puts a value into the merge-patch at the path of keys, nil for a removal. Mappings on the way are made, also
-// in place of other values. The value may be any that encodes to JSON, and is copied; one that does not encode is an
-// error of Writer.Apply. An empty path does nothing.
+// SetIn sets the value at a path of the merge-patch; nil is a removal. It creates the mappings along the path, also in
+// place of other values. The value can be of any type that encodes to JSON, and is copied. If it does not encode,
+// [Writer.Apply] returns the error. An empty path has no effect.
 func (p *Patch) SetIn(path []string, value any) {
 	if len(path) == 0 {
 		return
 	}
+	// An error is not returned here: the value remains in the patch, and encoding the request fails.
 	if tree, err := toJSON(value); err == nil {
 		value = tree
 	}
@@ -64,12 +65,12 @@ func (p *Patch) SetIn(path []string, value any) {
 	at[path[len(path)-1]] = diff.Copy(value)
 }
 
-// AddResult puts a handler's result to status.<id>, where the id is one key with its slashes and dots as they are. A
-// mapping is merged shallowly over the mapping that the patch has there, any other value replaces it; null results are
-// ignored, empty and zero ones are not.
+// AddResult stores a handler's result in status.<id>. The id is one key, including its slashes and dots. A mapping is
+// merged, without recursion, into the mapping that the patch has there; any other value replaces it. A null result is
+// ignored, but empty and zero ones are stored.
 //
-// Any Go value that encodes to JSON will do; the error for one that does not names the id. A result removes those of
-// the former ids.
+// The value can be of any Go type that encodes to JSON; otherwise AddResult returns an error with the id. It also
+// removes the results of the former ids.
 func (p *Patch) AddResult(id string, value any, former ...string) error {
 	result, err := toJSON(value)
 	if err != nil {
@@ -95,7 +96,7 @@ func (p *Patch) AddResult(id string, value any, former ...string) error {
 	return nil
 }
 
-// Clone returns a patch that can be added to without changing this one.
+// Clone returns a copy of the patch that can be extended without changing the original.
 func (p *Patch) Clone() Patch {
 	clone := Patch{}
 	if p.Merge != nil {
@@ -105,8 +106,8 @@ func (p *Patch) Clone() Patch {
 	return clone
 }
 
-// ApplyTo returns what the body becomes by the patch, if nobody else changes it meanwhile: the merge-patch first, then
-// the transformations. The result shares with the body and the patch what is the same; none of them is modified.
+// ApplyTo returns the body after the patch, if there are no other changes: the merge-patch is applied first, and then
+// the transformations. The result shares unchanged values with the body and the patch. Neither of them is modified.
 func (p *Patch) ApplyTo(body map[string]any) (map[string]any, error) {
 	merged := body
 	if len(p.Merge) > 0 {
@@ -115,7 +116,8 @@ func (p *Patch) ApplyTo(body map[string]any) (map[string]any, error) {
 	return applyTransforms(merged, p.Transforms)
 }
 
-// applyTransforms leaves the body alone: users' functions may write anywhere, so they get a copy of all of it.
+// applyTransforms returns the body after the transformations. Users' functions can write anywhere, so they get a deep
+// copy.
 func applyTransforms(body map[string]any, transforms []Transform) (map[string]any, error) {
 	if len(transforms) == 0 {
 		return body, nil
@@ -127,14 +129,14 @@ func applyTransforms(body map[string]any, transforms []Transform) (map[string]an
 	return transformInPlace(working, transforms)
 }
 
-// transformInPlace is for a body that is a copy already.
+// transformInPlace applies the transformations to a body that is a copy already.
 func transformInPlace(working map[string]any, transforms []Transform) (map[string]any, error) {
 	for _, transform := range transforms {
 		if err := transform(working); err != nil {
 			return nil, fmt.Errorf("transforming the body: %w", err)
 		}
 	}
-	// Go values of other types than JSON trees have would always differ from the server's answer.
+	// Go values of types that JSON does not have would always differ from the server's answer, so they are converted.
 	after, err := toJSON(working)
 	if err != nil {
 		return nil, fmt.Errorf("a transformation left a value that is not JSON: %w", err)
@@ -143,7 +145,7 @@ func transformInPlace(working map[string]any, transforms []Transform) (map[strin
 	return body, nil
 }
 
-// toJSON returns the value itself if it is a JSON tree already, else what it encodes to.
+// toJSON returns the value itself if it consists of JSON values only, and otherwise the decoded form of its JSON.
 func toJSON(value any) (any, error) {
 	if isJSON(value) {
 		return value, nil
@@ -159,7 +161,8 @@ func toJSON(value any) (any, error) {
 	return out, nil
 }
 
-// isJSON is false for nil mappings and lists, too, as they encode to null.
+// isJSON reports whether a value consists of JSON values only. It is false for nil mappings and lists, because they
+// encode to null.
 func isJSON(value any) bool {
 	switch value := value.(type) {
 	case nil, bool, int64, string:
@@ -185,14 +188,14 @@ func isJSON(value any) bool {
 	}
 }
 
-// Error gives the text of the function's error.
+// Error returns the text of the function's error.
 func (e *TransformError) Error() string { return e.err.Error() }
 
-// Unwrap gives the function's error.
+// Unwrap returns the function's error.
 func (e *TransformError) Unwrap() error { return e.err }
 
-// Contained turns the errors and panics of users' transformations into TransformErrors, as the Writer calls them when
-// no adapter of their handler is on the stack to recover.
+// Contained returns the transformations with their errors and panics turned into a [TransformError]. They are called
+// after the adapter of their handler, which would recover from a panic, has returned.
 func Contained(transforms []Transform) []Transform {
 	out := make([]Transform, len(transforms))
 	for i, transform := range transforms {
@@ -206,7 +209,7 @@ func Contained(transforms []Transform) []Transform {
 	return out
 }
 
-// touchesList tells whether the merge-patch adds, replaces or removes a list of the value.
+// touchesList reports whether the merge-patch adds, replaces or removes a list of the value.
 func touchesList(value any, merge map[string]any) bool {
 	held, isMapping := value.(map[string]any)
 	if !isMapping && hasList(value) {
@@ -224,7 +227,7 @@ func touchesList(value any, merge map[string]any) bool {
 	return false
 }
 
-// hasList tells whether the value is, or has anywhere in it, a list.
+// hasList reports whether the value is a list or contains one.
 func hasList(value any) bool {
 	switch value := value.(type) {
 	case []any:
@@ -239,7 +242,8 @@ func hasList(value any) bool {
 	return false
 }
 
-// withMetadata adds fields to the metadata of a merge-patch, or returns it as it is if there are none to add.
+// withMetadata returns the merge-patch with additional fields in its metadata. It does not modify the patch, and
+// returns the patch itself if there are no fields.
 func withMetadata(merge, fields map[string]any) map[string]any {
 	if len(fields) == 0 {
 		return merge
@@ -255,7 +259,7 @@ func withMetadata(merge, fields map[string]any) map[string]any {
 	return out
 }
 
-// splitMerge takes the status out of a merge-patch. An absent status is not a null one: the latter is a removal.
+// splitMerge separates the status from the rest of a merge-patch. A null status is present, because it is a removal.
 func splitMerge(merge map[string]any) (status any, present bool, rest map[string]any) {
 	status, present = merge["status"]
 	if !present {

@@ -16,13 +16,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// maxAttempts limits the attempts of ApplyRetrying: after five conflicts in a row, a later pass should begin anew.
+// maxAttempts limits the attempts of ApplyRetrying. After five conflicts in a row, a later pass should start from the
+// new state.
 const maxAttempts = 5
 
-// A Client sends the requests of a Writer, which concern the objects of one resource. An answer is lent to the function
-// that takes it, as a text.
+// A Client sends the requests of a [Writer] for the objects of one resource. The text of an answer is valid only during
+// the call of take.
 type Client interface {
-	// Get reads an object live, not from a cache.
+	// Get reads an object from the API server, not from a cache.
 	Get(ctx context.Context, key types.NamespacedName, take func(text []byte) error) error
 	// Patch sends a patch of an object.
 	Patch(ctx context.Context, key types.NamespacedName, p rawclient.Patch, take func(text []byte) error) error
@@ -30,66 +31,69 @@ type Client interface {
 
 var _ Client = (*rawclient.Client)(nil)
 
-// A Writer sends patches. It has no state of its own and may be used concurrently.
+// Writer sends patches. It does not have a state, and its methods may be called concurrently.
 //
-// It sends at most two merge-patches, one to /status and one to the main resource, where Kopf sends up to four
-// requests. Transformations are part of them. The patch of the main resource has the object's uid, and every patch that
-// could overwrite others' changes has the resource version: the server then refuses to write to a wrong object.
+// It sends at most two merge-patches, one to /status and one to the main resource; Kopf sends up to four requests.
+// Transformations are part of them. The patch of the main resource has the object's uid, and every patch that could
+// overwrite the changes of others has the resource version. So the server refuses to write to another object or to an
+// unexpected state.
 type Writer struct {
-	// Client sends the requests, of one resource.
+	// Client sends the requests. It is for one resource.
 	Client Client
-	// FieldManager is the name under which the server records our fields; the default is the client's own.
+	// FieldManager is the name under which the server records the written fields. The default is the client's field
+	// manager.
 	FieldManager string
-	// Observer gets the fields that the server did not keep; it may be nil.
+	// Observer is notified of the fields that the server did not store. It may be nil.
 	Observer Observer
 }
 
-// An Observer gets facts about patches beside their Result.
+// Observer gets facts about patches beside their results.
 type Observer interface {
-	// Dropped is called with the fields of one patch that the server took, and did not keep, if there are any.
+	// Dropped is called with the fields of a patch that the server accepted but did not store, if there are any.
 	Dropped(ctx context.Context, fields []diff.Path)
 }
 
-// A Target is the object to be written to.
+// A Target is the object to write to.
 type Target struct {
 	// Body is the object as the handlers saw it, with apiVersion, kind and metadata. It is not modified.
 	Body map[string]any
-	// Opened is Body with its text, if that is known: what the API server's answers have in common with it is the same
-	// value in them, and need not be decoded again.
+	// Opened is Body with its text, if known. The parts of an answer that are equal to it share its values and are not
+	// decoded again.
 	Opened *jsontext.Object
-	// StatusSubresource tells that the status is written through /status, and only there.
+	// StatusSubresource is true if the status is written through /status, and only there.
 	StatusSubresource bool
-	// StatusDecides ends the write if /status is refused for its content: the error is that refusal, which is
-	// Result.StatusRefused, too, and the main resource is not written.
+	// StatusDecides ends the write if the content of /status is refused. The refusal is returned both as the error and
+	// in the result, and the main resource is not written.
 	StatusDecides bool
 }
 
-// A Refetch reads the object anew, live. An object that does not exist is a nil body or an error for
-// apierrors.IsNotFound.
+// A Refetch reads the current object from the API server. If the object does not exist, it returns a nil body or an
+// error for apierrors.IsNotFound.
 type Refetch func(ctx context.Context) (map[string]any, error)
 
-// A Result says what was written of a patch.
+// Result reports which parts of a patch were written.
 type Result struct {
-	// Body is the server's last answer, nil if nothing was written. It has no managed fields, and must not be modified.
+	// Body is the server's last answer, and nil if nothing was written. It does not have managed fields, and must not
+	// be modified.
 	Body map[string]any
 	// Answer is Body with its text.
 	Answer *jsontext.Object
-	// Versions are those of all answers.
+	// Versions are the resource versions of all answers. Events with these versions are own writes.
 	Versions []string
-	// Gone tells that the object does not exist any more. There is no error then.
+	// Gone is true if the object does not exist any more. This is not an error.
 	Gone bool
-	// Released tells that the object was being deleted, and the last finalizer was removed by this patch: the version
-	// in Body never arrives in a watch, so it must not be waited for.
+	// Released is true if this patch removed the last finalizer of an object that is being deleted. The version in Body
+	// never arrives in a watch then, so callers must not wait for it.
 	Released bool
-	// StatusRefused is why /status was not written although the rest was: an error of class ErrRefused or a forbidden
-	// request; or any error, if the rest takes finalizers from an object that is being deleted. It concerns the status
-	// alone and is for the caller to report.
+	// StatusRefused is the reason why /status was not written although the rest was: an error of class ErrRefused, or a
+	// forbidden request. If the rest removes finalizers from an object that is being deleted, it can be any error. It
+	// concerns the status only, and the caller should report it.
 	StatusRefused error
-	// Dropped are the fields that the server took, and did not keep: its schema does not have them.
+	// Dropped are the fields that the server accepted but did not store, because its schema does not have them.
 	Dropped []diff.Path
-	// Restored are the fields that were to be removed, and that the server has set to the same values as before.
+	// Restored are the fields that the patch removed, and that the server has set to the same values as before.
 	Restored []diff.Path
-	// Remaining is the part that was not written because of an ErrConflict. It is empty otherwise.
+	// Remaining is the part that was not written because of an ErrConflict. Otherwise, it is empty.
 	Remaining Patch
 }
 
@@ -97,39 +101,41 @@ type Result struct {
 //
 // # Flow
 //
-// /status goes first where it is a subresource, so that the write that closes a cause is the last one. A null for the
-// whole status is not sent there, as in Kopf. Transformations are applied to the target's body after the merge-patch;
-// nulls that they leave are removals. If they make no difference, nothing is sent for them.
+// If there is a /status subresource, it is written first, so that the write that closes a cause is the last one. As in
+// Kopf, a null for the whole status is not sent there. Transformations are applied to the target's body after the
+// merge-patch; nulls that they leave are removals. If they do not change anything, no request is sent for them.
 //
 // # Guarantees
 //
-// No request is repeated, but by the client, as the server says when. If the server refuses the content for /status,
-// the main resource is written nevertheless, unless Target.StatusDecides. No failure of /status keeps the main
-// resource from losing finalizers while the object is being deleted.
+// No request is repeated, except by the client when the server asks for it. If the server refuses the content of
+// /status, the main resource is written nevertheless, unless Target.StatusDecides is true. A failure of /status never
+// prevents the removal of finalizers while the object is being deleted.
 //
 // # Errors
 //
-// ErrConflict, ErrReplaced, ErrRefused by errors.Is; all others, too, name what was being done to which object. If an
-// answer does not show the object of the target, by its kind and uid, the outcome of the request is unknown, as without
-// an answer. A result comes with every error: it tells what had been written before.
+// ErrConflict, ErrReplaced and ErrRefused are detected by errors.Is. All errors name the action and the object. If an
+// answer does not have the kind and uid of the target, the outcome of the request is unknown, as without an answer.
+// Every error is returned with a [Result], which reports the parts that were written before.
 func (w *Writer) Apply(ctx context.Context, target Target, p Patch) (Result, error) {
 	if p.Empty() {
 		return Result{}, nil
 	}
 	x := &exchange{writer: w, target: target, current: target.Body, opened: target.Opened, remaining: p}
 	err := x.apply(ctx, p)
+	// Only a conflict can be resolved by applying the rest to the fresh object.
 	if errors.Is(err, ErrConflict) {
 		x.result.Remaining = x.remaining
 	}
 	if w.Observer != nil && len(x.result.Dropped) > 0 {
 		w.Observer.Dropped(ctx, x.result.Dropped)
 	}
+	// The last answer shows whether the object still has finalizers.
 	x.result.Released = !x.result.Gone && x.result.Body != nil && released(x.result.Body)
 	return x.result, err
 }
 
-// Get reads the object live, without its managed fields. An object that does not exist is an error for
-// apierrors.IsNotFound.
+// Get reads the object from the API server, without its managed fields. If the object does not exist, it returns an
+// error for apierrors.IsNotFound.
 func (w *Writer) Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error) {
 	var body map[string]any
 	err := w.Client.Get(ctx, key, func(text []byte) (err error) {
@@ -144,27 +150,27 @@ func (w *Writer) Get(ctx context.Context, gvk schema.GroupVersionKind, key clien
 	return body, nil
 }
 
-// reread is Get for the object of this body.
+// reread reads the current state of the object of this body.
 func (w *Writer) reread(ctx context.Context, body map[string]any) (map[string]any, error) {
 	object := unstructured.Unstructured{Object: body}
 	return w.Get(ctx, object.GroupVersionKind(), client.ObjectKeyFromObject(&object))
 }
 
-// ApplyRetrying is Apply that settles conflicts within the pass: it reads the object anew and applies what remains to
-// it, up to five times in all (deviation D-finalizer-same-pass; Kopf carries the functions over to the next event). A
-// nil refetch reads by the Writer's own client.
+// ApplyRetrying is Apply that resolves conflicts within the pass: it reads the object again and applies the rest to it,
+// with five attempts in total (deviation D-finalizer-same-pass; Kopf defers the functions to the next event). If
+// refetch is nil, it reads the object with its own client.
 //
 // # Flow
 //
-// The merge-patch is repeated as it is, if it was not written before the conflict; the transformations run again on
-// the fresh body. So the merge-patch must be valid whatever others have changed.
+// The merge-patch is repeated unchanged if it was not written before the conflict. The transformations run again on the
+// fresh body. So the merge-patch must be valid for any changes of others.
 //
 // # Errors
 //
-// ErrReplaced if the name belongs to another object now. ErrConflict, with Result.Remaining, if all attempts ended in
-// conflicts. All others are Apply's.
+// It returns ErrReplaced if another object has the name now. It returns ErrConflict, with the remaining patch in the
+// result, if all attempts ended in conflicts. Otherwise, it returns the errors of Apply.
 //
-// The Result is that of all attempts together.
+// The result covers all attempts.
 func (w *Writer) ApplyRetrying(ctx context.Context, target Target, p Patch, refetch Refetch) (Result, error) {
 	if refetch == nil {
 		refetch = func(ctx context.Context) (map[string]any, error) { return w.reread(ctx, target.Body) }
@@ -176,17 +182,20 @@ func (w *Writer) ApplyRetrying(ctx context.Context, target Target, p Patch, refe
 		if attempt == maxAttempts || !errors.Is(err, ErrConflict) {
 			return total, err
 		}
+		// From here on, err is the error of the reading, and not the conflict.
 		fresh, err := renewed(ctx, target.Body, refetch, err)
 		if fresh == nil {
 			total.Gone = err == nil
 			total.Remaining = Patch{}
 			return total, err
 		}
+		// The text of the fresh body is not known.
 		target.Body, target.Opened, p = fresh, nil, result.Remaining
 	}
 }
 
-// renewed reads the object again after a conflict. A nil body without an error means that it is gone.
+// renewed reads the object again after a conflict. A nil body without an error means that the object does not exist any
+// more.
 func renewed(
 	ctx context.Context, seen map[string]any, refetch Refetch, conflict error,
 ) (map[string]any, error) {
@@ -203,7 +212,7 @@ func renewed(
 	return fresh, nil
 }
 
-// joined gives the result of two attempts, one after another.
+// joined returns the result of two consecutive attempts. The later one takes precedence.
 func joined(earlier, later Result) Result {
 	later.Versions = append(earlier.Versions, later.Versions...)
 	later.Restored = append(earlier.Restored, later.Restored...)

@@ -1,10 +1,11 @@
 // Not part of the public API.
 //
-// Package asciijson writes JSON values the way they are kept in annotations: compact, in ASCII, keys sorted.
+// Package asciijson encodes JSON values in the form in which annotations store them: compact, in ASCII, with sorted
+// keys. [Marshal] encodes a value; [Writes] and [Size] compare and measure the encoding without allocating it.
 //
-// It stands apart from encoding/json because texts on objects are compared, by people and by Kopf's operators: what
-// both write must look the same, "<>&" included, and must be read back as the very same value, whole floats included.
-// It never reads JSON: any decoder does for what it writes.
+// It is separate from encoding/json because the texts are compared with those of Kopf's operators: both must write the
+// same text, including "<>&", and decoders must restore the same value, including whole floats.
 //
-// Its neighbours: storage/diffbase writes essences with it, storage/progress writes records.
+// The package does not decode; storage/jsontext does. Package diffbase encodes essences with it, and progress encodes
+// records.
 package asciijson

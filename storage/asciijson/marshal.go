@@ -10,11 +10,13 @@ import (
 	"sync"
 )
 
-// Marshal returns the JSON text of a value: nil, bool, string, []any, map[string]any, the numbers of [Append]. No
-// spaces, no newline at the end, keys sorted by their bytes; strings as in [AppendString].
+// Marshal returns the JSON text of a value: nil, bool, string, []any, map[string]any, or one of the numbers of
+// [Append]. The text has no spaces and no newline at the end. Keys are sorted by their bytes, and strings are encoded
+// by [AppendString].
 //
-// It is an error, naming the place, if there is anything else in the value: another Go type, or a float that is not a
-// number or infinite.
+// # Errors
+//
+// It returns an error that names the place if the value contains another Go type, an infinite float or a NaN.
 func Marshal(value any) (string, error) {
 	e := acquire()
 	defer e.release()
@@ -24,14 +26,14 @@ func Marshal(value any) (string, error) {
 	return string(e.text), nil
 }
 
-// Writes tells whether a text is what [Marshal] returns for a value. It allocates nothing.
+// Writes reports whether [Marshal] returns this text for the value. It does not allocate.
 func Writes(text string, value any) bool {
 	e := acquire()
 	defer e.release()
 	return e.value(value) == nil && string(e.text) == text
 }
 
-// Size is how many bytes [Marshal] returns, with the same errors. It allocates nothing.
+// Size returns the number of bytes that [Marshal] returns, with the same errors. It does not allocate.
 func Size(value any) (int, error) {
 	e := acquire()
 	defer e.release()
@@ -41,21 +43,22 @@ func Size(value any) (int, error) {
 	return len(e.text), nil
 }
 
-// Append appends what [Marshal] returns to a text; on an error, it returns the text as it was.
+// Append appends the result of [Marshal] to a text. On an error, it returns the text unchanged.
 //
-// Integers (int64, int32, int) are written as such. Floats (float64, float32) are written as Python writes them: in the
-// shortest form that is read back as the same float, and with a fraction or an exponent even if they are whole. Without
-// that, a large one would be read back as another integer. A [json.Number] is written as it is.
+// Integers (int64, int32, int) are written as integers. Floats (float64, float32) are written as Python writes them: in
+// the shortest form that decodes to the same float, and with a fraction or an exponent even if they are whole.
+// Otherwise, a large float would be decoded as a different integer. A [json.Number] is written unchanged.
 func Append(text []byte, value any) ([]byte, error) {
 	e := acquire()
 	defer e.release()
 	if err := e.value(value); err != nil {
 		return text, fmt.Errorf("encoding as json: %w", err)
 	}
+	// The value is encoded into the encoder's own buffer first, so that an error leaves the text as it was.
 	return append(text, e.text...), nil
 }
 
-// encoder is one pass over a value. It is reused, for that the pass allocates nothing but the result.
+// encoder encodes one value. Encoders are pooled, so that encoding allocates nothing but the result.
 type encoder struct {
 	text []byte
 	keys []string // a stack: the sorted keys of each mapping that is being written, the innermost last
@@ -63,6 +66,7 @@ type encoder struct {
 
 var encoders sync.Pool
 
+// acquire returns an empty encoder from the pool, or a new one.
 func acquire() *encoder {
 	if e, ok := encoders.Get().(*encoder); ok {
 		return e
@@ -70,10 +74,12 @@ func acquire() *encoder {
 	return new(encoder)
 }
 
-// maxReused is how large the text of an encoder may be that is used again: one huge object must not fill the memory
-// for long.
+// maxReused is the largest text buffer in bytes that returns to the pool. One huge object must not occupy memory
+// permanently.
 const maxReused = 64 << 10
 
+// release returns the encoder to the pool, unless its buffer is too large. It clears the keys, which would otherwise
+// keep the encoded object in memory.
 func (e *encoder) release() {
 	if cap(e.text) > maxReused {
 		return
@@ -84,6 +90,7 @@ func (e *encoder) release() {
 	encoders.Put(e)
 }
 
+// value appends the JSON of any value.
 func (e *encoder) value(value any) error {
 	switch value := value.(type) {
 	case nil:
@@ -102,10 +109,12 @@ func (e *encoder) value(value any) error {
 	return nil
 }
 
+// mapping appends a mapping with sorted keys. A nil map is null, as in encoding/json.
 func (e *encoder) mapping(mapping map[string]any) error {
 	if mapping == nil {
 		return e.value(nil)
 	}
+	// The keys of nested mappings share one stack, so that no level allocates a slice of its own.
 	bottom := len(e.keys)
 	for key := range mapping {
 		e.keys = append(e.keys, key)
@@ -117,6 +126,7 @@ func (e *encoder) mapping(mapping map[string]any) error {
 		if i > bottom {
 			e.text = append(e.text, ',')
 		}
+		// The stack can move while the value is encoded, so the key is read by its index.
 		key := e.keys[i]
 		e.text = append(AppendString(e.text, key), ':')
 		if err := e.value(mapping[key]); err != nil {
@@ -128,6 +138,7 @@ func (e *encoder) mapping(mapping map[string]any) error {
 	return nil
 }
 
+// list appends a list. A nil slice is null, as in encoding/json.
 func (e *encoder) list(list []any) error {
 	if list == nil {
 		return e.value(nil)
@@ -145,6 +156,7 @@ func (e *encoder) list(list []any) error {
 	return nil
 }
 
+// number appends a number of one of the supported Go types.
 func (e *encoder) number(value any) error {
 	switch value := value.(type) {
 	case int64:
@@ -168,14 +180,16 @@ func (e *encoder) number(value any) error {
 	return nil
 }
 
-// The bounds between which floats are written without an exponent: those of Python.
+// The range of floats that Python writes without an exponent: at least 1e-4 and below 1e16.
 const (
 	smallest = 1e-4
 	largest  = 1e16
 )
 
+// errNotFinite is the error of floats that JSON cannot express.
 var errNotFinite = errors.New("json has no infinite numbers and none that are not a number")
 
+// float appends a float as Python's repr writes it.
 func (e *encoder) float(float float64) error {
 	if math.IsNaN(float) || math.IsInf(float, 0) {
 		return errNotFinite
@@ -186,13 +200,15 @@ func (e *encoder) float(float float64) error {
 		return nil
 	}
 	e.text = strconv.AppendFloat(e.text, float, 'f', -1, 64)
+	// Without the fraction, a decoder would return an integer.
 	if math.Trunc(float) == float {
 		e.text = append(e.text, ".0"...)
 	}
 	return nil
 }
 
-// isNumber tells whether a literal is one number in JSON: all else that is JSON begins otherwise, or ends in a space.
+// isNumber reports whether a literal is exactly one JSON number. Other JSON values begin differently; surrounding
+// spaces are excluded by the check of both ends.
 func isNumber(literal json.Number) bool {
 	if literal == "" || literal[0] != '-' && !isDigit(literal[0]) || !isDigit(literal[len(literal)-1]) {
 		return false
@@ -200,6 +216,7 @@ func isNumber(literal json.Number) bool {
 	return json.Valid([]byte(literal))
 }
 
+// isDigit reports whether a byte is a decimal digit.
 func isDigit(char byte) bool {
 	return '0' <= char && char <= '9'
 }

@@ -5,17 +5,19 @@ import (
 	"unicode/utf8"
 )
 
+// hex has lower-case digits, as Python writes them.
 const hex = "0123456789abcdef"
 
-// The characters with a form of their own after the backslash; all other control characters are written by their code.
+// short has the characters with a short escape, such as \n. Other control characters are written by their code.
 var short = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f'}
 
-// AppendString appends a string as a JSON literal in ASCII: all other characters are written as "\uXXXX", those above
-// the basic plane as two of these (a surrogate pair). "<", ">" and "&" are written as they are. Broken UTF-8 is written
-// as the replacement character, U+FFFD, one for each byte.
+// AppendString appends a string as a JSON literal in ASCII. Other characters are written as "\uXXXX", and those above
+// the basic plane as a surrogate pair. "<", ">" and "&" are not escaped. Each byte of invalid UTF-8 is written as
+// U+FFFD, the replacement character.
 func AppendString(text []byte, value string) []byte {
 	text = append(text, '"')
-	plain := 0 // where the run of characters that stay as they are begins
+	// The start of the current run of characters without escapes, which is copied at once.
+	plain := 0
 	for i := 0; i < len(value); {
 		if isPlain(value[i]) {
 			i++
@@ -31,10 +33,12 @@ func AppendString(text []byte, value string) []byte {
 	return append(text, '"')
 }
 
+// isPlain reports whether a byte stands for itself in a literal. DEL (0x7f) does not; Python escapes it, too.
 func isPlain(char byte) bool {
 	return ' ' <= char && char <= '~' && char != '"' && char != '\\'
 }
 
+// appendEscaped appends the escape of one character.
 func appendEscaped(text []byte, char rune) []byte {
 	switch {
 	case char < utf8.RuneSelf && short[char] != 0:
@@ -46,24 +50,27 @@ func appendEscaped(text []byte, char rune) []byte {
 	return appendCode(appendCode(text, highSurrogate+char>>10), lowSurrogate+char&0x3FF)
 }
 
-// How UTF-16 writes what does not fit into 16 bits.
+// The surrogate pairs of UTF-16, for characters that do not fit into 16 bits.
 const (
 	firstPaired   = 0x10000
 	highSurrogate = 0xD800
 	lowSurrogate  = 0xDC00
 )
 
+// appendCode appends a 16-bit code as "\uXXXX".
 func appendCode(text []byte, code rune) []byte {
 	return append(text, '\\', 'u', hex[code>>12&0xF], hex[code>>8&0xF], hex[code>>4&0xF], hex[code&0xF])
 }
 
-// Cut shortens a text so that no more than so many bytes of JSON are its own, and ends it with an ellipsis then. It is
-// made valid UTF-8 in that case.
+// Cut shortens a text so that its JSON takes at most limit bytes, without the quotes and without the ellipsis that
+// marks the cut. A text that is cut becomes valid UTF-8.
 func Cut(text string, limit int) string {
+	// Even if each byte needs the longest escape, the text fits. This is the usual case.
 	if len(text) <= limit/longestEscape {
 		return text
 	}
 	length := 0
+	// Room for a surrogate pair.
 	var escaped [2 * longestEscape]byte
 	for i := 0; i < len(text); {
 		size, width := 1, 1
@@ -80,5 +87,5 @@ func Cut(text string, limit int) string {
 	return text
 }
 
-// longestEscape is how many bytes of JSON at most are made of one byte.
+// longestEscape is the largest number of JSON bytes for one byte of text: "\uXXXX".
 const longestEscape = 6

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// An Operation is what happened to a value: [Add], [Change] or [Remove].
+// An Operation is the kind of a difference: [Add], [Change] or [Remove].
 type Operation string
 
-// The operations, spelled as Kopf spells them in the diffs that its handlers get.
+// The operations, with the names that they have in Kopf's diffs.
 const (
-	// Add is for a value that was null or absent, and is neither now.
+	// Add means that the old value is null or absent, and the new one is neither.
 	Add Operation = "add"
-	// Change is for a value that was replaced by another one, maybe of another type.
+	// Change means that a value was replaced by another one, possibly of another type.
 	Change Operation = "change"
-	// Remove is for a value that was neither null nor absent, and is one of these now.
+	// Remove means that the old value is neither null nor absent, and the new one is.
 	Remove Operation = "remove"
 )
 
-// An Item is one difference, Kopf's DiffItem: what happened, where, and the values on both sides.
+// An Item is one difference: the operation, the path, and the old and new values. Kopf: DiffItem.
 //
-// A subtree that appears or disappears is one item at its topmost path, not one per leaf. Old is nil for [Add], New is
-// nil for [Remove]. Both are nil for values that are not to be shown. The values belong to what was compared: read
-// them, never write to them.
+// A subtree that appears or disappears is one item at its topmost path, not one item per leaf. Old is nil for [Add],
+// and New is nil for [Remove]. Both are nil if the values are withheld. The values are shared with the compared ones,
+// so they must not be modified.
 type Item struct {
 	Op   Operation
 	Path Path
@@ -33,8 +33,8 @@ type Item struct {
 	New  any
 }
 
-// String renders the item for logs, with the values in JSON: `change spec.owner: "ann" -> "bob"`. The path of the
-// root is empty. An item whose values are withheld has none. The form is for people; it may change.
+// String returns the item for logs, with its values in JSON: `change spec.owner: "ann" -> "bob"`. The path of the root
+// is empty. An item with withheld values has only the operation and the path. The format can change.
 func (i Item) String() string {
 	head := string(i.Op)
 	if len(i.Path) > 0 {
@@ -53,13 +53,13 @@ func (i Item) String() string {
 	}
 }
 
-// A Diff is all differences between two values, Kopf's Diff. It is nil if there are none.
+// A Diff is the list of all differences between two values. It is nil if they do not differ. Kopf: Diff.
 //
-// The order is deterministic: in every mapping the added keys go first, then the removed ones, then those that both
-// sides have, each group sorted. (Kopf's order is arbitrary.)
+// The order is deterministic, unlike in Kopf: in every mapping, the added keys come first, then the removed ones, then
+// the keys that both sides have. Each group is sorted.
 type Diff []Item
 
-// Clone returns a diff that shares nothing with this one, nor with the values that it was computed from.
+// Clone returns a deep copy of the diff, which shares nothing with the compared values either.
 func (d Diff) Clone() Diff {
 	cloned := slices.Clone(d)
 	for i, item := range d {
@@ -68,11 +68,12 @@ func (d Diff) Clone() Diff {
 	return cloned
 }
 
-// text is a value as compact JSON; what JSON cannot express (it should not be here) is printed as Go does.
+// text returns a value as compact JSON. Values that JSON cannot express should not occur; they are printed in Go's
+// format.
 func text(value any) string {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
-	// Logs are not HTML: "<" must stay readable.
+	// By default, the encoder escapes "<", which makes logs hard to read.
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
 		return fmt.Sprint(value)
@@ -83,40 +84,38 @@ func text(value any) string {
 // Compute returns all differences between an old and a new value, nil if there are none. Its rules are Kopf's:
 //
 //   - Null and absence are the same, so {"x": null} does not differ from {}. [Equal] is stricter.
-//   - Mappings are compared key by key. Everything else is compared as a whole by [Equal]; so are lists, inside which
-//     null and absence do differ.
-//   - An empty mapping or list is a value: to null it is a [Remove], from null an [Add].
+//   - Mappings are compared key by key. All other values, including lists, are compared as a whole by [Equal]. Inside
+//     of lists, null and absence differ.
+//   - An empty mapping or list is a value: changing it to null is a [Remove], and changing null to it is an [Add].
 //
-// Below [MaxDepth] keys, mappings are compared as a whole, too: there, an item of one has all of its differences. The
-// same holds below fewer keys, but not fewer than eight, if the values have so many keys that the paths to all of them
-// would take more than 16 MiB.
+// Below [MaxDepth] keys, mappings are compared as a whole, too: an item at that depth has all differences of its
+// mapping. This limit decreases, to not less than eight keys, if the values have so many keys that the paths to all of
+// them would take more than 16 MiB.
 //
-// Where Kopf follows Python (true equals 1), JSON types count here (deviation D-types): see [Equal].
-// Nothing is allocated for values without differences.
+// Kopf follows Python, in which true equals 1. Here, JSON types count (deviation D-types): see [Equal]. Comparing
+// values without differences does not allocate.
 func Compute(before, after any) Diff {
 	return compute(before, after, full)
 }
 
-// ComputeLeft is [Compute] that overlooks the keys of mappings that only the new side has, at any depth: Kopf's diff of
-// the left scope. It tells whether all that the old side asks for has come true in the new one, whatever else is there.
-// A key that the old side has with a null is not overlooked. Where one side as a whole is null, there is nothing to
-// overlook.
+// ComputeLeft is [Compute] without the keys that only the new mapping has, at any depth. Kopf: the diff of the left
+// scope. It reports whether all values of the old side have been applied to the new one, regardless of other values
+// there. A key with a null on the old side is compared. If one side as a whole is null, the result is that of Compute.
 func ComputeLeft(before, after any) Diff {
 	return compute(before, after, left)
 }
 
-// ComputeRight is [Compute] that overlooks the keys of mappings that only the old side has: the mirror of
-// [ComputeLeft].
+// ComputeRight is [Compute] without the keys that only the old mapping has: the counterpart of [ComputeLeft].
 func ComputeRight(before, after any) Diff {
 	return compute(before, after, right)
 }
 
-// MaxDepth is how many keys the path of an item has at most. Somebody may nest an object thousands of times: paths to
-// all that has changed in it would take as much as the square of its size. Kopf fails for objects that are nested that
+// MaxDepth is the largest number of keys in the path of an item. A user can nest an object thousands of times, and the
+// paths to all changes in it would take memory in the square of its size. Kopf fails for objects that are nested so
 // deeply.
 const MaxDepth = 128
 
-// scope says which keys of mappings are looked at.
+// scope selects the keys of mappings to compare.
 type scope int
 
 const (
@@ -126,30 +125,32 @@ const (
 )
 
 const (
-	// shallow is how many keys a path may have in any case.
+	// shallow is the number of keys that a path may always have.
 	shallow = 8
-	// mostPathKeys is how many keys the paths of one diff may have together.
+	// mostPathKeys limits the number of keys in all paths of one diff: 16 MiB of string headers.
 	mostPathKeys = 1 << 20
 )
 
+// compute compares two values within a scope.
 func compute(before, after any, scope scope) Diff {
 	c := comparison{scope: scope, before: before, after: after}
 	c.values(before, after, 0)
 	return c.items
 }
 
-// comparison collects items while it walks down both values at once.
+// comparison collects items while it traverses both values.
 //
-// An item is born with a path of its final length, but blank; every level fills in its own key on the way back. So
-// the walk carries no path, and a walk that finds nothing allocates nothing.
+// An item gets a path of its final length, but without keys; each level sets its own key on the way back. So the
+// traversal does not carry a path, and it does not allocate if there are no differences.
 type comparison struct {
 	scope         scope
-	before, after any // as a whole
-	deepest       int // how deep mappings are compared key by key; zero if that is not known yet
+	before, after any // the compared values as a whole
+	deepest       int // the depth limit for comparing key by key; zero until it is computed
 	items         Diff
 }
 
-// enters tells whether mappings at this depth are compared key by key. The keys are counted for deep ones only.
+// enters reports whether mappings at this depth are compared key by key. It counts the keys only if the values are
+// deep, because that traverses both of them.
 func (c *comparison) enters(depth int) bool {
 	if depth < shallow {
 		return true
@@ -160,7 +161,8 @@ func (c *comparison) enters(depth int) bool {
 	return depth < c.deepest
 }
 
-// keysIn counts the keys of a mapping and of all mappings in it, but not of those in lists.
+// keysIn returns the number of keys in a mapping and in all nested mappings, without those inside of lists. Lists are
+// compared as a whole, so their keys have no paths.
 func keysIn(value any) int {
 	mapping, _ := value.(map[string]any)
 	count := len(mapping)
@@ -170,6 +172,7 @@ func keysIn(value any) int {
 	return count
 }
 
+// values compares two values, either of which can be null.
 func (c *comparison) values(before, after any, depth int) {
 	switch gone, here := isNull(before), !isNull(after); {
 	case gone && here:
@@ -182,13 +185,14 @@ func (c *comparison) values(before, after any, depth int) {
 	}
 }
 
-// present compares two values of which none is null.
+// present compares two values that are not null.
 func (c *comparison) present(before, after any, depth int) {
 	beforeMapping, beforeOK := before.(map[string]any)
 	afterMapping, afterOK := after.(map[string]any)
 	switch {
 	case beforeOK && afterOK && c.enters(depth):
 		c.mappings(beforeMapping, afterMapping, depth)
+	// Below the depth limit, the mappings are one item, but the same rules decide whether they differ.
 	case beforeOK && afterOK:
 		if c.differ(beforeMapping, afterMapping) {
 			c.add(Item{Op: Change, Old: before, New: after}, depth)
@@ -198,7 +202,7 @@ func (c *comparison) present(before, after any, depth int) {
 	}
 }
 
-// mappings looks at the keys in the order promised by [Diff]; a scope leaves one of the first two groups out.
+// mappings compares the keys in the order that [Diff] promises. A scope omits one of the first two groups.
 func (c *comparison) mappings(before, after map[string]any, depth int) {
 	if c.scope != left {
 		start := len(c.items)
@@ -227,7 +231,7 @@ func (c *comparison) mappings(before, after map[string]any, depth int) {
 	c.sort(start, depth)
 }
 
-// differ tells whether the comparison would find anything, by the same rules.
+// differ reports whether comparing the mappings key by key would find a difference, by the same rules.
 func (c *comparison) differ(before, after map[string]any) bool {
 	for key, value := range after {
 		if _, both := before[key]; !both && c.scope != left && !isNull(value) {
@@ -243,6 +247,7 @@ func (c *comparison) differ(before, after map[string]any) bool {
 	return false
 }
 
+// differing reports the same for two values of any type.
 func (c *comparison) differing(before, after any) bool {
 	beforeMapping, _ := before.(map[string]any)
 	afterMapping, _ := after.(map[string]any)
@@ -252,15 +257,17 @@ func (c *comparison) differing(before, after any) bool {
 	return !Equal(before, after)
 }
 
-// key compares the values of one key, either of which may be absent, and so nil.
+// key compares the values of one key. An absent value is nil.
 func (c *comparison) key(key string, before, after any, depth int) {
 	start := len(c.items)
 	c.values(before, after, depth+1)
+	// The items of this key have a path already, in which this level is still empty.
 	for i := range c.items[start:] {
 		c.items[start+i].Path[depth] = key
 	}
 }
 
+// add appends an item with an empty path of the final length.
 func (c *comparison) add(item Item, depth int) {
 	if depth > 0 {
 		item.Path = make(Path, depth)
@@ -268,14 +275,16 @@ func (c *comparison) add(item Item, depth int) {
 	c.items = append(c.items, item)
 }
 
-// sort brings the items since start into the order of their keys at this depth, as Go visits maps in random order. The
-// items below one key follow each other, and keep the order that the levels below gave them. So those of one key are
-// moved together, and nothing is done where there is one key, as in a chain of mappings.
+// sort sorts the items since start by their keys at this depth, because Go iterates over maps in random order.
+//
+// The items below one key are adjacent, and already sorted by the deeper levels. They are moved as one run. If there is
+// only one key, as in a chain of mappings, nothing has to be sorted.
 func (c *comparison) sort(start, depth int) {
 	items := c.items[start:]
 	if len(items) < 2 || items[0].Path[depth] == items[len(items)-1].Path[depth] {
 		return
 	}
+	// Two items are swapped without an allocation.
 	if len(items) == 2 {
 		if items[0].Path[depth] > items[1].Path[depth] {
 			items[0], items[1] = items[1], items[0]
@@ -290,6 +299,7 @@ func (c *comparison) sort(start, depth int) {
 		}
 	}
 	slices.SortFunc(runs, func(a, b Diff) int { return strings.Compare(a[0].Path[depth], b[0].Path[depth]) })
+	// The runs are parts of items, so they are copied before items is overwritten.
 	sorted := slices.Concat(runs...)
 	copy(items, sorted)
 }

@@ -1,9 +1,9 @@
-// Package diff compares two JSON values and says what was added, changed and removed, and where.
+// Package diff compares two JSON values, and returns the differences with their paths. [Compute] returns a [Diff],
+// [Equal] compares two values, [Resolve] and [Diff.Reduce] select a field, and [Copy] makes a deep copy.
 //
-// It stands apart because causes, field handlers, filters and the check of applied patches must all mean the same
-// by "equal" and by "changed". It never modifies, copies or keeps its inputs, and knows nothing of Kubernetes: items
-// share substructure with the values compared.
+// It is a package of its own because causes, field handlers, filters and the check of applied patches must share one
+// definition of equality. It does not depend on Kubernetes. It never modifies its inputs; items share values with them.
 //
-// JSON values are nil, bool, int64, float64, string, []any and map[string]any, as apimachinery's unstructured has
-// them. Its neighbours: storage/diffbase makes the essences compared here; reconcilers/cause decides by the diff.
+// JSON values are nil, bool, int64, float64, string, []any and map[string]any, as in apimachinery's unstructured
+// objects. Package storage/diffbase builds the essences that are compared; reconcilers/cause decides by the diff.
 package diff

@@ -2,24 +2,25 @@ package diff
 
 import "strings"
 
-// A Path is the keys from a value down to a place inside it; nil or empty is the value itself, the root. Keys are
-// used as they are, so a key with dots or slashes is one element. Lists are never entered: no element is an index.
+// A Path is the list of keys from a value to a place inside of it. A nil or empty path is the value itself, the root.
+// Keys are used literally, so a key with dots or slashes is one element. Paths do not lead into lists: no element is an
+// index.
 type Path []string
 
-// ParsePath splits a field specification, such as "spec.template.metadata", at the dots; there is no escaping, so a
-// key with a dot needs a Path literal. As in Kopf, "" is the path of one empty key, not the root: the root is nil.
+// ParsePath splits a field specification, such as "spec.template.metadata", at the dots. There is no escaping, so a key
+// with a dot needs a Path literal. As in Kopf, "" is the path of one empty key; the root is nil.
 func ParsePath(spec string) Path {
 	return strings.Split(spec, ".")
 }
 
-// String joins the keys by dots, for logs and handler ids. [ParsePath] reverses it unless a key has a dot; the root
-// gives "", as the path of one empty key does.
+// String joins the keys with dots, for logs and handler ids. [ParsePath] reverses it unless a key has a dot or the path
+// is the root, which returns "".
 func (p Path) String() string {
 	return strings.Join(p, ".")
 }
 
-// HasPrefix tells whether the path leads to or into the place at these keys: "spec.nodes" and all below it have the
-// prefix "spec", "nodes". No keys are a prefix of all paths.
+// HasPrefix reports whether the path begins with these keys: "spec.nodes" and all paths below it have the prefix
+// "spec", "nodes". Every path has the empty prefix.
 func (p Path) HasPrefix(prefix ...string) bool {
 	if len(p) < len(prefix) {
 		return false
@@ -32,7 +33,7 @@ func (p Path) HasPrefix(prefix ...string) bool {
 	return true
 }
 
-// from is the path without its first n keys; nil once nothing is left, so that the root has one form only.
+// from returns the path without its first n keys. It returns nil if no key remains, so that the root has one form only.
 func (p Path) from(n int) Path {
 	if len(p) <= n {
 		return nil
@@ -40,9 +41,9 @@ func (p Path) from(n int) Path {
 	return p[n:]
 }
 
-// Resolve returns the value at the path inside the given one. False means that there is no such place: a key is
-// missing, or the path runs through something that is not a mapping (a list, a scalar, null). A null at the path is
-// (nil, true): whether that differs from absence is for the caller to decide.
+// Resolve returns the value at a path. It returns false if there is no such place: a key is absent, or the path leads
+// through a value that is not a mapping (a list, a scalar, null). For a null at the path, it returns (nil, true); the
+// caller decides whether that differs from absence.
 func Resolve(value any, path Path) (any, bool) {
 	for _, key := range path {
 		mapping, ok := value.(map[string]any)
@@ -56,13 +57,13 @@ func Resolve(value any, path Path) (any, bool) {
 	return value, true
 }
 
-// Reduce narrows a diff down to what a handler of the field sees: only the differences at or below the field, with
-// paths relative to it; nil if there are none. The root (a nil or empty field) gives the diff itself.
+// Reduce returns the diff of a field, as handlers of the field get it: only the differences at or below the field, with
+// paths relative to it, or nil if there are none. For the root (a nil or empty field), it returns the diff itself.
 //
-// Before and after are the two whole values that the diff was computed from, not the field's values. An item above the
-// field, such as the whole spec being added, is replaced by the differences between the field's values inside them,
-// where an absent or unreachable one is null. They are taken from there and not from the item, so that a diff whose
-// items had their values withheld can be reduced too.
+// Before and after are the values from which the diff was computed, not the field's values. An item above the field,
+// such as the addition of the whole spec, is replaced by the differences between the field's values, in which an absent
+// or unreachable value is null. These values are taken from before and after instead of the item, because the item's
+// values can be withheld.
 func (d Diff) Reduce(field Path, before, after any) Diff {
 	if len(field) == 0 {
 		return d
@@ -74,7 +75,7 @@ func (d Diff) Reduce(field Path, before, after any) Diff {
 			item.Path = item.Path.from(len(field))
 			reduced = append(reduced, item)
 		case field.HasPrefix(item.Path...):
-			// A failed resolution gives nil, which is how a diff sees absence.
+			// A place that does not exist is nil, which a diff treats as absence.
 			beforeValue, _ := Resolve(before, field)
 			afterValue, _ := Resolve(after, field)
 			reduced = append(reduced, Compute(beforeValue, afterValue)...)

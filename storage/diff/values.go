@@ -8,12 +8,14 @@ import (
 	"strconv"
 )
 
-// Equal tells whether two JSON values are the same in type and value, at any depth.
+// Equal reports whether two JSON values have the same type and value, at any depth.
 //
-// Numbers are of one type: 1 equals 1.0, and a large integer equals a float only if the float is exactly that integer;
-// int, int32, float32 and [json.Number] count as numbers too. A boolean is no number: true does not equal 1 (deviation
-// D-types; in Kopf it does). It is strict about null: {"x": null} does not equal {}, while [Compute] sees no difference
-// there. A nil map or slice is null, as it is in JSON. Values of other Go types are compared by [reflect.DeepEqual].
+// Numbers have one type: 1 equals 1.0. A large integer equals a float only if the float is exactly that integer. Int,
+// int32, float32 and [json.Number] are numbers, too. A boolean is not a number: true does not equal 1, unlike in Kopf
+// (deviation D-types).
+//
+// Null and absence differ: {"x": null} does not equal {}, although [Compute] does not report a difference. A nil map or
+// slice is null, as in JSON. Values of other Go types are compared by [reflect.DeepEqual].
 func Equal(a, b any) bool {
 	if isNull(a) || isNull(b) {
 		return isNull(a) && isNull(b)
@@ -39,6 +41,7 @@ func Equal(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
+// equalMappings reports whether two mappings have the same keys and equal values.
 func equalMappings(a, b map[string]any) bool {
 	if len(a) != len(b) {
 		return false
@@ -52,8 +55,8 @@ func equalMappings(a, b map[string]any) bool {
 	return true
 }
 
-// isNull tells whether a value is null. So is a nil map inside of an interface, such as the old state of a new object:
-// otherwise, a creation would look like keys that were added to an empty object.
+// isNull reports whether a value is null, including a nil map inside of an interface. The old state of a new object is
+// such a map: without this rule, a creation would be reported as keys that were added to an empty object.
 func isNull(value any) bool {
 	switch value := value.(type) {
 	case nil:
@@ -66,13 +69,15 @@ func isNull(value any) bool {
 	return false
 }
 
-// number is an integer or a float: a float cannot hold all integers, nor an integer all floats.
+// number is an integer or a float. It keeps both forms apart, as neither int64 nor float64 can express all values of
+// the other.
 type number struct {
 	integral bool
 	integer  int64
 	float    float64
 }
 
+// toNumber converts a value of a numeric Go type. It returns false for other types.
 func toNumber(value any) (number, bool) {
 	switch value := value.(type) {
 	case int64:
@@ -91,7 +96,8 @@ func toNumber(value any) (number, bool) {
 	return number{}, false
 }
 
-// parseNumber reads a number as apimachinery decodes it. What exceeds even a float is left to be compared as text.
+// parseNumber reads a literal as apimachinery decodes it. It returns false for a literal that exceeds the range of
+// floats; such literals are compared as text.
 func parseNumber(literal string) (number, bool) {
 	if integer, err := strconv.ParseInt(literal, 10, 64); err == nil {
 		return number{integral: true, integer: integer}, true
@@ -100,6 +106,7 @@ func parseNumber(literal string) (number, bool) {
 	return number{float: float}, err == nil
 }
 
+// equal compares the exact values of two numbers.
 func (n number) equal(other number) bool {
 	switch {
 	case n.integral && other.integral:
@@ -109,18 +116,19 @@ func (n number) equal(other number) bool {
 	case other.integral:
 		return isExactly(n.float, other.integer)
 	}
-	// JSON has no NaN; should one get here nevertheless, a value that differs from itself would be an endless update.
+	// JSON does not have NaN. If one occurs nevertheless, it must equal itself, or the object would be updated
+	// endlessly.
 	return n.float == other.float || math.IsNaN(n.float) && math.IsNaN(other.float)
 }
 
-// isExactly tells whether the float is this very integer. The bounds go first: beyond them, Go's conversion is
-// undefined.
+// isExactly reports whether the float is exactly this integer. It checks the bounds first, because Go's conversion is
+// undefined outside of them.
 func isExactly(float float64, integer int64) bool {
 	return float >= math.MinInt64 && float < -math.MinInt64 && math.Trunc(float) == float && int64(float) == integer
 }
 
-// Copy returns a value that shares no mapping and no list with the given one, so that either can be modified. Values
-// that are not of JSON stay as they are; nil mappings and lists become nulls.
+// Copy returns a deep copy: it shares no mapping and no list with the value, so either can be modified. Nil mappings
+// and lists become nulls. Values of types that JSON does not have are not copied.
 func Copy(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -9,40 +9,41 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Essence is an object without what the system adds to it: the top-level mapping of its JSON, fit for [diff.Compute].
-// It shares its inner values with the object that it was built from, and is to be read only, as that is.
+// Essence is an object without the fields that the system manages: the top-level mapping of its JSON, as input for
+// [diff.Compute]. It shares values with the object from which it was built, so it must not be modified.
 type Essence = map[string]any
 
-// A Storage builds essences, and keeps the last handled one on the object. Kopf: DiffBaseStorage.
+// A Storage builds essences, and keeps the last-handled one on the object. Kopf: DiffBaseStorage.
 //
-// An object is given as its body: the JSON of the whole object, read only.
+// The body parameters are the JSON of the whole object, and must not be modified.
 type Storage interface {
-	// Build makes the essence of the object: never nil, however empty. The extra fields, which are those that handlers
-	// look at, are in it even if they are of metadata or status. It is an error if one of them leads through something
-	// else than a mapping, a null included.
+	// Build returns the essence of the object, which is never nil. It includes the extra fields, which are those that
+	// handlers select, even if they belong to the metadata or the status. It returns an error if an extra field leads
+	// through a value that is not a mapping, including a null.
 	//
-	// Essences to be compared must have been cleared by the progress storage, the built as well as the fetched ones.
+	// Before two essences are compared, the progress storage must clear both of them, the built one and the fetched
+	// one.
 	Build(body map[string]any, extra []diff.Path) (Essence, error)
 
-	// Fetch reads the essence last handled; nil if the object was never handled. If something is there that cannot be
-	// read, it is a [*MalformedError].
+	// Fetch returns the last-handled essence, and nil if the object was never handled. If the stored value cannot be
+	// decoded, it returns a [*MalformedError].
 	Fetch(body map[string]any) (Essence, error)
 
-	// Store adds the essence, as the one last handled, to a merge-patch of the object in place. It is an error if the
-	// essence is nil or not JSON, or if the patch has something else than a mapping in the way.
+	// Store adds the essence, as the last-handled one, to a merge-patch of the object in place. It returns an error if
+	// the essence is nil or not JSON, or if the patch has a value that is not a mapping in place of a parent.
 	Store(patch, body map[string]any, essence Essence) error
 }
 
-// MalformedError says that nobody can read the diff-base of the object: it is text that is not JSON, or JSON that is
-// not an object. An operator handles nothing but the deletion of such an object until somebody repairs or removes it.
+// MalformedError is the error of a diff-base that cannot be decoded: it is not JSON, or not an object. The operator
+// then handles only the deletion of the object, until a user repairs or removes the diff-base.
 type MalformedError struct {
 	// Where is the place on the object, such as "annotation kopf.zalando.org/last-handled-configuration".
 	Where string
-	// Err is what is wrong with it.
+	// Err is the reason.
 	Err error
 }
 
-// Error names the place and the reason, which may quote what is there: the beginning of it.
+// Error returns the place and the reason, which may quote the beginning of the stored value.
 func (e *MalformedError) Error() string {
 	return fmt.Sprintf("malformed last-handled configuration in %s: %s", e.Where, storage.Excerpt(e.Err.Error()))
 }
@@ -52,9 +53,10 @@ func (e *MalformedError) Unwrap() error {
 	return e.Err
 }
 
+// errNoEssence is the error of storing nil, which is a bug of the caller.
 var errNoEssence = errors.New("there is no essence to be stored; an empty one is a mapping, not nil")
 
-// encode gives the text that storages keep, be it in an annotation or in the status.
+// encode returns the text that storages keep in an annotation or in the status.
 func encode(essence Essence) (string, error) {
 	if essence == nil {
 		return "", errNoEssence
@@ -62,14 +64,14 @@ func encode(essence Essence) (string, error) {
 	return asciijson.Marshal(essence)
 }
 
-// Multi is several storages at once: essences are without the own keys of all of them, are written to all of them, and
-// are read from the first one that has any. Without storages, nothing is ever kept. Kopf: MultiDiffBaseStorage.
+// Multi combines several storages: its essences do not have the keys of any of them, it stores into all of them, and it
+// fetches from the first one that has an essence. Without storages, nothing is stored. Kopf: MultiDiffBaseStorage.
 type Multi []Storage
 
 var _ Storage = Multi(nil)
 
-// Build builds an essence of the object, then lets each of the storages make its own one of the previous result, as if
-// that were an object. As essences have no kind, the storages do not recognise replica sets there.
+// Build builds an essence of the object, and then lets each storage build an essence of the previous result, as if that
+// were an object. Essences do not have a kind, so the storages do not detect replica sets there.
 func (m Multi) Build(body map[string]any, extra []diff.Path) (Essence, error) {
 	essence, err := build(body, extra, nil)
 	for _, storage := range m {
@@ -81,9 +83,10 @@ func (m Multi) Build(body map[string]any, extra []diff.Path) (Essence, error) {
 	return essence, err
 }
 
-// Fetch reads from the first storage that has an essence. One that has a malformed one ends the search.
+// Fetch returns the essence of the first storage that has one. A malformed essence ends the search with its error.
 func (m Multi) Fetch(body map[string]any) (Essence, error) { return m.fetch(body, nil) }
 
+// fetch does the work of Fetch, with a likely essence or nil: see [FetchLikely].
 func (m Multi) fetch(body map[string]any, likely Essence) (Essence, error) {
 	for _, storage := range m {
 		if essence, err := FetchLikely(storage, body, likely); err != nil || essence != nil {
@@ -93,8 +96,10 @@ func (m Multi) fetch(body map[string]any, likely Essence) (Essence, error) {
 	return nil, nil
 }
 
-// FetchLikely fetches from a storage. If what it would read is the likely essence, as Annotations write that, it reads
-// nothing, and gives the likely one itself. Other storages are asked as ever, those around Annotations as well.
+// FetchLikely fetches the essence from a storage. If the stored text is the encoding of the likely essence, it returns
+// the likely essence itself and decodes nothing: most objects did not change since they were handled. This applies to
+// [Annotations] and to those inside of a [Multi]; other storages, including types that embed Annotations, are called as
+// usual.
 func FetchLikely(from Storage, body map[string]any, likely Essence) (Essence, error) {
 	switch from := from.(type) {
 	case Annotations:
@@ -105,7 +110,7 @@ func FetchLikely(from Storage, body map[string]any, likely Essence) (Essence, er
 	return from.Fetch(body)
 }
 
-// Store writes to all of the storages.
+// Store stores the essence in all of the storages.
 func (m Multi) Store(patch, body map[string]any, essence Essence) error {
 	for _, storage := range m {
 		if err := storage.Store(patch, body, essence); err != nil {

@@ -1,10 +1,11 @@
-// Package diffbase makes the essence of an object, which is the part of it whose changes count, and keeps the essence
-// that was handled last on the object: the diff-base. By both, an operator sees changes from when it was not running.
+// Package diffbase builds the essence of an object, which is the part of it that counts as its configuration, and
+// stores the essence that was handled last on the object: the diff-base. By comparing the two, an operator detects
+// changes that were made while it was not running.
 //
-// It stands apart because the essence decides what is handled at all: it is Kopf's to the key, and a pure function of
-// the object. It never talks to a cluster, never modifies an object or an essence (they share what they have in
-// common), and knows nothing of handlers and their progress.
+// A [Storage] builds, fetches and stores essences: [Annotations] in an annotation, [Status] in a field, and [Multi] in
+// several storages. Essences equal Kopf's in every key, because any difference would be handled as a change. The
+// package makes no requests, never modifies an object or an essence, and does not depend on handlers or their progress.
 //
-// Its neighbours: storage/progress, of the same layer, removes its own annotations from essences; storage/diff
-// compares essences; reconcilers/cause decides by that what has happened.
+// Package storage/progress removes its own annotations from essences; storage/diff compares essences; reconcilers/cause
+// decides by the differences.
 package diffbase

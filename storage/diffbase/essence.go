@@ -10,11 +10,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// lastApplied is where kubectl keeps its own memory: it changes with every change that is seen elsewhere anyway.
+// lastApplied is the annotation in which kubectl stores the applied configuration. It is ignored, because each of its
+// changes also shows elsewhere in the object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// build makes the essence that all storages begin with: without their own keys and ignored fields yet. The own names
-// are annotations that the caller will remove anyway: known here, the annotations are copied once, not twice.
+// build returns the essence with which all storages begin. It still has the ignored fields and the storage's own
+// fields. The own names are annotations that the caller removes later; they are removed here already, so that the
+// annotations are copied once instead of twice.
 func build(body map[string]any, extra []diff.Path, own []string) (Essence, error) {
 	annotations, err := storage.Annotations(body)
 	if err != nil {
@@ -23,6 +25,7 @@ func build(body map[string]any, extra []diff.Path, own []string) (Essence, error
 	essence := make(Essence, len(body))
 	for key, value := range body {
 		switch key {
+		// The metadata is added below without the fields of the system.
 		case "apiVersion", "kind", "metadata", "status":
 		default:
 			essence[key] = value
@@ -32,15 +35,18 @@ func build(body map[string]any, extra []diff.Path, own []string) (Essence, error
 	if identity := identity(metadata, essential(annotations, own)); len(identity) > 0 {
 		essence["metadata"] = identity
 	}
+	// The extra fields come last, because they override the exclusions above.
 	if essence, err = restore(essence, body, extra); err != nil {
 		return nil, err
 	}
 	return storage.Trim(essence), nil
 }
 
-// identity is the part of the metadata that users write: labels and annotations. Other fields are the system's.
+// identity returns the part of the metadata that users write: labels and annotations. The system manages the other
+// fields.
 func identity(metadata, annotations map[string]any) map[string]any {
 	identity := make(map[string]any, 2)
+	// Empty labels are removed by Trim, after the extra fields are known.
 	if labels, ok := metadata["labels"]; ok {
 		identity["labels"] = labels
 	}
@@ -50,7 +56,8 @@ func identity(metadata, annotations map[string]any) map[string]any {
 	return identity
 }
 
-// essential is the annotations without those that operators and kubectl write: the same mapping if there are none.
+// essential returns the annotations without those of operators and of kubectl. If there are no such annotations, it
+// returns the same mapping and does not allocate.
 func essential(annotations map[string]any, own []string) map[string]any {
 	marked := keys.MarkedPrefixes(annotations)
 	_, applied := annotations[lastApplied]
@@ -69,7 +76,8 @@ func essential(annotations map[string]any, own []string) map[string]any {
 	return remaining
 }
 
-// restore puts the extra fields of the body into its essence, as they are: a field of all annotations is all of them.
+// restore adds the extra fields of the body to its essence, unfiltered: if a handler selects all annotations, the
+// essence has all annotations.
 func restore(essence Essence, body map[string]any, extra []diff.Path) (Essence, error) {
 	for _, field := range extra {
 		value, ok, err := resolve(body, field)
@@ -83,7 +91,7 @@ func restore(essence Essence, body map[string]any, extra []diff.Path) (Essence, 
 	return essence, nil
 }
 
-// isWhole tells whether everything under a top-level key is in the essence from the beginning.
+// isWhole reports whether the essence has everything under a top-level key already.
 func isWhole(key string) bool {
 	switch key {
 	case "apiVersion", "kind", "metadata", "status":
@@ -92,10 +100,11 @@ func isWhole(key string) bool {
 	return true
 }
 
+// errWholeObject is the error of an empty path.
 var errWholeObject = errors.New("a field of an essence cannot be the object as a whole")
 
-// resolve is stricter than [diff.Resolve], as Kopf is: a field inside of a string is no absent field. Who takes it for
-// one leaves it out.
+// resolve returns the value of an extra field. It is stricter than [diff.Resolve], as Kopf is: a field inside of a
+// string is an error and not an absent field. Otherwise, the essence would silently lack it.
 func resolve(body map[string]any, field diff.Path) (any, bool, error) {
 	if len(field) == 0 {
 		return nil, false, fmt.Errorf("tracking a field: %w", errWholeObject)
@@ -113,7 +122,8 @@ func resolve(body map[string]any, field diff.Path) (any, bool, error) {
 	return value, true, nil
 }
 
-// ignore removes fields from an essence. What is inside of something else than a mapping is not there to be removed.
+// ignore removes fields from an essence. A field inside of a value that is not a mapping does not exist, so it needs no
+// removal.
 func ignore(essence Essence, fields []diff.Path) (Essence, error) {
 	for _, field := range fields {
 		if len(field) == 0 {

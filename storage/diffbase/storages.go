@@ -10,28 +10,29 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// Annotations keeps the essence in an annotation, as JSON in ASCII with a newline at the end. The zero value is Kopf's
+// Annotations stores the essence in an annotation, as JSON in ASCII with a newline at the end. The zero value is Kopf's
 // default storage: AnnotationsDiffBaseStorage.
 type Annotations struct {
-	// Prefix is that of the annotation's key: the operator's domain. Default: "kopf.zalando.org". For any other one,
-	// the marker "<prefix>/kopf-managed" is written too. Kopf: prefix.
+	// Prefix is the prefix of the annotation's key: the operator's domain. Default: "kopf.zalando.org". With any other
+	// prefix, the marker "<prefix>/kopf-managed" is written, too. Kopf: prefix.
 	Prefix string
-	// Key is the rest of the annotation's key. Default: "last-handled-configuration". If it is too long for an
-	// annotation, there are two of them, as [keys.Names] says. Kopf: key.
+	// Key is the name part of the annotation's key. Default: "last-handled-configuration". If it is too long for an
+	// annotation, there are two annotations, as described at [keys.Names]. Kopf: key.
 	Key string
-	// IgnoredFields are removed from the essence, with the mappings that become empty by that: changes there are no
-	// changes. They win over the extra fields. Kopf: ignored_fields.
+	// IgnoredFields are removed from the essence, together with the mappings that become empty, so changes of them are
+	// not handled. They take precedence over the extra fields. Kopf: ignored_fields.
 	IgnoredFields []diff.Path
-	// WithoutV1 switches off reading and writing of the annotations that Kopf used once. Kopf: v1=False.
+	// WithoutV1 disables reading and writing of the annotations that old versions of Kopf used. Kopf: v1=False.
 	WithoutV1 bool
-	// Bound is the annotation that names the uid of the object that the memory belongs to. If given, objects that keep
-	// their memory apart from a copy of another object's have keys with their kind: see [keys.MarkBound]. Kopf: none.
+	// Bound is the annotation with the uid of the object to which the memory belongs. If it is set, an object whose
+	// memory must be distinguished from a copy of another object's memory uses keys with its kind: see
+	// [keys.MarkBound]. Kopf does not have it.
 	Bound string
 }
 
 var _ Storage = Annotations{}
 
-// Build makes the essence without the own annotations: see [Storage].
+// Build returns the essence without the storage's own annotations: see [Storage].
 func (a Annotations) Build(body map[string]any, extra []diff.Path) (Essence, error) {
 	own := a.names(body)
 	essence, err := build(body, extra, own)
@@ -42,7 +43,8 @@ func (a Annotations) Build(body map[string]any, extra []diff.Path) (Essence, err
 		return nil, err
 	}
 	for _, name := range own {
-		// Here again: an extra field may have brought them back. In metadata that is no mapping, there are none.
+		// They are removed again, because an extra field may have restored them. If the metadata is not a mapping, it
+		// does not have annotations, so the error is ignored.
 		if remaining, err := storage.Without(essence, []string{"metadata", "annotations", name}); err == nil {
 			essence = remaining
 		}
@@ -50,10 +52,10 @@ func (a Annotations) Build(body map[string]any, extra []diff.Path) (Essence, err
 	return storage.Trim(essence), nil
 }
 
-// Fetch reads the first of the annotations that is there: see [Storage]. A JSON null is as good as none.
+// Fetch reads the first of the annotations that exists: see [Storage]. The text "null" counts as absent.
 func (a Annotations) Fetch(body map[string]any) (Essence, error) { return a.fetch(body, nil) }
 
-// fetch is Fetch; see [FetchLikely].
+// fetch does the work of Fetch, with a likely essence or nil: see [FetchLikely].
 func (a Annotations) fetch(body map[string]any, likely Essence) (Essence, error) {
 	annotations, err := storage.Annotations(body)
 	if err != nil {
@@ -77,14 +79,15 @@ func (a Annotations) fetch(body map[string]any, likely Essence) (Essence, error)
 	return nil, nil
 }
 
-// isWritten tells whether the annotation is what Store writes. What others write for the same essence may differ.
+// isWritten reports whether the annotation is exactly the text that Store writes for the essence. Other operators can
+// write the same essence differently; it is decoded then.
 func isWritten(annotation any, essence Essence) bool {
 	text, _ := annotation.(string)
 	text, ended := strings.CutSuffix(text, "\n")
 	return ended && asciijson.Writes(text, essence)
 }
 
-// Store writes all of the annotations, and the marker of the prefix if the object lacks it: see [Storage].
+// Store writes all of the annotations, and the marker of the prefix if the object does not have it: see [Storage].
 func (a Annotations) Store(patch, body map[string]any, essence Essence) error {
 	text, err := encode(essence)
 	if err != nil {
@@ -99,30 +102,34 @@ func (a Annotations) Store(patch, body map[string]any, essence Essence) error {
 	return nil
 }
 
+// names returns the full keys of the annotations for this object, the preferred one first.
 func (a Annotations) names(body map[string]any) []string {
 	return keys.Names(a.prefix(), keys.MarkBound(body, a.Bound, cmp.Or(a.Key, keys.LastHandled)), !a.WithoutV1)
 }
 
+// prefix returns the prefix with its default.
 func (a Annotations) prefix() string {
 	return cmp.Or(a.Prefix, keys.KopfPrefix)
 }
 
-// Status keeps the essence in a field of the object, usually of its status, as a string of JSON in ASCII. The CRD must
-// allow that field, or else the API server drops it, and the object is new forever. Kopf: StatusDiffBaseStorage.
+// Status stores the essence in a field of the object, usually of its status, as a string of JSON in ASCII. The CRD must
+// allow that field. Otherwise the API server drops it, and the object is always handled as a new one. Kopf:
+// StatusDiffBaseStorage.
 type Status struct {
-	// Name is the operator's name in the default field; with dots, it is several keys. Default: "kopf". Kopf: name.
+	// Name is the operator's name in the default field. A name with dots makes several keys. Default: "kopf". Kopf:
+	// name.
 	Name string
-	// Field is where the essence is kept. Default: status.<name>.last-handled-configuration. Kopf: field.
+	// Field is the path of the essence. Default: status.<name>.last-handled-configuration. Kopf: field.
 	Field diff.Path
-	// IgnoredFields are removed from the essence, with the mappings that become empty by that: changes there are no
-	// changes. They win over the extra fields. Kopf: ignored_fields.
+	// IgnoredFields are removed from the essence, together with the mappings that become empty, so changes of them are
+	// not handled. They take precedence over the extra fields. Kopf: ignored_fields.
 	IgnoredFields []diff.Path
 }
 
 var _ Storage = Status{}
 
-// Build makes the essence without the own field: see [Storage]. It is an error, too, if the essence has something else
-// than a mapping on the way to that field.
+// Build returns the essence without the storage's own field: see [Storage]. It also returns an error if the essence has
+// a value that is not a mapping on the path to that field.
 func (s Status) Build(body map[string]any, extra []diff.Path) (Essence, error) {
 	essence, err := build(body, extra, nil)
 	if err != nil {
@@ -134,8 +141,8 @@ func (s Status) Build(body map[string]any, extra []diff.Path) (Essence, error) {
 	return storage.Without(essence, s.field())
 }
 
-// Fetch reads the field: see [Storage]. If it is out of reach because there is something else than a mapping on the
-// way, it is absent; so it is with a null, or a JSON null.
+// Fetch reads the field: see [Storage]. The essence counts as absent if the path leads through a value that is not a
+// mapping, if the field is null, or if its text is "null".
 func (s Status) Fetch(body map[string]any) (Essence, error) {
 	field := s.field()
 	value, _ := diff.Resolve(body, field)
@@ -155,6 +162,7 @@ func (s Status) Store(patch, _ map[string]any, essence Essence) error {
 	return storage.Put(patch, s.field(), text)
 }
 
+// field returns the path of the essence with its default.
 func (s Status) field() diff.Path {
 	if len(s.Field) > 0 {
 		return s.Field

@@ -5,19 +5,22 @@ import (
 	"slices"
 )
 
-// comparedLevels is how many levels of mappings are compared with those of a former state: an object, the values of its
-// keys, and the values of their keys. Each level is scanned again, so the number must be small.
+// comparedLevels is the number of levels of mappings that are compared with a former state: an object, the values of
+// its keys, and the values of their keys. Each level scans the text again, so the number must be small.
 const comparedLevels = 3
 
-// After is New, and Value at once, for another state of an object: where a part of it has the same text as in the
-// former state, it is the same value, which is not decoded again. So neither value may be modified, as always. The
-// former state is nil, or not decoded, if nothing is known of it.
+// After returns a decoded object for a new state of an object. Parts whose text equals that of the former state share
+// its values and are not decoded again. So neither value may be modified, which holds for all objects. If the former
+// state is nil or not decoded, the result is that of [New].
 func After(text []byte, former *Object) *Object {
 	o := New(text)
+	// Decoding the former state only for this would cost more than it saves.
 	if former == nil || former.text == nil || !former.decoded.Load() {
 		return o
 	}
+	// If this fails, the object stays encoded, and Value decodes the whole text or returns its error.
 	if value, ok := decodeAfter(text, former.text, former.value, comparedLevels); ok {
+		// Value must not decode the text a second time.
 		o.once.Do(func() {
 			o.value = value
 			o.decoded.Store(true)
@@ -26,12 +29,13 @@ func After(text []byte, former *Object) *Object {
 	return o
 }
 
-// widest is how many keys a mapping may have to be compared key by key.
+// widest is the largest number of keys in a mapping that is compared key by key. The members are kept on the stack.
 const widest = 16
 
-// decodeAfter decodes one mapping. It fails where the decoder has to see the whole: that may find another value, or say
-// what is wrong.
+// decodeAfter decodes one mapping by comparing it with its former state. It returns false if the whole text must be
+// decoded instead, because the decoder could return another value or an error.
 func decodeAfter(text, formerText []byte, former map[string]any, levels int) (value map[string]any, ok bool) {
+	// The arrays stay on the stack, as the members are needed only in this call.
 	var room [2][widest]Member
 	before, ok := plainMembers(room[0][:0], formerText)
 	if !ok {
@@ -51,10 +55,12 @@ func decodeAfter(text, formerText []byte, former map[string]any, levels int) (va
 	return value, true
 }
 
+// decodePart decodes the value of one key, or returns the former value if the texts are equal.
 func decodePart(text, formerText []byte, former any, levels int) (value any, ok bool) {
 	if formerText != nil && bytes.Equal(text, formerText) {
 		return former, true
 	}
+	// A mapping that has changed can still have unchanged parts.
 	if mapping, is := former.(map[string]any); is && text[0] == '{' && levels > 0 {
 		if value, ok := decodeAfter(text, formerText, mapping, levels); ok {
 			return value, true
@@ -64,8 +70,8 @@ func decodePart(text, formerText []byte, former any, levels int) (value any, ok 
 	return value, err == nil
 }
 
-// plainMembers are the members of an object in the room that there is for them. It fails without room, and for keys
-// that are not in the text as they are decoded.
+// plainMembers returns the members of an object in the given room. It returns false if there is not enough room, or if
+// a key can differ from its decoded form.
 func plainMembers(room []Member, text []byte) (all []Member, ok bool) {
 	all, ok = room, true
 	whole := Members(text, func(m Member) {
@@ -76,6 +82,8 @@ func plainMembers(room []Member, text []byte) (all []Member, ok bool) {
 	return all, whole && ok
 }
 
+// plain reports whether a key consists of printable ASCII characters without escapes, so that its text equals its
+// decoded form.
 func plain(key []byte) bool {
 	for _, c := range key {
 		if c < ' ' || c >= 0x7f || c == '\\' {
@@ -85,7 +93,7 @@ func plain(key []byte) bool {
 	return true
 }
 
-// valueOf is the last one of several, as for decoders.
+// valueOf returns the text of the last value with this key, because decoders also use the last one of duplicates.
 func valueOf(all []Member, key []byte) []byte {
 	for _, m := range slices.Backward(all) {
 		if bytes.Equal(m.Key, key) {

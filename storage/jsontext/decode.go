@@ -9,8 +9,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Decode decodes any value: integers to int64 if they fit in, all other numbers to float64. The value shares nothing
-// with the text. The errors are those of sigs.k8s.io/json.
+// Decode decodes any JSON value. Integers are int64 if they fit, and all other numbers are float64. The value shares no
+// memory with the text. The errors are those of sigs.k8s.io/json.
 func Decode(text []byte) (value any, err error) {
 	if value, plain := decodePlain(text); plain {
 		return value, nil
@@ -19,7 +19,7 @@ func Decode(text []byte) (value any, err error) {
 	return value, err
 }
 
-// DecodeString is like Decode, for a string.
+// DecodeString is [Decode] for a text in a string.
 func DecodeString(text string) (value any, err error) {
 	if value, plain := decodePlain([]byte(text)); plain {
 		return value, nil
@@ -28,38 +28,39 @@ func DecodeString(text string) (value any, err error) {
 	return value, err
 }
 
-// DecodeObject is like Decode, for an object. The text null is a nil object; any other value is an error.
+// DecodeObject is [Decode] for an object. It returns a nil object for the text null, and an error for any other value.
 func DecodeObject(text []byte) (object map[string]any, err error) {
 	if value, plain := decodePlain(text); plain {
 		if object, is := value.(map[string]any); is {
 			return object, nil
 		}
 	}
+	// Other values go to that decoder, too, because it makes the error message.
 	err = kjson.UnmarshalCaseSensitivePreserveInts(text, &object)
 	return object, err
 }
 
-// deepest is how deep the values of plain texts are nested at most.
+// deepest is the largest depth of values in plain texts. It limits the recursion.
 const deepest = 100
 
-// mostKept is how many values, or bytes of a string, a decoder has room for that is kept.
+// mostKept limits the buffers of pooled decoders: the number of values, and the bytes of an unescaped string.
 const mostKept = 16 << 10
 
-// decoder keeps what can be used again for the next text.
+// decoder has the buffers that the next text can reuse.
 type decoder struct {
-	// keys and values are those of the mappings and lists that are not complete: how many there are is known at their
-	// end, and they take as much memory as they need then.
+	// keys and values are stacks with the members of mappings and lists that are not complete. Their number is known
+	// only at the end; then they are copied into a map or a slice of the exact size.
 	keys   []string
 	values []any
 	names  names
-	deep   int
-	runes  []byte // of a string with escapes
+	deep   int    // the depth of the current value
+	runes  []byte // the unescaped form of a string with escapes
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// decodePlain decodes the whole text, and fails where it is not plain. It is read as it is written by encoders, for
-// which the decoder of sigs.k8s.io/json is to find the same value.
+// decodePlain decodes the whole text. It returns false if the text is not plain, which means that it could be
+// malformed, or that sigs.k8s.io/json could return a different value. Encoders write plain texts.
 func decodePlain(text []byte) (value any, plain bool) {
 	d, _ := decoders.Get().(*decoder)
 	defer d.end()
@@ -67,24 +68,26 @@ func decodePlain(text []byte) (value any, plain bool) {
 	return value, at > 0 && space(text, at) == len(text)
 }
 
-// end forgets what is left of a text that was not decoded.
+// end empties the decoder, which may have values of a text that was not plain, and returns it to the pool.
 func (d *decoder) end() {
+	// One large text must not occupy memory permanently.
 	if cap(d.values) > mostKept || cap(d.runes) > mostKept {
-		return // one large text must not take its memory for ever
+		return
 	}
 	d.forget(0, 0)
 	d.deep = 0
 	decoders.Put(d)
 }
 
-// forget drops the keys and values from there on: a decoder that is kept must not keep them, too.
+// forget removes the keys and values from these positions on. It clears them, because a pooled decoder would otherwise
+// keep them in memory.
 func (d *decoder) forget(keys, values int) {
 	clear(d.keys[keys:])
 	clear(d.values[values:])
 	d.keys, d.values = d.keys[:keys], d.values[:values]
 }
 
-// value decodes the value that begins here, and gives the place after it; zero if it is not plain.
+// value decodes the value at a position, and returns the position after it, or zero if the text is not plain there.
 func (d *decoder) value(text []byte, at int) (value any, after int) {
 	if at >= len(text) {
 		return nil, 0
@@ -96,8 +99,10 @@ func (d *decoder) value(text []byte, at int) (value any, after int) {
 			return nil, 0
 		}
 		found, plain := d.unescaped(raw, escapes)
+		// This copies the bytes, as the text and the buffer may be reused.
 		return string(found), ifPlain(plain, after)
 	case '{', '[':
+		// The other decoder has a limit of its own, and an error for it.
 		if d.deep++; d.deep > deepest {
 			return nil, 0
 		}
@@ -115,6 +120,7 @@ func (d *decoder) value(text []byte, at int) (value any, after int) {
 	}
 }
 
+// ifPlain returns the position if the text is plain, and zero otherwise. Zero is never the position after a value.
 func ifPlain(plain bool, after int) int {
 	if plain {
 		return after
@@ -124,6 +130,7 @@ func ifPlain(plain bool, after int) int {
 
 // several decodes an object or a list.
 func (d *decoder) several(text []byte, at int) (value any, after int) {
+	// The members of enclosing values remain below these positions of the stacks.
 	keys, values := len(d.keys), len(d.values)
 	if text[at] == '{' {
 		if at = d.members(text, at); at == 0 {
@@ -138,6 +145,7 @@ func (d *decoder) several(text []byte, at int) (value any, after int) {
 		if at = d.elements(text, at); at == 0 {
 			return nil, 0
 		}
+		// An empty list is not nil, as in the other decoder.
 		list := make([]any, len(d.values)-values)
 		copy(list, d.values[values:])
 		value = list
@@ -146,7 +154,7 @@ func (d *decoder) several(text []byte, at int) (value any, after int) {
 	return value, at
 }
 
-// members pushes the members of the object that begins here.
+// members pushes the members of the object at a position, and returns the position after it.
 func (d *decoder) members(text []byte, at int) (after int) {
 	if at = space(text, at+1); at < len(text) && text[at] == '}' {
 		return at + 1
@@ -160,6 +168,8 @@ func (d *decoder) members(text []byte, at int) (after int) {
 		if colon = space(text, colon); !plain || colon >= len(text) || text[colon] != ':' {
 			return 0
 		}
+		// The value's own members are pushed above the key, and removed before the value is pushed: each key keeps the
+		// same offset as its value.
 		d.keys = append(d.keys, d.names.of(key))
 		if at = d.push(text, space(text, colon+1)); at == 0 {
 			return 0
@@ -176,7 +186,7 @@ func (d *decoder) members(text []byte, at int) (after int) {
 	return 0
 }
 
-// elements pushes the elements of the list that begins here.
+// elements pushes the elements of the list at a position, and returns the position after it.
 func (d *decoder) elements(text []byte, at int) (after int) {
 	if at = space(text, at+1); at < len(text) && text[at] == ']' {
 		return at + 1
@@ -196,7 +206,8 @@ func (d *decoder) elements(text []byte, at int) (after int) {
 	}
 }
 
-// push decodes a value, and gives the place of what comes after it; zero if that is nothing.
+// push decodes and pushes a value, and returns the position of the next character after white space. It returns zero at
+// the end of the text, because a member or an element cannot be the last part of it.
 func (d *decoder) push(text []byte, at int) (next int) {
 	value, at := d.value(text, at)
 	if at == 0 {
@@ -206,18 +217,21 @@ func (d *decoder) push(text []byte, at int) (next int) {
 	return ifPlain(space(text, at) < len(text), space(text, at))
 }
 
+// word returns the position after one of the literals true, false and null.
 func word(text []byte, at int, wanted string) (after int) {
 	end := at + len(wanted)
 	return ifPlain(end <= len(text) && string(text[at:min(end, len(text))]) == wanted, end)
 }
 
-// number decodes the number that begins here: a usual one at once.
+// number decodes the number at a position. Integers, which are the usual case, are parsed here.
 func number(text []byte, at int) (value any, after int) {
 	end := at
+	// All characters that can occur in a number; their order is checked below.
 	for end < len(text) && strings.IndexByte("0123456789-+.eE", text[end]) >= 0 {
 		end++
 	}
 	written := text[at:end]
+	// An integer that exceeds int64 becomes a float, as in the other decoder.
 	if usual(written) {
 		if whole, err := strconv.ParseInt(string(written), 10, 64); err == nil {
 			return whole, end
@@ -227,13 +241,14 @@ func number(text []byte, at int) (value any, after int) {
 	return found, ifPlain(err == nil, end)
 }
 
-// unusual has a variable of its own to decode into: the compiler puts such a one on the heap.
+// unusual decodes any other number. It is a function of its own because its variable escapes to the heap, which would
+// otherwise cost an allocation for every number.
 func unusual(number []byte) (value any, err error) {
 	err = kjson.UnmarshalCaseSensitivePreserveInts(number, &value)
 	return value, err
 }
 
-// usual tells whether it is an integer, written as encoders do. It may be too large.
+// usual reports whether the number is an integer as encoders write it, without leading zeros. It can exceed int64.
 func usual(number []byte) bool {
 	number = bytes.TrimPrefix(number, []byte("-"))
 	for _, c := range number {

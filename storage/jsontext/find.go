@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 )
 
-// String is the text at a path of keys; empty if there is none. It decodes nothing else, and passes over the rest. Keys
-// with escapes are not found.
+// String returns the string at a path of keys, and an empty one if there is none. It skips the rest of the text without
+// decoding it. Keys with escapes are not found.
 func (o *Object) String(path ...string) (found string) {
 	if !o.Encoded() {
 		found, _ = o.valueAt(path).(string)
@@ -14,16 +14,18 @@ func (o *Object) String(path ...string) (found string) {
 	return decodedString(o.textAt(path))
 }
 
-// decodedString has a variable of its own to decode into: the compiler puts such a one on the heap, and most objects
-// are decoded already.
+// decodedString decodes one string. It is a function of its own because its variable escapes to the heap, and most
+// objects are decoded already.
 func decodedString(text []byte) (found string) {
+	// A value of another type is not a string, even if it could be decoded.
 	if len(text) == 0 || text[0] != '"' || json.Unmarshal(text, &found) != nil {
 		return ""
 	}
 	return found
 }
 
-// Mapping is String for an object within the object; nil if there is none. It is shared: callers must not modify it.
+// Mapping is like [Object.String] for an object within the object; it returns nil if there is none. The mapping is
+// shared: callers must not modify it.
 func (o *Object) Mapping(path ...string) (found map[string]any) {
 	if !o.Encoded() {
 		found, _ = o.valueAt(path).(map[string]any)
@@ -33,12 +35,15 @@ func (o *Object) Mapping(path ...string) (found map[string]any) {
 	if len(text) == 0 {
 		return nil
 	}
+	// The text null decodes to nil, which means absence, too.
 	if found, err := DecodeObject(text); err == nil {
 		return found
 	}
 	return nil
 }
 
+// valueAt returns the decoded value at a path, nil if there is none. Errors of decoding count as absence;
+// [Object.Value] returns them.
 func (o *Object) valueAt(path []string) any {
 	tree, _ := o.Value()
 	var value any = tree
@@ -49,6 +54,7 @@ func (o *Object) valueAt(path []string) any {
 	return value
 }
 
+// textAt returns the text of the value at a path, nil if there is none.
 func (o *Object) textAt(path []string) []byte {
 	value := o.textFor(path)
 	for _, key := range path {
@@ -59,21 +65,22 @@ func (o *Object) textAt(path []string) []byte {
 	return value
 }
 
-// textFor is a text that has what is at the path, if anything has. Many ask for metadata alone, which a source has
-// sooner than the whole.
+// textFor returns a text that includes the path if the object does. Most callers need the metadata only, which a source
+// provides faster than the whole object.
 func (o *Object) textFor(path []string) []byte {
 	if o.from == nil || len(path) == 0 || path[0] != "metadata" {
 		return o.Text()
 	}
 	text, err := o.from.Metadata()
 	if err != nil {
-		return nil // whoever asks for the whole is told
+		// The caller sees absence; Value returns the error of a damaged source.
+		return nil
 	}
 	return text
 }
 
-// field is what stands under a key of an object; nil if the text is no object, or does not have it. As for decoders,
-// the last one of several counts.
+// field returns the text of the value under a key of an object, and nil if the text is not an object or does not have
+// the key. As in decoders, the last one of duplicates counts.
 func field(text []byte, key string) (found []byte) {
 	Members(text, func(m Member) {
 		if string(m.Key) == key {

@@ -1,16 +1,17 @@
 package jsontext
 
-// Member is one member of a JSON object in a text, or one element of a list, which has no key.
+// Member is one member of a JSON object in a text, or one element of a list, which does not have a key.
 type Member struct {
-	// Key is what stands between the quotes, with its escapes, and Value the text of the value: both are parts of the
+	// Key is the text between the quotes, with its escapes, and Value is the text of the value. Both are parts of the
 	// text.
 	Key, Value []byte
-	// At is where the member begins in the text, with the quote of its key, and End the place after it.
+	// At is the position of the member, which is the quote of its key, and End is the position after it.
 	At, End int
 }
 
-// Members shows every member of an object in their order, without looking into their values. It returns false for a
-// text that is no object, or where it is not well-formed; nobody looks into what comes after that, or into values.
+// Members calls show for every member of an object in their order. It returns false if the text is not an object, or
+// where it stops because the text is malformed. It is not a validator: it does not parse values, check the commas
+// between members, or read beyond the object.
 func Members(text []byte, show func(Member)) (whole bool) {
 	at := space(text, 0)
 	if at >= len(text) || text[at] != '{' {
@@ -21,6 +22,7 @@ func Members(text []byte, show func(Member)) (whole bool) {
 		if at = PastString(text, at); at == 0 {
 			return false
 		}
+		// Without the quotes.
 		m.Key = text[m.At+1 : at-1]
 		if at = space(text, at); at >= len(text) || text[at] != ':' {
 			return false
@@ -31,6 +33,7 @@ func Members(text []byte, show func(Member)) (whole bool) {
 		}
 		m.Value = text[begin:m.End]
 		show(m)
+		// A missing comma is not detected here.
 		if at = space(text, m.End); at < len(text) && text[at] == ',' {
 			at = space(text, at+1)
 		}
@@ -38,7 +41,7 @@ func Members(text []byte, show func(Member)) (whole bool) {
 	return at < len(text) && text[at] == '}'
 }
 
-// Elements is Members for a list.
+// Elements is like [Members] for the elements of a list.
 func Elements(text []byte, show func(Member)) (whole bool) {
 	at := space(text, 0)
 	if at >= len(text) || text[at] != '[' {
@@ -58,7 +61,7 @@ func Elements(text []byte, show func(Member)) (whole bool) {
 	return at < len(text)
 }
 
-// space is the place of the next character that is no white space.
+// space returns the position of the next character that is not white space.
 func space(text []byte, at int) int {
 	for at < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {
 		at++
@@ -66,7 +69,7 @@ func space(text []byte, at int) int {
 	return at
 }
 
-// past is the place after the value that begins here; 0 if there is none, or if the text ends within it.
+// past returns the position after the value at a position, and zero if there is no value or it does not end.
 func past(text []byte, at int) int {
 	if at >= len(text) {
 		return 0
@@ -77,6 +80,7 @@ func past(text []byte, at int) int {
 	case '{', '[':
 		return pastBrackets(text, at)
 	}
+	// Numbers and literals end at the next delimiter. Their characters are not checked.
 	begin := at
 	for at < len(text) {
 		switch text[at] {
@@ -91,6 +95,8 @@ func past(text []byte, at int) int {
 	return at
 }
 
+// pastBrackets returns the position after an object or a list. It counts brackets of both kinds together, and skips
+// strings, which can contain brackets.
 func pastBrackets(text []byte, at int) int {
 	for depth := 0; at < len(text); {
 		switch text[at] {

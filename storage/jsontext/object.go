@@ -8,36 +8,38 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Object is one JSON object. Nil is none at all. Any goroutine may use it.
+// Object is one JSON object, as a text or decoded. Nil is the absence of an object. All methods may be called
+// concurrently.
 type Object struct {
 	text []byte
-	from Source // nil for all others
+	from Source // nil if the object was made of a text or a value
 
-	rendering sync.Once // for those with a source: makes the text
-	once      sync.Once // for those with a text
-	decoded   atomic.Bool
+	rendering sync.Once   // makes the text of a source
+	once      sync.Once   // decodes the text
+	decoded   atomic.Bool // value is set; read without waiting for once
 	value     map[string]any
 	err       error
 }
 
-// Source is what an object comes from that is no JSON. Any goroutine may use it.
+// Source is the origin of an object that is not JSON, such as a protobuf message. All methods may be called
+// concurrently.
 type Source interface {
-	// JSON is the object as a text.
+	// JSON returns the object as a text.
 	JSON() ([]byte, error)
-	// Metadata is a text with what is under metadata, and maybe with more of the object.
+	// Metadata returns a text of an object with at least the field metadata. It can have more fields of the object.
 	Metadata() ([]byte, error)
-	// Into decodes the object into the Go value that into points to, which is empty. It returns false for one that it
-	// cannot decode into without going by way of JSON.
+	// Into decodes the object into the empty Go value to which the argument points. It returns false if it can decode
+	// only by means of JSON.
 	Into(into any) bool
 }
 
-// New makes an object of a text that is known to be well-formed and an object. The text must not change any more.
+// New returns an object for a text that must be a well-formed JSON object. The text must not be changed afterwards.
 func New(text []byte) *Object { return &Object{text: text} }
 
-// From makes an object of a source. Its text is made when somebody asks for it.
+// From returns an object for a source. It encodes the source to JSON only when that is needed.
 func From(source Source) *Object { return &Object{from: source} }
 
-// Of makes an object of a value that has no text; nil is none.
+// Of returns an object for a value without a text, and nil for a nil value.
 func Of(value map[string]any) *Object {
 	if value == nil {
 		return nil
@@ -45,26 +47,29 @@ func Of(value map[string]any) *Object {
 	return &Object{value: value}
 }
 
-// Encoded tells whether there is a text, or a source of one, so that nothing need be decoded as yet.
+// Encoded reports whether the object has a text or a source, so that single fields can be read without decoding it.
 func (o *Object) Encoded() bool { return o != nil && (o.text != nil || o.from != nil) }
 
-// Decoded tells whether Value costs nothing, as somebody has asked for it before, or as there is nothing else.
+// Decoded reports whether [Object.Value] is free of costs, because it was called before or the object is a value.
 func (o *Object) Decoded() bool { return !o.Encoded() || o.decoded.Load() }
 
-// Text is the text; nil if there is none. It is shared: callers must not modify it.
+// Text returns the text, and nil if there is none. It is shared: callers must not modify it. If the source fails, the
+// text is nil, and [Object.Value] returns the error.
 func (o *Object) Text() []byte {
 	if o == nil {
 		return nil
 	}
 	if o.from != nil {
+		// Concurrent callers wait for the first one. An error is kept and returned by Value.
 		o.rendering.Do(func() { o.text, o.err = o.from.JSON() })
 	}
 	return o.text
 }
 
-// Into decodes the object at once into the Go value that into points to, which is empty. It returns false if that needs
-// more than the source or the text: the value has to be asked for then, which says what is wrong.
+// Into decodes the object into the empty Go value to which the argument points. It returns false if that fails or is
+// not possible directly; the caller then uses [Object.Value], which returns the error.
 func (o *Object) Into(into any) bool {
+	// A nil object cannot be decoded, but a source may decode without JSON.
 	if o == nil || o.from != nil && o.from.Into(into) {
 		return o != nil
 	}
@@ -76,13 +81,18 @@ func (o *Object) Into(into any) bool {
 	return kjson.UnmarshalCaseSensitivePreserveInts(o.Text(), into) == nil
 }
 
-// Value is the object as maps and lists, with integers as int64; nil if there is none. It is shared: callers must not
-// modify it. An error is that of a number that no float64 can be, or of a source that is damaged.
+// Value returns the object as maps and lists, with integers as int64, and nil if there is none. It is shared: callers
+// must not modify it.
+//
+// # Errors
+//
+// It returns an error for a number that exceeds float64, and for a damaged source.
 func (o *Object) Value() (map[string]any, error) {
 	if o == nil {
 		return nil, nil
 	}
 	if o.Text() != nil {
+		// The flag is set last: a reader that sees it also sees the value.
 		o.once.Do(func() {
 			value, err := DecodeObject(o.text)
 			if err != nil {

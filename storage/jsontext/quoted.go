@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// quoted is what stands between the quotes, of which the first one is here, and whether it has escapes. The place after
-// them is zero if there is no second one, or if there is something between them that may not be there.
+// quoted returns the text between the quotes of the string at a position, and whether it has escapes. The position
+// after the string is zero if the string does not end, has control characters, or is not UTF-8.
 func quoted(text []byte, at int) (raw []byte, escapes bool, after int) {
 	if after = PastString(text, at); after == 0 {
 		return nil, false, 0
@@ -18,20 +18,23 @@ func quoted(text []byte, at int) (raw []byte, escapes bool, after int) {
 	return raw, bytes.IndexByte(raw, '\\') >= 0, ifPlain(printable(raw), after)
 }
 
-// short is how long most strings are: only for longer ones it pays to have the rest searched.
+// short is the length of most strings. Searching a longer one with IndexByte is faster than a loop.
 const short = 24
 
-// PastString returns the place after the string whose first quote is here; zero if it does not end.
+// PastString returns the position after the string whose opening quote is at a position, and zero if the string does
+// not end.
 func PastString(text []byte, at int) int {
 	end := min(at+short, len(text))
 	for at++; at < end; at++ {
 		switch text[at] {
+		// The next character belongs to the escape, so it cannot end the string.
 		case '\\':
 			at++
 		case '"':
 			return at + 1
 		}
 	}
+	// The rest is searched for quotes. A quote after an odd number of backslashes is escaped.
 	for begin := at; at < len(text); {
 		length := bytes.IndexByte(text[at:], '"')
 		if length < 0 {
@@ -44,7 +47,8 @@ func PastString(text []byte, at int) int {
 	return 0
 }
 
-// escaped tells whether what follows a text belongs to an escape at its end.
+// escaped reports whether the text ends with an odd number of backslashes, so that the next character belongs to an
+// escape.
 func escaped(text []byte) (odd bool) {
 	for end := len(text); end > 0 && text[end-1] == '\\'; end-- {
 		odd = !odd
@@ -52,12 +56,14 @@ func escaped(text []byte) (odd bool) {
 	return odd
 }
 
-// printable tells whether the text has no control characters, and is UTF-8.
+// printable reports whether the text has no control characters and is UTF-8.
 func printable(text []byte) bool {
 	const spaces, highest = 0x2020202020202020, 0x8080808080808080
 	rest := text
 	for len(rest) >= 8 {
-		// What is below a space borrows of the byte before it, and so reaches the highest bit, as all beyond ASCII do.
+		// Eight bytes are checked at once. Subtracting a space from a control character borrows and so sets its highest
+		// bit; bytes beyond ASCII have it already. A borrow can also reach the next byte, which only leads to the slow
+		// check.
 		eight := binary.LittleEndian.Uint64(rest)
 		if (eight|(eight-spaces))&highest != 0 {
 			break
@@ -74,11 +80,13 @@ func printable(text []byte) bool {
 	return !others || utf8.Valid(rest)
 }
 
-// unescaped gives what raw stands for, which is lent until the next call. Halves of a pair of surrogates are not plain.
+// unescaped returns the decoded form of a string. The result is valid until the next call. It returns false for unknown
+// escapes and for surrogates, which the other decoder handles.
 func (d *decoder) unescaped(raw []byte, escapes bool) (found []byte, plain bool) {
 	if !escapes {
 		return raw, true
 	}
+	// The buffer is reused: the caller has copied the former result.
 	d.runes = d.runes[:0]
 	for {
 		at := bytes.IndexByte(raw, '\\')
@@ -95,7 +103,8 @@ func (d *decoder) unescaped(raw []byte, escapes bool) (found []byte, plain bool)
 	}
 }
 
-// escape is what stands for the escape that the text begins with, and its length; zero if there is no such escape.
+// escape decodes the escape at the beginning of the text, and returns its length. The length is zero if the escape is
+// invalid or a surrogate.
 func escape(text []byte) (found rune, length int) {
 	switch text[1] {
 	case '"', '\\', '/':
@@ -123,18 +132,21 @@ func escape(text []byte) (found rune, length int) {
 	return 0, 0
 }
 
-// longest is how long the names of fields are at most: what is longer is hardly found twice.
+// longest is the longest name of a field that is cached, in bytes. Longer keys rarely occur twice.
 const longest = 32
 
-// names are strings that were decoded before, so that one string serves for all that are the same.
+// names is a cache of decoded keys, so that equal keys of all objects share one string. A key replaces another one with
+// the same hash.
 type names [256]string
 
+// of returns the key as a string, from the cache if possible.
 func (n *names) of(name []byte) string {
 	if len(name) == 0 || len(name) > longest {
 		return string(name)
 	}
 	hash := len(name)
 	for _, c := range name {
+		// The hash need not be good: a collision costs one allocation.
 		hash = hash*31 + int(c)
 	}
 	known := &n[hash&(len(n)-1)]

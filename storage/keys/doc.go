@@ -1,11 +1,13 @@
 // Not part of the public API.
 //
-// Package keys names the annotations in which an operator keeps its memory on the objects it handles.
+// Package keys names the annotations in which an operator stores its memory on the objects that it handles. [Names]
+// returns the annotations of a key, [MarkBound] adapts a key to an object, [MarkedPrefixes] finds the annotations of
+// operators, and [ValidateID] and [ValidatePrefix] check what a user configures.
 //
-// It stands apart because these names are persisted: they must be the same, to the byte, in every release and in
-// Kopf's own operators, or else a handler that was done would run again. It never reads or writes the values of
-// annotations, and modifies none of its inputs.
+// These names are stored in clusters. They must equal those of all earlier releases and of Kopf, or a handler that has
+// finished would run again. The package does not read or write the values of annotations, and never modifies its
+// inputs.
 //
-// Its neighbours: storage/progress and storage/diffbase keep records and essences under these keys; facade checks
-// prefixes and handler ids with it at registration.
+// Packages progress and diffbase store records and essences under these keys; facade validates prefixes and handler ids
+// at registration.
 package keys

@@ -9,49 +9,49 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// KopfPrefix is the prefix of annotations of Kopf's operators that were not given their own: the default under Kopf
+// KopfPrefix is the annotation prefix of Kopf's operators without a configured prefix. It is the default under Kopf
 // compatibility.
 const KopfPrefix = "kopf.zalando.org"
 
-// The keys that the framework itself uses, next to the ids of handlers. A handler id cannot be one of them.
+// The keys that the framework uses beside the handler ids. A handler id cannot equal one of them.
 const (
-	// LastHandled is the key of the essence as it was last handled: the diff-base.
+	// LastHandled is the key of the last-handled configuration: the diff-base.
 	LastHandled = "last-handled-configuration"
-	// Handling is the key of the essence that the first successful handler of an unfinished cause saw.
+	// Handling is the key of the essence with which the first successful handler of an unfinished cause was called.
 	Handling = "handling-configuration"
-	// HandledUID is the key of the uid of the object that the other annotations belong to.
+	// HandledUID is the key of the uid of the object to which the other annotations belong.
 	HandledUID = "handled-uid"
-	// Touch is the key whose value has no meaning: only its change has, as it makes a new event.
+	// Touch is the key of an annotation whose value does not matter: its change causes a new event.
 	Touch = "touch-dummy"
-	// ChildrenOf begins the keys of the children that handlers have declared: the id of the handler follows;
-	// ChildrenOfRun begins those of handlers in the background.
+	// ChildrenOf is the beginning of the keys of the children that handlers have declared; the id of the handler
+	// follows. ChildrenOfRun is the beginning for handlers in the background.
 	ChildrenOf    = "children-of."
 	ChildrenOfRun = "children-of-run."
-	// DeclaredIn is the key on a child that names the records of its parent that list it.
+	// DeclaredIn is a key on a child. The value names the records of its parent that list the child.
 	DeclaredIn = "declared-in"
-	// RetainedBy is the key on a child that survives its parent, and names that.
+	// RetainedBy is a key on a child that survives its parent. The value identifies the parent.
 	RetainedBy = "retained-by"
 )
 
 const (
-	nameLength   = 63 // what Kubernetes allows after the slash, in characters
+	nameLength   = 63 // the limit of Kubernetes for the name after the slash, in characters
 	suffixLength = 7  // a dash and six characters of the digest
-	digestSize   = 4  // bytes; a parameter of the hash, not a cut of a longer one
+	digestSize   = 4  // in bytes; a parameter of the hash, which is not the same as truncating a longer one
 )
 
 var (
-	// Slashes separate handlers from sub-handlers and fields, angle brackets come from names of local functions in
-	// Python. Nothing else is replaced, even if Kubernetes will refuse it: see ValidateID.
+	// Slashes separate handlers from sub-handlers and fields; angle brackets occur in the names of Python's local
+	// functions. Nothing else is replaced, even if Kubernetes will refuse it: see [ValidateID].
 	safe = strings.NewReplacer("/", ".", "<", "_", ">", "_")
 
-	// The usual alphabet with the two characters that annotations do not allow replaced by two that they do.
+	// This is base64 with the two characters that annotation names do not allow replaced by "-" and ".".
 	digests = base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-.").
 		WithPadding(base64.NoPadding)
 )
 
-// Names returns the full annotation keys, "<prefix>/<name>", for a key: a handler id or one of the keys above, already
-// marked by [Mark] if it belongs to an object. They come in the order of reading: the [V2] one, then the [V1] one if
-// asked for and different. All of them are to be written and purged.
+// Names returns the full annotation keys, "<prefix>/<name>", of a key: a handler id, or one of the keys above. The key
+// has been adapted to the object by [Mark]. The order is that of reading: first the [V2] form, then the [V1] form if v1
+// is true and the form differs. All of them must be written and purged.
 func Names(prefix, key string, v1 bool) []string {
 	current := V2(prefix, key)
 	if v1 {
@@ -62,9 +62,9 @@ func Names(prefix, key string, v1 bool) []string {
 	return []string{current}
 }
 
-// V2 returns the full annotation key of the current form: the key as the name, with "/" as ".", "<" and ">" as "_"; one
-// longer than 63 characters is cut to 56 and a digest of it appended: "-" and 6 characters. The prefix has no influence
-// on the name. Keys that differ only in the characters replaced get the same name.
+// V2 returns the full annotation key in the current form. The name is the key, with "/" replaced by ".", and "<" and
+// ">" by "_". A key that is longer than 63 characters is cut to 56, followed by "-" and 6 characters of its digest. The
+// name does not depend on the prefix. Keys that differ only in replaced characters have the same name.
 func V2(prefix, key string) string {
 	key = valid(key)
 	name := safe.Replace(key)
@@ -74,26 +74,26 @@ func V2(prefix, key string) string {
 	return prefix + "/" + name
 }
 
-// V1 returns the full annotation key of the legacy form of Kopf, where prefix and name together had to fit into 63
-// characters. For prefixes of 55 characters and longer, it may be a key that Kubernetes refuses: see [ValidateKey].
+// V1 returns the full annotation key in Kopf's legacy form, in which prefix and name together have at most 63
+// characters. For a prefix of 55 or more characters, Kubernetes can refuse the key: see [ValidateKey].
 func V1(prefix, key string) string {
 	name := safe.Replace(valid(key))
 	length := nameLength - utf8.RuneCountInString(prefix) - len("/")
 	if utf8.RuneCountInString(name) > length {
-		// The digest is that of the safe form here, unlike in V2.
+		// The digest is that of the name after the replacements, unlike in the current form.
 		name = cut(name, length-suffixLength) + suffix(name)
 	}
 	return prefix + "/" + name
 }
 
-// valid replaces broken UTF-8 the way JSON encoders do: otherwise, what is written would be read back under another
-// key.
+// valid replaces invalid UTF-8 in the way JSON encoders do. Otherwise, the annotation would be written under one key
+// and read under another.
 func valid(key string) string {
 	return strings.ToValidUTF8(key, "\uFFFD")
 }
 
-// cut returns the first n characters. A negative n takes that many off the end instead, down to nothing: an accident
-// of Kopf with long prefixes, which is persisted by now.
+// cut returns the first n characters. If n is negative, it removes that many characters from the end instead, at most
+// all. This is an accident of Kopf with long prefixes, and such names are stored in clusters.
 func cut(name string, n int) string {
 	if n < 0 {
 		n = max(0, n+utf8.RuneCountInString(name))
@@ -107,10 +107,10 @@ func cut(name string, n int) string {
 	return name
 }
 
-// suffix makes long keys unique after the cut. It always ends with a letter, as annotation names must: of the last
-// character's six bits only two are ever set.
+// suffix returns the digest that makes long keys unique after the cut. It always ends with a letter, as annotation
+// names must: only two of the last character's six bits are ever set.
 func suffix(key string) string {
-	// New fails only for a wrong size or a secret too long, and both are constants here.
+	// New fails only for an invalid size or key, and both are constants here.
 	hash, err := blake2b.New(digestSize, nil)
 	if err != nil {
 		panic(err)
@@ -119,33 +119,34 @@ func suffix(key string) string {
 	return "-" + digests.EncodeToString(hash.Sum(nil))
 }
 
-// ManagedMarker is the name of the annotation by which other operators recognise a prefix as an operator's memory, and
-// overlook all annotations under it.
+// ManagedMarker is the name of the annotation that marks a prefix as the memory of an operator. Other operators ignore
+// all annotations with a marked prefix.
 const ManagedMarker = "kopf-managed"
 
-// ManagedValue is what operators write into the marker. Only the presence of the marker is ever looked at.
+// ManagedValue is the value of the marker. Operators check only its presence.
 const ManagedValue = "yes"
 
 // copied is appended to the keys on replica sets of deployments. Kubernetes copies annotations from a deployment to its
-// replica sets, and they would take the deployment's memory for their own.
+// replica sets, which would otherwise use the deployment's memory as their own.
 const copied = "-ofDRS"
 
-// ofKind and the kind of the object are appended to the keys on objects that keep their memory apart.
+// ofKind and the kind of the object are appended to the keys of an object that separates its memory from a copied one.
 const ofKind = "-of"
 
-// NeedsMarker tells whether [ManagedMarker] must be written next to annotations of the prefix: for all prefixes but
-// [KopfPrefix], which everyone knows (deviation D-marker; Kopf leaves out all prefixes that start with "kopf.").
+// NeedsMarker reports whether [ManagedMarker] must be written with annotations of the prefix. This is necessary for all
+// prefixes except [KopfPrefix], which all operators recognise (deviation D-marker; Kopf writes no marker for any prefix
+// that starts with "kopf.").
 func NeedsMarker(prefix string) bool {
 	return prefix != KopfPrefix
 }
 
-// MarkerKey returns the full annotation key of the prefix's marker.
+// MarkerKey returns the full key of the prefix's marker annotation.
 func MarkerKey(prefix string) string {
 	return prefix + "/" + ManagedMarker
 }
 
-// Mark returns the key as it is to be used on the object: with "-ofDRS" appended on a ReplicaSet that a Deployment
-// owns, unchanged otherwise. A malformed body counts as not owned.
+// Mark returns the key to use on the object: with "-ofDRS" appended for a ReplicaSet that is owned by a Deployment, and
+// otherwise unchanged. A malformed body counts as not owned.
 func Mark(body map[string]any, key string) string {
 	if kind, _ := body["kind"].(string); kind != "ReplicaSet" {
 		return key
@@ -161,12 +162,12 @@ func Mark(body map[string]any, key string) string {
 	return key
 }
 
-// MarkBound returns the key as [Mark] does. On an object that keeps its memory apart from a copy of another object's,
-// "-of" and its kind are appended, such as "create-ofSecret". Bound is the annotation that names the uid of the object
-// that the memory belongs to, "<prefix>/handled-uid"; an empty one turns this off.
+// MarkBound returns the key like [Mark]. For an object that separates its memory from a copy of another object's
+// memory, it appends "-of" and the kind, such as "create-ofSecret". Bound is the annotation with the uid of the object
+// to which the memory belongs, "<prefix>/handled-uid"; an empty one disables this.
 //
-// An object keeps its memory apart if the annotation with the kind names the object, and the one without does not.
-// Operators that do not read keys with kinds find the same memory as this one on all other objects.
+// An object separates its memory if the annotation with the kind has the object's uid, and the annotation without the
+// kind does not. On all other objects, operators that do not support keys with kinds find the same memory as this one.
 func MarkBound(body map[string]any, bound, key string) string {
 	if key = Mark(body, key); bound == "" {
 		return key
@@ -174,6 +175,7 @@ func MarkBound(body map[string]any, bound, key string) string {
 	metadata, _ := body["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
+	// The memory under the plain keys is the object's own, or there is none.
 	if len(annotations) == 0 || uid == "" || annotations[Mark(body, bound)] == uid {
 		return key
 	}
@@ -183,19 +185,19 @@ func MarkBound(body map[string]any, bound, key string) string {
 	return key
 }
 
-// KindBound returns the full key of the annotation by which an object keeps its memory apart: see [MarkBound].
+// KindBound returns the full key of the annotation with which an object separates its memory: see [MarkBound].
 func KindBound(body map[string]any, bound string) string {
 	prefix, name, _ := strings.Cut(bound, "/")
 	kind, _ := body["kind"].(string)
 	return V2(prefix, Mark(body, name)+ofKind+kind)
 }
 
-// Prefixes is a set of annotation prefixes, sorted; nil is the empty one.
+// Prefixes is a sorted set of annotation prefixes. Nil is the empty set.
 type Prefixes []string
 
-// MarkedPrefixes returns the prefixes under which Kopf's operators and ours, this one included, keep their memory: the
-// marked ones, [KopfPrefix] and its subdomains. Annotations covered by them are not part of what users say. Nothing is
-// allocated if there are none:
+// MarkedPrefixes returns the prefixes under which operators of Kopf and of this framework, including this one, store
+// their memory: the marked ones, [KopfPrefix] and its subdomains. Their annotations are not part of the configuration.
+// If there are none, it returns nil and does not allocate:
 //
 //	if marked := keys.MarkedPrefixes(annotations); marked != nil {
 //		// copy the annotations without those that are covered
@@ -212,18 +214,19 @@ func MarkedPrefixes(annotations map[string]any) Prefixes {
 	return slices.Compact(marked)
 }
 
-// Cover tells whether a full annotation key is under one of the prefixes: "<prefix>/…". Keys without a slash and
-// subdomains of a prefix are not.
+// Cover reports whether a full annotation key has one of the prefixes: "<prefix>/…". It is false for keys without a
+// slash and for subdomains of a prefix.
 func (p Prefixes) Cover(key string) bool {
 	prefix, _, ok := strings.Cut(key, "/")
 	if !ok {
 		return false
 	}
-	// Anybody can mark thousands of prefixes on one object.
+	// A user can mark thousands of prefixes on one object, so this is not a linear search.
 	_, found := slices.BinarySearch(p, prefix)
 	return found
 }
 
+// isKopf reports whether the prefix is Kopf's own or a subdomain of it.
 func isKopf(prefix string) bool {
 	return prefix == KopfPrefix || strings.HasSuffix(prefix, "."+KopfPrefix)
 }

@@ -9,15 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// prefixLength is what Kubernetes allows before the slash, in characters.
+// prefixLength is the limit of Kubernetes for the prefix before the slash, in characters.
 const prefixLength = 253
 
-// reserved are the names under a prefix that hold the framework's own memory: a handler's record would destroy it.
+// reserved are the names that the framework uses under a prefix. The record of a handler with such an id would
+// overwrite the framework's own data.
 var reserved = []string{LastHandled, Handling, HandledUID, Touch, DeclaredIn, RetainedBy, ManagedMarker}
 
-// ValidatePrefix returns an error unless the prefix is a DNS subdomain, such as "databases.example.org": lower-case
-// letters, digits, dashes and dots, up to 253 characters, each part between dots beginning and ending with a letter or
-// digit. An empty prefix is an error.
+// ValidatePrefix returns an error unless the prefix is a DNS subdomain, such as "databases.example.org". It has
+// lower-case letters, digits, dashes and dots, and up to 253 characters; each part between dots begins and ends with a
+// letter or digit. An empty prefix is an error.
 func ValidatePrefix(prefix string) error {
 	if err := checkSubdomain(prefix); err != nil {
 		return fmt.Errorf(
@@ -27,12 +28,13 @@ func ValidatePrefix(prefix string) error {
 	return nil
 }
 
-// ValidateID returns an error if a handler id cannot be persisted or served: its annotation name, in the form of [V2],
-// would be refused by Kubernetes or is taken by the framework; or its parts between slashes cannot be the segments of a
-// URL path, because one is empty, "." or "..". The text says why, and what to do.
+// ValidateID returns an error if a handler id cannot be stored or served, with the reason and a remedy. The id cannot
+// be stored if Kubernetes would refuse its annotation name in the form of [V2], or if the framework uses that name. It
+// cannot be served if a part between slashes is empty, "." or "..", because such a part cannot be the segment of a URL
+// path.
 //
-// Ids of Kopf's making, such as "create_fn", "fn/spec.field", "outer.<locals>.fn", are fine; those of lambdas are not.
-// The legacy form depends on the prefix, too, and is not checked: use [ValidateKey] with each of [Names].
+// Ids that Kopf generates are valid, such as "create_fn", "fn/spec.field", "outer.<locals>.fn", except for those of
+// lambdas. The legacy form also depends on the prefix and is not checked here: use [ValidateKey] with each of [Names].
 func ValidateID(id string) error {
 	if err := checkID(id); err != nil {
 		return fmt.Errorf("invalid handler id %q: %w", id, err)
@@ -40,7 +42,7 @@ func ValidateID(id string) error {
 	return nil
 }
 
-// ValidateKey returns an error unless a full annotation key, "<prefix>/<name>", is accepted by Kubernetes.
+// ValidateKey returns an error unless Kubernetes accepts the full annotation key, "<prefix>/<name>".
 func ValidateKey(key string) error {
 	prefix, name, ok := strings.Cut(key, "/")
 	if !ok {
@@ -52,6 +54,7 @@ func ValidateKey(key string) error {
 	return nil
 }
 
+// checkID returns the reason why an id is invalid.
 func checkID(id string) error {
 	switch {
 	case id == "":
@@ -68,6 +71,7 @@ func checkID(id string) error {
 			)
 		}
 	}
+	// The name of the annotation does not depend on the prefix.
 	name := strings.TrimPrefix(V2("", id), "/")
 	isReserved := func(own string) bool { return name == own || strings.HasPrefix(name, own+ofKind) }
 	if slices.ContainsFunc(reserved, isReserved) || strings.HasPrefix(name, ChildrenOf) ||
@@ -82,7 +86,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// checkName is the rule of Kubernetes for what follows the slash.
+// checkName applies the rule of Kubernetes for the name after the slash.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("the name is empty")
@@ -101,8 +105,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkSubdomain is the rule of Kubernetes for what precedes the slash. Upper-case letters pass in annotations, but
-// not in finalizers, where the same domain stands.
+// checkSubdomain applies the rule of Kubernetes for the prefix before the slash. Annotations may have upper-case
+// letters, but finalizers use the same domain and may not.
 func checkSubdomain(domain string) error {
 	switch {
 	case domain == "":
@@ -125,6 +129,7 @@ func checkSubdomain(domain string) error {
 	return nil
 }
 
+// isAlphanumeric reports whether a character is an ASCII letter or digit.
 func isAlphanumeric(char rune) bool {
 	return 'a' <= char && char <= 'z' || 'A' <= char && char <= 'Z' || '0' <= char && char <= '9'
 }

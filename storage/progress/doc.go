@@ -1,10 +1,12 @@
-// Package progress keeps on an object how far each of its handlers got: one record per unfinished handler, in Kopf's
-// format, so that retries, delays and outcomes survive a restart, a take-over from Kopf, and the way back.
+// Package progress stores the progress of handlers on their object: one record per unfinished handler, in Kopf's
+// format. So retries, delays and outcomes survive a restart of the operator, a migration from Kopf, and the migration
+// back.
 //
-// It stands apart because records outlive every process that wrote them: their format stays, whatever the engine makes
-// of them. It never talks to a cluster, never looks at the clock, and never modifies an object or an
-// essence; what is to be written goes to a merge-patch.
+// A [Storage] fetches, stores and purges a [Record]: [Annotations] in annotations, [Status] in a field, [Smart] in
+// annotations with a fallback to the status, and [Multi] in several storages. The format of records must not change,
+// because records outlive the processes that wrote them. The package makes no requests, does not read the clock, and
+// never modifies an object or an essence; changes go to a merge-patch.
 //
-// Its neighbours: storage/diffbase, of the same layer, builds the essences that are cleared here; reconcilers/execution
-// turns records into states of handlers, and back.
+// Package storage/diffbase builds the essences that are cleared here; reconcilers/execution converts between records
+// and the states of handlers.
 package progress

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 )
 
-// Fields returns the record as a JSON object: the form in which it stands in the status. It has nulls for nil fields,
-// except for keys that were absent when the record was read; times are in UTC.
+// Fields returns the record as a JSON object, which is its form in the status. Nil fields are nulls, except for keys
+// that were absent when the record was read. Times are in UTC.
 func (r Record) Fields() map[string]any {
 	object := make(map[string]any, len(fields)+len(r.Unknown))
 	maps.Copy(object, r.Unknown)
@@ -25,7 +25,8 @@ func (r Record) Fields() map[string]any {
 	return object
 }
 
-// encode returns the record as text: the form in which it stands in annotations. Nulls are written only if verbose.
+// encode returns the record as text, which is its form in annotations. It writes nulls only if verbose is true. The
+// order of keys is Kopf's, followed by the unknown keys.
 func (r Record) encode(verbose bool) (string, error) {
 	text := make([]byte, 0, typicalLength)
 	text = append(text, '{')
@@ -57,10 +58,10 @@ func (r Record) encode(verbose bool) (string, error) {
 	return string(append(text, '}')), nil
 }
 
-// typicalLength is room for a record with all three times and a short message, in bytes.
+// typicalLength is the size, in bytes, of a record with all three times and a short message.
 const typicalLength = 256
 
-// encodeField gives the JSON value of a field, given the pointer to it.
+// encodeField returns the JSON value of a field, given a pointer to the field. An untyped nil is a null.
 func encodeField(field any) any {
 	switch field := field.(type) {
 	case **time.Time:
@@ -92,7 +93,7 @@ func encodeField(field any) any {
 	panic(fmt.Sprintf("a record has no field of type %T", field))
 }
 
-// valueOrNil gives what a pointer points to.
+// valueOrNil returns the value of a pointer, and an untyped nil for a nil pointer.
 func valueOrNil[T any](pointer *T) any {
 	if pointer == nil {
 		return nil
@@ -100,16 +101,20 @@ func valueOrNil[T any](pointer *T) any {
 	return *pointer
 }
 
-// DecodeRecord reads a record from a JSON object, such as one of the status. Unknown keys are kept aside.
+// DecodeRecord decodes a record from a JSON object, such as one of the status. It keeps unknown keys in
+// [Record.Unknown].
 //
-// It is an error, naming the key, if a value is not of the key's type: a string of ISO 8601 for times, an integer from
-// 0 for retries (or a float that is one), a list of strings for subrefs; a null is good for each.
+// # Errors
+//
+// It returns an error that names the key if a value does not have the key's type: an ISO 8601 string for times, a whole
+// number that is not negative for retries, a list of strings for subrefs. A null is valid for every key.
 func DecodeRecord(object map[string]any) (Record, error) {
 	var record Record
 	known := 0
 	for place, field := range fields {
 		value, ok := object[field.key]
 		if !ok {
+			// An absent key remains absent when the record is stored again.
 			record.absent |= 1 << place
 			continue
 		}
@@ -120,6 +125,7 @@ func DecodeRecord(object map[string]any) (Record, error) {
 		if err := decodeField(field.in(&record), value); err != nil {
 			return Record{}, fmt.Errorf("key %s: %w", field.key, err)
 		}
+		// Decoding normalizes times, so a different spelling is detected here.
 		record.foreign = record.foreign || isRespelled(field.in(&record), value)
 	}
 	if known < len(object) {
@@ -128,14 +134,14 @@ func DecodeRecord(object map[string]any) (Record, error) {
 	return record, nil
 }
 
-// isRespelled tells whether a time was written otherwise than it would be here, given the pointer to it. Its offset is
-// not minded.
+// isRespelled reports whether a time was spelled differently from how this package writes it, given a pointer to the
+// field. A different offset alone does not count.
 func isRespelled(field, value any) bool {
 	moment, isTime := field.(**time.Time)
 	return isTime && FormatTimestamp(**moment) != value
 }
 
-// unknownKeys gives the part of the object that has no fields.
+// unknownKeys returns the count members of the object that are not fields of a record.
 func unknownKeys(object map[string]any, count int) map[string]any {
 	rest := make(map[string]any, count)
 	maps.Copy(rest, object)
@@ -145,7 +151,7 @@ func unknownKeys(object map[string]any, count int) map[string]any {
 	return rest
 }
 
-// decodeText reads a record from the value of an annotation; nil if there is none.
+// decodeText decodes a record from the value of an annotation. It returns nil if there is no record.
 func decodeText(value any) (*Record, error) {
 	object, err := storage.Parse(value)
 	if err != nil || object == nil {
@@ -155,6 +161,7 @@ func decodeText(value any) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A new annotation replaces the whole text, and with it the unknown keys. A merge-patch of the status keeps them.
 	record.foreign = record.foreign || len(record.Unknown) > 0
 	return &record, nil
 }
@@ -166,7 +173,7 @@ var (
 	errNotStrings = errors.New("it is not a list of strings")
 )
 
-// decodeField reads a value into a field of a record, given the pointer to that.
+// decodeField decodes a value into a field of a record, given a pointer to the field.
 func decodeField(field, value any) (err error) {
 	switch field := field.(type) {
 	case **time.Time:
@@ -187,6 +194,7 @@ func decodeField(field, value any) (err error) {
 	return err
 }
 
+// asType returns a pointer to the value if it has the type, and the given error otherwise.
 func asType[T any](value any, otherwise error) (*T, error) {
 	typed, ok := value.(T)
 	if !ok {
@@ -195,6 +203,7 @@ func asType[T any](value any, otherwise error) (*T, error) {
 	return &typed, nil
 }
 
+// decodeTime decodes a time.
 func decodeTime(value any) (*time.Time, error) {
 	text, err := asType[string](value, errNotString)
 	if err != nil {
@@ -207,7 +216,7 @@ func decodeTime(value any) (*time.Time, error) {
 	return &t, nil
 }
 
-// toCount takes floats too: scripts that edit objects may have no other numbers.
+// decodeCount decodes a count. It accepts whole floats, too: scripts that edit objects may not have other numbers.
 func decodeCount(value any) (*int64, error) {
 	count, ok := value.(int64)
 	if float, isFloat := value.(float64); isFloat && math.Trunc(float) == float && float < math.MaxInt64 {
@@ -219,6 +228,7 @@ func decodeCount(value any) (*int64, error) {
 	return &count, nil
 }
 
+// decodeStrings decodes a list of strings. An empty list is not nil, because it differs from an absent one.
 func decodeStrings(value any) ([]string, error) {
 	list, ok := value.([]any)
 	if !ok {

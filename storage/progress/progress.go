@@ -9,48 +9,51 @@ import (
 
 // A Storage keeps the records of handlers on their object. Kopf: ProgressStorage.
 //
-// An object is given as its body: the JSON of the whole object, read only. An id is the full one of a handler, such as
-// "create_fn", "create_fn/sub" or "fn/spec.field".
+// The body parameters are the JSON of the whole object, and must not be modified. An id is the full id of a handler,
+// such as "create_fn", "create_fn/sub" or "fn/spec.field".
 type Storage interface {
 	Reader
 	Writer
 }
 
-// A Reader finds records, and removes them from what is taken for the user's.
+// A Reader fetches records, and removes them from essences.
 type Reader interface {
-	// Fetch reads the record of a handler; nil if there is none. If something is there that cannot be read, it is a
-	// [*MalformedError].
+	// Fetch returns the record of a handler, and nil if there is none. If the stored value cannot be decoded, it
+	// returns a [*MalformedError].
 	Fetch(body map[string]any, id string) (*Record, error)
 
-	// Clear returns an essence, built or fetched, without all that the storage keeps. Places that are empty then are
-	// removed as in essences: metadata.annotations, metadata.labels, metadata, status. The essence is not modified; if
-	// there is nothing to remove, it is returned itself, and nothing is allocated.
+	// Clear returns an essence, built or fetched, without all data of the storage. Then it removes system places that
+	// are empty, as in essences: metadata.annotations, metadata.labels, metadata, status. It does not modify the
+	// essence. If there is nothing to remove, it returns the essence itself and does not allocate.
 	Clear(essence map[string]any) map[string]any
 }
 
-// A Writer adds changes to a merge-patch of the object in place. Where the patch has something else than a mapping in
-// the way, Store fails, while Purge and Touch do nothing there.
+// A Writer adds changes to a merge-patch of the object in place. If the patch has a value that is not a mapping in
+// place of a parent, Store returns an error, and Purge and Touch do nothing.
 type Writer interface {
-	// Store writes the record of a handler. It is an error, too, if one of its unknown keys holds what is not JSON.
+	// Store writes the record of a handler. It also returns an error if an unknown key of the record has a value that
+	// is not JSON.
 	Store(patch, body map[string]any, id string, record Record) error
 
-	// Purge removes the record of a handler: from the object if it is there, otherwise from the patch with the mappings
-	// that become empty by that. So a handler that was never stored leaves no trace.
+	// Purge removes the record of a handler. If the object has the record, the patch removes it. Otherwise, the record
+	// is taken out of the patch, together with the mappings that become empty. So a handler that was never stored
+	// leaves no trace.
 	Purge(patch, body map[string]any, id string)
 
-	// Touch writes a value that has no meaning, only to change the object; nil removes it. What is there already is not
-	// written.
+	// Touch writes a value whose only purpose is to change the object; nil removes it. A value that the object already
+	// has is not written.
 	Touch(patch, body map[string]any, value *string)
 }
 
 // A Flusher is a storage that collects records, such as for one transaction of a database. Flush is called after the
-// records of a pass over an object are stored and purged, before the object itself is written; it may be called more
-// often. An error has the object tried again. Kopf: flush.
+// records of a pass are stored and purged, before the object itself is written. It can be called more often. After an
+// error, the object is retried. Kopf: flush.
 type Flusher interface {
 	Flush() error
 }
 
-// Flush calls the method Flush of a storage that has it; of several storages, of each.
+// Flush calls the Flush method of a storage that has one. For a [Multi], it flushes each of the storages, up to the
+// first error.
 func Flush(storage Storage) error {
 	switch storage := storage.(type) {
 	case Multi:
@@ -65,17 +68,16 @@ func Flush(storage Storage) error {
 	return nil
 }
 
-// MalformedError says that nobody can read a record on the object: it is text that is not JSON, JSON that is not an
-// object, or a key has a wrong type. An operator handles nothing but the deletion of such an object until somebody
-// repairs or removes it.
+// MalformedError is the error of a record that cannot be decoded: it is not JSON, not an object, or a key has the wrong
+// type. The operator then handles only the deletion of the object, until a user repairs or removes the record.
 type MalformedError struct {
 	// Where is the place on the object, such as "annotation kopf.zalando.org/create_fn".
 	Where string
-	// Err is what is wrong with it; it names the key if that is of a wrong type.
+	// Err is the reason. It names the key if the key has the wrong type.
 	Err error
 }
 
-// Error names the place and the reason, which may quote what is there: the beginning of it.
+// Error returns the place and the reason, which may quote the beginning of the stored value.
 func (e *MalformedError) Error() string {
 	return fmt.Sprintf("malformed progress in %s: %s", e.Where, storage.Excerpt(e.Err.Error()))
 }
@@ -85,13 +87,13 @@ func (e *MalformedError) Unwrap() error {
 	return e.Err
 }
 
-// Multi is several storages at once: all of them are written, purged, touched and cleared, and a record is read from
-// the first one that has any. Without storages, nothing is ever kept. Kopf: MultiProgressStorage.
+// Multi combines several storages: it writes, purges, touches and clears all of them, and reads a record from the first
+// one that has it. Without storages, nothing is stored. Kopf: MultiProgressStorage.
 type Multi []Storage
 
 var _ Storage = Multi(nil)
 
-// Fetch reads from the first storage that has a record. One that has a malformed one ends the search.
+// Fetch returns the record of the first storage that has one. A malformed record ends the search with its error.
 func (m Multi) Fetch(body map[string]any, id string) (*Record, error) {
 	for _, storage := range m {
 		if record, err := storage.Fetch(body, id); err != nil || record != nil {
@@ -101,7 +103,7 @@ func (m Multi) Fetch(body map[string]any, id string) (*Record, error) {
 	return nil, nil
 }
 
-// Clear removes what any of the storages keeps.
+// Clear removes the data of all storages.
 func (m Multi) Clear(essence map[string]any) map[string]any {
 	for _, storage := range m {
 		essence = storage.Clear(essence)
@@ -109,7 +111,7 @@ func (m Multi) Clear(essence map[string]any) map[string]any {
 	return essence
 }
 
-// Store writes to all of the storages.
+// Store writes the record to all of the storages.
 func (m Multi) Store(patch, body map[string]any, id string, record Record) error {
 	for _, storage := range m {
 		if err := storage.Store(patch, body, id, record); err != nil {
@@ -133,25 +135,27 @@ func (m Multi) Touch(patch, body map[string]any, value *string) {
 	}
 }
 
-// Smart keeps records in annotations, and still reads, purges and clears those that former versions of Kopf left in the
-// status; a record in an annotation wins. The zero value is Kopf's default storage: SmartProgressStorage.
+// Smart stores records in annotations. It also reads, purges and clears the records that former versions of Kopf left
+// in the status; a record in an annotation takes precedence. The zero value is Kopf's default storage:
+// SmartProgressStorage.
 //
-// The status counts only as long as the object has no other annotation of the prefix, and is not being deleted: who may
-// write its status, and nothing else of it, can neither have a deletion skipped nor anything of an object that was
-// handled once (deviation D-status-rights; Kopf believes the status always). So what is taken over from the status must
-// be moved to annotations at once, all of it, before anything else is written there.
+// The status counts only while the object has no other annotation with the prefix and is not being deleted. So a user
+// who may write only the status cannot skip the handlers of a deletion, or any handler of an object that was handled
+// before (deviation D-status-rights; Kopf always trusts the status). Therefore all records of the status must be moved
+// to annotations at once, before any other annotation is written.
 type Smart struct {
-	// Prefix, TouchKey, Verbose and WithoutV1 are those of [Annotations].
+	// Prefix, TouchKey, Verbose and WithoutV1 are the fields of [Annotations].
 	Prefix, TouchKey   string
 	Verbose, WithoutV1 bool
-	// Name, Field and TouchField are those of [Status]; the latter has no effect.
+	// Name, Field and TouchField are the fields of [Status]. TouchField has no effect.
 	Name              string
 	Field, TouchField diff.Path
 }
 
 var _ Storage = Smart{}
 
-// Fetch reads the annotation, or else the status, if that counts. Where it does not, it is not malformed either.
+// Fetch returns the record of the annotation, or else that of the status if the status counts. A status that does not
+// count is not reported as malformed either.
 func (s Smart) Fetch(body map[string]any, id string) (*Record, error) {
 	written := s.Written()
 	if record, err := written.Fetch(body, id); err != nil || record != nil {
@@ -163,9 +167,10 @@ func (s Smart) Fetch(body map[string]any, id string) (*Record, error) {
 	return s.status().Fetch(body, id)
 }
 
+// deletion is the path of the field that is set while the object is being deleted.
 var deletion = diff.Path{"metadata", "deletionTimestamp"}
 
-// Clear removes the annotations and the field of the status.
+// Clear removes the annotations and the status field.
 func (s Smart) Clear(essence map[string]any) map[string]any {
 	return s.status().Clear(s.Written().Clear(essence))
 }
@@ -186,11 +191,12 @@ func (s Smart) Touch(patch, body map[string]any, value *string) {
 	s.Written().Touch(patch, body, value)
 }
 
-// Written is the part that is written to: what it lacks is in the status only.
+// Written returns the storage of the annotations. Records that it does not have are only in the status.
 func (s Smart) Written() Annotations {
 	return Annotations{Prefix: s.Prefix, TouchKey: s.TouchKey, Verbose: s.Verbose, WithoutV1: s.WithoutV1}
 }
 
+// status returns the storage of the status, which is never written.
 func (s Smart) status() Status {
 	return Status{Name: s.Name, Field: s.Field, TouchField: s.TouchField, NoWrite: true}
 }

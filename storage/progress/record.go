@@ -7,82 +7,84 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Record is the progress of one handler on one object. Every field is optional: nil is the absence of the key, which
-// has a meaning of its own. Kopf: ProgressRecord.
+// Record is the progress of one handler on one object. Every field is optional; nil means that the key is absent, which
+// has the documented meaning. Kopf: ProgressRecord.
 //
-// A record that was read is stored as it came, whether a key was absent or null. In all others, a nil field is a null,
-// where nulls are written at all: in the status, so that nothing of a former record stays there, and in verbose
-// annotations. So make a new record for what has changed; do not change one that was read.
+// A record that was read is stored as it was read: a key that was absent stays absent, and a null stays a null. In
+// other records, nil fields are written as nulls where the storage writes nulls: in the status, so that no value of an
+// earlier record remains, and in verbose annotations. So create a new record for a change; do not modify a record that
+// was read.
 type Record struct {
-	// Started is when the handler was selected for the cause first. Absent: now. Key: started.
+	// Started is when the handler was first selected for the cause. Absent: now. Key: started.
 	Started *time.Time
-	// Stopped is when the handler finished, either way. Key: stopped.
+	// Stopped is when the handler finished, with success or failure. Key: stopped.
 	Stopped *time.Time
-	// Delayed is before when the handler must not be called. Absent: it may be called at once. Key: delayed.
+	// Delayed is the time before which the handler must not be called. Absent: it may be called now. Key: delayed.
 	Delayed *time.Time
-	// Purpose is the cause that the record belongs to: create, update, delete, resume. Absent or empty: any. Key:
-	// purpose.
+	// Purpose is the reason of the record's cause: create, update, delete, resume. Absent or empty: any. Key: purpose.
 	Purpose *string
-	// Retries is how many attempts were made, the last one included. Absent: 0. Key: retries.
+	// Retries is the number of attempts so far, including the last one. Absent: 0. Key: retries.
 	Retries *int64
-	// Success is whether the handler finished without an error, or with one to be ignored. Absent: false. Key: success.
+	// Success is true if the handler finished without an error, or with an ignored one. Absent: false. Key: success.
 	Success *bool
-	// Failure is whether the handler finished with an error. Absent: false. Key: failure.
+	// Failure is true if the handler finished with an error. Absent: false. Key: failure.
 	Failure *bool
 	// Message is the text of the last error. Key: message.
 	Message *string
-	// Subrefs are the ids of all sub-handlers ever executed by the handler, at all levels, sorted. Key: subrefs.
+	// Subrefs are the ids of all sub-handlers that the handler has ever executed, at all levels, sorted. Key: subrefs.
 	Subrefs []string
-	// Succeeded is the sub-handlers that succeeded and have no records of their own: their ids without that of the
-	// handler and the slash, sorted. Kopf does not know it; where it is nil, it is not written, not even as a null.
-	// Key: succeeded.
+	// Succeeded are the sub-handlers that succeeded and do not have records of their own: their ids without the
+	// handler's id and the slash, sorted. Kopf does not have this key. If it is nil, it is not written, not even as a
+	// null. Key: succeeded.
 	Succeeded []string
-	// Awaited is the child that the handler waits for, or waited for at last; Until is when that was to end. Of a
-	// handler whose sub-handlers wait, there is the child alone. While it waits, Delayed is the same moment, so that
-	// Kopf, which knows neither, does not call it before. Where they are nil, they are not written. Keys: awaited,
-	// until.
+	// Awaited is the child that the handler waits for, or that it waited for most recently. Until is the end of that
+	// wait. If sub-handlers wait, their handler has only Awaited.
+	//
+	// During the wait, Delayed equals Until, because Kopf does not have these keys, and must not call the handler
+	// earlier. If they are nil, they are not written. Keys: awaited, until.
 	Awaited *string
 	Until   *time.Time
-	// Trace is the trace that the attempts belong to, by the first of them. Kopf does not know it; where it is empty,
-	// it is not written. What is malformed reads as if it were not there. Key: traceparent.
+	// Trace is the trace of the attempts, set by the first one. Kopf does not have this key. If it is empty, it is not
+	// written. A malformed trace is read as empty. Key: traceparent.
 	Trace Trace
 
-	// Unknown is what else was found in the record, read only. It has no meaning here, and is no part of
-	// [Record.Equal].
+	// Unknown has the other keys of the stored record, which must not be modified. They have no meaning here, and
+	// [Record.Equal] ignores them.
 	Unknown map[string]any
 
-	absent  keySet // the keys that were not even null when the record was read
-	foreign bool   // it was read in another form than it would be written in
+	absent  keySet // the keys that were absent, not null, when the record was read
+	foreign bool   // the record was read in a form that this package does not write
 }
 
-// Wait is what a handler waits for: it is called again when the child is as wanted, and at the end of the time.
+// Wait is a handler's wait for a child: the handler is called again when the child is ready, or at the end of the time.
 type Wait struct {
-	// Child names it; empty is no wait.
+	// Child is the name of the child. Empty means that the handler does not wait.
 	Child string
-	// Until is the end; zero if it is a part of the handler that waits.
+	// Until is the end of the wait. It is zero if a sub-handler waits, and not the handler itself.
 	Until time.Time
 }
 
-// Foreign tells whether the record was read in another form than it is written in: with times that are spelled
-// otherwise, or, in an annotation, with unknown keys. Whoever goes on with it writes it anew, as Kopf does, even if it
-// says the same.
+// Foreign reports whether the record was read in a form that this package does not write: with times in another
+// spelling, or, in an annotation, with unknown keys. A continued handler writes such a record again, as Kopf does, even
+// if its content did not change.
 func (r Record) Foreign() bool { return r.foreign }
 
-// keySet is a set of places in the list of fields: a bit for each.
+// keySet is a set of indices into the list of fields, with one bit for each field.
 type keySet uint16
 
+// has reports whether the set has the field at this index.
 func (s keySet) has(place int) bool {
 	return s&(1<<place) != 0
 }
 
-// field is a key of a record with the place of its value: a pointer to the field of the struct, whose type says what
-// the value is.
+// field is a key of a record. The function in returns a pointer to the struct field, whose type decides how the value
+// is encoded.
 type field struct {
 	key string
 	in  func(*Record) any
 }
 
-// fields are in the order in which Kopf writes them.
+// fields has all keys. The order is that in which Kopf writes them, followed by the keys that Kopf does not have.
 var fields = [...]field{
 	{"started", func(r *Record) any { return &r.Started }},
 	{"stopped", func(r *Record) any { return &r.Stopped }},
@@ -99,15 +101,15 @@ var fields = [...]field{
 	{"traceparent", func(r *Record) any { return &r.Trace }},
 }
 
-// kopfFields is how many of them Kopf's records have: the first ones.
+// kopfFields is the number of fields that Kopf's records have, at the beginning of the list.
 const kopfFields = 9
 
-// omits tells whether a field without a value is left out, rather than a null.
+// omits reports whether a field without a value is omitted instead of written as a null.
 func (r Record) omits(place int) bool { return r.absent.has(place) || place >= kopfFields }
 
-// Equal tells whether two records say the same, so that the one need not be stored in place of the other. Times are
-// compared as they are stored, in microseconds; an absent key is not the same as its default. Unknown keys do not
-// count, and neither does the difference of null and absence.
+// Equal reports whether two records have the same content, so that one need not be stored in place of the other. Times
+// are compared in microseconds, as they are stored. An absent key does not equal its default. Unknown keys, and the
+// difference between null and absence, are ignored.
 func (r Record) Equal(other Record) bool {
 	return sameTime(r.Started, other.Started) &&
 		sameTime(r.Stopped, other.Stopped) &&
@@ -117,6 +119,7 @@ func (r Record) Equal(other Record) bool {
 		same(r.Success, other.Success) &&
 		same(r.Failure, other.Failure) &&
 		same(r.Message, other.Message) &&
+		// An empty list differs from an absent one for subrefs, but not for succeeded.
 		(r.Subrefs == nil) == (other.Subrefs == nil) && slices.Equal(r.Subrefs, other.Subrefs) &&
 		slices.Equal(r.Succeeded, other.Succeeded) &&
 		same(r.Awaited, other.Awaited) &&
@@ -124,7 +127,7 @@ func (r Record) Equal(other Record) bool {
 		r.Trace == other.Trace
 }
 
-// Clone returns a record that shares nothing with this one.
+// Clone returns a deep copy of the record.
 func (r Record) Clone() Record {
 	r.Started, r.Stopped, r.Delayed = cloned(r.Started), cloned(r.Stopped), cloned(r.Delayed)
 	r.Purpose, r.Retries, r.Message = cloned(r.Purpose), cloned(r.Retries), cloned(r.Message)
@@ -135,6 +138,7 @@ func (r Record) Clone() Record {
 	return r
 }
 
+// cloned returns a pointer to a copy of the value, nil for nil.
 func cloned[T any](value *T) *T {
 	if value == nil {
 		return nil
@@ -143,6 +147,7 @@ func cloned[T any](value *T) *T {
 	return &own
 }
 
+// same reports whether two optional values are both absent or equal.
 func same[T comparable](a, b *T) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -150,6 +155,7 @@ func same[T comparable](a, b *T) bool {
 	return *a == *b
 }
 
+// sameTime is the same for times, with the precision in which they are stored.
 func sameTime(a, b *time.Time) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -12,26 +12,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// Annotations keeps each record in an annotation, "<prefix>/<id>" as [keys.Names] says, as JSON in ASCII without spaces
-// and without a newline. Kopf: AnnotationsProgressStorage.
+// Annotations stores each record in an annotation, "<prefix>/<id>" as described at [keys.Names], as JSON in ASCII
+// without spaces and without a newline. Kopf: AnnotationsProgressStorage.
 type Annotations struct {
-	// Prefix is that of the annotations' keys: the operator's domain. Default: "kopf.zalando.org". For any other one,
-	// the marker "<prefix>/kopf-managed" is written too. Kopf: prefix.
+	// Prefix is the prefix of the annotations' keys: the operator's domain. Default: "kopf.zalando.org". With any other
+	// prefix, the marker "<prefix>/kopf-managed" is written, too. Kopf: prefix.
 	Prefix string
-	// TouchKey is the rest of the key of the touch annotation. Default: "touch-dummy". Kopf: touch_key.
+	// TouchKey is the name part of the touch annotation's key. Default: "touch-dummy". Kopf: touch_key.
 	TouchKey string
-	// Verbose writes the nulls of records, too. Kopf: verbose.
+	// Verbose also writes the nulls of records. Kopf: verbose.
 	Verbose bool
-	// WithoutV1 switches off reading, writing and purging of the annotations that Kopf used once. Kopf: v1=False.
+	// WithoutV1 disables reading, writing and purging of the annotations that old versions of Kopf used. Kopf:
+	// v1=False.
 	WithoutV1 bool
-	// Bound is the annotation that names the uid of the object that the memory belongs to. If given, objects that keep
-	// their memory apart from a copy of another object's have keys with their kind: see [keys.MarkBound]. Kopf: none.
+	// Bound is the annotation with the uid of the object to which the memory belongs. If it is set, an object whose
+	// memory must be distinguished from a copy of another object's memory uses keys with its kind: see
+	// [keys.MarkBound]. Kopf does not have it.
 	Bound string
 }
 
 var _ Storage = Annotations{}
 
-// Fetch reads the first of the id's annotations that is there: see [Reader]. A JSON null is as good as none.
+// Fetch reads the first of the id's annotations that exists: see [Reader]. The text "null" counts as absent.
 func (a Annotations) Fetch(body map[string]any, id string) (*Record, error) {
 	annotations, err := storage.Annotations(body)
 	if err != nil {
@@ -52,9 +54,10 @@ func (a Annotations) Fetch(body map[string]any, id string) (*Record, error) {
 	return nil, nil
 }
 
-// Clear removes all annotations of the prefix: see [Reader].
+// Clear removes all annotations with the prefix: see [Reader].
 func (a Annotations) Clear(essence map[string]any) map[string]any {
 	annotations, _ := storage.Annotations(essence)
+	// They are counted first: most essences do not have any, and must not be copied.
 	own := 0
 	for name := range annotations {
 		if a.owns(name) {
@@ -73,7 +76,7 @@ func (a Annotations) Clear(essence map[string]any) map[string]any {
 	return storage.Trim(storage.With(essence, []string{"metadata", "annotations"}, remaining))
 }
 
-// Store writes all of the id's annotations, and the marker of the prefix if the object lacks it: see [Writer].
+// Store writes all of the id's annotations, and the marker of the prefix if the object does not have it: see [Writer].
 func (a Annotations) Store(patch, body map[string]any, id string, record Record) error {
 	text, err := record.encode(a.Verbose)
 	if err != nil {
@@ -82,25 +85,26 @@ func (a Annotations) Store(patch, body map[string]any, id string, record Record)
 	return a.write(patch, body, a.names(body, id), text)
 }
 
-// Purge removes all of the id's annotations: see [Writer]. The marker stays.
+// Purge removes all of the id's annotations, but not the marker: see [Writer].
 func (a Annotations) Purge(patch, body map[string]any, id string) {
 	for _, name := range a.names(body, id) {
 		purge(patch, body, diff.Path{"metadata", "annotations", name})
 	}
 }
 
-// Touch writes those of the touch annotations that have another value, and the marker with them: see [Writer].
+// Touch writes the touch annotations that have a different value, and the marker: see [Writer].
 func (a Annotations) Touch(patch, body map[string]any, value *string) {
 	annotations, _ := storage.Annotations(body)
 	wanted := valueOrNil(value)
 	for _, name := range a.names(body, cmp.Or(a.TouchKey, keys.Touch)) {
 		if !diff.Equal(annotations[name], wanted) {
-			// It fails only on a patch that has no place for annotations.
+			// This fails only if the patch has other values in place of the annotations. Touch does nothing then.
 			_ = a.write(patch, body, []string{name}, wanted)
 		}
 	}
 }
 
+// write sets the annotations and the marker in the patch.
 func (a Annotations) write(patch, body map[string]any, names []string, value any) error {
 	if err := storage.Annotate(patch, names, value); err != nil {
 		return err
@@ -111,16 +115,18 @@ func (a Annotations) write(patch, body map[string]any, names []string, value any
 	return nil
 }
 
+// names returns the full keys of the annotations for this object, the preferred one first.
 func (a Annotations) names(body map[string]any, key string) []string {
 	return keys.Names(a.prefix(), keys.MarkBound(body, a.Bound, key), !a.WithoutV1)
 }
 
+// owns reports whether the annotation has the prefix of the storage.
 func (a Annotations) owns(name string) bool {
 	rest, ok := strings.CutPrefix(name, a.prefix())
 	return ok && strings.HasPrefix(rest, "/")
 }
 
-// remembers tells whether there is any annotation of the prefix, be it a record or not, beside those of the id.
+// remembers reports whether the object has any annotation with the prefix, record or not, except those of the id.
 func (a Annotations) remembers(body map[string]any, id string) bool {
 	annotations, _ := storage.Annotations(body)
 	own := a.names(body, id)
@@ -132,31 +138,34 @@ func (a Annotations) remembers(body map[string]any, id string) bool {
 	return false
 }
 
+// prefix returns the prefix with its default.
 func (a Annotations) prefix() string {
 	return cmp.Or(a.Prefix, keys.KopfPrefix)
 }
 
-// purge removes what is at the path from the object, or takes it back from the patch if it is only there.
+// purge removes the value at the path from the object, or only from the patch if the object does not have it.
 func purge(patch, body map[string]any, path diff.Path) {
 	if _, ok := diff.Resolve(body, path); !ok {
 		storage.Drop(patch, path)
 		return
 	}
-	// It fails only if the patch replaces or removes a place that the path leads through, and the record with it.
+	// This fails only if the patch replaces or removes a parent of the path, and so removes the record, too.
 	_ = storage.Put(patch, path, nil)
 }
 
-// Status keeps each record as an object in a field of the object, usually of its status, under the id as one key. The
-// CRD must allow that field, or else the API server drops it, and nothing is ever done. Kopf: StatusProgressStorage.
+// Status stores each record as an object in a field of the object, usually of its status, under the id as one key. The
+// CRD must allow that field. Otherwise the API server drops the records, and all progress is lost. Kopf:
+// StatusProgressStorage.
 type Status struct {
-	// Name is the operator's name in the default fields; with dots, it is several keys. Default: "kopf". Kopf: name.
+	// Name is the operator's name in the default fields. A name with dots makes several keys. Default: "kopf". Kopf:
+	// name.
 	Name string
-	// Field is where the records are kept. Default: status.<name>.progress. Kopf: field.
+	// Field is the path of the records. Default: status.<name>.progress. Kopf: field.
 	Field diff.Path
-	// TouchField is where the touch value is. Default: status.<name>.dummy. It is not removed from essences. Kopf:
+	// TouchField is the path of the touch value. Default: status.<name>.dummy. It is not removed from essences. Kopf:
 	// touch_field.
 	TouchField diff.Path
-	// NoWrite makes Store and Touch do nothing, for a status that only has records of former times. Kopf: the class
+	// NoWrite disables Store and Touch, for a status that has only the records of former versions. Kopf: the class
 	// NoWriteStatusProgressStorage.
 	NoWrite bool
 }
@@ -165,8 +174,8 @@ var _ Storage = Status{}
 
 var errNotMapping = errors.New("it is not a mapping")
 
-// Fetch reads the id's object: see [Reader]. If the field is out of reach because there is something else than a
-// mapping on the way, there is none; so it is with a null in place of the record.
+// Fetch reads the object of the id: see [Reader]. The record counts as absent if the path leads through a value that is
+// not a mapping, or if the record is null.
 func (s Status) Fetch(body map[string]any, id string) (*Record, error) {
 	field := s.field()
 	records, ok := diff.Resolve(body, field)
@@ -193,7 +202,7 @@ func (s Status) Fetch(body map[string]any, id string) (*Record, error) {
 	return &record, nil
 }
 
-// Clear removes the field of the records with the mappings that become empty by that: see [Reader].
+// Clear removes the field of the records, together with the mappings that become empty: see [Reader].
 func (s Status) Clear(essence map[string]any) map[string]any {
 	if remaining, err := storage.Without(essence, s.field()); err == nil {
 		essence = remaining
@@ -201,12 +210,13 @@ func (s Status) Clear(essence map[string]any) map[string]any {
 	return storage.Trim(essence)
 }
 
-// Store writes the id's object, with its nulls: they remove what a former record had there. See [Writer].
+// Store writes the object of the id with its nulls, which remove the values of an earlier record: see [Writer].
 func (s Status) Store(patch, body map[string]any, id string, record Record) error {
 	if s.NoWrite {
 		return nil
 	}
 	object, path := record.Fields(), s.path(id)
+	// The fields that Kopf does not have are written as nulls only if the stored record has them.
 	for _, own := range fields[kopfFields:] {
 		if _, stale := diff.Resolve(body, append(slices.Clip(path), own.key)); stale && object[own.key] == nil {
 			object[own.key] = nil
@@ -215,7 +225,7 @@ func (s Status) Store(patch, body map[string]any, id string, record Record) erro
 	return storage.Put(patch, path, object)
 }
 
-// Purge removes the id's object: see [Writer].
+// Purge removes the object of the id: see [Writer].
 func (s Status) Purge(patch, body map[string]any, id string) {
 	purge(patch, body, s.path(id))
 }
@@ -228,30 +238,33 @@ func (s Status) Touch(patch, body map[string]any, value *string) {
 	field := s.touchField()
 	present, _ := diff.Resolve(body, field)
 	if wanted := valueOrNil(value); !diff.Equal(present, wanted) {
-		// It fails only on a patch that has no place for the field.
+		// This fails only if the patch has other values in place of the field. Touch does nothing then.
 		_ = storage.Put(patch, field, wanted)
 	}
 }
 
-// path is where the id's object is. The id is one key, whatever dots and slashes it has.
+// path returns the path of the id's object. The id is one key, including its dots and slashes.
 func (s Status) path(id string) diff.Path {
 	return append(slices.Clip(s.field()), id)
 }
 
-// The fields of the default name, for which Clear must not allocate anything.
+// The default paths are parsed once, because Clear must not allocate.
 var (
 	defaultField      = diff.ParsePath("status.kopf.progress")
 	defaultTouchField = diff.ParsePath("status.kopf.dummy")
 )
 
+// field returns the path of the records with its default.
 func (s Status) field() diff.Path {
 	return s.or(s.Field, defaultField, "progress")
 }
 
+// touchField returns the path of the touch value with its default.
 func (s Status) touchField() diff.Path {
 	return s.or(s.TouchField, defaultTouchField, "dummy")
 }
 
+// or returns the field if it is set, and otherwise the default path, which depends on the name.
 func (s Status) or(field, byDefault diff.Path, key string) diff.Path {
 	switch {
 	case len(field) > 0:

@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
+// The layouts equal those of Python's isoformat: the fraction has six digits, or is missing.
 const (
 	wholeSeconds = "2006-01-02T15:04:05-07:00"
 	microseconds = "2006-01-02T15:04:05.000000-07:00"
 )
 
-// FormatTimestamp returns the time in the form of records: ISO 8601 with six digits of a fraction and the offset in
-// digits, such as "2024-05-06T07:08:09.123456+00:00". What is below a microsecond is cut off. The offset is that of the
-// time's own location; records have UTC.
+// FormatTimestamp returns the time in the format of records: ISO 8601 with a fraction of six digits and a numeric
+// offset, such as "2024-05-06T07:08:09.123456+00:00". Digits below a microsecond are cut off. The offset is that of the
+// time's location; records use UTC.
 func FormatTimestamp(t time.Time) string {
 	return t.Format(microseconds)
 }
 
-// FormatTouch returns the time in the form of touches, peers and events: as [FormatTimestamp] does, but always in UTC,
-// and with no fraction if that is zero, such as "2024-05-06T07:08:09+00:00".
+// FormatTouch returns the time in the format of touches, peers and events. It is like [FormatTimestamp], but always in
+// UTC, and without the fraction if that is zero, such as "2024-05-06T07:08:09+00:00".
 func FormatTouch(t time.Time) string {
 	t = t.UTC().Truncate(time.Microsecond)
 	if t.Nanosecond() == 0 {
@@ -33,13 +34,20 @@ var (
 	errNoSuchTime   = errors.New("there is no such time")
 )
 
-// ParseTimestamp reads a timestamp in all forms of ISO 8601 that Kopf reads: a date, or a date and a time after a "T"
-// or a space; dashes and colons may be missing, and so may the parts from the month and from the minute on; a fraction
-// of the second may follow a dot or a comma, of which six digits are taken; the offset is "Z", "+hh", "+hhmm" or
-// "+hh:mm". A timestamp without an offset is in UTC (deviation D-timestamp-utc; in Kopf, the object is blocked by it).
+// ParseTimestamp parses a timestamp in all forms of ISO 8601 that Kopf reads:
 //
-// The result is in UTC if the offset is zero, otherwise in a location of that offset. It is an error if there is no
-// such time in the calendar, or if it is outside of the years 1 to 9999 in UTC.
+//   - It is a date, or a date and a time after a "T" or a space.
+//   - Dashes and colons can be missing, and so can the parts from the month and from the minute on.
+//   - A fraction of the second follows a dot or a comma; six of its digits are used.
+//   - The offset is "Z", "+hh", "+hhmm" or "+hh:mm". Without an offset, the timestamp is in UTC (deviation
+//     D-timestamp-utc; in Kopf, it blocks the object).
+//
+// The result is in UTC if the offset is zero, and otherwise in a location of that offset.
+//
+// # Errors
+//
+// It returns an error if the text has another form, if the calendar does not have this time, or if the time is outside
+// of the years 1 to 9999 in UTC, the range of Python.
 func ParseTimestamp(text string) (time.Time, error) {
 	s := scanner{rest: text}
 	var hour, minute, second, micro, offset int
@@ -51,6 +59,7 @@ func ParseTimestamp(text string) (time.Time, error) {
 	if s.failed || s.rest != "" {
 		return time.Time{}, fmt.Errorf("timestamp %q: %w", text, errNotTimestamp)
 	}
+	// time.Date would accept these values and carry them over.
 	if hour > 23 || minute > 59 || second > 59 || offset <= -day24 || offset >= day24 {
 		return time.Time{}, fmt.Errorf("timestamp %q: %w", text, errNoSuchTime)
 	}
@@ -59,7 +68,7 @@ func ParseTimestamp(text string) (time.Time, error) {
 		location = time.FixedZone("", offset)
 	}
 	t := time.Date(year, time.Month(month), day, hour, minute, second, micro*int(time.Microsecond), location)
-	// Go carries days over to the next month, and months to the next year.
+	// Go also carries days over to the next month, and months to the next year.
 	carried := t.Month() != time.Month(month) || t.Day() != day
 	if utc := t.UTC().Year(); carried || year < 1 || utc < 1 || utc > 9999 {
 		return time.Time{}, fmt.Errorf("timestamp %q: %w", text, errNoSuchTime)
@@ -67,14 +76,16 @@ func ParseTimestamp(text string) (time.Time, error) {
 	return t, nil
 }
 
-const day24 = 24 * 60 * 60 // seconds
+// day24 is the number of seconds in a day. An offset must be smaller.
+const day24 = 24 * 60 * 60
 
-// scanner reads a timestamp from left to right. After a failure, what it returns has no meaning.
+// scanner reads a timestamp from left to right. After a failure, its results have no meaning.
 type scanner struct {
-	rest   string
+	rest   string // not read yet
 	failed bool
 }
 
+// date reads a date. A missing month or day is 1.
 func (s *scanner) date() (year, month, day int) {
 	year, month, day = s.digits(4, 4), 1, 1
 	if s.rest == "" {
@@ -86,7 +97,7 @@ func (s *scanner) date() (year, month, day int) {
 			return year, month, day
 		}
 	} else {
-		// Six digits, with no day, are not a month: they could be a short date as well.
+		// Without a day, six digits are an error: they could also be a short date.
 		month = s.digits(2, 2)
 	}
 	if s.accept("-") {
@@ -95,6 +106,7 @@ func (s *scanner) date() (year, month, day int) {
 	return year, month, s.digits(2, 2)
 }
 
+// clock reads a time of day without its offset. Missing parts are 0.
 func (s *scanner) clock() (hour, minute, second, micro int) {
 	hour = s.digits(2, 2)
 	if !s.accept(":") && !s.isDigit() {
@@ -111,7 +123,7 @@ func (s *scanner) clock() (hour, minute, second, micro int) {
 	return hour, minute, second, micro
 }
 
-// fraction is the digits after the dot, in microseconds.
+// fraction reads the digits after the dot, and returns them in microseconds. Further digits are skipped.
 func (s *scanner) fraction() int {
 	micro := 0
 	s.failed = s.failed || !s.isDigit()
@@ -121,7 +133,7 @@ func (s *scanner) fraction() int {
 	return micro
 }
 
-// offset is that from UTC in seconds, positive to the east.
+// offset reads the offset from UTC, and returns it in seconds, positive to the east.
 func (s *scanner) offset() int {
 	sign := 1
 	switch {
@@ -139,7 +151,7 @@ func (s *scanner) offset() int {
 	return sign * offset
 }
 
-// digits reads a number of so many digits.
+// digits reads a number of at least and at most so many digits.
 func (s *scanner) digits(least, most int) int {
 	number, count := 0, 0
 	for ; count < most && s.isDigit(); count++ {
@@ -150,11 +162,12 @@ func (s *scanner) digits(least, most int) int {
 	return number
 }
 
+// isDigit reports whether the next character is a digit.
 func (s *scanner) isDigit() bool {
 	return s.rest != "" && '0' <= s.rest[0] && s.rest[0] <= '9'
 }
 
-// accept skips one character if it is one of these.
+// accept skips the next character if it is one of the given ones.
 func (s *scanner) accept(chars string) bool {
 	for i := range len(chars) {
 		if s.rest != "" && s.rest[0] == chars[i] {

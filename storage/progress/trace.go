@@ -2,11 +2,12 @@ package progress
 
 import "strings"
 
-// Trace is a span of a trace, as the header traceparent has it in version 00 of W3C's Trace Context:
-// "00-<32 hexadecimal digits of the trace>-<16 of the span>-<2 of flags>", in lower case. Empty is none.
+// Trace identifies a span of a trace, in the format of the header traceparent in version 00 of W3C's Trace Context:
+// "00-<32 hexadecimal digits of the trace>-<16 of the span>-<2 of flags>", in lower case. It is empty if there is no
+// trace.
 type Trace string
 
-// Valid tells whether it names a span.
+// Valid reports whether the trace is well-formed and identifies a span. The identifiers must not be zero.
 func (t Trace) Valid() bool {
 	parts := strings.Split(string(t), "-")
 	if len(parts) != 4 || parts[0] != "00" {
@@ -17,11 +18,12 @@ func (t Trace) Valid() bool {
 		strings.Trim(trace, "0") != "" && strings.Trim(span, "0") != ""
 }
 
+// isHex reports whether the text has this length and only lower-case hexadecimal digits.
 func isHex(text string, length int) bool {
 	return len(text) == length && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// decodeTrace takes what is malformed for none: nothing that handlers do depends on it, so it must not block an object.
+// decodeTrace decodes a trace. A malformed one is empty: no handler depends on it, so it must not block an object.
 func decodeTrace(value any) Trace {
 	text, _ := value.(string)
 	if trace := Trace(text); trace.Valid() {

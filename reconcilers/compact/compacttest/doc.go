@@ -1,6 +1,5 @@
 // Not part of the public API.
 //
-// Package compacttest makes the objects of package compact for tests.
-//
-// It is apart because no product code may import it. It never makes an object that package compact would not.
+// Package compacttest makes the objects of package compact for tests. It is separate, so that product code does not
+// import it. It only makes objects that package compact can make.
 package compacttest

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
-// Of is compact.Of for a body that can be encoded; it panics for others.
+// Of returns the object of a body. It panics if the body cannot be encoded.
 func Of(body map[string]any) *compact.Object {
 	object, err := compact.Of(body)
 	if err != nil {
@@ -18,7 +18,7 @@ func Of(body map[string]any) *compact.Object {
 	return object
 }
 
-// Changed is another object, which differs from a first one by the change.
+// Changed returns a copy of the object to which the change was applied. The object itself does not change.
 func Changed(object *compact.Object, change func(*unstructured.Unstructured)) *compact.Object {
 	changed, err := object.Unstructured()
 	if err != nil {
@@ -28,7 +28,7 @@ func Changed(object *compact.Object, change func(*unstructured.Unstructured)) *c
 	return Of(changed.Object)
 }
 
-// Deleting is the same object when its deletion was asked for.
+// Deleting returns a copy of the object whose deletion has been requested.
 func Deleting(object *compact.Object) *compact.Object {
 	return Changed(object, func(u *unstructured.Unstructured) {
 		u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
