@@ -18,26 +18,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
+// errNotKept explains memory that is missing after a successful write.
 var errNotKept = errors.New(
 	"the API server took the write, but did not keep what was to be remembered: if it is in the status, the CRD " +
 		"must allow that field, such as with x-kubernetes-preserve-unknown-fields",
 )
 
-// closeOrContinue writes what is left, and closes the cause if all handlers are finished.
+// closeOrContinue writes the unwritten outcomes, and closes the cause if all handlers are finished.
 func (p *pass) closeOrContinue(ctx context.Context) error {
 	p.outcomes.ended = true
 	err := p.save(ctx, p.outcomes)
 	if err == nil && !p.object.gone && p.outcomes.isKept() {
 		p.reportKept(ctx, p.outcomes)
 	}
+	// The resume is finished even if the write fails: the outcomes in memory are written later.
 	if p.outcomes.state.Done() && !p.object.gone {
 		p.memory.Initial = false
 	}
 	return err
 }
 
-// save writes the outcomes as they are now, with what the attempts remembered and their results. What cannot be written
-// is kept in memory, so that the handlers are not called again for it.
+// save writes the present outcomes with the changes and results of the attempts. Outcomes that cannot be written are
+// kept in memory, so that their handlers are not called again.
 func (p *pass) save(ctx context.Context, handled *outcomes) error {
 	err := p.saveOnce(ctx, handled, true)
 	if err != nil {
@@ -50,13 +52,15 @@ func (p *pass) save(ctx context.Context, handled *outcomes) error {
 	return err
 }
 
-// settleRefusal writes the outcomes without the contents that were refused, if that is why they could not be written. A
-// status that is refused for no handler's fault holds back nothing; and no failure of it, the finalizer.
+// settleRefusal writes the outcomes without the refused contents, if a refusal was the reason of the error. A status
+// that is refused without the fault of a handler does not prevent the rest. No failure of the status keeps the
+// finalizer.
 func (p *pass) settleRefusal(ctx context.Context, handled *outcomes, err error) error {
 	if !patching.ContentRefused(err) {
 		return err
 	}
 	ofStatus := p.object.refusal != nil
+	// Find the handlers at fault, and fail them.
 	err = p.failRefused(ctx, handled, err)
 	if ofStatus && (patching.ContentRefused(err) || handled.releases()) {
 		err = nil
@@ -70,7 +74,7 @@ func (p *pass) settleRefusal(ctx context.Context, handled *outcomes, err error) 
 	return err
 }
 
-// releaseAlone removes the finalizer and writes nothing else, if all that there is to write is refused.
+// releaseAlone removes the finalizer and writes nothing else, after all other writes were refused.
 func (p *pass) releaseAlone(ctx context.Context, handled *outcomes, refusal error) error {
 	logf.FromContext(ctx).Error(
 		refusal, "API server refused the last write of a deletion; removing the finalizer alone",
@@ -82,12 +86,13 @@ func (p *pass) releaseAlone(ctx context.Context, handled *outcomes, refusal erro
 	return err
 }
 
-// saveOnce writes the outcomes, and what attempts that are still running remembered so far. If the status decides, its
-// refusal comes before all else is written: it is to be found out whose it is.
+// saveOnce writes the outcomes and the changes of attempts that are still running. If the status decides, a refusal of
+// the status is returned before the rest is written, so that the caller can find the handlers at fault.
 func (p *pass) saveOnce(
 	ctx context.Context, handled *outcomes, statusDecides bool, running ...*execution.Attempt,
 ) error {
 	p.object.refusal = nil
+	// The running functions can add changes meanwhile: only the counted ones are marked as written.
 	attempts := append(slices.Clip(handled.attempts), running...)
 	patch := patching.Patch{Merge: map[string]any{}}
 	written := make([]int, len(attempts))
@@ -97,7 +102,7 @@ func (p *pass) saveOnce(
 			return err
 		}
 	}
-	// The patch removes only what the object has: that must be known.
+	// The patch only removes memory that the object has, so it needs the present object.
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
 		return err
 	}
@@ -108,7 +113,7 @@ func (p *pass) saveOnce(
 	if err := p.object.write(ctx, patch, statusDecides); err != nil || p.object.gone {
 		return err
 	}
-	if told && p.object.refusal != nil { // what handlers have set in the status is to be judged without it
+	if told && p.object.refusal != nil { // judge the changes of the handlers without the conditions
 		handled.tells = false
 		if err := p.saveOnce(ctx, handled, statusDecides, running...); err != nil {
 			return err
@@ -116,7 +121,7 @@ func (p *pass) saveOnce(
 		return p.tellAlone(ctx, handled)
 	}
 	if err := p.object.refusal; err != nil && !patching.Hopeless(err) && !p.object.released {
-		return err // the finalizer is gone, and others hold the object: the status is written later
+		return err // the finalizer is gone, but others hold the object: write the status later
 	}
 	p.logStatusRefusal(ctx, attempts)
 	if len(p.object.restored) > 0 {
@@ -128,6 +133,7 @@ func (p *pass) saveOnce(
 	for i, a := range attempts {
 		a.Written(written[i])
 	}
+	// From here, the write has succeeded. It only counts if the server has kept the memory.
 	if err := p.checkKept(handled, patch.Merge); err != nil {
 		return err
 	}
@@ -144,7 +150,7 @@ func (p *pass) saveOnce(
 	return nil
 }
 
-// noteRemembered keeps what the object remembers now, in case another client removes it.
+// noteRemembered keeps a copy of the memory on the object, in case another client removes it.
 func (p *pass) noteRemembered(handled *outcomes) {
 	switch {
 	case !handled.done():
@@ -159,14 +165,14 @@ func (p *pass) noteRemembered(handled *outcomes) {
 	}
 }
 
-// include adds the changes and the result of the attempt to the patch, and returns the number of the changes.
+// include adds the changes and the result of the attempt to the patch. It returns the number of changes.
 func include(patch *patching.Patch, a *execution.Attempt) (int, error) {
 	remembered := a.Remembered()
 	patch.Transforms = append(patch.Transforms, patching.Contained(remembered)...)
 	return len(remembered), patch.AddResult(a.Call.Handler.ID, a.Result(), a.Call.Handler.FormerIDs...)
 }
 
-// compose adds to the patch what the object is to remember.
+// compose adds the memory of the object to the patch.
 func (p *pass) compose(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	if handled.done() {
 		return p.composeEnd(ctx, handled, patch)
@@ -174,8 +180,8 @@ func (p *pass) compose(ctx context.Context, handled *outcomes, patch *patching.P
 	return p.composeProgress(ctx, handled, patch)
 }
 
-// composeEnd adds to the patch what ends a cause: no records, the new last-handled configuration, no finalizer of a
-// deleted object.
+// composeEnd adds the end of a cause to the patch: the removal of the records, the last-handled configuration, and the
+// removal of the finalizer from a deleted object.
 func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h, c := &p.object, p.handling, handled.cause
 	if err := o.tolerate(ctx, handled.state.Purge(h.Progress, patch.Merge, o.kept)); err != nil {
@@ -187,19 +193,21 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 		}
 		patch.Transforms = append(patch.Transforms, patching.AllowDeletion(h.Finalizer))
 	}
+	// The first successful handler decides: an edit since then follows as an update.
 	last := handled.interim
 	if last == nil {
 		last = c.New
 	}
 	handled.agreed = diff.Equal(asValue(last), asValue(c.New))
+	// The handlers' own patches can take the object out of all filters.
 	if handled.agreed && !c.Deleting && (handled.working != nil || h.KopfTexts) {
 		last = p.withOwnPatches(ctx, handled, last)
 	}
 	handled.last = last
-	// There is no essence at all if the deleted object has one that cannot be read.
+	// A deleted object with an unreadable essence does not have one here.
 	known := !handled.seen.lost && diff.Equal(asValue(c.Old), asValue(last))
 	if last == nil || known || c.Deleting && !o.fits(patch, last) {
-		if !patch.Empty() { // nothing is written for that alone
+		if !patch.Empty() { // the interim essence alone is not worth a write
 			h.Interim.Purge(patch, o.kept)
 		}
 		return nil
@@ -214,12 +222,13 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 		h.Interim.Purge(patch, o.kept)
 		return nil
 	}
-	// Others have seen something else than the first. An update follows; and should the change be reverted before, it
-	// has to follow all the same.
+	// Other handlers have seen a different configuration than the first one. An update follows. It must also follow if
+	// the change is reverted before.
 	return o.storeInterimBeside(patch, c.New)
 }
 
-// composeProgress adds what an unfinished cause needs: the records, and what the first successful handler saw.
+// composeProgress adds the memory of an unfinished cause: the records, and the essence that the first successful
+// handler saw.
 func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h := &p.object, p.handling
 	handled.last = nil
@@ -234,15 +243,17 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	if err := o.tolerate(ctx, err); err != nil {
 		return err
 	}
+	// Too much memory can still fit if the interim essence becomes a digest.
 	tooMuch := storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge)) > storage.AnnotationsLimit
 	if handled.interim != nil && (tooMuch || !o.hasInterimOf(patch, handled)) {
 		if err := o.storeInterimOf(patch, handled); err != nil {
 			return err
 		}
 	}
-	if len(patch.Merge) == 0 {
+	if len(patch.Merge) == 0 { // nothing of ours changes: the binding is not worth a write
 		return nil
 	}
+	// The essence of another cause must not be taken for one of this cause.
 	if handled.interim == nil && handled.seen.staleInterim {
 		h.Interim.Purge(patch, o.kept)
 	}
@@ -255,8 +266,8 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	return o.bind(patch)
 }
 
-// composeLost adds what another client has removed. The binding must not come back alone: without the records, handlers
-// that are finished would be called again; without the last-handled configuration, the object would be a new one.
+// composeLost adds memory that another client has removed. The binding must not be restored alone: without the records,
+// finished handlers would be called again; without the last-handled configuration, the object would be a new one.
 func (p *pass) composeLost(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	if p.object.recordsLost {
 		if err := handled.state.StoreAgain(p.handling.Progress, patch.Merge, p.object.kept); err != nil {
@@ -269,8 +280,8 @@ func (p *pass) composeLost(ctx context.Context, handled *outcomes, patch *patchi
 	return nil
 }
 
-// keepRecords keeps the records of an object that is being deleted if they cannot be stored, or be read again: the
-// deletion goes on, with its retries counted.
+// keepRecords keeps the records in memory if a deleted object cannot store them, or has malformed ones. So the deletion
+// continues, and its retries are counted.
 func (p *pass) keepRecords(handled *outcomes, failed error) {
 	if !handled.cause.Deleting || failed == nil && !p.object.misread && p.memory.records == nil {
 		return
@@ -281,15 +292,14 @@ func (p *pass) keepRecords(handled *outcomes, failed error) {
 	maps.Copy(p.memory.records, handled.state.Records())
 }
 
-// settles tells whether nothing is to be done for the object as the round leaves it: all that was to be done for the
-// state that the round has looked at is done, and what has become of that state by our own writes, or by others
-// meanwhile, decides on nothing.
+// settles reports whether the object does not need another pass: the round has finished its work for the observed
+// state, and the changes since then, by our own writes or by other clients, do not matter to any handler.
 func (p *pass) settles() bool {
 	o := &p.object
 	switch {
 	case p.exiting || p.rewrite > 0 || o.gone || o.released || patching.BeingDeleted(o.body) ||
 		p.handling.Conditions != nil:
-		return false // conditions may be tried again
+		return false // conditions can be retried
 	case p.outcomes != nil && !p.endsAll(p.outcomes):
 		return false
 	default:
@@ -297,7 +307,7 @@ func (p *pass) settles() bool {
 	}
 }
 
-// endsAll tells whether the cause is closed, and no handler thinks otherwise of the object for that.
+// endsAll reports whether the cause is closed, and its end does not change the decision of any handler.
 func (p *pass) endsAll(handled *outcomes) bool {
 	return handled.done() && handled.agreed && p.handling.Sight != requirements.SeesChange &&
 		!slices.ContainsFunc(p.handling.Handlers, func(h *adapters.Handler) bool {
@@ -305,8 +315,8 @@ func (p *pass) endsAll(handled *outcomes) bool {
 		})
 }
 
-// alike tells whether the object is as it was before our writes, but for what they have stored for our own sake, and
-// for what nobody decides by.
+// alike reports whether two states of the object are equal, except for the annotations that our writes have stored for
+// the engine, and for parts that no handler depends on.
 func (h *Handling) alike(before, now, stored map[string]any) bool {
 	same := func(key string, then, now any) bool {
 		switch key {
@@ -321,6 +331,7 @@ func (h *Handling) alike(before, now, stored map[string]any) bool {
 	return eachEqual(before, now, same)
 }
 
+// alikeMetadata compares the metadata. The server changes some of its fields with every write.
 func (h *Handling) alikeMetadata(before, now any, stored map[string]any) bool {
 	then, _ := before.(map[string]any)
 	metadata, _ := now.(map[string]any)
@@ -333,7 +344,7 @@ func (h *Handling) alikeMetadata(before, now any, stored map[string]any) bool {
 		case "annotations":
 			wanted, _ := then.(map[string]any)
 			present, _ := now.(map[string]any)
-			if len(stored) > 0 {
+			if len(stored) > 0 { // as our writes should have left them
 				wanted = maps.Clone(wanted)
 				if wanted == nil {
 					wanted = map[string]any{}
@@ -347,7 +358,7 @@ func (h *Handling) alikeMetadata(before, now any, stored map[string]any) bool {
 	})
 }
 
-// eachEqual asks about each key of both mappings: what is absent is nil.
+// eachEqual calls same for each key of both mappings. An absent value is nil.
 func eachEqual(before, now map[string]any, same func(key string, then, now any) bool) bool {
 	for key, then := range before {
 		if !same(key, then, now[key]) {
