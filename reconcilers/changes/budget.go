@@ -121,6 +121,7 @@ func (b *budget) restLeft() (int, error) {
 			others -= record.rest
 		}
 	}
+	// The server stores the owner of each field, so records get half of the room.
 	return max(leastRest, (objectLimit-others)/2) - records, nil
 }
 

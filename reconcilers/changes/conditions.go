@@ -91,6 +91,7 @@ func (p *pass) report(handled *outcomes) conditions.Report {
 		Former: p.object.body,
 	}
 	for _, h := range handled.state.Handlers() {
+		// Sub-handlers are reported through their parents.
 		if !h.Counts() {
 			continue
 		}
@@ -103,6 +104,7 @@ func (p *pass) report(handled *outcomes) conditions.Report {
 		if h.Awaits() {
 			told.Awaited = *h.Awaited
 		}
+		// A blocked attempt is not recorded, so only the attempt has the reason.
 		if told.Blocked {
 			told.Message = blockedBy(handled.attempts, h.ID)
 		}
@@ -129,6 +131,7 @@ func (p *pass) catchesUp(types conditions.Types, report conditions.Report) bool 
 	for _, o := range report.Outcomes {
 		idle = idle && (o.Succeeded || o.Failed)
 	}
+	// Conditions without a generation count as current.
 	current := told.Generation == 0 || told.Generation == report.Generation
 	return (!told.Ready || !current || told.Reconciling && idle) && p.memory.told != report.Generation+1
 }
@@ -143,6 +146,7 @@ func (p *pass) tellWithoutNews(ctx context.Context, c *cause.Cause) error {
 		return err
 	}
 	types, ok := p.handling.Conditions.Acceptance.Types(ctx)
+	// No handler is involved, so the report does not have outcomes.
 	report := conditions.Report{Generation: conditions.GenerationOf(c.Body())}
 	if !ok || !p.catchesUp(types, report) {
 		return nil
@@ -186,6 +190,7 @@ func (p *pass) sendConditions(ctx context.Context, types conditions.Types, repor
 
 // noteTold records that conditions were written with the outcomes of handlers.
 func (p *pass) noteTold(ctx context.Context, handled *outcomes) {
+	// A call ends the restriction to one update per generation.
 	if p.memory.told = 0; !handled.called {
 		p.memory.told = conditions.GenerationOf(handled.cause.Body()) + 1
 	}

@@ -175,6 +175,7 @@ func (d *dependencies) failed(id string) bool {
 	if place, ok := d.places[id]; ok {
 		return d.all[place].state.Failure
 	}
+	// [subHandlers.restoreOthers] has added all dependencies outside of the run.
 	return d.others[id].Failure
 }
 

@@ -37,6 +37,7 @@ func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 	look := noted.Look(c)
 	defer look.Note()
 	var called []*adapters.Handler
+	// Each handler is called once, in the order of registration.
 	for _, one := range h.Handlers {
 		if !one.Description.SeesDisappearance() || one.HasTwin(called) || !h.MayBegin(ctx) {
 			continue
@@ -96,6 +97,7 @@ func (h *Handling) callOnce(
 	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
 	handler.Run(running, a)
+	// No object is left that could request or record a retry.
 	if !a.Outcome.Final {
 		logging.Warn(logf.FromContext(ctx), "Handler is not called again, as its object does not exist any more",
 			"handler", handler.Description.ID)

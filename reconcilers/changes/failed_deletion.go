@@ -85,6 +85,7 @@ func (o *outcomes) failsNow() bool {
 func (p *pass) composeFailed(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	c, stored := handled.cause, handled.keeps
 	holds := func(h *adapters.Handler) bool { return h.Description.HoldOnFailure }
+	// Only deletions with such handlers are concerned.
 	if !c.Deleting || !slices.ContainsFunc(p.handling.Handlers, holds) {
 		return nil
 	}
@@ -100,6 +101,7 @@ func (p *pass) composeFailed(ctx context.Context, handled *outcomes, patch *patc
 			last = left
 		}
 	}
+	// Once this cause has stored a configuration, the one in c.Old is outdated.
 	isKnown := !stored && diff.Equal(asValue(c.Old), asValue(last))
 	if last == nil || isKnown || !p.object.fits(patch, last) {
 		return nil
@@ -111,6 +113,7 @@ func (p *pass) composeFailed(ctx context.Context, handled *outcomes, patch *patc
 // noteFailed updates the stored last-handled configuration in memory, although the deletion is not finished.
 func (p *pass) noteFailed(handled *outcomes) {
 	p.memory.Handled.Hash = cause.Hash(handled.last)
+	// The precondition of an interim essence refers to the stored configuration.
 	if stored, err := p.handling.Lens.Last(p.object.own, handled.cause.New); err == nil {
 		handled.seen.stored = stored
 	}
@@ -126,6 +129,7 @@ func (p *pass) reportKept(ctx context.Context, handled *outcomes) {
 		}
 	}
 	why := errors.New(strings.Join(texts, "; "))
+	// The journal has the reason after each pass, the log once.
 	p.noted().Hold(journal.HeldFailure, why, time.Time{})
 	if p.memory.isNew(why) {
 		logf.FromContext(ctx).Error(why, "Deletion failed permanently; keeping the object until it is edited or its "+
@@ -138,6 +142,7 @@ func (p *pass) reportKept(ctx context.Context, handled *outcomes) {
 // permanently; such an edit counts once per process.
 func (p *pass) retryHolders(ctx context.Context) (verdict, error) {
 	c := p.outcomes.cause
+	// There was no edit since the failure, or this edit was counted already.
 	if !c.Deleted() || !c.Changed || p.memory.retried == cause.Hash(c.New) {
 		return goOn, nil
 	}

@@ -83,6 +83,7 @@ func (i Interim) readWithPrecondition(
 	if stored, bound := essence[preconditionKey]; err == nil && bound {
 		valid = parsePrecondition(stored)
 	}
+	// Callers compare the rest as an ordinary essence.
 	delete(essence, preconditionKey)
 	return essence, valid, err
 }
@@ -134,6 +135,7 @@ func (c *precondition) holds(
 		found, err := findSuccess(seen.state, read)
 		return found != nil, err
 	}
+	// Another last-handled configuration means that the cause was ended.
 	handled, err := cause.Fingerprint(seen.stored)
 	switch {
 	case err != nil || handled != c.handled:

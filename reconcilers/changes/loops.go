@@ -28,11 +28,13 @@ type ownCalls struct {
 // detectOwnCause checks whether the update is exactly our own write. If another client has edited the object as well,
 // the update is an ordinary one, and its handlers are called without a delay.
 func (p *pass) detectOwnCause(c *cause.Cause) {
+	// The hash differs if anything else has changed as well.
 	own := p.memory.ownWrites
 	if c.Reason == cause.Update && own.left != 0 && own.left == cause.Hash(c.New) {
 		p.own = &ownCalls{}
 		return
 	}
+	// The write must not match a later state by chance.
 	own.left = 0
 	own.guard.Expire(p.handling.Now())
 	p.forgetOwnWrites()
@@ -80,6 +82,7 @@ func (p *pass) noteOwnCall(r *runner, a *execution.Attempt, before map[string]an
 		return
 	}
 	p.own.wrote = append(p.own.wrote, id)
+	// The log names the fields that keep changing.
 	for _, item := range changes {
 		p.own.fields = append(p.own.fields, item.Path)
 	}
@@ -112,6 +115,7 @@ func (p *pass) noteOwnWrite(handled *outcomes) {
 		p.memory.ownWrites = &ownWrites{left: left}
 	case left != 0:
 		own.left = left
+	// A closed cause without an update ends the tracking.
 	case own != nil && handled.done():
 		own.left = 0
 		p.forgetOwnWrites()

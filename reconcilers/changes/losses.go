@@ -47,10 +47,12 @@ func (l *losses) areOver(now time.Time) bool { return now.Sub(l.until) > max(tim
 // change is handled, the writes of the change restore the memory instead.
 func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizerLost bool) (verdict, error) {
 	now, memory := p.handling.Now(), p.memory
+	// After a quiet time, the delays start again.
 	if memory.losses == nil || memory.losses.areOver(now) {
 		memory.losses = &losses{}
 	}
 	wait := memory.losses.wait(now)
+	// The delay is over: write now, and log the loss.
 	if wait == 0 {
 		memory.losses.grow(now)
 		p.lost = true
@@ -66,6 +68,7 @@ func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizer
 			p.rewrite = wait // handlers go on without it meanwhile
 		}
 		return goOn, nil
+	// It is too early to write: the pass is repeated after the delay.
 	case wait > 0:
 		p.rewrite = wait
 		if finalizerLost {

@@ -30,7 +30,7 @@ type object struct {
 
 	body    map[string]any   // the newest known state: each write replaces it by the answer
 	opened  *jsontext.Object // the same, with its text if it has one
-	kept    map[string]any   // the same as storages see it: see keepApart
+	kept    map[string]any   // the same as storages see it: see [Handling.keepApart]
 	own     map[string]any   // the same without memory that belongs to another object
 	found   *execution.State // the records that the round has found
 	present diffbase.Essence // the essence of own, once it is built

@@ -37,6 +37,7 @@ type storing func(patch, body map[string]any, form diffbase.Essence) error
 func (p *pass) observe(ctx context.Context) (*observation, error) {
 	o, h := &p.object, p.handling
 	o.looked, o.stored = nil, nil
+	// Everything below reads the object's own memory only.
 	if err := o.tolerate(ctx, o.separateForeignMemory()); err != nil {
 		return nil, &BlockedError{Err: err}
 	}
@@ -259,6 +260,7 @@ func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
 	if valid, err := beside.holds(handled.seen, read); err != nil || !valid {
 		return false
 	}
+	// Compare in the restored form: the stored one can have digests.
 	recalled, _ := o.handling.Lens.Redaction.Recall(o.body, stored, handled.interim)
 	return diff.Equal(asValue(recalled), asValue(handled.interim))
 }

@@ -61,11 +61,13 @@ func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool)
 	err := p.writeAgain(ctx, kept, seen, busy)
 	if err == nil {
 		p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.Done() // the resume is unfinished
+		// The metrics count the end of the change in this pass.
 		if kept.done() {
 			p.closed = kept.cause.Reason
 		}
 		return nil, startOver, nil
 	}
+	// Only a deletion that began after the outcomes can continue.
 	if !seen.cause.Deleting || kept.cause.Deleting {
 		return nil, stop, err
 	}
@@ -89,6 +91,7 @@ func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation)
 			return false, &BlockedError{Err: err}
 		}
 	}
+	// Nothing has happened in the pause: this Handling takes over.
 	if same {
 		kept.by = p.handling
 		return false, nil
@@ -111,6 +114,7 @@ func (p *pass) writeAgain(ctx context.Context, kept *outcomes, seen *observation
 		// The cause was closed: by this very write, if its answer was lost, or by another process.
 		return p.writeChangesAlone(ctx, kept.attempts)
 	}
+	// The outcomes are composed against the object that this pass has observed.
 	kept.seen, kept.busy = seen, busy
 	return p.save(ctx, kept)
 }
@@ -139,6 +143,7 @@ func (p *pass) writeChangesAlone(ctx context.Context, attempts []*execution.Atte
 // handlers. If none is refused separately, the error of the whole write remains.
 func (p *pass) failRefused(ctx context.Context, handled *outcomes, refusal error) error {
 	for _, a := range handled.attempts {
+		// An attempt without changes cannot be at fault.
 		if len(a.Remembered()) == 0 && a.Result() == nil {
 			continue
 		}
@@ -227,6 +232,7 @@ func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attem
 
 // revise replaces the outcome of an attempt that had succeeded.
 func (p *pass) revise(handled *outcomes, a *execution.Attempt, decided execution.Outcome) {
+	// The trace and the sub-handlers belong to the attempt, and stay.
 	decided.Trace, decided.Subrefs = a.Call.Trace, a.Outcome.Subrefs
 	a.Outcome = decided
 	handled.state.Revise(a.Call.Handler.ID, a.Previous, decided, p.handling.Now())
@@ -238,6 +244,7 @@ func (p *pass) revise(handled *outcomes, a *execution.Attempt, decided execution
 func (p *pass) reopen(handled *outcomes, root string, sub *execution.Attempt) {
 	for _, a := range handled.attempts {
 		id := a.Call.Handler.ID
+		// These are the registered handler, and the sub-handlers between the two.
 		runs := id == root || a.Call.Handler.Root == root && strings.HasPrefix(sub.Call.Handler.ID, id+"/")
 		if runs && a != sub && a.Call.Cause == sub.Call.Cause && a.Outcome.Final && a.Outcome.Err == nil {
 			p.revise(handled, a, a.Limits.Await(&execution.PendingError{Delay: ptr.Deref(sub.Outcome.Delay, 0)}))
@@ -250,6 +257,7 @@ func (p *pass) reopen(handled *outcomes, root string, sub *execution.Attempt) {
 func (p *pass) restoreProgress(
 	ctx context.Context, seen *observation, busy bool, left *outcomes,
 ) ([]*adapters.Handler, error) {
+	// Select the handlers, and their states for this cause.
 	selected, err := adapters.Select(ctx, p.handling.Handlers, seen.cause, p.look.Teller())
 	if err != nil {
 		return nil, filterError(err)
@@ -265,6 +273,7 @@ func (p *pass) restoreProgress(
 			return nil, err
 		}
 	}
+	// The deletion handlers see the unwritten changes of the former cause.
 	if left != nil {
 		restored.attempts = left.attempts
 	}
@@ -273,6 +282,7 @@ func (p *pass) restoreProgress(
 	if state.Superseding() {
 		restored.purging = p.supersede(ctx, state, seen.cause.Reason)
 	}
+	// An awaited child can be ready by now.
 	for _, handler := range selected {
 		if h := state.Handler(handler.Description.ID); h.Awaits() {
 			p.wake(seen.cause, handler.Description, h)

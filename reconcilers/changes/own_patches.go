@@ -26,9 +26,11 @@ const (
 func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffbase.Essence) diffbase.Essence {
 	h, c := p.handling, handled.cause
 	handled.leaves = false
+	// With Kopf's formats, an object without the field is not remembered.
 	if h.KopfTexts && c.Created() && !handled.called && slices.ContainsFunc(h.Handlers, isUpdateOfField) {
 		p.noteUnnoticed(c, unnoticedField)
 	}
+	// Without relevant own patches, the object cannot leave the filters.
 	if handled.working == nil || h.alike(c.Body(), handled.working, nil) {
 		return last
 	}

@@ -84,6 +84,7 @@ func (h *Handling) Reconcile(ctx context.Context, newest *jsontext.Object, memor
 		return Next{}, err
 	}
 	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body, opened: newest}}
+	// The decisions of the last round are recorded on every return.
 	defer func() { p.look.Note(); memory.detach() }()
 	for range rounds {
 		verdict, err := p.round(ctx)
@@ -121,6 +122,7 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return stop, err
 	}
+	// An update that our own write has caused can be part of a loop.
 	if p.memory.ownWrites != nil {
 		p.detectOwnCause(seen.cause)
 	}
@@ -130,6 +132,7 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return stop, err
 	}
+	// Unwritten outcomes come first: no handler is called while results could be lost.
 	unwritten, next, err := p.retryUnwritten(ctx, seen, wanted.busy)
 	if next != goOn || err != nil {
 		return next, err
@@ -138,16 +141,21 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if next, err := p.checkInterest(ctx, seen.cause, &wanted); next != goOn || err != nil {
 		return next, err
 	}
+	// Restore the memory and the finalizer if another client has removed them.
 	if next, err := p.restoreLost(ctx, seen, wanted); next != goOn || err != nil {
 		return next, err
 	}
+	// Copy the memory to storages that do not have it.
 	if next, err := p.syncStorages(ctx, seen, wanted); next != goOn || err != nil {
 		return next, err
 	}
+	// The finalizer comes before the handlers: their work must be cleaned up on deletion.
 	if next, err := p.ensureFinalizer(ctx, seen, wanted); next != goOn || err != nil {
 		return next, err
 	}
+	// End the causes that do not exist any more.
 	if next, err := p.dropStaleProgress(ctx, seen, wanted); next != goOn || err != nil {
+		// No handler will be called, but the conditions can be outdated.
 		if err == nil && next == stop && p.handling.Conditions != nil {
 			err = p.tellWithoutNews(ctx, seen.cause)
 		}
@@ -160,6 +168,7 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 			return stop, nil
 		}
 	}
+	// Select the handlers of the cause, and continue from their records.
 	selected, err := p.restoreProgress(ctx, seen, wanted.busy, unwritten)
 	if err != nil {
 		return stop, err
@@ -174,6 +183,7 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if err := p.callDueHandlers(ctx, selected); err != nil || p.object.gone {
 		return stop, err
 	}
+	// Write the results, and the end of the cause if all handlers are finished.
 	return stop, p.closeOrContinue(ctx)
 }
 
@@ -188,10 +198,12 @@ func (p *pass) next() Next {
 	if p.rewrite > 0 && !p.object.gone {
 		next.After = &p.rewrite
 	}
+	// A deletion that waits for background handlers is unfinished, too.
 	if next.Open = p.waits; p.object.gone || p.outcomes == nil {
 		return next
 	}
 	p.tellProgress(&next)
+	// After the exit or the pause, a new pass continues.
 	if p.exiting {
 		return next
 	}
@@ -220,11 +232,13 @@ func (p *pass) tellProgress(next *Next) {
 		if next.Since.IsZero() || h.Started.Before(next.Since) {
 			next.Since = h.Started
 		}
+		// Only attempts in the future count as waiting.
 		if h.Finished() || h.Blocked() || h.Delayed == nil || !h.Delayed.After(p.handling.Now()) {
 			continue
 		}
 		next.Waiting = append(next.Waiting, Waiting{Handler: h.ID, Until: *h.Delayed})
 	}
+	// Without handlers, there was no change to close.
 	if called && !next.Open && !isKept {
 		next.Closed = handled.cause.Reason
 	}

@@ -58,6 +58,7 @@ func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *intere
 // the creation.
 func (h *Handling) interestIn(ctx context.Context, c *cause.Cause, tell adapters.Teller) (adapters.Interest, error) {
 	found, err := adapters.InterestIn(ctx, h.Handlers, c, tell)
+	// With Kopf's formats, Kopf's behaviour is kept.
 	if err == nil && !found.Changing && !h.KopfTexts {
 		found.Changing, err = adapters.AwaitsField(ctx, h.Handlers, c)
 	}
@@ -118,6 +119,7 @@ func (p *pass) restoreLost(ctx context.Context, seen *observation, wanted intere
 		return goOn, nil // the memory is not needed any more
 	case wanted.changing && (seen.lost || p.object.recordsLost), finalizerLost:
 		return p.writeAgainLater(ctx, seen, finalizerLost)
+	// The memory has lasted: forget the losses.
 	case memory.losses != nil && memory.losses.areOver(p.handling.Now()):
 		memory.losses = nil
 	}
@@ -139,6 +141,7 @@ func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted inter
 	if err := p.object.bind(&patch); err != nil {
 		return stop, err
 	}
+	// One write has all copies, so that no storage is ahead of another one.
 	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
 		return stop, err
 	}
@@ -158,6 +161,7 @@ func (p *pass) missingCopies(
 	seen *observation, read func(id string) (*progress.Record, error),
 ) (patching.Patch, error) {
 	patch, body, reason := patching.Patch{Merge: map[string]any{}}, p.object.kept, seen.cause.Reason
+	// Memory that was kept separate from a copy is joined first.
 	if err := p.object.joinAgain(&patch, p.handling.boundTo(body)); err != nil {
 		return patch, err
 	}
@@ -176,6 +180,7 @@ func (p *pass) missingCopies(
 	}
 	met := recordNames{}
 	for _, h := range seen.state.Handlers() {
+		// Sub-handlers can have records without a state.
 		for _, id := range append([]string{h.ID}, h.Subrefs...) {
 			if !met.first(id) {
 				continue
@@ -288,11 +293,13 @@ func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted 
 	}
 	// A handler saw a state that the object does not have any more.
 	handled := seen.interim != nil && !diff.Equal(asValue(seen.interim), asValue(seen.cause.New))
+	// No handler matches: drop the progress, if there is any.
 	switch {
 	case !wanted.changing && len(seen.state.Handlers()) == 0:
 		return stop, nil
 	case !wanted.changing:
 		return stop, p.dropProgress(ctx, seen, handled)
+	// The change was reverted: the handlers that saw it must see the revert.
 	case (reason == cause.Noop || reason == cause.Resume) && handled:
 		return startOver, p.dropProgress(ctx, seen, true)
 	case reason == cause.Noop:
@@ -318,10 +325,12 @@ func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool
 		return err
 	}
 	p.memory.open = openRecords{}
+	// There are no two configurations to swap.
 	if !handled || seen.cause.Old == nil {
 		p.handling.Interim.Purge(&patch, p.object.kept)
 		return p.object.send(ctx, patch)
 	}
+	// Swap the configurations: the one that was seen becomes the last-handled one.
 	if err := p.object.storeHandled(ctx, &patch, seen.interim); err != nil {
 		return err
 	}

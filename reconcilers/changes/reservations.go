@@ -26,6 +26,7 @@ func (e *tooManyError) Permanent() bool { return true }
 
 // reserveForNew reserves room for new sub-handlers in the order of declaration. It logs how many do not fit.
 func (s *subHandlers) reserveForNew(ctx context.Context, all []subHandler) error {
+	// The first run in a pass measures the room.
 	if s.runner.budget == nil {
 		if err := s.runner.measureBudget(); err != nil {
 			return err
@@ -62,6 +63,7 @@ func (s *subHandlers) reserveForSuccess(h *execution.HandlerState) (bool, error)
 	if err != nil {
 		return false, err
 	}
+	// A first call needs room for the largest outcome, not only for a success.
 	if h.Postponed = !budget.fits(h.ID, most); !h.Postponed {
 		budget.reserve(h.ID, wanted)
 		s.waiting = append(s.waiting, h)
@@ -90,12 +92,14 @@ func (s *subHandlers) reserveForCall(h *execution.HandlerState) (bool, error) {
 		}
 	}
 	s.postponeLast(h, most)
+	// Without room for a longer text, the error text of a retry must not grow.
 	h.Terse = !budget.fits(h.ID, most)
 	if h.Terse && !h.Tried() {
 		h.Postponed = true
 		budget.reserve(h.ID, size{})
 		return false, nil
 	}
+	// Any outcome of the call fits from now on.
 	budget.running[h.ID] = true
 	budget.reserve(h.ID, most)
 	return true, nil
@@ -107,6 +111,7 @@ func (s *subHandlers) postponeLast(h *execution.HandlerState, enough size) {
 	for len(s.waiting) > 0 && !budget.fits(h.ID, enough) {
 		last := s.waiting[len(s.waiting)-1]
 		s.waiting = s.waiting[:len(s.waiting)-1]
+		// A sub-handler with progress keeps its room.
 		if last != h && !last.Tried() {
 			last.Postponed = true
 			budget.reserve(last.ID, size{})

@@ -19,6 +19,7 @@ func (p *pass) logRestored(ctx context.Context, attempts []*execution.Attempt) {
 	}
 	var ids, fields []string
 	for _, a := range attempts {
+		// Attempts without changes cannot have removed fields.
 		if len(a.Remembered()) == 0 {
 			continue
 		}

@@ -64,6 +64,7 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 	for _, a := range p.outcomes.attempts {
 		r.adopt(a, a.Remembered())
 	}
+	// The chains decide which handlers are due, and the lifecycle which of these to call.
 	due, err := r.due(ctx, selected)
 	if err != nil {
 		return err
@@ -83,6 +84,7 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 			runner: r, handler: selected[at], attempt: r.attempt(selected[at], state, r.working, r.given),
 			written: p.object.body,
 		}
+		// Keep the state before the call, to detect a change by the call.
 		before, then := r.working, r.essence
 		if err := call.run(ctx); err != nil || p.object.gone {
 			return err
@@ -119,6 +121,7 @@ func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*
 		if err != nil {
 			return nil, err
 		}
+		// Several registrations of one function share a state: call it once.
 		if ok && !slices.Contains(due, state) {
 			due = append(due, state)
 		}
@@ -143,6 +146,7 @@ func (r *runner) attempt(
 		object = nil
 	}
 	a := h.NewAttempt(handler.Description, r.outcomes.cause, object)
+	// The pass writes the changes later, and decides the outcome then.
 	a.Now, a.Account, a.Due, a.Deferred = h.Now, state.Account(), true, true
 	a.Call.Given = given
 	return a
@@ -184,7 +188,7 @@ func (i *invocation) run(ctx context.Context) error {
 	i.requests, i.over = make(chan func()), make(chan struct{})
 	defer close(i.over)
 	i.interval = pass.handling.Checkpoint
-	running, cancel := adapters.Running(ctx) // separate from wait, which can be busy with a write
+	running, cancel := adapters.Running(ctx) // separate from [invocation.wait], which can be busy with a write
 	defer cancel(nil)
 	i.cancel, i.log = cancel, logf.FromContext(ctx)
 	i.prepare(i.handler, i.attempt, nil)
@@ -197,6 +201,7 @@ func (i *invocation) run(ctx context.Context) error {
 func (i *invocation) prepare(handler *adapters.Handler, a *execution.Attempt, ancestors []string) {
 	a.Call.Subs = &subHandlers{
 		invocation: i, runner: i.runner, handler: handler, parent: a,
+		// The slice is clipped: siblings must not overwrite each other's ancestors.
 		ancestors: append(slices.Clip(ancestors), handler.Description.ID),
 	}
 	a.Call.Newest = i
@@ -207,6 +212,7 @@ func (i *invocation) prepare(handler *adapters.Handler, a *execution.Attempt, an
 // so they do not need a lock.
 func (i *invocation) wait(ctx context.Context, done <-chan struct{}) {
 	exit := ctx.Done()
+	// The timer is renewed after each event, as each can change the oldest outcome.
 	due, stopTimer := i.checkpointTimer()
 	defer func() { stopTimer() }()
 	for {
@@ -247,9 +253,11 @@ func (i *invocation) writeCheckpoint(ctx context.Context) {
 	}
 	if err := pass.save(ctx, handled); err != nil {
 		logf.FromContext(ctx).Error(err, "Failed to write progress while a handler is running; retrying later")
+		// Start a new, longer interval.
 		handled.pending, i.interval = pass.handling.Now(), min(2*i.interval, longestCheckpoint)
 	}
 	i.noteWritten()
+	// Without its object, the function need not finish.
 	if pass.object.gone {
 		i.cancel(ErrDeleted)
 	}
@@ -270,6 +278,7 @@ func (i *invocation) onPass(act func() error) (err error) {
 
 // flushNow runs on the function's goroutine. The pass does the writing, so that nothing is written twice.
 func (i *invocation) flushNow(ctx context.Context, a *execution.Attempt) error {
+	// A cancelled function gets the reason, such as the exit of the operator.
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -286,6 +295,7 @@ func (i *invocation) flush(ctx context.Context, a *execution.Attempt) error {
 		return ErrDeleted
 	}
 	err := pass.saveOnce(ctx, handled, true, a)
+	// Judge the earlier outcomes without this function, then try again.
 	if patching.ContentRefused(err) && len(handled.attempts) > 0 {
 		if err = pass.save(ctx, handled); err == nil && !pass.object.gone {
 			err = pass.saveOnce(ctx, handled, true, a)

@@ -45,6 +45,7 @@ func (p *pass) save(ctx context.Context, handled *outcomes) error {
 	if err != nil {
 		err = p.settleRefusal(ctx, handled, err)
 	}
+	// Either everything was written, or the next pass retries all of it.
 	p.memory.unwritten = nil
 	if err != nil {
 		p.memory.unwritten = handled
@@ -62,9 +63,11 @@ func (p *pass) settleRefusal(ctx context.Context, handled *outcomes, err error) 
 	ofStatus := p.object.refusal != nil
 	// Find the handlers at fault, and fail them.
 	err = p.failRefused(ctx, handled, err)
+	// No handler is at fault, or the object must be released: give up the status.
 	if ofStatus && (patching.ContentRefused(err) || handled.releases()) {
 		err = nil
 	}
+	// This time, a refused status does not prevent the rest.
 	if err == nil && !p.object.gone {
 		err = p.saveOnce(ctx, handled, false)
 	}
@@ -95,6 +98,7 @@ func (p *pass) saveOnce(
 	// The running functions can add changes meanwhile: only the counted ones are marked as written.
 	attempts := append(slices.Clip(handled.attempts), running...)
 	patch := patching.Patch{Merge: map[string]any{}}
+	// Collect the changes of the attempts.
 	written := make([]int, len(attempts))
 	for i, a := range attempts {
 		var err error
@@ -106,6 +110,7 @@ func (p *pass) saveOnce(
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
 		return err
 	}
+	// Add the memory of the object, and the conditions.
 	if err := p.compose(ctx, handled, &patch); err != nil {
 		return err
 	}
@@ -137,11 +142,13 @@ func (p *pass) saveOnce(
 	if err := p.checkKept(handled, patch.Merge); err != nil {
 		return err
 	}
+	// The server can have reverted the patches that the configuration includes.
 	if handled.leaves && !p.object.released {
 		if err := p.takeBackOwnPatches(ctx, handled); err != nil || p.object.gone {
 			return err
 		}
 	}
+	// An own write can cause an update: track it to detect loops.
 	if handled.working != nil || p.memory.ownWrites != nil {
 		p.noteOwnWrite(handled)
 	}
@@ -184,9 +191,11 @@ func (p *pass) compose(ctx context.Context, handled *outcomes, patch *patching.P
 // removal of the finalizer from a deleted object.
 func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h, c := &p.object, p.handling, handled.cause
+	// The records end with the cause.
 	if err := o.tolerate(ctx, handled.state.Purge(h.Progress, patch.Merge, o.kept)); err != nil {
 		return err
 	}
+	// Dependents must be released while the object still exists.
 	if c.Deleting {
 		if err := p.releaseDependents(ctx); err != nil {
 			return err
@@ -212,12 +221,14 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 		}
 		return nil
 	}
+	// Bind the configuration to this object, so that copies of the object do not inherit it.
 	if err := o.bind(patch); err != nil {
 		return err
 	}
 	if err := o.storeHandled(ctx, patch, last); err != nil {
 		return err
 	}
+	// Neither a deleted object nor one whose handlers agree needs the interim essence.
 	if c.Deleting || handled.agreed {
 		h.Interim.Purge(patch, o.kept)
 		return nil
@@ -232,12 +243,14 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h := &p.object, p.handling
 	handled.last = nil
+	// Records of the former cause are removed with the first write.
 	if handled.purging {
 		err := handled.state.PurgePassive(h.Progress, patch.Merge, o.kept)
 		if err := o.tolerate(ctx, err); err != nil {
 			return err
 		}
 	}
+	// If a deleted object cannot store its records, they are kept in this process.
 	err := handled.state.Store(h.Progress, patch.Merge, o.kept)
 	p.keepRecords(handled, err)
 	if err := o.tolerate(ctx, err); err != nil {
@@ -257,6 +270,7 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	if handled.interim == nil && handled.seen.staleInterim {
 		h.Interim.Purge(patch, o.kept)
 	}
+	// Add lost memory, and the configuration that a failed deletion needs.
 	if err := p.composeLost(ctx, handled, patch); err != nil {
 		return err
 	}
@@ -303,6 +317,7 @@ func (p *pass) settles() bool {
 	case p.outcomes != nil && !p.endsAll(p.outcomes):
 		return false
 	default:
+		// Without own writes since the observation, nothing can differ.
 		return o.looked == nil || p.handling.alike(o.looked, o.body, o.stored)
 	}
 }
@@ -323,6 +338,7 @@ func (h *Handling) alike(before, now, stored map[string]any) bool {
 		case "metadata":
 			return h.alikeMetadata(then, now, stored)
 		case "status":
+			// Handlers that only see the essence do not see the status.
 			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)
 		default:
 			return diff.Equal(then, now)
@@ -338,6 +354,7 @@ func (h *Handling) alikeMetadata(before, now any, stored map[string]any) bool {
 	return eachEqual(then, metadata, func(key string, then, now any) bool {
 		switch key {
 		case "resourceVersion", "managedFields":
+			// Each write changes these.
 			return true
 		case "generation":
 			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)

@@ -80,6 +80,7 @@ func (s *subHandlers) Declare(h *handlers.Handler) error {
 
 // claim registers the former ids of a sub-handler. Each former id belongs to one sub-handler, and is not a present id.
 func (s *subHandlers) claim(id string, former []string) error {
+	// This id is the former id of another sub-handler.
 	if present, claimed := s.claims[id]; claimed {
 		return s.formerIDTaken(present, id)
 	}
@@ -126,6 +127,7 @@ func (s *subHandlers) dropFinished(all []subHandler) {
 
 // Record returns the progress of a sub-handler, whether or not it is declared: from this process, or from the object.
 func (s *subHandlers) Record(id string) (record progress.Record, err error) {
+	// The states belong to the pass, so they are read on its goroutine.
 	err = s.invocation.onPass(func() error {
 		state, err := s.known(s.id(id))
 		if err == nil {
@@ -188,6 +190,7 @@ func (s *subHandlers) call(ctx context.Context, sub subHandler, account func() e
 		if err := s.runner.conclude(a); err != nil || s.runner.pass.object.gone {
 			return err
 		}
+		// The reservation of the call is larger than its outcome.
 		return s.returnUnused(sub.state)
 	})
 	// An aborted attempt did not run to its end, so its changes are not adopted.

@@ -56,6 +56,7 @@ func (r *subRun) callDue(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	// Each call can make more sub-handlers due, which are added to the queue.
 	for len(r.queue) > 0 {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -120,6 +121,7 @@ func (r *subRun) releaseDependents(ctx context.Context, place int) error {
 	return r.subs.invocation.onPass(func() error {
 		for _, dependent := range r.dependencies.dependents[place] {
 			state := r.all[dependent].state
+			// Others can have further dependencies that are unfinished.
 			if !state.Waiting || r.dependencies.awaits(dependent) {
 				continue
 			}
@@ -151,6 +153,7 @@ func (r *subRun) enqueue(place int) {
 func (r *subRun) pending(ctx context.Context) error {
 	var pending *execution.PendingError
 	for place, sub := range r.all {
+		// Only sub-handlers that could be called have delays.
 		if sub.state.Finished() || sub.state.Postponed || len(r.account(place).Awaits) > 0 {
 			continue
 		}
@@ -171,6 +174,7 @@ func (r *subRun) pending(ctx context.Context) error {
 	case tooMany == nil:
 		return r.failure()
 	}
+	// If finished sub-handlers have left room, the postponed ones are called in the next attempt.
 	if fits, err := r.subs.anyFits(r.all); err != nil {
 		return err
 	} else if fits {

@@ -21,6 +21,7 @@ type Waits interface {
 // wake makes a waiting handler due if its wait has ended.
 func (p *pass) wake(c *cause.Cause, h *handlers.Handler, state *execution.HandlerState) {
 	waits := p.handling.Waits
+	// If waits are not tracked, only a call can find out.
 	if waits == nil || waits.Awake(p.uid(), h, c.Fingerprint()) {
 		state.Wake()
 	}

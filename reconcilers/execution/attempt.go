@@ -54,10 +54,11 @@ type Attempt struct {
 	Previous HandlerState
 	// Now is the clock.
 	Now func() time.Time
-	// Deferred is true if the write of a success can still turn it into a failure. The writer then calls Decide.
+	// Deferred is true if the write of a success can still turn it into a failure. The writer then calls
+	// [Attempt.Decide].
 	Deferred bool
 
-	reports []func() // called by Decide
+	reports []func() // called by [Attempt.Decide]
 
 	mu         sync.Mutex // guards the fields below and the working copy: functions can start goroutines
 	ended      bool
@@ -192,7 +193,7 @@ func (a *Attempt) Made() []patching.Transform {
 func (a *Attempt) Written(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.Call.Live != nil { // daemons can run for days, and Made is not used for them: free the memory
+	if a.Call.Live != nil { // daemons can run for days, and [Attempt.Made] is not used for them: free the memory
 		a.transforms = slices.Clone(a.transforms[n:])
 		return
 	}

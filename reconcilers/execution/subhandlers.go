@@ -160,10 +160,10 @@ func isDistinct(texts []string) bool {
 	return true
 }
 
-// ReadAgain makes Fetch read the records of handlers without a state again, after the object has changed.
+// ReadAgain makes [State.Fetch] read the records of handlers without a state again, after the object has changed.
 func (s *State) ReadAgain() { s.others = nil }
 
-// Detach drops the reference to the object, to free its memory. Fetch then finds no more records.
+// Detach drops the reference to the object, to free its memory. [State.Fetch] then finds no more records.
 func (s *State) Detach() {
 	s.ReadAgain()
 	s.read = func(string) (*progress.Record, error) { return nil, nil }
@@ -175,7 +175,7 @@ func (s *State) Fetch(id string) (*progress.Record, error) {
 		return e.loaded, nil
 	}
 	record, known := s.others[id]
-	if known || slices.Contains(s.owned, id) { // owned records were read by Restore: without a state, there is none
+	if known || slices.Contains(s.owned, id) { // owned records were read by [Restore]: without a state, there is none
 		return record, nil
 	}
 	record, err := s.read(id)

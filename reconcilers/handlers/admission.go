@@ -39,7 +39,7 @@ type Admission struct {
 	mu       sync.Mutex // guards the fields below: handlers of one request can run concurrently
 	warnings []string
 	merge    map[string]any
-	kept     map[any]any // the values of Keep
+	kept     map[any]any // the values of [Admission.Keep]
 }
 
 // Body returns the new state of the object, or its present state if the request is a deletion.

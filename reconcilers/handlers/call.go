@@ -69,7 +69,7 @@ type Invocation struct {
 	// Resource is the resource of the object. It is shared; nil if it is not known, as in filters.
 	Resource *discovery.Resource
 	// Object is the working copy of this call. It includes the changes of earlier handlers. It is nil as long as the
-	// object is only Given: concurrent callers must use Working, which makes the copy under the lock.
+	// object is only Given: concurrent callers must use [Invocation.Working], which makes the copy under the lock.
 	Object map[string]any
 	// Given is the encoded object that Object would be a copy of, until the function changes the object. It saves
 	// decoding for functions that decode the text themselves. It is shared: callers must not modify it.

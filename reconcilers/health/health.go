@@ -30,7 +30,7 @@ type Health struct {
 	mu         sync.Mutex // guards the fields below
 	limits     Limits
 	stage      Stage
-	serving    func() bool       // nil until Serve
+	serving    func() bool       // nil until [Health.Serve]
 	unfilled   func() []string   // returns the indexed resources without a listing
 	asked      bool              // the API server was asked which resources exist
 	unanswered []string          // the selectors without an answer of the API server
@@ -145,10 +145,11 @@ func (h *Health) Employ(w *Workers) (dismiss func()) {
 	}
 }
 
-// polling is the interval at which AtWork runs the checks.
+// polling is the interval at which [Health.AtWork] runs the checks.
 const polling = 100 * time.Millisecond
 
-// AtWork waits until the operator serves and all checks of Ready pass. It returns false if the context ends first.
+// AtWork waits until the operator serves and all checks of [Health.Ready] pass. It returns false if the context ends
+// first.
 func (h *Health) AtWork(ctx context.Context) bool {
 	ticker := time.NewTicker(polling)
 	defer ticker.Stop()

@@ -15,7 +15,7 @@ type Scope struct {
 	name string
 
 	mu      sync.Mutex
-	refused bool      // Refuse was called: the log has the reason
+	refused bool      // [Scope.Refuse] was called: the log has the reason
 	paused  bool      // the namespace is paused
 	synced  bool      // the first list has succeeded
 	open    int       // the number of open watches
@@ -40,7 +40,7 @@ func (s *Scope) End() { s.change(func() { s.synced, s.problem, s.running = false
 // reason.
 func (s *Scope) Refuse() { s.change(func() { s.refused = true }) }
 
-// Pause reports that the scope is not served until the next Begin: its namespace is paused.
+// Pause reports that the scope is not served until the next [Scope.Begin]: its namespace is paused.
 func (s *Scope) Pause() { s.change(func() { s.paused = true }) }
 
 // Synced reports that the first list has succeeded.

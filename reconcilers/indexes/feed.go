@@ -53,6 +53,7 @@ func (x *Indexer) Begin(task Task) *Feed {
 
 // begin adds a feed. The caller holds the lock.
 func (x *Indexer) begin(task Task) *Feed {
+	// All feeds share the task of the latest one.
 	x.task, x.question.Now, x.question.Call.Resource = task, time.Now, task.Resource
 	x.listing++
 	f := &Feed{indexer: x, listing: x.listing, over: make(chan struct{}), filled: make(chan struct{})}
@@ -66,6 +67,7 @@ func (x *Indexer) begin(task Task) *Feed {
 func (x *Indexer) BeginAlone(ctx context.Context, task Task, filled func()) *Feed {
 	for ctx.Err() == nil {
 		other := x.latest.Load() // an atomic read: an index function can hold the lock for long
+		// Without another feed, begin now, unless one has begun meanwhile.
 		if other == nil {
 			var f *Feed
 			if f, other = x.beginFirst(task); f != nil {
@@ -126,7 +128,7 @@ func (x *Indexer) drop(f *Feed) {
 	}
 	x.feeds = left
 	if len(left) == 0 {
-		x.latest.Store(nil)
+		x.latest.Store(nil) // a feed that waits in [Indexer.BeginAlone] can begin
 		clear(x.told)
 	} else if latest := left[len(left)-1]; f.listing > latest.listing {
 		x.latest.Store(latest)
@@ -140,6 +142,7 @@ func (f *Feed) GiveUp() { f.filling.Do(func() { close(f.filled) }) }
 // Listed reports the end of the first list, at this resource version. Objects that were not in the list are removed
 // from the indices, unless another feed has reported a later state, and returned to the caller. Earlier feeds end.
 func (f *Feed) Listed(version string) (missed []types.UID) {
+	// Feeds that wait in [Indexer.BeginAlone] report the indices as filled.
 	f.GiveUp()
 	x := f.indexer
 	x.mu.Lock()
@@ -147,9 +150,11 @@ func (f *Feed) Listed(version string) (missed []types.UID) {
 	if f.isOver() {
 		return nil
 	}
+	// This list replaces the earlier feeds.
 	for len(x.feeds) > 0 && x.feeds[0].listing < f.listing {
 		x.drop(x.feeds[0])
 	}
+	// Forget the reports that this list includes.
 	for uid, said := range x.told {
 		if said.by == f.listing || !said.held && !patching.Newer(said.version, version) {
 			delete(x.told, uid) // the list is newer than the report
@@ -184,11 +189,13 @@ func (f *Feed) Seen(eventType string, object *compact.Object) (counts bool) {
 	if said, is := x.told[uid]; is && said.by != f.listing && said.after(object) {
 		said.held = true
 		x.told[uid] = said
+		// The object stays known: it is not missing from the list of this feed.
 		if !said.gone {
 			x.known[uid] = max(x.known[uid], f.listing)
 		}
 		return true
 	}
+	// Index the state, and keep the report while other feeds are behind.
 	x.note(uid, told{by: f.listing, version: object.GetResourceVersion()})
 	x.see(eventType, object, max(x.known[uid], f.listing))
 	return true

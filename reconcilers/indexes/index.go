@@ -118,6 +118,7 @@ func (i *Index) replace(origin types.UID, entries map[any]any) (changed bool) {
 			continue
 		}
 		changed = changed || isWatched && !reflect.DeepEqual(p.bucket.values[p.at], value)
+		// A snapshot of the bucket is outdated now.
 		p.bucket.values[p.at], p.bucket.snapshot = value, nil
 		kept = append(kept, p)
 	}
@@ -129,6 +130,7 @@ func (i *Index) replace(origin types.UID, entries map[any]any) (changed bool) {
 		kept = append(kept, i.add(origin, key, value))
 		changed = true
 	}
+	// An object without entries does not take memory.
 	if len(kept) == 0 {
 		delete(i.byOrigin, origin)
 		return changed

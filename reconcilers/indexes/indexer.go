@@ -95,6 +95,7 @@ func (x *Indexer) index(ctx context.Context, first *adapters.Handler, c *cause.C
 		first.Description.Index.Into.Remove(uid)
 		return
 	}
+	// Functions that read the text get the encoded object instead.
 	object, err := h.Description.Opened(c)
 	if err != nil {
 		log.Error(err, "Cannot read an object; keeping its entries in the indices")
@@ -102,6 +103,7 @@ func (x *Indexer) index(ctx context.Context, first *adapters.Handler, c *cause.C
 	}
 	a := execution.New(h.Description, c, object)
 	a.Account, a.Limits.Backoff, a.Call.Resource = past, x.task.Backoff, x.task.Resource
+	// The call runs under the lock, so that entries follow the order of the events.
 	began := time.Now()
 	h.Run(ctx, a)
 	if took := time.Since(began); took > slow {
@@ -135,6 +137,7 @@ func (x *Indexer) conclude(log logr.Logger, a *execution.Attempt, began time.Tim
 		delete(x.accounts, key)
 	}
 	switch {
+	// An ignored error does not change the index.
 	case outcome.Ignored != nil:
 		log.Error(outcome.Ignored, "Index function failed; keeping the entries of the object",
 			panics.Stack(outcome.Ignored)...)

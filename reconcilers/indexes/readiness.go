@@ -9,7 +9,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// reminderAfter is the delay of the first log line of Remind.
+// reminderAfter is the delay of the first log line of [Readiness.Remind].
 const reminderAfter = 10 * time.Second
 
 // Readiness makes all handlers wait until the index functions have seen the first lists of the indexed resources. It
@@ -17,7 +17,7 @@ const reminderAfter = 10 * time.Second
 type Readiness struct {
 	mu      sync.Mutex
 	settled bool     // the set of kinds is complete
-	kinds   []string // the kinds of the last Begin, until settled
+	kinds   []string // the kinds of the last [Readiness.Begin], until settled
 	unknown []string // selectors that are not resolved yet, and can add kinds
 	waiting []string // kinds without a complete list
 	opening sync.Once
@@ -38,6 +38,7 @@ func (r *Readiness) Begin(kinds, unknown []string) {
 		// Drop kinds that are not served any more.
 		left = slices.DeleteFunc(left, func(kind string) bool { return !slices.Contains(kinds, kind) })
 	}
+	// Until all selectors are resolved, new kinds are added.
 	if !r.settled {
 		for _, kind := range kinds {
 			if !slices.Contains(r.kinds, kind) {
