@@ -36,7 +36,7 @@ type Acceptance interface {
 	Refused(ctx context.Context, why error, lasting bool)
 }
 
-// tells reports whether the object of the cause gets conditions.
+// getsConditions reports whether the object of the cause gets conditions.
 func (p *pass) tells(ctx context.Context, c *cause.Cause) (bool, error) {
 	for _, reporter := range p.handling.Conditions.Reporters {
 		if matching, err := reporter.Selected(ctx, c); matching != nil || err != nil {

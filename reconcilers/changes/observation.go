@@ -152,8 +152,8 @@ func (o *object) storeHandled(ctx context.Context, patch *patching.Patch, handle
 	return err
 }
 
-// fits reports whether the memory that ends the cause fits. A deleted object does not need its memory: if the memory
-// would be refused, the finalizer is removed without it.
+// fits reports whether the memory that ends the cause fits. An object being deleted does not need its memory: if the
+// memory would be refused, the finalizer is removed without it.
 func (o *object) fits(patch *patching.Patch, handled diffbase.Essence) bool {
 	trial := patch.Clone()
 	if trial.Merge == nil {

@@ -359,5 +359,5 @@ func (o *outcomes) done() bool { return o.state.Done() && !o.busy && !o.isKept()
 // the object.
 func (o *outcomes) isKept() bool { return o.cause.Deleting && o.state.Done() && len(o.holders()) > 0 }
 
-// releases reports whether the next write removes our finalizer from a deleted object.
+// releases reports whether the next write removes our finalizer from an object being deleted.
 func (o *outcomes) releases() bool { return o.cause.Deleting && o.done() }

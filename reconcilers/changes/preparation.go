@@ -269,7 +269,7 @@ func (p *pass) ensureFinalizer(ctx context.Context, seen *observation, wanted in
 	}
 }
 
-// blockDeletion adds the finalizer, unless the object is being deleted by now: the server would refuse the write.
+// blockDeletion adds the finalizer, unless the object is being deleted: the server would refuse the write.
 func blockDeletion(finalizer string) patching.Transform {
 	return func(body map[string]any) error {
 		if patching.BeingDeleted(body) {

@@ -188,7 +188,7 @@ func (p *pass) compose(ctx context.Context, handled *outcomes, patch *patching.P
 }
 
 // composeEnd adds the end of a cause to the patch: the removal of the records, the last-handled configuration, and the
-// removal of the finalizer from a deleted object.
+// removal of the finalizer from an object being deleted.
 func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h, c := &p.object, p.handling, handled.cause
 	// The records end with the cause.
@@ -213,7 +213,7 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 		last = p.withOwnPatches(ctx, handled, last)
 	}
 	handled.last = last
-	// A deleted object with an unreadable essence does not have one here.
+	// An object being deleted with an unreadable essence does not have one here.
 	known := !handled.seen.lost && diff.Equal(asValue(c.Old), asValue(last))
 	if last == nil || known || c.Deleting && !o.fits(patch, last) {
 		if !patch.Empty() { // the interim essence alone is not worth a write
@@ -228,7 +228,7 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 	if err := o.storeHandled(ctx, patch, last); err != nil {
 		return err
 	}
-	// Neither a deleted object nor one whose handlers agree needs the interim essence.
+	// Neither an object being deleted nor one whose handlers agree needs the interim essence.
 	if c.Deleting || handled.agreed {
 		h.Interim.Purge(patch, o.kept)
 		return nil
@@ -250,7 +250,7 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 			return err
 		}
 	}
-	// If a deleted object cannot store its records, they are kept in this process.
+	// If an object being deleted cannot store its records, they are kept in this process.
 	err := handled.state.Store(h.Progress, patch.Merge, o.kept)
 	p.keepRecords(handled, err)
 	if err := o.tolerate(ctx, err); err != nil {
@@ -294,8 +294,8 @@ func (p *pass) composeLost(ctx context.Context, handled *outcomes, patch *patchi
 	return nil
 }
 
-// keepRecords keeps the records in memory if a deleted object cannot store them, or has malformed ones. So the deletion
-// continues, and its retries are counted.
+// keepRecords keeps the records in memory if an object being deleted cannot store them, or has malformed ones. So the
+// deletion continues, and its retries are counted.
 func (p *pass) keepRecords(handled *outcomes, failed error) {
 	if !handled.cause.Deleting || failed == nil && !p.object.misread && p.memory.records == nil {
 		return

@@ -24,7 +24,7 @@ type Feed struct {
 	filling sync.Once
 }
 
-// told holds the last report about an object while there are several feeds. The other feeds can be behind it.
+// feedReport is the last report about an object while there are several feeds. The other feeds can be behind it.
 type told struct {
 	by      int    // the number of the feed
 	version string // the resource version of the object
