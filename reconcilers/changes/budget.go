@@ -55,8 +55,8 @@ func (r *runner) measureBudget() error {
 	return r.budget.measure()
 }
 
-// measure computes the room that is left after the records to be written now, and after a success of all sub-handlers
-// that are due.
+// measure computes the room that is left after the records to be written now, and after a success of all
+// sub-handlers that are due.
 func (b *budget) measure() error {
 	b.left, b.reserved, b.copies, b.changed = size{}, map[string]size{}, size{}, false
 	if err := b.countCopies(); err != nil {
@@ -181,8 +181,8 @@ func (b *budget) sizeOf(h *execution.HandlerState) (size, error) {
 	}
 }
 
-// expected returns the size to reserve for an unfinished sub-handler. While it is called, that is the largest outcome.
-// Before, it is the size after a success, or the present size if that is larger.
+// expected returns the size to reserve for an unfinished sub-handler. While it is called, that is the largest
+// outcome. Before, it is the size after a success, or the present size if that is larger.
 func (b *budget) expected(h *execution.HandlerState) (size, error) {
 	if b.running[h.ID] {
 		return b.most(h)

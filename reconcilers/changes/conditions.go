@@ -123,9 +123,10 @@ func blockedBy(attempts []*execution.Attempt, id string) string {
 	return ""
 }
 
-// catchesUp reports whether the conditions on the object are outdated although no handler was called: they are missing,
-// are for another generation, or report running handlers while none runs. It returns true once per generation in the
-// life of the process, until handlers are called: another client that removes the conditions is not fought.
+// catchesUp reports whether the conditions on the object are outdated although no handler was called: they
+// are missing, are for another generation, or report running handlers while none runs. It returns true once per
+// generation in the life of the process, until handlers are called: another client that removes the conditions is not
+// fought.
 func (p *pass) catchesUp(types conditions.Types, report conditions.Report) bool {
 	told, idle := types.Told(p.object.body), true
 	for _, o := range report.Outcomes {
@@ -197,8 +198,8 @@ func (p *pass) noteTold(ctx context.Context, handled *outcomes) {
 	p.checkTold(ctx)
 }
 
-// checkTold reports to the Acceptance if the object does not have the conditions after the write: the API server
-// silently drops fields that the schema does not have.
+// checkTold reports to the Acceptance if the object does not have the conditions after the write: the API
+// server silently drops fields that the schema does not have.
 func (p *pass) checkTold(ctx context.Context) {
 	acceptance := p.handling.Conditions.Acceptance
 	types, ok := acceptance.Types(ctx)

@@ -179,8 +179,8 @@ func (d *dependencies) failed(id string) bool {
 	return d.others[id].Failure
 }
 
-// awaits reports whether a sub-handler must wait. It continues after the dependencies that were found finished before,
-// as there can be thousands. By contrast, [dependencies.of] checks all of them.
+// awaits reports whether a sub-handler must wait. It continues after the dependencies that were found finished
+// before, as there can be thousands. By contrast, [dependencies.of] checks all of them.
 func (d *dependencies) awaits(place int) bool {
 	h := d.all[place].handler.Description
 	for ; d.met[place] < len(h.After)+len(h.AfterFinished); d.met[place]++ {

@@ -18,8 +18,9 @@ func (p *pass) noteReleased(seen *observation, wanted interest) {
 	p.deletion = p.deletion || seen.cause.Reason == cause.Free && wanted.finalizer && seen.stored != nil
 }
 
-// Disappeared calls the optional deletion handlers for an object that does not exist any more, and whose deletion was
-// not handled. Each is called once with the last known state. Nothing is written: changes to the object are dropped.
+// Disappeared calls the optional deletion handlers for an object that does not exist any more, and whose
+// deletion was not handled. Each is called once with the last known state. Nothing is written: changes to the object
+// are dropped.
 func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 	body, err := last.Value()
 	if err != nil {

@@ -30,7 +30,8 @@ func (e *failedSubsError) Error() string {
 // Permanent returns true: failed sub-handlers are not called again.
 func (e *failedSubsError) Permanent() bool { return true }
 
-// failure returns the error of a deletion handler that must keep its object if a sub-handler has failed; nil otherwise.
+// failure returns the error of a deletion handler that must keep its object if a sub-handler has failed; nil
+// otherwise.
 func (r *subRun) failure() error {
 	if !r.subs.invocation.handler.Description.HoldOnFailure {
 		return nil
@@ -67,8 +68,9 @@ func (o *outcomes) holders() (failed []*execution.HandlerState) {
 	return failed
 }
 
-// failsNow reports whether the next write contains the failure of a handler that keeps the object, or of a sub-handler
-// of one. A handler that fails because of its sub-handlers is left out: it saw nothing new since their failures.
+// failsNow reports whether the next write contains the failure of a handler that keeps the object, or of a
+// sub-handler of one. A handler that fails because of its sub-handlers is left out: it saw nothing new since their
+// failures.
 func (o *outcomes) failsNow() bool {
 	return slices.ContainsFunc(o.attempts, func(a *execution.Attempt) bool {
 		var bySubs *failedSubsError
@@ -78,10 +80,10 @@ func (o *outcomes) failsNow() bool {
 	})
 }
 
-// composeFailed stores the state that the failed handlers saw, with the handlers' own patches, as the last-handled
-// configuration: so an edit is noticed, also while other handlers are retried. Later states that other handlers saw are
-// not stored, except for their own patches if there was no edit. If the annotations do not have room, only this process
-// notices edits.
+// composeFailed stores the state that the failed handlers saw, with the handlers' own patches, as the
+// last-handled configuration: so an edit is noticed, also while other handlers are retried. Later states that other
+// handlers saw are not stored, except for their own patches if there was no edit. If the annotations do not have room,
+// only this process notices edits.
 func (p *pass) composeFailed(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	c, stored := handled.cause, handled.keeps
 	holds := func(h *adapters.Handler) bool { return h.Description.HoldOnFailure }
@@ -110,7 +112,8 @@ func (p *pass) composeFailed(ctx context.Context, handled *outcomes, patch *patc
 	return p.object.storeHandled(ctx, patch, last)
 }
 
-// noteFailed updates the stored last-handled configuration in memory, although the deletion is not finished.
+// noteFailed updates the stored last-handled configuration in memory, although the deletion is not
+// finished.
 func (p *pass) noteFailed(handled *outcomes) {
 	p.memory.Handled.Hash = cause.Hash(handled.last)
 	// The precondition of an interim essence refers to the stored configuration.

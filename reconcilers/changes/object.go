@@ -75,8 +75,8 @@ func (o *object) get(ctx context.Context, body map[string]any) (map[string]any, 
 	return o.handling.Writer.Get(ctx, known.GroupVersionKind(), client.ObjectKeyFromObject(known))
 }
 
-// send applies the patch, again to the fresh object after conflicts, and continues with the server's answer. A refused
-// status does not prevent the rest.
+// send applies the patch, again to the fresh object after conflicts, and continues with the server's answer. A
+// refused status does not prevent the rest.
 func (o *object) send(ctx context.Context, patch patching.Patch) error {
 	return o.write(ctx, patch, false)
 }
@@ -131,8 +131,8 @@ func (o *object) noteStored(annotations map[string]any) {
 	o.stored = all
 }
 
-// untouch removes Kopf's touch annotation, by which Kopf wakes itself up: if Kopf was stopped, it stays on the object.
-// This does not justify its own write, and errors do not fail the write.
+// untouch removes Kopf's touch annotation, by which Kopf wakes itself up: if Kopf was stopped, it stays on the
+// object. This does not justify its own write, and errors do not fail the write.
 func (o *object) untouch(ctx context.Context, patch *patching.Patch) {
 	merge := map[string]any{}
 	err := panics.Contain(func() error { o.handling.Progress.Touch(merge, o.body, nil); return nil })
@@ -206,7 +206,7 @@ func annotationsOf(body map[string]any) map[string]any {
 	return annotations
 }
 
-// records reads the records of our handlers. If all records are lost that our last write left, it uses those instead.
+// records reads the records of our handlers. If all those of our last write are lost, it uses that memory instead.
 func (o *object) records(ctx context.Context) (*execution.State, error) {
 	h := o.handling
 	read := func(id string) (*progress.Record, error) { return o.record(ctx, id) }
@@ -261,8 +261,8 @@ func (o *object) hasLostRecords(found *execution.State) bool {
 	return true
 }
 
-// tolerate returns the error of malformed memory, which ends the pass. If the object is being deleted, it logs the
-// error once instead: malformed memory must not block a deletion forever.
+// tolerate returns the error of malformed memory, which ends the pass. If the object is being deleted, it logs
+// the error once instead: malformed memory must not block a deletion forever.
 func (o *object) tolerate(ctx context.Context, err error) error {
 	if err == nil || !patching.BeingDeleted(o.body) {
 		return err
@@ -296,8 +296,8 @@ func (o *object) separateForeignMemory() error {
 	return err
 }
 
-// keepApart returns a copy of the body whose memory has the kind in its keys, and so is separate from a copied memory.
-// The name of the binding makes the difference.
+// keepApart returns a copy of the body whose memory has the kind in its keys, and so is separate from a copied
+// memory. The name of the binding makes the difference.
 func (h *Handling) keepApart(body map[string]any) map[string]any {
 	patch := patching.Patch{Merge: map[string]any{}}
 	patch.SetIn([]string{"metadata", "annotations", keys.Mark(body, h.BoundTo)}, nil)
@@ -306,8 +306,8 @@ func (h *Handling) keepApart(body map[string]any) map[string]any {
 	return apart
 }
 
-// boundTo returns the key of the binding on this object. It can include the kind, as deployments repeatedly copy their
-// annotations to their replica sets.
+// boundTo returns the key of the binding on this object. It can include the kind, as deployments repeatedly copy
+// their annotations to their replica sets.
 func (h *Handling) boundTo(body map[string]any) string {
 	prefix, name, _ := strings.Cut(h.BoundTo, "/")
 	return keys.V2(prefix, keys.MarkBound(body, h.Interim.annotations.Bound, name))
@@ -368,7 +368,8 @@ func (o *object) bind(patch *patching.Patch) error {
 	return storage.AnnotateOnce(patch.Merge, o.body, keys.MarkerKey(prefix), keys.ManagedValue)
 }
 
-// joinAgain removes the separate memory once the object has its memory and its binding under the usual keys again.
+// joinAgain removes the separate memory once the object has its memory and its binding under the usual keys
+// again.
 func (o *object) joinAgain(patch *patching.Patch, binding string) error {
 	bound, annotations, found := o.handling.Interim.annotations.Bound, annotationsOf(o.body), false
 	for name := range annotations { // for nearly all objects, the key need not be made
@@ -387,8 +388,8 @@ func (o *object) joinAgain(patch *patching.Patch, binding string) error {
 	return err
 }
 
-// unbind removes the binding of an object without memory. Memory that was copied from another object stays bound to
-// that.
+// unbind removes the binding of an object without memory. Memory that was copied from another object stays bound
+// to that.
 func (o *object) unbind(patch *patching.Patch) {
 	key := o.handling.boundTo(o.kept)
 	if o.foreign == nil && o.handling.BoundTo != "" && annotationsOf(o.body)[key] != nil {

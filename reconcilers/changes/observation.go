@@ -32,8 +32,8 @@ type observation struct {
 // storing adds one form of an essence to a merge-patch.
 type storing func(patch, body map[string]any, form diffbase.Essence) error
 
-// observe detects the cause by comparing the object with the memory on it. It reads the whole memory before any write:
-// an object with malformed memory is not modified.
+// observe detects the cause by comparing the object with the memory on it. It reads the whole memory before any
+// write: an object with malformed memory is not modified.
 func (p *pass) observe(ctx context.Context) (*observation, error) {
 	o, h := &p.object, p.handling
 	o.looked, o.stored = nil, nil
@@ -152,8 +152,8 @@ func (o *object) storeHandled(ctx context.Context, patch *patching.Patch, handle
 	return err
 }
 
-// fits reports whether the memory that ends the cause fits. An object being deleted does not need its memory: if the
-// memory would be refused, the finalizer is removed without it.
+// fits reports whether the memory that ends the cause fits. An object being deleted does not need its memory: if
+// the memory would be refused, the finalizer is removed without it.
 func (o *object) fits(patch *patching.Patch, handled diffbase.Essence) bool {
 	trial := patch.Clone()
 	if trial.Merge == nil {
@@ -265,9 +265,9 @@ func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
 	return diff.Equal(asValue(recalled), asValue(handled.interim))
 }
 
-// checkKept returns an error if the API server has dropped a record or the last-handled configuration from the write:
-// it silently drops fields that the CRD does not have. The object would be new forever, and its handlers would be
-// called again and again. The error delays the object until a write lasts. Until then, its handlers wait.
+// checkKept returns an error if the API server has dropped a record or the last-handled configuration from the
+// write: it silently drops fields that the CRD does not have. The object would be new forever, and its handlers would
+// be called again and again. The error delays the object until a write lasts. Until then, its handlers wait.
 func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
 	switch {
 	case p.object.gone || p.object.released:

@@ -77,8 +77,8 @@ func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool)
 	return kept, goOn, nil
 }
 
-// overtaken drops the outcomes from before a pause if another operator has handled the object during the pause: that
-// progress is newer. Without a pause, no other operator handles the object.
+// overtaken drops the outcomes from before a pause if another operator has handled the object during the pause:
+// that progress is newer. Without a pause, no other operator handles the object.
 func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation) (bool, error) {
 	if kept.by == p.handling {
 		return false, nil
@@ -158,8 +158,8 @@ func (p *pass) failRefused(ctx context.Context, handled *outcomes, refusal error
 	return refusal
 }
 
-// writeAlone writes the changes and the result of one attempt. It returns a refusal of its content, in the object or in
-// the status, separately from other errors.
+// writeAlone writes the changes and the result of one attempt. It returns a refusal of its content, in the
+// object or in the status, separately from other errors.
 func (p *pass) writeAlone(ctx context.Context, a *execution.Attempt) (refused, err error) {
 	var patch patching.Patch
 	written, err := include(&patch, a)
@@ -205,8 +205,8 @@ func logRefused(ctx context.Context, a *execution.Attempt, refusal error) {
 	log.Error(refusal, "API server refused the changes of a handler", "handler", id)
 }
 
-// reject drops the changes of an attempt. If the attempt had succeeded, it has failed now: it is counted, delayed and
-// limited like any failure.
+// reject drops the changes of an attempt. If the attempt had succeeded, it has failed now: it is counted,
+// delayed and limited like any failure.
 //
 // A deletion does not wait for changes that can never be written. If the status is refused, or the content is too
 // large, the changes are dropped and the handler stays successful.
@@ -303,8 +303,8 @@ func (p *pass) restoreProgress(
 	return selected, nil
 }
 
-// supersede moves the handlers that both causes share to the new one, and drops the others. It returns true if records
-// of dropped handlers remain.
+// supersede moves the handlers that both causes share to the new one, and drops the others. It returns true if
+// records of dropped handlers remain.
 func (p *pass) supersede(ctx context.Context, state *execution.State, reason cause.Reason) (leftovers bool) {
 	present, extras := state.Counts()
 	log := logf.FromContext(ctx)

@@ -275,7 +275,8 @@ func (p *pass) delayedForLong() (ids []string, until time.Time) {
 	return ids, until
 }
 
-// IDs returns the ids of all handlers of the kind, in the order of registration. The records under these ids are ours.
+// IDs returns the ids of all handlers of the kind, in the order of registration. The records under these ids are
+// ours.
 func (h *Handling) IDs() []string { return adapters.IDs(h.Handlers) }
 
 // filterError classifies the error of a filter. If the object does not decode into the filter's type, retries are

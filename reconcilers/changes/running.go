@@ -169,8 +169,8 @@ func (r *runner) conclude(a *execution.Attempt) error {
 	return nil
 }
 
-// adopt applies the changes of an attempt to the object for later handlers. Changes that do not fit are ignored here:
-// the write reports them.
+// adopt applies the changes of an attempt to the object for later handlers. Changes that do not fit are ignored
+// here: the write reports them.
 func (r *runner) adopt(a *execution.Attempt, transforms []patching.Transform) {
 	patch := patching.Patch{Transforms: patching.Contained(transforms)}
 	if err := patch.AddResult(a.Call.Handler.ID, a.Result(), a.Call.Handler.FormerIDs...); err != nil || patch.Empty() {
@@ -208,8 +208,8 @@ func (i *invocation) prepare(handler *adapters.Handler, a *execution.Attempt, an
 	a.FlushNow = func(ctx context.Context) error { return i.flushNow(ctx, a) }
 }
 
-// wait serves the running function on the goroutine of the pass: only this goroutine uses the object and the outcomes,
-// so they do not need a lock.
+// wait serves the running function on the goroutine of the pass: only this goroutine uses the object and the
+// outcomes, so they do not need a lock.
 func (i *invocation) wait(ctx context.Context, done <-chan struct{}) {
 	exit := ctx.Done()
 	// The timer is renewed after each event, as each can change the oldest outcome.
@@ -263,8 +263,8 @@ func (i *invocation) writeCheckpoint(ctx context.Context) {
 	}
 }
 
-// onPass runs act on the goroutine of the pass, and waits for it. It is called on the function's goroutine. It returns
-// errEnded if the function has already returned.
+// onPass runs act on the goroutine of the pass, and waits for it. It is called on the function's goroutine. It
+// returns errEnded if the function has already returned.
 func (i *invocation) onPass(act func() error) (err error) {
 	finished := make(chan struct{})
 	select {
@@ -286,9 +286,9 @@ func (i *invocation) flushNow(ctx context.Context, a *execution.Attempt) error {
 	return i.onPass(func() error { return i.flush(logf.IntoContext(ctx, i.log), a) })
 }
 
-// flush writes the changes of the running function together with all unwritten outcomes. If the content is refused, the
-// earlier handlers are judged without the function. The function gets the error and keeps its changes: they are judged
-// when it ends.
+// flush writes the changes of the running function together with all unwritten outcomes. If the content is
+// refused, the earlier handlers are judged without the function. The function gets the error and keeps its changes:
+// they are judged when it ends.
 func (i *invocation) flush(ctx context.Context, a *execution.Attempt) error {
 	pass, handled := i.runner.pass, i.runner.outcomes
 	if pass.object.gone {
@@ -329,8 +329,8 @@ func (s *subHandlers) Run(ctx context.Context, lifecycle *handlers.Lifecycle) er
 	return run.callDue(ctx)
 }
 
-// begin returns the sub-handlers of the run. The lock is not held during the run: a sub-handler that declares another
-// one for its parent by mistake must not deadlock.
+// begin returns the sub-handlers of the run. The lock is not held during the run: a sub-handler that declares
+// another one for its parent by mistake must not deadlock.
 func (s *subHandlers) begin() ([]*adapters.Handler, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,8 +38,8 @@ func (p *pass) closeOrContinue(ctx context.Context) error {
 	return err
 }
 
-// save writes the present outcomes with the changes and results of the attempts. Outcomes that cannot be written are
-// kept in memory, so that their handlers are not called again.
+// save writes the present outcomes with the changes and results of the attempts. Outcomes that cannot be
+// written are kept in memory, so that their handlers are not called again.
 func (p *pass) save(ctx context.Context, handled *outcomes) error {
 	err := p.saveOnce(ctx, handled, true)
 	if err != nil {
@@ -280,8 +280,9 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	return o.bind(patch)
 }
 
-// composeLost adds memory that another client has removed. The binding must not be restored alone: without the records,
-// finished handlers would be called again; without the last-handled configuration, the object would be a new one.
+// composeLost adds memory that another client has removed. The binding must not be restored alone: without the
+// records, finished handlers would be called again; without the last-handled configuration, the object would be a new
+// one.
 func (p *pass) composeLost(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	if p.object.recordsLost {
 		if err := handled.state.StoreAgain(p.handling.Progress, patch.Merge, p.object.kept); err != nil {
@@ -294,8 +295,8 @@ func (p *pass) composeLost(ctx context.Context, handled *outcomes, patch *patchi
 	return nil
 }
 
-// keepRecords keeps the records in memory if an object being deleted cannot store them, or has malformed ones. So the
-// deletion continues, and its retries are counted.
+// keepRecords keeps the records in memory if an object being deleted cannot store them, or has malformed ones.
+// So the deletion continues, and its retries are counted.
 func (p *pass) keepRecords(handled *outcomes, failed error) {
 	if !handled.cause.Deleting || failed == nil && !p.object.misread && p.memory.records == nil {
 		return
@@ -330,8 +331,8 @@ func (p *pass) endsAll(handled *outcomes) bool {
 		})
 }
 
-// alike reports whether two states of the object are equal, except for the annotations that our writes have stored for
-// the engine, and for parts that no handler depends on.
+// alike reports whether two states of the object are equal, except for the annotations that our writes have stored
+// for the engine, and for parts that no handler depends on.
 func (h *Handling) alike(before, now, stored map[string]any) bool {
 	same := func(key string, then, now any) bool {
 		switch key {

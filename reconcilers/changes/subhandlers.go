@@ -78,7 +78,8 @@ func (s *subHandlers) Declare(h *handlers.Handler) error {
 	return nil
 }
 
-// claim registers the former ids of a sub-handler. Each former id belongs to one sub-handler, and is not a present id.
+// claim registers the former ids of a sub-handler. Each former id belongs to one sub-handler, and is not a
+// present id.
 func (s *subHandlers) claim(id string, former []string) error {
 	// This id is the former id of another sub-handler.
 	if present, claimed := s.claims[id]; claimed {

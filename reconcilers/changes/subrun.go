@@ -147,8 +147,8 @@ func (r *subRun) enqueue(place int) {
 	r.queue = slices.Insert(r.queue, at, place)
 }
 
-// pending returns nil if all sub-handlers are finished. Sub-handlers without room wait for the others; if no room
-// remains, the error is permanent. Sub-handlers with unfinished dependencies do not have their own delays: their
+// pending returns nil if all sub-handlers are finished. Sub-handlers without room wait for the others; if no
+// room remains, the error is permanent. Sub-handlers with unfinished dependencies do not have their own delays: their
 // dependencies do.
 func (r *subRun) pending(ctx context.Context) error {
 	var pending *execution.PendingError

@@ -188,8 +188,8 @@ func (a *Attempt) Made() []patching.Transform {
 	return slices.Clip(a.transforms)
 }
 
-// Written marks the first n of the remembered transformations as written. Transformations that were remembered during
-// the write are still unwritten.
+// Written marks the first n of the remembered transformations as written. Transformations that were remembered
+// during the write are still unwritten.
 func (a *Attempt) Written(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -239,8 +239,8 @@ func (a *Attempt) Result() any {
 	return a.result
 }
 
-// Adopt applies the changes and the result of another attempt, such as a sub-handler, to the working copy of this one.
-// If they do not fit the object, it does nothing: the write reports the error.
+// Adopt applies the changes and the result of another attempt, such as a sub-handler, to the working copy of
+// this one. If they do not fit the object, it does nothing: the write reports the error.
 func (a *Attempt) Adopt(other *Attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

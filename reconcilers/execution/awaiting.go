@@ -8,8 +8,8 @@ func (e *HandlerState) Wake() { e.awake = true }
 // Delay returns the time until the next attempt.
 func (e *HandlerState) Delay(now time.Time) time.Duration { return e.delay(now) }
 
-// await applies the wait of the outcome. It returns true if the handler itself waits, and not one of its sub-handlers:
-// such a wait does not have a message. A wait that an error has interrupted keeps its deadline.
+// await applies the wait of the outcome. It returns true if the handler itself waits, and not one of its
+// sub-handlers: such a wait does not have a message. A wait that an error has interrupted keeps its deadline.
 func (e *HandlerState) await(o Outcome, now time.Time) bool {
 	// A wait of a sub-handler does not have an end here: the record of the sub-handler has it.
 	if o.Awaited.Child != "" {

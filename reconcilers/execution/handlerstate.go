@@ -141,8 +141,8 @@ func (e *HandlerState) Blocked() bool { return e.blocked }
 // Finished reports whether the handler has succeeded or failed permanently.
 func (e *HandlerState) Finished() bool { return e.Success || e.Failure }
 
-// Awaits reports whether the handler or one of its sub-handlers waits for a child. After an error during its own wait,
-// the handler sleeps for its backoff instead.
+// Awaits reports whether the handler or one of its sub-handlers waits for a child. After an error during its own
+// wait, the handler sleeps for its backoff instead.
 func (e *HandlerState) Awaits() bool {
 	return e.Awaited != nil && !e.Finished() && (e.Until == nil || e.Message == nil)
 }
@@ -165,8 +165,8 @@ func (e *HandlerState) delay(now time.Time) time.Duration {
 	return max(0, e.Delayed.Sub(now))
 }
 
-// repurpose moves the state to another cause. It keeps start, retries and delay, as Kopf does. Unlike Kopf, it clears
-// success and failure: the handler was finished for its former purpose only.
+// repurpose moves the state to another cause. It keeps start, retries and delay, as Kopf does. Unlike Kopf, it
+// clears success and failure: the handler was finished for its former purpose only.
 func (e *HandlerState) repurpose(purpose string) {
 	if e.Purpose == purpose {
 		return
@@ -264,8 +264,8 @@ func (e *HandlerState) references() []string {
 	return distinct(ids)
 }
 
-// done returns the sub-handlers that succeeded and do not need their own records. A finished handler does not need the
-// list; after a failure, one entry is kept as a sign that a sub-handler succeeded.
+// done returns the sub-handlers that succeeded and do not need their own records. A finished handler does
+// not need the list; after a failure, one entry is kept as a sign that a sub-handler succeeded.
 func (e *HandlerState) done() []string {
 	all := e.allDone()
 	switch {
@@ -359,8 +359,8 @@ func (c Account) Waits(now time.Time) Stop {
 	}
 }
 
-// Runtime returns the time since the first attempt was due, waits included. It returns zero for a start in the future,
-// caused by a wrong clock.
+// Runtime returns the time since the first attempt was due, waits included. It returns zero for a start in the
+// future, caused by a wrong clock.
 func (c Account) Runtime(now time.Time) time.Duration {
 	if c.Started.IsZero() {
 		return 0

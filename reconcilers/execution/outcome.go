@@ -101,8 +101,8 @@ func (l Limits) Judge(err error) Outcome {
 	}
 }
 
-// Contain calls judge, which calls methods of the user's error. If one of them panics, the panic is the failure of the
-// handler.
+// Contain calls judge, which calls methods of the user's error. If one of them panics, the panic is the failure of
+// the handler.
 func Contain(err error, judge func(error) Outcome) (o Outcome) {
 	if panicked := panics.Contain(func() error { o = judge(err); return nil }); panicked != nil {
 		o = judge(panicked)
@@ -110,8 +110,8 @@ func Contain(err error, judge func(error) Outcome) (o Outcome) {
 	return o
 }
 
-// Verdict turns the error of an admission handler, or nil, into an outcome. The outcome is final: requests are not
-// retried.
+// Verdict turns the error of an admission handler, or nil, into an outcome. The outcome is final: requests are
+// not retried.
 func Verdict(err error) Outcome {
 	o := Outcome{Final: true, Err: err}
 	var known apierrors.APIStatus
@@ -124,7 +124,8 @@ func Verdict(err error) Outcome {
 	return o
 }
 
-// Await returns the outcome of a pending function. A wait of the function itself ends with its timeout at the latest.
+// Await returns the outcome of a pending function. A wait of the function itself ends with its timeout at the
+// latest.
 func (l Limits) Await(e *PendingError) Outcome {
 	delay := e.Delay
 	if l.Policy.Timeout != nil && !e.Awaited.Until.IsZero() {
@@ -145,8 +146,8 @@ func (l Limits) judgeOrdinary(err error) Outcome {
 	}
 }
 
-// again returns the outcome of an error that is retried. If the next attempt would exceed a limit, the handler fails
-// now instead of after the delay. Kopf does the same.
+// again returns the outcome of an error that is retried. If the next attempt would exceed a limit, the handler
+// fails now instead of after the delay. Kopf does the same.
 func (l Limits) again(err error, delay time.Duration, ordinary bool) Outcome {
 	switch {
 	case l.Policy.Timeout != nil && max(delay, 0) >= *l.Policy.Timeout-l.Runtime:

@@ -44,8 +44,8 @@ type removal struct {
 	err         error // the first error
 }
 
-// Restore reads the records of the owned handlers, and adds states for the selected handlers without a record. It does
-// not read records of other ids: they belong to other operators. The error is that of a malformed record.
+// Restore reads the records of the owned handlers, and adds states for the selected handlers without a record. It
+// does not read records of other ids: they belong to other operators. The error is that of a malformed record.
 func Restore(
 	read func(id string) (*progress.Record, error), owned, selected []string, purpose string, now time.Time,
 ) (*State, error) {
@@ -150,8 +150,8 @@ func (s *State) Done() bool {
 	return true
 }
 
-// Delays returns the times until the next attempts of the selected unfinished handlers, 0 for those that are due. It
-// omits handlers that wait until their object changes.
+// Delays returns the times until the next attempts of the selected unfinished handlers, 0 for those that are due.
+// It omits handlers that wait until their object changes.
 func (s *State) Delays(now time.Time) []time.Duration {
 	var delays []time.Duration
 	for _, e := range s.handlers {
@@ -162,7 +162,8 @@ func (s *State) Delays(now time.Time) []time.Duration {
 	return delays
 }
 
-// Counts returns the counts for the present purpose, including records without one, and those of each other purpose.
+// Counts returns the counts for the present purpose, including records without one, and those of each other
+// purpose.
 func (s *State) Counts() (present Counts, extras map[string]Counts) {
 	extras = map[string]Counts{}
 	for _, e := range s.handlers {
@@ -211,8 +212,8 @@ func (s *State) StoredRecords() map[string]progress.Record {
 	return records
 }
 
-// Store adds the changed records of the selected handlers to the merge-patch, and removes records that are not needed
-// any more.
+// Store adds the changed records of the selected handlers to the merge-patch, and removes records that are not
+// needed any more.
 func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 	for _, e := range s.handlers {
 		if e.Active && !e.Recorded() && e.loaded != nil {
@@ -241,7 +242,8 @@ func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 // ids returns the present id and the former ones of a sub-handler.
 func (e *HandlerState) ids() []string { return append([]string{e.ID}, e.former...) }
 
-// StoreAgain adds the unchanged records of the selected handlers to the merge-patch, for an object that has lost them.
+// StoreAgain adds the unchanged records of the selected handlers to the merge-patch, for an object that has lost
+// them.
 func (s *State) StoreAgain(to progress.Writer, patch, body map[string]any) error {
 	for _, e := range s.handlers {
 		if !e.Active || !e.Recorded() || e.loaded == nil || e.changed() {
@@ -254,8 +256,8 @@ func (s *State) StoreAgain(to progress.Writer, patch, body map[string]any) error
 	return nil
 }
 
-// Continues reports whether the records on the object are the loaded ones, or those that the state would write: the
-// answer to that write can have been lost. Otherwise, another operator has continued from them.
+// Continues reports whether the records on the object are the loaded ones, or those that the state would write:
+// the answer to that write can have been lost. Otherwise, another operator has continued from them.
 func (s *State) Continues(read func(id string) (*progress.Record, error)) (bool, error) {
 	ids := slices.Clone(s.owned)
 	for _, e := range s.handlers {
@@ -290,8 +292,8 @@ func (s *State) Written() {
 	}
 }
 
-// Purge adds the removal of all records of the owned handlers and their sub-handlers to the merge-patch. It continues
-// after errors, and returns the first one.
+// Purge adds the removal of all records of the owned handlers and their sub-handlers to the merge-patch. It
+// continues after errors, and returns the first one.
 func (s *State) Purge(to progress.Writer, patch, body map[string]any) error {
 	removal := removal{to: to, patch: patch, body: body, done: make(map[string]bool, len(s.owned))}
 	for _, id := range s.owned {
@@ -351,8 +353,8 @@ func Purge(to progress.Writer, patch, body map[string]any, id string) error {
 	return nil
 }
 
-// Pick returns the handlers to call, from the states of the due handlers in the order of registration. The states are
-// not modified. An error is that of the user's function.
+// Pick returns the handlers to call, from the states of the due handlers in the order of registration. The
+// states are not modified. An error is that of the user's function.
 func Pick(ctx context.Context, l handlers.Lifecycle, due []*HandlerState) ([]*HandlerState, error) {
 	if len(due) == 0 || l == handlers.InOrder {
 		return due, nil

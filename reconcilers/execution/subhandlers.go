@@ -23,9 +23,9 @@ type parts struct {
 	all    map[string]*HandlerState // those of all levels, by their ids
 }
 
-// Sub restores the state of a sub-handler from the object, or makes a new one. The ancestors are ids, the nearest one
-// last: each refers to the sub-handler, so that a purge of the ancestor removes its record. A new sub-handler is
-// postponed until the caller has reserved room for its record.
+// Sub restores the state of a sub-handler from the object, or makes a new one. The ancestors are ids, the
+// nearest one last: each refers to the sub-handler, so that a purge of the ancestor removes its record. A new
+// sub-handler is postponed until the caller has reserved room for its record.
 func (s *State) Sub(h *handlers.Handler, ancestors []string, now time.Time) (*HandlerState, error) {
 	e := s.byID[h.ID]
 	if e == nil {
@@ -45,8 +45,8 @@ func (s *State) Sub(h *handlers.Handler, ancestors []string, now time.Time) (*Ha
 	return e, nil
 }
 
-// Known returns the state of a sub-handler, whether or not it is declared: the one of [State.Sub], or the state that
-// the object has under this id or a former one. It can be an empty state.
+// Known returns the state of a sub-handler, whether or not it is declared: the one of [State.Sub], or the
+// state that the object has under this id or a former one. It can be an empty state.
 func (s *State) Known(id string, former []string, parent string, now time.Time) (*HandlerState, error) {
 	if e := s.byID[id]; e != nil {
 		return e, nil
@@ -62,8 +62,8 @@ func (e *HandlerState) Release(now time.Time) {
 	e.Waiting = false
 }
 
-// takeUp makes the state of a sub-handler from its parent's list of successes, or from its record. The present id comes
-// first, then the former ones.
+// takeUp makes the state of a sub-handler from its parent's list of successes, or from its record. The present id
+// comes first, then the former ones.
 func (s *State) takeUp(
 	id string, former []string, parent *HandlerState, now time.Time,
 ) (*HandlerState, error) {
@@ -131,11 +131,12 @@ func (e *HandlerState) Reserved(now time.Time) progress.Record {
 // Stored reports whether the object has a record of the handler.
 func (e *HandlerState) Stored() bool { return e.loaded != nil }
 
-// Tried reports whether the handler was called, or has a record for another reason: it already has room on the object.
+// Tried reports whether the handler was called, or has a record for another reason: it already has room on the
+// object.
 func (e *HandlerState) Tried() bool { return e.Retries > 0 || e.loaded != nil || e.Awaited != nil }
 
-// Naming returns the number of bytes that name a succeeded sub-handler in the record of its parent. A sub-handler with
-// its own record is referred to by the records of all levels above it, with each bytes.
+// Naming returns the number of bytes that name a succeeded sub-handler in the record of its parent. A
+// sub-handler with its own record is referred to by the records of all levels above it, with each bytes.
 func (e *HandlerState) Naming() (bytes, levels, each int) {
 	return e.own + len(`"",`), e.level, len(e.ID) + len(`"",`)
 }
@@ -160,7 +161,8 @@ func isDistinct(texts []string) bool {
 	return true
 }
 
-// ReadAgain makes [State.Fetch] read the records of handlers without a state again, after the object has changed.
+// ReadAgain makes [State.Fetch] read the records of handlers without a state again, after the object has
+// changed.
 func (s *State) ReadAgain() { s.others = nil }
 
 // Detach drops the reference to the object, to free its memory. [State.Fetch] then finds no more records.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Text returns the error text for the record of the handler: our own, or Kopf's if kopf is true and the error has one.
-// Logs always have our own text.
+// Text returns the error text for the record of the handler: our own, or Kopf's if kopf is true and the error has
+// one. Logs always have our own text.
 func (o Outcome) Text(kopf bool) string {
 	var worded interface {
 		error
@@ -27,8 +27,8 @@ func (l Limits) timedOut() error {
 	return &limitError{limit: ErrTimeout, text: "timed out after " + shortly(l.Runtime), kopf: l.kopfTimedOut()}
 }
 
-// Interrupted returns the timeout error of a function that was cancelled at its deadline. Err is the function's own
-// error.
+// Interrupted returns the timeout error of a function that was cancelled at its deadline. Err is the function's
+// own error.
 func (l Limits) Interrupted(err error) error {
 	text := "timed out after " + shortly(l.Runtime)
 	if err != nil {

@@ -55,15 +55,15 @@ func (h *Handler) Covers(r *Admission) bool {
 	return h.Subresource == "*" || h.Subresource == r.Subresource
 }
 
-// Answers reports whether the handler accepts the request by its type, operation, subresource and handler id. It does
-// not look at the object: filters do that.
+// Answers reports whether the handler accepts the request by its type, operation, subresource and handler id. It
+// does not look at the object: filters do that.
 func (h *Handler) Answers(r *Admission) bool {
 	typed := r.Type == "" || (r.Type == "mutating") == h.Mutating
 	return typed && h.operates(r.Operation) && h.Covers(r) && (r.ID == nil || *r.ID == h.ID)
 }
 
-// operates reports whether the handler accepts the operation. As in Kopf, a mutating handler gets deletions only if it
-// is registered for DELETE and nothing else.
+// operates reports whether the handler accepts the operation. As in Kopf, a mutating handler gets deletions
+// only if it is registered for DELETE and nothing else.
 func (h *Handler) operates(operation string) bool {
 	if h.Mutating && operation == "DELETE" {
 		return len(h.Operations) > 0 &&
@@ -72,7 +72,8 @@ func (h *Handler) operates(operation string) bool {
 	return len(h.Operations) == 0 || slices.Contains(h.Operations, operation)
 }
 
-// Warn adds a warning that the API server shows to the client. Warnings that are added after the response are lost.
+// Warn adds a warning that the API server shows to the client. Warnings that are added after the response are
+// lost.
 func (a *Admission) Warn(text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,8 +87,8 @@ func (a *Admission) Warnings() []string {
 	return slices.Clone(a.warnings)
 }
 
-// Keep returns the value that is stored under the key for all handlers of the request. The first call makes it with
-// fresh, which runs under the lock and must not use the Admission.
+// Keep returns the value that is stored under the key for all handlers of the request. The first call makes it
+// with fresh, which runs under the lock and must not use the Admission.
 func (a *Admission) Keep(key any, fresh func() any) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,8 +119,8 @@ func (a *Admission) Merged() map[string]any {
 	return own
 }
 
-// merged combines two merge-patches. The second one wins where both set the same path. Neither argument is modified,
-// and the values of the second one are copied, as its caller may change them later.
+// merged combines two merge-patches. The second one wins where both set the same path. Neither argument is
+// modified, and the values of the second one are copied, as its caller may change them later.
 func merged(first, second map[string]any) map[string]any {
 	out := maps.Clone(first)
 	for key, value := range second {

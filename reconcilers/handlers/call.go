@@ -135,8 +135,8 @@ func (i *Index) sameTarget(other *Index) bool {
 	return i.Into == other.Into
 }
 
-// Opened returns the decoded object of the cause for a call of the handler. It returns nil for a function that reads
-// the text of the object: decoding would be wasted.
+// Opened returns the decoded object of the cause for a call of the handler. It returns nil for a function that
+// reads the text of the object: decoding would be wasted.
 func (h *Handler) Opened(c *cause.Cause) (map[string]any, error) {
 	if h.ReadsText && c.Object.Encoded() {
 		return nil, nil
@@ -144,8 +144,8 @@ func (h *Handler) Opened(c *cause.Cause) (map[string]any, error) {
 	return c.Object.Value()
 }
 
-// Working returns Object. The first call for an object that is only Given decodes and copies it: the decoded form of
-// Given is shared. It can be called concurrently.
+// Working returns Object. The first call for an object that is only Given decodes and copies it: the decoded form
+// of Given is shared. It can be called concurrently.
 func (c *Invocation) Working() (map[string]any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Prematch reports whether the handler matches the object, whether or not the object has changed. If it does not match,
-// filter is the index of the filter that returned false; -1 means the pattern of the field.
+// Prematch reports whether the handler matches the object, whether or not the object has changed. If it does not
+// match, filter is the index of the filter that returned false; -1 means the pattern of the field.
 func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (filter int, ok bool, err error) {
 	if h.Field != nil {
 		if ok, err := h.Ask(
@@ -30,8 +30,8 @@ func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (filter int, ok 
 	return 0, true, nil
 }
 
-// Ask calls a function of the user and turns its panic into an error: one bad object must not end the process. Whom
-// names the function in the error.
+// Ask calls a function of the user and turns its panic into an error: one bad object must not end the
+// process. Whom names the function in the error.
 func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err error) {
 	err = panics.Contain(func() (err error) { ok, err = question(); return err })
 	if err != nil {
@@ -63,8 +63,8 @@ func (h *Handler) fieldIn(of map[string]any) bool {
 	return wanted(diff.Resolve(of, h.Field))
 }
 
-// Present returns the state in which the handler looks up its field: the essence for changing handlers, and the body
-// for other families, whose causes do not have an essence.
+// Present returns the state in which the handler looks up its field: the essence for changing handlers, and the
+// body for other families, whose causes do not have an essence.
 func (h *Handler) Present(c *cause.Cause) map[string]any {
 	if h.Family == Changing {
 		return c.New

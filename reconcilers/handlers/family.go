@@ -50,8 +50,8 @@ func (h *Handler) EssenceField() diff.Path {
 	return nil
 }
 
-// Follows reports whether the handler is called for events of objects of its kind. Admission handlers and activities
-// are called on requests instead.
+// Follows reports whether the handler is called for events of objects of its kind. Admission handlers and
+// activities are called on requests instead.
 func (h *Handler) Follows() bool {
 	switch h.Family {
 	case Owning, Reporting, Admitting, Acting:
@@ -60,9 +60,9 @@ func (h *Handler) Follows() bool {
 	return true
 }
 
-// Watched returns the labels that an object needs to concern the handler; nil if any object does. Only handlers of
-// events, indices and children can have such labels: the others must also see objects that do not match any more, for
-// example to remove their records. It returns false for handlers that do not watch objects.
+// Watched returns the labels that an object needs to concern the handler; nil if any object does. Only handlers
+// of events, indices and children can have such labels: the others must also see objects that do not match any more,
+// for example to remove their records. It returns false for handlers that do not watch objects.
 func (h *Handler) Watched() (by labels.Selector, looks bool) {
 	switch h.Family {
 	case Admitting, Acting:

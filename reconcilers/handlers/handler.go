@@ -192,8 +192,8 @@ func (h *Handler) SeesDisappearance() bool {
 	return h.Family == Changing && h.Reason == cause.Delete && h.Optional
 }
 
-// Leaves reports whether the change takes the object out of the handler's field criterion: the former state matches,
-// and the new one does not.
+// Leaves reports whether the change takes the object out of the handler's field criterion: the former state
+// matches, and the new one does not.
 func (h *Handler) Leaves(c *cause.Cause) bool {
 	if h.Field == nil || h.Family != Changing || h.fieldIn(c.New) {
 		return false
@@ -231,9 +231,9 @@ func (h *Handler) ErrorsByDefault() ErrorsMode {
 	return ErrorsTemporary
 }
 
-// Label returns the name of the handler in metrics, profiles and span names, where each name is kept until the process
-// exits. The number of labels is at most twice that of the registrations: objects can choose the number and the ids of
-// sub-handlers, so all sub-handlers of a registered handler, of any depth, have the label "<id>/*".
+// Label returns the name of the handler in metrics, profiles and span names, where each name is kept until the
+// process exits. The number of labels is at most twice that of the registrations: objects can choose the number and the
+// ids of sub-handlers, so all sub-handlers of a registered handler, of any depth, have the label "<id>/*".
 func (h *Handler) Label() string {
 	if h.Root != "" {
 		return SubID(h.Root, "*")

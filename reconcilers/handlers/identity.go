@@ -27,8 +27,8 @@ func (h *Handler) FullFormerIDs() []string {
 // SubID returns the id of a sub-handler. Unlike other ids, it does not include the field.
 func SubID(parent, id string) string { return parent + "/" + id }
 
-// Sub returns the handler as a sub-handler of the parent. The ids and the fields of both are joined. The sub-handler
-// needs a change only if its parent does.
+// Sub returns the handler as a sub-handler of the parent. The ids and the fields of both are joined. The
+// sub-handler needs a change only if its parent does.
 func (h *Handler) Sub(parent *Handler) *Handler {
 	own := *h
 	own.ID, own.NeedsChange = SubID(parent.ID, h.ID), parent.NeedsChange
@@ -54,8 +54,8 @@ func (h *Handler) formerSubIDs(parent *Handler) (former []string) {
 	return former[1:] // the first combination is the present id
 }
 
-// Twin reports whether the other handler is another registration of the same function for the same purpose, for example
-// by two selections that share a resource. Different closures of one function literal are not twins.
+// Twin reports whether the other handler is another registration of the same function for the same purpose, for
+// example by two selections that share a resource. Different closures of one function literal are not twins.
 func (h *Handler) Twin(other *Handler) bool {
 	return h == other || h.Repeats(other) && h.Instance == other.Instance &&
 		h.Family == other.Family && h.Reason == other.Reason &&
@@ -63,7 +63,8 @@ func (h *Handler) Twin(other *Handler) bool {
 		h.Mutating == other.Mutating
 }
 
-// Repeats reports whether both have the same function and id, even if they are registered for different reasons.
+// Repeats reports whether both have the same function and id, even if they are registered for different
+// reasons.
 func (h *Handler) Repeats(other *Handler) bool {
 	return h.ID == other.ID && h.Function != nil && h.Function == other.Function
 }

@@ -23,8 +23,8 @@ type Workers struct {
 	Stuck func(limit time.Duration) []string
 }
 
-// Ready returns the readiness checks: whether the operator is serving, or why not. A paused operator is ready, and so
-// is one that is not the leader.
+// Ready returns the readiness checks: whether the operator is serving, or why not. A paused operator is ready,
+// and so is one that is not the leader.
 func (h *Health) Ready() []Check {
 	return []Check{
 		{"startup", h.startup},

@@ -80,8 +80,8 @@ func (h *Health) Reach(stage Stage) {
 	h.stage = max(h.stage, stage)
 }
 
-// Serve reports that the operator should be serving until the context ends, whenever open returns true; it returns
-// false during a pause. Unfilled returns the indexed resources that the handlers still wait for.
+// Serve reports that the operator should be serving until the context ends, whenever open returns true; it
+// returns false during a pause. Unfilled returns the indexed resources that the handlers still wait for.
 func (h *Health) Serve(ctx context.Context, open func() bool, unfilled func() []string) {
 	if h == nil {
 		return
@@ -99,8 +99,8 @@ func (h *Health) isServing() bool {
 	return serving != nil && serving()
 }
 
-// Announce reports the names of the scopes that should be served from now on, and the selectors that the API server has
-// not answered for. Other scopes are removed. A scope that stays keeps its reports.
+// Announce reports the names of the scopes that should be served from now on, and the selectors that the API
+// server has not answered for. Other scopes are removed. A scope that stays keeps its reports.
 func (h *Health) Announce(scopes, unanswered []string) {
 	if h == nil {
 		return
@@ -148,8 +148,8 @@ func (h *Health) Employ(w *Workers) (dismiss func()) {
 // polling is the interval at which [Health.AtWork] runs the checks.
 const polling = 100 * time.Millisecond
 
-// AtWork waits until the operator serves and all checks of [Health.Ready] pass. It returns false if the context ends
-// first.
+// AtWork waits until the operator serves and all checks of [Health.Ready] pass. It returns false if the
+// context ends first.
 func (h *Health) AtWork(ctx context.Context) bool {
 	ticker := time.NewTicker(polling)
 	defer ticker.Stop()

@@ -36,8 +36,8 @@ func (s *Scope) Begin() {
 // End reports that the controller has ended: its list is no longer kept up to date.
 func (s *Scope) End() { s.change(func() { s.synced, s.problem, s.running = false, nil, false }) }
 
-// Refuse reports that the scope is not served although it was announced. The checks ignore it, and the log has the
-// reason.
+// Refuse reports that the scope is not served although it was announced. The checks ignore it, and the log has
+// the reason.
 func (s *Scope) Refuse() { s.change(func() { s.refused = true }) }
 
 // Pause reports that the scope is not served until the next [Scope.Begin]: its namespace is paused.
@@ -46,8 +46,8 @@ func (s *Scope) Pause() { s.change(func() { s.paused = true }) }
 // Synced reports that the first list has succeeded.
 func (s *Scope) Synced() { s.change(func() { s.synced, s.problem, s.heard = true, nil, time.Now() }) }
 
-// Silence returns the time since the last list, event or bookmark. A new watch does not count, as it may never deliver
-// anything. It returns false while no controller is running.
+// Silence returns the time since the last list, event or bookmark. A new watch does not count, as it may never
+// deliver anything. It returns false while no controller is running.
 func (s *Scope) Silence() (time.Duration, bool) {
 	if s == nil {
 		return 0, false

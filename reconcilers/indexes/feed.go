@@ -114,8 +114,8 @@ func (f *Feed) End() {
 	f.indexer.drop(f)
 }
 
-// drop removes a feed. It also drops the reports if no feed is left, or if the latest one was removed. The caller holds
-// the lock.
+// drop removes a feed. It also drops the reports if no feed is left, or if the latest one was removed. The caller
+// holds the lock.
 func (x *Indexer) drop(f *Feed) {
 	left := x.feeds[:0:0]
 	for _, other := range x.feeds {
@@ -170,8 +170,8 @@ func (f *Feed) Listed(version string) (missed []types.UID) {
 	return missed
 }
 
-// Seen updates the indices for an event, on the goroutine of the informer. The event type is empty in the first list.
-// It returns false if the feed does not count any more.
+// Seen updates the indices for an event, on the goroutine of the informer. The event type is empty in the first
+// list. It returns false if the feed does not count any more.
 func (f *Feed) Seen(eventType string, object *compact.Object) (counts bool) {
 	x, uid := f.indexer, object.GetUID()
 	x.mu.Lock()

@@ -95,8 +95,8 @@ func (i *Index) Keys() []any {
 	return keys
 }
 
-// Replace makes the entries the only ones of the object. It calls the watchers without the lock, as they can read the
-// index.
+// Replace makes the entries the only ones of the object. It calls the watchers without the lock, as they can
+// read the index.
 func (i *Index) Replace(origin types.UID, entries map[any]any) {
 	if i.replace(origin, entries) {
 		i.watchers.call()

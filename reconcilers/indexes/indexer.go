@@ -47,8 +47,8 @@ type accountKey struct {
 	handler string
 }
 
-// see calls the index functions for a state of an object that the feed of this number has reported. The caller holds
-// the lock.
+// see calls the index functions for a state of an object that the feed of this number has reported. The caller
+// holds the lock.
 func (x *Indexer) see(eventType string, object *compact.Object, listing int) {
 	if x.known == nil {
 		x.known, x.accounts = map[types.UID]int{}, map[accountKey]execution.Account{}
@@ -80,8 +80,8 @@ func (x *Indexer) forget(uid types.UID) {
 	delete(x.known, uid)
 }
 
-// index calls one index function for one object and updates the index, if a selection of the function matches and is
-// due.
+// index calls one index function for one object and updates the index, if a selection of the function
+// matches and is due.
 func (x *Indexer) index(ctx context.Context, first *adapters.Handler, c *cause.Cause, uid types.UID) {
 	log := logf.FromContext(ctx)
 	past := x.accounts[accountKey{uid, first.Description.ID}]

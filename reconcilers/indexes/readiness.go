@@ -27,9 +27,9 @@ type Readiness struct {
 // NewReadiness returns a closed Readiness.
 func NewReadiness() *Readiness { return &Readiness{open: make(chan struct{})} }
 
-// Begin sets the kinds to wait for, and the selectors that are not resolved yet: they are waited for, too. Once all
-// selectors are resolved, later calls only remove kinds that are not served any more: handlers do not wait for kinds
-// that appear later.
+// Begin sets the kinds to wait for, and the selectors that are not resolved yet: they are waited for, too. Once
+// all selectors are resolved, later calls only remove kinds that are not served any more: handlers do not wait for
+// kinds that appear later.
 func (r *Readiness) Begin(kinds, unknown []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

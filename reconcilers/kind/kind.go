@@ -89,13 +89,14 @@ func (k *Kind) NewAttempt(h *handlers.Handler, c *cause.Cause, object map[string
 	return a
 }
 
-// Timeout returns a context for a request that is not cancelled by the exit of the operator, but by the WriteTimeout.
+// Timeout returns a context for a request that is not cancelled by the exit of the operator, but by the
+// WriteTimeout.
 func (k *Kind) Timeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), k.WriteTimeout)
 }
 
-// Write sends a patch for the handlers of the given name, and records it in the journal. The exit of the operator does
-// not cancel it. The errors are those of [patching.Writer.ApplyRetrying].
+// Write sends a patch for the handlers of the given name, and records it in the journal. The exit of the operator
+// does not cancel it. The errors are those of [patching.Writer.ApplyRetrying].
 func (k *Kind) Write(
 	ctx context.Context, by string, target patching.Target, patch patching.Patch, refetch patching.Refetch,
 ) (patching.Result, error) {
