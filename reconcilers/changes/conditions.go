@@ -23,7 +23,7 @@ var errConditionsNotKept = errors.New(
 type Conditions struct {
 	// Reporters select the objects that get conditions: those that match one of them.
 	Reporters []*adapters.Handler
-	// Acceptance knows which conditions the kind accepts.
+	// Acceptance tracks which conditions the kind accepts.
 	Acceptance Acceptance
 }
 

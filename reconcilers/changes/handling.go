@@ -90,7 +90,7 @@ type Next struct {
 	Closed cause.Reason
 	// Lost is true if another client has removed or replaced our memory on the object, and the loss was logged.
 	Lost bool
-	// Deletion is true if the deletion of the object was handled, by this pass or, as far as known, by an earlier one.
+	// Deletion is true if the deletion of the object was handled, by this pass or, if that is known, by an earlier one.
 	Deletion bool
 	// Looping are the handlers that change the object each time they are called for their own change. They are delayed.
 	Looping []string

@@ -9,7 +9,7 @@ func (i *invocation) noteWritten() {
 	i.written = i.runner.pass.object.body
 }
 
-// Latest returns the newer one of the cached object and the object that the pass knows from its own writes. If the
+// Latest returns the newer one of the cached object and the answer to the last write of the pass. If the
 // cache has lost the object, it cancels the function, which could otherwise wait forever for a change of the object.
 func (i *invocation) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 	i.mu.Lock()

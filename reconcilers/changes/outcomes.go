@@ -44,7 +44,7 @@ type outcomes struct {
 }
 
 // retryUnwritten writes the outcomes that a former pass could not write. It runs before any handler is called, as the
-// outcome of a handler must not be lost. The write is the same as before, whatever the state of the object is now, and
+// outcome of a handler must not be lost. The write is the same as before, for any present state of the object, and
 // the object is observed again after it. If the write fails again, the pass ends with the error. The exception is a
 // deletion that has begun since: its handlers are called, and see the unwritten changes.
 func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool) (left *outcomes, _ verdict, _ error) {

@@ -90,7 +90,7 @@ func (h *Handling) Reconcile(ctx context.Context, newest *jsontext.Object, memor
 		verdict, err := p.round(ctx)
 		p.settled = err == nil && verdict == stop && p.settles()
 		if err != nil || verdict != startOver || p.object.gone {
-			if p.object.gone { // if a stale cache shows the object again, the API server is asked first
+			if p.object.gone { // if a stale cache shows the object again, the pass reads it live first
 				p.decideAll()
 				*memory = Memory{uncertain: true}
 			}

@@ -50,7 +50,7 @@ type invocation struct {
 	over     chan struct{} // closed when requests are not accepted any more
 
 	mu      sync.Mutex     // guards written, which other goroutines read
-	written map[string]any // the newest object that the pass knows
+	written map[string]any // the newest object of the pass
 }
 
 // callDueHandlers calls the due handlers that the lifecycle picks.

@@ -337,7 +337,7 @@ func (e *HandlerState) Account() Account {
 	if e.Awaited != nil && e.Until != nil {
 		account.Waited = progress.Wait{Child: *e.Awaited, Until: *e.Until}
 	}
-	if account.Started.IsZero() { // a record with the zero time: in an account, it would mean that there is no start
+	if account.Started.IsZero() { // from the record: in an account, the zero time would mean a missing start
 		account.Started = account.Started.Add(1)
 	}
 	return account

@@ -32,7 +32,7 @@ type Health struct {
 	stage      Stage
 	serving    func() bool       // nil until [Health.Serve]
 	unfilled   func() []string   // returns the indexed resources without a listing
-	asked      bool              // the API server was asked which resources exist
+	asked      bool              // the resources were looked up
 	unanswered []string          // the selectors without an answer of the API server
 	scopes     map[string]*Scope // by name
 	workers    map[*Workers]struct{}

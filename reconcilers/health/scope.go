@@ -120,7 +120,7 @@ type watch struct {
 	once  sync.Once // Close can be called more than once
 }
 
-// Read reports that the watch is alive, whatever the bytes are: bookmarks count, too.
+// Read reports that the watch is alive. All received bytes count, including bookmarks.
 func (w *watch) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	if n > 0 {
