@@ -125,8 +125,9 @@ func (p *pass) saveOnce(
 		}
 		return p.tellAlone(ctx, handled)
 	}
+	// A temporary failure of the status is retried, also if our finalizer is gone and others still hold the object.
 	if err := p.object.refusal; err != nil && !patching.Hopeless(err) && !p.object.released {
-		return err // the finalizer is gone, but others hold the object: write the status later
+		return err
 	}
 	p.logStatusRefusal(ctx, attempts)
 	if len(p.object.restored) > 0 {
