@@ -13,37 +13,39 @@ import (
 )
 
 const (
-	// objectLimit is how large an object may become by records that are not annotations, in bytes of JSON: the API
-	// server stores 1.5 MiB by default. Of what is left of it, the records have a half: the server notes the owner of
-	// each of their fields as well. leastRest is for objects that are larger already: as long as the server takes it,
-	// they may have some.
+	// objectLimit is the size in bytes of JSON up to which an object can grow by records outside of annotations: the
+	// API server stores 1.5 MiB by default. The records get half of the remaining room, as the server also stores the
+	// owner of each of their fields. leastRest is the minimum, also for objects that are larger already: as long as the
+	// server accepts them, they can have some records.
 	objectLimit, leastRest = 1400 * 1024, 32 * 1024
-	// headroom is left free for the small things that go with records: whose they are, and a digest of what was seen;
-	// and for records that grow by some bytes with each attempt.
+	// headroom is left free for small additions: the binding of the memory to the object, the digest of the interim
+	// essence, and the growth of records by some bytes with each attempt.
 	headroom = 4096
 )
 
-// size is what is kept on an object, in bytes: annotations, and the rest.
+// size is a number of bytes on an object: in annotations, and elsewhere.
 type size struct{ annotations, rest int }
 
+// plus returns the sum with n times the other size; n can be negative.
 func (s size) plus(n int, other size) size {
 	return size{s.annotations + n*other.annotations, s.rest + n*other.rest}
 }
 
-// budget is what is left on an object for the progress of sub-handlers: none is called whose outcome could not be kept.
+// budget is the room on an object for the progress of sub-handlers. A sub-handler is only called if its outcome fits.
 type budget struct {
 	handling *Handling
 	object   *object
 	state    *execution.State
 
-	left     size
-	reserved map[string]size // for each sub-handler that is not finished, or was not at the last measurement
-	running  map[string]bool // those that are being called: whatever comes of them has a place
-	copies   size            // in how many places a record is kept
-	changed  bool            // something was reserved since the last measurement
+	left     size            // the room that is not reserved
+	reserved map[string]size // by sub-handlers that are unfinished, or were at the last measurement
+	running  map[string]bool // sub-handlers that are being called: any outcome must fit
+	copies   size            // the number of places in which the storage keeps a record
+	changed  bool            // there were reservations since the last measurement
 }
 
-// measureBudget measures how much is left for sub-handlers.
+// measureBudget measures the room for sub-handlers. The budget of a runner is kept between the measurements, as the
+// running sub-handlers are recorded in it.
 func (r *runner) measureBudget() error {
 	if r.budget == nil {
 		r.budget = &budget{
@@ -53,18 +55,21 @@ func (r *runner) measureBudget() error {
 	return r.budget.measure()
 }
 
-// measure finds out how much is left: with all that is to be written now, and a success of all that will be called.
+// measure computes the room that is left after the records to be written now, and after a success of all
+// sub-handlers that are due.
 func (b *budget) measure() error {
 	b.left, b.reserved, b.copies, b.changed = size{}, map[string]size{}, size{}, false
 	if err := b.countCopies(); err != nil {
 		return err
 	}
+	// The unwritten records count, too. Without places on the object, a trial would write to an external storage.
 	patch, body := map[string]any{}, b.object.body
 	if b.copies != (size{}) {
 		if err := b.state.Store(b.handling.Progress, patch, body); err != nil {
 			return err
 		}
 	}
+	// An interim essence can shrink to a digest, so its present size is available to records.
 	used := storage.AnnotationsSize(annotationsOf(body), annotationsOf(patch))
 	b.left.annotations = storage.AnnotationsLimit - used + b.interimSize() - headroom
 	if b.copies.rest > 0 {
@@ -77,7 +82,7 @@ func (b *budget) measure() error {
 	return b.reserveForUnfinished()
 }
 
-// countCopies finds out in how many places the storage keeps a record.
+// countCopies counts the places in which the storage keeps a record, by storing a trial record in an empty patch.
 func (b *budget) countCopies() error {
 	patch := map[string]any{}
 	if err := storages.ProbeProgress(patch, b.handling.Progress, "a"); err != nil {
@@ -87,6 +92,7 @@ func (b *budget) countCopies() error {
 		switch {
 		case !strings.HasPrefix(place, "/metadata/annotations/"):
 			b.copies.rest = 1
+		// The marker annotation is written once for all records.
 		case value != keys.ManagedValue:
 			b.copies.annotations++
 		}
@@ -94,12 +100,13 @@ func (b *budget) countCopies() error {
 	return nil
 }
 
-// restLeft is how much room there is outside of annotations.
+// restLeft returns the room outside of annotations.
 func (b *budget) restLeft() (int, error) {
 	text, err := asciijson.Marshal(b.object.body)
 	if err != nil {
 		return 0, fmt.Errorf("measuring the object: %w", err)
 	}
+	// The stored records are subtracted from the object, as all records count separately.
 	others, records := len(text), 0
 	for _, h := range b.state.Handlers() {
 		if !h.Sub() || !h.Recorded() {
@@ -114,12 +121,14 @@ func (b *budget) restLeft() (int, error) {
 			others -= record.rest
 		}
 	}
+	// The server stores the owner of each field, so records get half of the room.
 	return max(leastRest, (objectLimit-others)/2) - records, nil
 }
 
-// reserveForUnfinished reserves what is not written yet of the sub-handlers that are to be called.
+// reserveForUnfinished reserves the room that the unfinished sub-handlers still need.
 func (b *budget) reserveForUnfinished() error {
 	for _, h := range b.state.Handlers() {
+		// A postponed sub-handler gets its reservation in [subHandlers.reserveForNew].
 		if !h.Sub() || h.Finished() || h.Postponed && !h.Recorded() {
 			continue
 		}
@@ -134,11 +143,11 @@ func (b *budget) reserveForUnfinished() error {
 		b.reserved[h.ID] = counted
 		b.reserve(h.ID, wanted)
 	}
-	b.changed = false
+	b.changed = false // these reservations belong to the measurement
 	return nil
 }
 
-// interimSize is what can be spared of what the first handler saw: a digest of it does.
+// interimSize returns the number of bytes of the interim essence on the object.
 func (b *budget) interimSize() (bytes int) {
 	for _, key := range b.handling.Interim.keys(b.object.body) {
 		text, _ := annotationsOf(b.object.body)[key].(string)
@@ -147,19 +156,20 @@ func (b *budget) interimSize() (bytes int) {
 	return bytes
 }
 
-// reserve sets so much apart for a sub-handler, in place of what it had.
+// reserve replaces the reservation of a sub-handler.
 func (b *budget) reserve(id string, s size) {
 	b.left = b.left.plus(1, b.reserved[id]).plus(-1, s)
 	b.reserved[id], b.changed = s, true
 }
 
-// fits tells whether a sub-handler could have so much.
+// fits reports whether the reservation of a sub-handler could be replaced by this one.
 func (b *budget) fits(id string, s size) bool {
 	left := b.left.plus(1, b.reserved[id]).plus(-1, s)
 	return left.annotations >= 0 && left.rest >= 0
 }
 
-// sizeOf is what a sub-handler takes on the object as it is.
+// sizeOf returns the present size of a sub-handler's progress: a record, a name in the record of its parent, or
+// nothing.
 func (b *budget) sizeOf(h *execution.HandlerState) (size, error) {
 	switch {
 	case h.Recorded():
@@ -171,19 +181,20 @@ func (b *budget) sizeOf(h *execution.HandlerState) (size, error) {
 	}
 }
 
-// expected is what is to be reserved for one that is not finished: while it is called, for anything that may come of
-// it; before, for a success, or for what there is now if that is more.
+// expected returns the size to reserve for an unfinished sub-handler. While it is called, that is the largest
+// outcome. Before, it is the size after a success, or the present size if that is larger.
 func (b *budget) expected(h *execution.HandlerState) (size, error) {
 	if b.running[h.ID] {
 		return b.most(h)
 	}
 	ready := *h
-	ready.Waiting = false // it gets a record, if it needs one, before it is called
+	ready.Waiting = false // before its call it gets a record, if it needs one
 	now, err := b.sizeOf(&ready)
 	if err != nil || h.Tried() {
 		return now, err
 	}
 	then := b.naming(h)
+	// Without compact records, a success leaves a record, too.
 	if !b.handling.CompactSubs {
 		record, at := h.Record(), b.handling.Now()
 		record.Stopped, record.Delayed, record.Message = &at, nil, nil
@@ -194,21 +205,21 @@ func (b *budget) expected(h *execution.HandlerState) (size, error) {
 	return size{max(now.annotations, then.annotations), max(now.rest, then.rest)}, nil
 }
 
-// most is what it takes if the next attempt fails with the longest error.
+// most returns the size of the record if the next attempt fails with the longest error.
 func (b *budget) most(h *execution.HandlerState) (size, error) {
 	return b.recordSize(h, h.Reserved(b.handling.Now()))
 }
 
-// naming is what it takes to be called by name in the record of its handler, once it has succeeded.
+// naming returns the size of the name of a succeeded sub-handler in the record of its parent.
 func (b *budget) naming(h *execution.HandlerState) size {
 	bytes, _, _ := h.Naming()
 	return size{}.plus(bytes, b.copies)
 }
 
-// recordSize is that of a record, and of its mentions in those of the handlers around.
+// recordSize returns the size of a record, and of its references in the records of the ancestors.
 func (b *budget) recordSize(h *execution.HandlerState, record progress.Record) (size, error) {
 	if b.copies == (size{}) {
-		return size{}, nil // it is kept elsewhere: a trial would be stored there
+		return size{}, nil // records are stored elsewhere: a trial would be stored there
 	}
 	patch := map[string]any{}
 	if err := b.handling.Progress.Store(patch, b.object.body, h.ID, record); err != nil {
@@ -218,10 +229,10 @@ func (b *budget) recordSize(h *execution.HandlerState, record progress.Record) (
 	return sizeOfPatch(patch).plus(levels*each, b.copies), nil
 }
 
-// sizeOfPatch is that of what is written to an object.
+// sizeOfPatch returns the number of bytes that a patch writes to an object.
 func sizeOfPatch(patch map[string]any) (s size) {
 	for key, value := range annotationsOf(patch) {
-		// Every record has the marker with it, which is there once.
+		// The patch of each record includes the marker, but the object has it once.
 		if text, _ := value.(string); text != keys.ManagedValue {
 			s.annotations += len(key) + len(text)
 		}
@@ -230,7 +241,7 @@ func sizeOfPatch(patch map[string]any) (s size) {
 		if key == "metadata" {
 			continue
 		}
-		// What is not JSON is refused when it is written.
+		// Errors are ignored here: a value without a JSON form is refused by the write.
 		text, _ := asciijson.Marshal(value)
 		s.rest += len(text)
 	}

@@ -14,28 +14,29 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
+// errConditionsNotKept explains conditions that are missing after a successful write.
 var errConditionsNotKept = errors.New(
 	"the API server took the conditions, but did not keep them: the schema does not have status.conditions",
 )
 
-// Conditions are what the objects of one kind tell of their handlers in their status.
+// Conditions configures the conditions in the status of the objects of one kind.
 type Conditions struct {
-	// Reporters say which objects do: those that one of them matches.
+	// Reporters select the objects that get conditions: those that match one of them.
 	Reporters []*adapters.Handler
-	// Acceptance says how the kind takes conditions.
+	// Acceptance tracks which conditions the kind accepts.
 	Acceptance Acceptance
 }
 
-// Acceptance is what is known of the conditions of one kind. Any goroutine may ask.
+// Acceptance collects the API server's reactions to the conditions of one kind. It can be used concurrently.
 type Acceptance interface {
-	// Types are those to be written; false if the kind has no place for conditions.
+	// Types returns the types of conditions to write; false if the kind does not have a place for conditions.
 	Types(ctx context.Context) (conditions.Types, bool)
-	// Refused is told that the API server has not taken those of an object. It would not take those of any other one
-	// either, if that is lasting.
+	// Refused reports that the API server did not accept the conditions of an object. If lasting is true, it would not
+	// accept those of other objects of the kind either.
 	Refused(ctx context.Context, why error, lasting bool)
 }
 
-// tells says whether the object of the cause is to tell of its handlers.
+// getsConditions reports whether the object of the cause gets conditions.
 func (p *pass) tells(ctx context.Context, c *cause.Cause) (bool, error) {
 	for _, reporter := range p.handling.Conditions.Reporters {
 		if matching, err := reporter.Selected(ctx, c); matching != nil || err != nil {
@@ -45,12 +46,12 @@ func (p *pass) tells(ctx context.Context, c *cause.Cause) (bool, error) {
 	return false, nil
 }
 
-// addConditions adds to the last write of a pass what there is to tell of its handlers. It tells whether that may
-// change the status.
+// addConditions adds the conditions to the last write of a pass. It returns true if the patch can change them.
 //
-// There is no word of the engine's own about the object if nothing has happened: another operator may have the last
-// one.
+// If no handler was called, the conditions usually stay as they are: another operator can have set them.
 func (p *pass) addConditions(ctx context.Context, handled *outcomes, patch *patching.Patch) bool {
+	// Only the last write of a pass sets conditions; not if the object disappears with it, or if the operator exits
+	// before the handlers are finished.
 	done := handled.state.Done()
 	if !handled.ended || handled.cause.Deleting && done && !handled.isKept() || p.exiting && !done {
 		return false
@@ -63,6 +64,7 @@ func (p *pass) addConditions(ctx context.Context, handled *outcomes, patch *patc
 	if !handled.called && !p.catchesUp(types, report) {
 		return false
 	}
+	// Without other transformations, the outcome is known now: an unchanged status saves the write.
 	if len(patch.Transforms) == 0 {
 		if _, changed := types.Apply(p.object.body, report, p.handling.Now()); !changed {
 			return false
@@ -72,7 +74,7 @@ func (p *pass) addConditions(ctx context.Context, handled *outcomes, patch *patc
 	return true
 }
 
-// tellTransform tells of the report on whatever the object has become.
+// tellTransform returns a transformation that sets the conditions on the object of the write, which can be newer.
 func tellTransform(types conditions.Types, report conditions.Report, now time.Time) patching.Transform {
 	return func(body map[string]any) error {
 		if status, changed := types.Apply(body, report, now); changed {
@@ -82,13 +84,14 @@ func tellTransform(types conditions.Types, report conditions.Report, now time.Ti
 	}
 }
 
-// report is what there is to tell of the handlers of a cause.
+// report returns the report of the handlers of a cause, from which conditions are made.
 func (p *pass) report(handled *outcomes) conditions.Report {
 	report := conditions.Report{
 		Generation: conditions.GenerationOf(handled.cause.Body()), Resumed: handled.cause.Reason == cause.Resume,
 		Former: p.object.body,
 	}
 	for _, h := range handled.state.Handlers() {
+		// Sub-handlers are reported through their parents.
 		if !h.Counts() {
 			continue
 		}
@@ -101,6 +104,7 @@ func (p *pass) report(handled *outcomes) conditions.Report {
 		if h.Awaits() {
 			told.Awaited = *h.Awaited
 		}
+		// A blocked attempt is not recorded, so only the attempt has the reason.
 		if told.Blocked {
 			told.Message = blockedBy(handled.attempts, h.ID)
 		}
@@ -109,7 +113,7 @@ func (p *pass) report(handled *outcomes) conditions.Report {
 	return report
 }
 
-// blockedBy is why a handler cannot be called with the object: no record has it.
+// blockedBy returns the reason why a handler cannot be called with the present object. Records do not have it.
 func blockedBy(attempts []*execution.Attempt, id string) string {
 	for _, a := range attempts {
 		if a.Call.Handler.ID == id && a.Outcome.Blocked {
@@ -119,19 +123,21 @@ func blockedBy(attempts []*execution.Attempt, id string) string {
 	return ""
 }
 
-// catchesUp tells whether the object says less than it could, though no handler was called: nothing, or something about
-// another generation, or that handlers are at work which are not. What is said so is said once in the life of the
-// process, until handlers have been called: should somebody undo it, that is their matter.
+// catchesUp reports whether the conditions on the object are outdated although no handler was called: they
+// are missing, are for another generation, or report running handlers while none runs. It returns true once per
+// generation in the life of the process, until handlers are called: another client that removes the conditions is not
+// fought.
 func (p *pass) catchesUp(types conditions.Types, report conditions.Report) bool {
 	told, idle := types.Told(p.object.body), true
 	for _, o := range report.Outcomes {
 		idle = idle && (o.Succeeded || o.Failed)
 	}
+	// Conditions without a generation count as current.
 	current := told.Generation == 0 || told.Generation == report.Generation
 	return (!told.Ready || !current || told.Reconciling && idle) && p.memory.told != report.Generation+1
 }
 
-// tellWithoutNews has an object catch up which no handler was called for.
+// tellWithoutNews updates outdated conditions of an object for which no handler was called.
 func (p *pass) tellWithoutNews(ctx context.Context, c *cause.Cause) error {
 	if p.object.gone || p.object.released || c.Deleting {
 		return nil
@@ -141,6 +147,7 @@ func (p *pass) tellWithoutNews(ctx context.Context, c *cause.Cause) error {
 		return err
 	}
 	types, ok := p.handling.Conditions.Acceptance.Types(ctx)
+	// No handler is involved, so the report does not have outcomes.
 	report := conditions.Report{Generation: conditions.GenerationOf(c.Body())}
 	if !ok || !p.catchesUp(types, report) {
 		return nil
@@ -148,11 +155,11 @@ func (p *pass) tellWithoutNews(ctx context.Context, c *cause.Cause) error {
 	if err := p.sendConditions(ctx, types, report); err != nil {
 		return err
 	}
-	p.memory.told = report.Generation + 1
+	p.memory.told = report.Generation + 1 // plus one, as zero means that nothing was written
 	return nil
 }
 
-// tellAlone writes conditions that were refused together with what handlers have set.
+// tellAlone writes conditions that were refused together with the changes of handlers.
 func (p *pass) tellAlone(ctx context.Context, handled *outcomes) error {
 	types, ok := p.handling.Conditions.Acceptance.Types(ctx)
 	if !ok || p.object.gone || p.object.released {
@@ -161,15 +168,19 @@ func (p *pass) tellAlone(ctx context.Context, handled *outcomes) error {
 	return p.sendConditions(ctx, types, p.report(handled))
 }
 
+// sendConditions writes the conditions alone. A refusal is reported to the Acceptance and not returned: handlers must
+// not fail because of conditions.
 func (p *pass) sendConditions(ctx context.Context, types conditions.Types, report conditions.Report) error {
 	err := p.object.transform(ctx, tellTransform(types, report, p.handling.Now()))
 	switch {
+	// The content was refused because of this object; others can be accepted.
 	case patching.ContentRefused(err):
 		p.handling.Conditions.Acceptance.Refused(ctx, err, false)
 		return nil
 	case err != nil || p.object.gone:
 		return err
 	case p.object.refusal != nil:
+		// Missing permissions and a missing subresource concern all objects of the kind.
 		lasting := apierrors.IsForbidden(p.object.refusal) || apierrors.IsNotFound(p.object.refusal)
 		p.handling.Conditions.Acceptance.Refused(ctx, p.object.refusal, lasting)
 		return nil
@@ -178,21 +189,24 @@ func (p *pass) sendConditions(ctx context.Context, types conditions.Types, repor
 	return nil
 }
 
-// noteTold is for conditions that were written with the outcomes of handlers.
+// noteTold records that conditions were written with the outcomes of handlers.
 func (p *pass) noteTold(ctx context.Context, handled *outcomes) {
+	// A call ends the restriction to one update per generation.
 	if p.memory.told = 0; !handled.called {
 		p.memory.told = conditions.GenerationOf(handled.cause.Body()) + 1
 	}
 	p.checkTold(ctx)
 }
 
-// checkTold tells whether the object has the conditions: a schema may have dropped them without a word.
+// checkTold reports to the Acceptance if the object does not have the conditions after the write: the API
+// server silently drops fields that the schema does not have.
 func (p *pass) checkTold(ctx context.Context) {
 	acceptance := p.handling.Conditions.Acceptance
 	types, ok := acceptance.Types(ctx)
 	if !ok || p.object.gone || p.object.released || types.Told(p.object.body).Ready {
 		return
 	}
+	// Malformed conditions of another client are a problem of this object only.
 	if err := conditions.Readable(p.object.body); err != nil {
 		acceptance.Refused(ctx, err, false)
 		return

@@ -11,26 +11,27 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// dependencies are what the sub-handlers of one run come after. All ids are their own ones.
+// dependencies holds the order between the sub-handlers of one run. All ids are relative to the parent.
 type dependencies struct {
-	all        []subHandler                       // those of the run, which are waited for
-	places     map[string]int                     // of these
-	others     map[string]*execution.HandlerState // finished before the run, or of no interest for the cause
-	dependents map[int][]int                      // who comes after whom, by their places
-	met        map[int]int                        // how many of those that one comes after were found finished
+	all        []subHandler                       // the sub-handlers of the run
+	places     map[string]int                     // indexes in all, by their ids
+	others     map[string]*execution.HandlerState // outside of the run: already finished, or not selected for the cause
+	dependents map[int][]int                      // the indexes of those that run after the key
+	met        map[int]int                        // the number of leading dependencies that were found finished
 }
 
-// declarationError says that a function declares its sub-handlers wrongly. It fails for good, as it would do so again.
+// declarationError reports a wrong declaration of sub-handlers. It is permanent, as the function would repeat it.
 type declarationError struct{ text string }
 
-// Error says what is wrong with the dependencies.
+// Error returns the text.
 func (e *declarationError) Error() string { return e.text }
 
-// Permanent is true.
+// Permanent returns true.
 func (e *declarationError) Permanent() bool { return true }
 
-// restoreDependencies finds out who comes after whom, and who has to wait.
+// restoreDependencies builds the order between the sub-handlers, and marks those that have to wait.
 func (r *subRun) restoreDependencies(declared []*adapters.Handler) error {
+	// Most handlers do not declare an order.
 	if !slices.ContainsFunc(declared, func(h *adapters.Handler) bool { return depends(h.Description) }) {
 		return nil
 	}
@@ -49,6 +50,7 @@ func (r *subRun) restoreDependencies(declared []*adapters.Handler) error {
 			return err
 		}
 	}
+	// Only sub-handlers of the run must be awaited: the others were checked above.
 	for place, sub := range r.all {
 		for id := range before(sub.handler.Description) {
 			if earlier, ok := d.places[id]; ok {
@@ -61,7 +63,7 @@ func (r *subRun) restoreDependencies(declared []*adapters.Handler) error {
 	return nil
 }
 
-// restoreOthers looks for those that one comes after, and that are not of the run.
+// restoreOthers finds the dependencies of a sub-handler that are not part of the run.
 func (s *subHandlers) restoreOthers(d *dependencies, h *adapters.Handler) error {
 	for id := range before(h.Description) {
 		if _, ok := d.places[id]; ok || d.others[id] != nil {
@@ -77,6 +79,7 @@ func (s *subHandlers) restoreOthers(d *dependencies, h *adapters.Handler) error 
 		if err != nil {
 			return err
 		}
+		// An undeclared sub-handler can never finish, unless it did so before.
 		if !state.Finished() && !s.isDeclared(id) {
 			return &declarationError{fmt.Sprintf(
 				"sub-handler %q of handler %q comes after %q, which is not declared: declare it before they are run",
@@ -88,7 +91,7 @@ func (s *subHandlers) restoreOthers(d *dependencies, h *adapters.Handler) error 
 	return nil
 }
 
-// checkCycles finds those that would wait for one another for ever.
+// checkCycles returns an error if sub-handlers would wait for one another forever.
 func (s *subHandlers) checkCycles(declared []*adapters.Handler) error {
 	g := graph{byID: make(map[string]*handlers.Handler, len(declared)), steps: make(map[string]step, len(declared))}
 	for _, h := range declared {
@@ -103,14 +106,14 @@ func (s *subHandlers) checkCycles(declared []*adapters.Handler) error {
 	return nil
 }
 
-// graph is a search for cycles.
+// graph is a depth-first search for cycles.
 type graph struct {
 	byID  map[string]*handlers.Handler
 	steps map[string]step
-	way   []string // from where the search began to where it is, quoted
+	way   []string // the quoted ids from the start of the search to the present handler
 }
 
-// step says how far the search has come with one handler: not at all, within what it comes after, or beyond that.
+// step is the progress of the search for one handler: not visited, on the present path, or finished.
 type step int
 
 const (
@@ -118,12 +121,13 @@ const (
 	beyond
 )
 
-// follow tells whether no way from the handler leads in a circle. Otherwise, that is the way.
+// follow visits a handler, and returns false if a cycle was found. The way is then the cycle.
 func (g *graph) follow(id string) bool {
 	h, quoted := g.byID[id], fmt.Sprintf("%q", id)
 	switch {
 	case h == nil || g.steps[id] == beyond:
 		return true
+	// The handler is on the present path: cut off the part before the cycle.
 	case g.steps[id] == within:
 		g.way = append(g.way[slices.Index(g.way, quoted):], quoted)
 		return false
@@ -138,7 +142,7 @@ func (g *graph) follow(id string) bool {
 	return true
 }
 
-// before are those that a sub-handler comes after.
+// before yields the ids that a sub-handler runs after.
 func before(h *handlers.Handler) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range len(h.After) + len(h.AfterFinished) {
@@ -149,6 +153,7 @@ func before(h *handlers.Handler) iter.Seq[string] {
 	}
 }
 
+// earlier returns the i-th dependency: those of After come first. It avoids joining the two lists for each call.
 func earlier(h *handlers.Handler, i int) string {
 	if i < len(h.After) {
 		return h.After[i]
@@ -156,24 +161,26 @@ func earlier(h *handlers.Handler, i int) string {
 	return h.AfterFinished[i-len(h.After)]
 }
 
+// depends reports whether the sub-handler runs after any other.
 func depends(h *handlers.Handler) bool { return len(h.After)+len(h.AfterFinished) > 0 }
 
-// expects tells whether one has to be waited for.
+// expects reports whether the sub-handler of this id must still be awaited.
 func (d *dependencies) expects(id string) bool {
 	place, ok := d.places[id]
 	return ok && !d.all[place].state.Finished()
 }
 
-// failed tells whether one has failed for good.
+// failed reports whether the sub-handler of this id has failed permanently.
 func (d *dependencies) failed(id string) bool {
 	if place, ok := d.places[id]; ok {
 		return d.all[place].state.Failure
 	}
+	// [subHandlers.restoreOthers] has added all dependencies outside of the run.
 	return d.others[id].Failure
 }
 
-// awaits tells whether a sub-handler must wait. It goes on from those that were found finished before, as there may be
-// thousands: [dependencies.of] looks at all of them.
+// awaits reports whether a sub-handler must wait. It continues after the dependencies that were found finished
+// before, as there can be thousands. By contrast, [dependencies.of] checks all of them.
 func (d *dependencies) awaits(place int) bool {
 	h := d.all[place].handler.Description
 	for ; d.met[place] < len(h.After)+len(h.AfterFinished); d.met[place]++ {
@@ -184,7 +191,7 @@ func (d *dependencies) awaits(place int) bool {
 	return false
 }
 
-// of gives those that a sub-handler has to wait for, and those that it would have needed to succeed.
+// of returns the unfinished dependencies of a sub-handler, and those that had to succeed but have failed.
 func (d *dependencies) of(h *handlers.Handler) (awaits, lost []string) {
 	for id := range before(h) {
 		if d.expects(id) {

@@ -12,15 +12,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// noteReleased notes that the deletion was handled of an object that others hold: it was handled before, and handlers
-// would hold it, so it had our finalizer, which this process or a former one has removed.
+// noteReleased notes that the deletion of an object was handled while other finalizers still hold it. The object was
+// handled before and its handlers need the finalizer, so it had ours, and this process or a former one has removed it.
 func (p *pass) noteReleased(seen *observation, wanted interest) {
 	p.deletion = p.deletion || seen.cause.Reason == cause.Free && wanted.finalizer && seen.stored != nil
 }
 
-// Disappeared calls the optional deletion handlers for an object that does not exist any more, and whose deletion was
-// not handled. Each is called once, and nothing is written: their changes to the object are dropped. The object is in
-// its last known state.
+// Disappeared calls the optional deletion handlers for an object that does not exist any more, and whose
+// deletion was not handled. Each is called once with the last known state. Nothing is written: changes to the object
+// are dropped.
 func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 	body, err := last.Value()
 	if err != nil {
@@ -33,10 +33,12 @@ func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 	if handled {
 		return
 	}
+	// Record the call decisions in the journal together, after the handlers have run.
 	noted := h.Journal.Of(body)
 	look := noted.Look(c)
 	defer look.Note()
 	var called []*adapters.Handler
+	// Each handler is called once, in the order of registration.
 	for _, one := range h.Handlers {
 		if !one.Description.SeesDisappearance() || one.HasTwin(called) || !h.MayBegin(ctx) {
 			continue
@@ -48,11 +50,12 @@ func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 	}
 }
 
-// disappearance returns the cause for handlers, and whether a former process has handled the deletion. Malformed
-// progress of the object is ignored.
+// disappearance returns the cause for the handlers, and reports whether a former process has handled the deletion.
+// Malformed progress of the object is ignored.
 func (h *Handling) disappearance(
 	ctx context.Context, body map[string]any, last *jsontext.Object,
 ) (c *cause.Cause, handled bool) {
+	// The pass only observes, so an empty memory is enough.
 	p := &pass{handling: h, memory: &Memory{}}
 	p.object = object{handling: h, memory: p.memory, body: body, opened: last}
 	c = cause.Detect(cause.Observation{Body: body, Object: last, Gone: true})
@@ -62,17 +65,18 @@ func (h *Handling) disappearance(
 	} else {
 		c, handled = seen.cause, p.wasReleased(ctx, seen)
 	}
+	// The detected cause says that the object is gone; handlers see a deletion.
 	c.Reason, c.Gone, c.Deleting = cause.Delete, true, true
 	return c, handled
 }
 
-// wasReleased applies the rule of [pass.noteReleased] to an object that has disappeared before a pass could do so, such
-// as after a restart.
+// wasReleased applies the rule of [pass.noteReleased] to an object that has disappeared before a pass could do so, for
+// example after a restart.
 func (p *pass) wasReleased(ctx context.Context, seen *observation) bool {
 	if seen.cause.Reason != cause.Free {
 		return false
 	}
-	// A handler whose filter fails does not hold an object that is being deleted.
+	// A handler whose filter fails does not keep an object that is being deleted, so errors are ignored.
 	wanted, _ := p.attendBackground(ctx, seen.cause)
 	found, _ := p.handling.interestIn(ctx, seen.cause, nil)
 	wanted.finalizer = wanted.finalizer || found.Finalizer || p.hasDependents()
@@ -84,6 +88,7 @@ func (p *pass) wasReleased(ctx context.Context, seen *observation) bool {
 func (h *Handling) callOnce(
 	ctx context.Context, handler *adapters.Handler, c *cause.Cause, body map[string]any,
 ) *execution.Attempt {
+	// An encoded object is only decoded for functions that need it.
 	given := body
 	if c.Object.Encoded() {
 		given = nil
@@ -93,6 +98,7 @@ func (h *Handling) callOnce(
 	running, cancel := adapters.Running(ctx)
 	defer cancel(nil)
 	handler.Run(running, a)
+	// No object is left that could request or record a retry.
 	if !a.Outcome.Final {
 		logging.Warn(logf.FromContext(ctx), "Handler is not called again, as its object does not exist any more",
 			"handler", handler.Description.ID)

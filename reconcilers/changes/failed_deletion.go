@@ -22,14 +22,16 @@ import (
 // failedSubsError is the permanent error of a handler with HoldOnFailure whose sub-handlers have failed.
 type failedSubsError struct{ ids []string }
 
+// Error lists the failed sub-handlers.
 func (e *failedSubsError) Error() string {
 	return "sub-handlers failed permanently: " + strings.Join(e.ids, ", ")
 }
 
-// Permanent is true: sub-handlers that have failed are not called again.
+// Permanent returns true: failed sub-handlers are not called again.
 func (e *failedSubsError) Permanent() bool { return true }
 
-// failure returns the error of a deletion handler that is to keep its object when a sub-handler has failed.
+// failure returns the error of a deletion handler that must keep its object if a sub-handler has failed; nil
+// otherwise.
 func (r *subRun) failure() error {
 	if !r.subs.invocation.handler.Description.HoldOnFailure {
 		return nil
@@ -46,7 +48,7 @@ func (r *subRun) failure() error {
 	return &failedSubsError{failed}
 }
 
-// holdsOnFailure reports whether an object is kept if the deletion handler of this id fails permanently.
+// holdsOnFailure reports whether the permanent failure of the deletion handler with this id keeps the object.
 func (h *Handling) holdsOnFailure(id string) bool {
 	for _, handler := range h.Handlers {
 		if d := handler.Description; d.HoldOnFailure && d.Reason == cause.Delete && d.ID == id {
@@ -56,7 +58,7 @@ func (h *Handling) holdsOnFailure(id string) bool {
 	return false
 }
 
-// holders are the handlers whose permanent failure keeps an object that is being deleted.
+// holders returns the handlers whose permanent failure keeps the object that is being deleted.
 func (o *outcomes) holders() (failed []*execution.HandlerState) {
 	for _, h := range o.state.Handlers() {
 		if h.Counts() && h.Failure && o.by.holdsOnFailure(h.ID) {
@@ -66,8 +68,9 @@ func (o *outcomes) holders() (failed []*execution.HandlerState) {
 	return failed
 }
 
-// failsNow reports whether the next write contains the failure of a handler that keeps the object, or of a sub-handler
-// of one. A handler that fails by its sub-handlers saw nothing new: they have failed before.
+// failsNow reports whether the next write contains the failure of a handler that keeps the object, or of a
+// sub-handler of one. A handler that fails because of its sub-handlers is left out: it saw nothing new since their
+// failures.
 func (o *outcomes) failsNow() bool {
 	return slices.ContainsFunc(o.attempts, func(a *execution.Attempt) bool {
 		var bySubs *failedSubsError
@@ -77,25 +80,30 @@ func (o *outcomes) failsNow() bool {
 	})
 }
 
-// composeFailed stores what the failed handlers saw, with the handlers' own patches, as the last-handled configuration:
-// an edit differs from it, also while other handlers are retried. The later states that the others see are not stored,
-// except for their own patches if there was no edit. If the annotations have no room, only this process notices edits.
+// composeFailed stores the state that the failed handlers saw, with the handlers' own patches, as the
+// last-handled configuration: so an edit is noticed, also while other handlers are retried. Later states that other
+// handlers saw are not stored, except for their own patches if there was no edit. If the annotations do not have room,
+// only this process notices edits.
 func (p *pass) composeFailed(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	c, stored := handled.cause, handled.keeps
 	holds := func(h *adapters.Handler) bool { return h.Description.HoldOnFailure }
+	// Only deletions with such handlers are concerned.
 	if !c.Deleting || !slices.ContainsFunc(p.handling.Handlers, holds) {
 		return nil
 	}
+	// The flag stays set: later writes store the configuration again.
 	handled.keeps = stored || handled.failsNow()
 	if !handled.keeps && (c.Changed || handled.working == nil) {
 		return nil
 	}
+	// The handlers' own patches must not count as an edit.
 	last := c.New
 	if handled.working != nil {
 		if left, err := p.handling.Lens.New(handled.working); err == nil {
 			last = left
 		}
 	}
+	// Once this cause has stored a configuration, the one in c.Old is outdated.
 	isKnown := !stored && diff.Equal(asValue(c.Old), asValue(last))
 	if last == nil || isKnown || !p.object.fits(patch, last) {
 		return nil
@@ -104,9 +112,11 @@ func (p *pass) composeFailed(ctx context.Context, handled *outcomes, patch *patc
 	return p.object.storeHandled(ctx, patch, last)
 }
 
-// noteFailed keeps what the object remembers now as the last-handled configuration, though its deletion is not over.
+// noteFailed updates the stored last-handled configuration in memory, although the deletion is not
+// finished.
 func (p *pass) noteFailed(handled *outcomes) {
 	p.memory.Handled.Hash = cause.Hash(handled.last)
+	// The precondition of an interim essence refers to the stored configuration.
 	if stored, err := p.handling.Lens.Last(p.object.own, handled.cause.New); err == nil {
 		handled.seen.stored = stored
 	}
@@ -122,6 +132,7 @@ func (p *pass) reportKept(ctx context.Context, handled *outcomes) {
 		}
 	}
 	why := errors.New(strings.Join(texts, "; "))
+	// The journal has the reason after each pass, the log once.
 	p.noted().Hold(journal.HeldFailure, why, time.Time{})
 	if p.memory.isNew(why) {
 		logf.FromContext(ctx).Error(why, "Deletion failed permanently; keeping the object until it is edited or its "+
@@ -129,18 +140,19 @@ func (p *pass) reportKept(ctx context.Context, handled *outcomes) {
 	}
 }
 
-// retryHolders removes the progress of the handlers that keep the object, if it was edited since they failed: they are
-// called as if for the first time. An edit that does not end the difference, as something reverts the handlers' own
-// patches, counts once per process.
+// retryHolders removes the progress of the handlers that keep the object if the object was edited after their failure:
+// they are called as if for the first time. If another client reverts the handlers' own patches, the object differs
+// permanently; such an edit counts once per process.
 func (p *pass) retryHolders(ctx context.Context) (verdict, error) {
 	c := p.outcomes.cause
+	// There was no edit since the failure, or this edit was counted already.
 	if !c.Deleted() || !c.Changed || p.memory.retried == cause.Hash(c.New) {
 		return goOn, nil
 	}
 	if err := p.forgetFailed(ctx, p.outcomes.holders()); err != nil || p.object.gone {
 		return stop, err
 	}
-	// The edit is noted after the write: if the write fails, the next pass repeats it.
+	// Note the edit after the write: if the write fails, the next pass repeats it.
 	p.memory.retried = cause.Hash(c.New)
 	return startOver, nil
 }
@@ -160,6 +172,7 @@ func (p *pass) forgetFailed(ctx context.Context, failed []*execution.HandlerStat
 	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
 		return err
 	}
+	// The removed records must not be restored as lost ones.
 	p.memory.open = openRecords{}
 	for _, id := range purged {
 		delete(p.memory.records, id)

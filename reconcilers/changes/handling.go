@@ -16,84 +16,86 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// rounds limits how often a pass starts over on the answer to its own write: twice is usual for a creation.
+// rounds limits how often a pass restarts after its own writes. A creation usually takes two rounds.
 const rounds = 8
 
-// Background is what runs beside the changes of objects.
+// Background runs the background handlers of objects.
 type Background interface {
-	// Supervise starts and stops what is to run for the object, and tells whether the object must be held on its
-	// deletion for that, be it now or later; and whether a deletion must wait, as something still runs.
+	// Supervise starts and stops the background handlers of the object. It reports whether the object needs the
+	// finalizer for them, now or later, and whether a deletion must wait because a handler is still running.
 	Supervise(ctx context.Context, c *cause.Cause) (holds, busy bool, err error)
-	// DelaysDeletion reports whether the deletion handlers of the object are to wait. A pass is requested when that
+	// DelaysDeletion reports whether the deletion handlers of the object must wait. A pass is requested when that
 	// changes.
 	DelaysDeletion(c *cause.Cause) bool
 }
 
-// Dependents are objects elsewhere that other objects need their finalizer for.
+// Dependents are other objects because of which objects need the finalizer.
 type Dependents interface {
-	// Held tells whether the object has such.
+	// Held reports whether the object has dependents.
 	Held(body map[string]any) bool
-	// Release lets go of them, as the object is being deleted. It may be called again.
+	// Release releases the dependents of an object that is being deleted. It can be called repeatedly.
 	Release(ctx context.Context, body map[string]any) error
-	// Forget drops what is kept for an object that is gone.
+	// Forget drops the data about an object that is gone.
 	Forget(uid types.UID)
 }
 
-// Handling is how the objects of one kind are handled by one operator. It is shared by all passes, and never changed.
+// Handling holds the configuration with which one operator handles the objects of one kind. All passes share it, and it
+// is never modified.
 type Handling struct {
 	kind.Kind
-	// Handlers are the Reconcilers of the changing handlers of the kind, in the order of registration.
+	// Handlers are the changing handlers of the kind with their adapters, in the order of registration.
 	Handlers []*adapters.Handler
-	// Lens reads the essences.
+	// Lens reads the essences of objects.
 	Lens *cause.Lens
-	// Interim keeps the essence that the first successful handler of a cause saw, until the cause ends.
+	// Interim stores the essence that the first successful handler of a cause saw, until the cause ends.
 	Interim Interim
-	// Sight is what it depends on whether anything is to be done for an object: the widest of its handlers.
+	// Sight is the widest part of an object that its handlers depend on. A change outside of it does not need a pass.
 	Sight requirements.Sight
-	// Background runs daemons and timers; nil if there are none.
+	// Background runs daemons and timers; nil if the kind does not have any.
 	Background Background
-	// Dependents are what must be released before the finalizer is removed; nil if there are none.
+	// Dependents must be released before the finalizer is removed; nil if there are none.
 	Dependents Dependents
-	// Waits are the children that handlers wait for; nil if none can.
+	// Waits has the children that handlers wait for; nil if handlers cannot wait.
 	Waits Waits
-	// Conditions are what objects tell of the handlers in their status; nil is nothing.
+	// Conditions configures the conditions of the objects; nil if they do not get any.
 	Conditions *Conditions
-	// Restored are the labels of handlers whose patches had no effect, which is logged once for each; nil logs none.
+	// Restored has the labels of the handlers whose ineffective patches were logged: one line for each; nil logs
+	// nothing.
 	Restored *sync.Map
 }
 
-// errUnsettled delays the object as any error of the framework: our writes do not last, so another client undoes them.
+// errUnsettled delays the object like other framework errors: another client seems to revert our writes.
 var errUnsettled = fmt.Errorf(
 	"the object is not as our own writes leave it, after %d of them: is a webhook or another controller undoing them?",
 	rounds,
 )
 
-// Next says what must follow a pass.
+// Next is the result of a pass for the queue and the metrics.
 type Next struct {
-	// After is when the object must be looked at again without any event; nil is never.
+	// After is the delay until the next pass without an event; nil means none.
 	After *time.Duration
-	// Gone is true if the object turned out not to exist any more.
+	// Gone is true if the object does not exist any more.
 	Gone bool
-	// Released is true if a write of the pass let the object go for good: what a cache may still show of it is past.
+	// Released is true if a write of the pass removed the last finalizer: a cached object is stale from now on.
 	Released bool
-	// Written is the API server's last answer to the requests of the pass: newer than what a cache may have yet. It is
-	// nil if there were none, or if the answer is the last word on the object.
+	// Written is the API server's last answer in the pass, and can be newer than the cache. It is nil without requests,
+	// and for an object that is gone.
 	Written *jsontext.Object
-	// Open is true if a change is not handled to its end; Since is when the first of its handlers was selected, zero if
-	// none is known, and Waiting are those of its handlers whose next attempt is to come.
+	// Open is true if a change is unfinished. Since is when the first of its handlers was selected, or zero if that is
+	// not known. Waiting are the handlers whose next attempt is due later.
 	Open    bool
 	Since   time.Time
 	Waiting []Waiting
-	// Closed is the reason of a change whose handlers are all finished now; empty if there is none.
+	// Closed is the reason of a change whose handlers have just finished; empty if there is none.
 	Closed cause.Reason
-	// Lost is true if another client has removed or replaced our memory on the object, and that is logged.
+	// Lost is true if another client has removed or replaced our memory on the object, and the loss was logged.
 	Lost bool
-	// Deletion is true if the deletion of the object was handled, by this pass or, as far as that is known, before.
+	// Deletion is true if the deletion of the object was handled, by this pass or, if that is known, by an earlier one.
 	Deletion bool
-	// Looping are the handlers that change the object each time that their own change calls them. They are delayed.
+	// Looping are the handlers that change the object each time they are called for their own change. They are delayed.
 	Looping []string
-	// Settled is true if nothing is to be done for the object as it is known by now, until it changes: another pass
-	// over that state would find the same as this one.
+	// Settled is true if the object does not need another pass until it changes: a pass over the same state would find
+	// nothing to do.
 	Settled bool
 }
 
@@ -103,50 +105,51 @@ type Waiting struct {
 	Until   time.Time
 }
 
-// Memory is what is known of one object between its passes, beyond what is persisted on it. It belongs to a uid.
-// The zero value is an object of which nothing is known.
+// Memory holds the state of one object between passes that is not stored on the object. It belongs to a UID. The zero
+// value is that of a new object.
 type Memory struct {
-	// Initial is true if the object was in the first listing and was not handled to the end since.
+	// Initial is true if the object was in the first list and has not been handled completely since.
 	Initial bool
-	// Handled is what this process knows of our memory on the object, should another client remove it. It is kept for
-	// every handled object, so it is small, and does not count as something that is kept.
+	// Handled allows this process to restore the memory on the object if another client removes it. Every handled
+	// object has it, so it is small, and [Memory.Idle] ignores it.
 	Handled Handled
 
-	unwritten *outcomes // what handlers did and the API server did not take; nil if there is nothing
-	uncertain bool      // whether the last write was done is not known
+	unwritten *outcomes // outcomes that the API server did not accept yet; nil if there are none
+	uncertain bool      // it is not known whether the last write was done
 
-	missingFields string          // the fields of handlers of which it was logged that the object cannot have them
-	longDelays    string          // the handlers of which it was logged that they are delayed for very long
-	logged        map[string]bool // the errors of its memory that were logged, of an object that is being deleted
+	missingFields string          // the fields of handlers that the object cannot have, as logged
+	longDelays    string          // the handlers with very long delays, as logged
+	logged        map[string]bool // the logged errors of malformed memory, of an object that is being deleted
 
-	records map[string]progress.Record // what could not be stored of such an object
-	retried uint64                     // the edit of such an object for which handlers were called again, or zero
+	records map[string]progress.Record // records that could not be stored on such an object
+	retried uint64                     // the hash of the last edit that retried the handlers of such an object, or zero
 
-	open   openRecords // the records that the object has by our last write, while a cause is open
-	losses *losses     // of our memory on the object; nil without any
+	open   openRecords // the records of our last write, while a cause is open
+	losses *losses     // of our memory on the object; nil if there were none
 
-	ownWrites *ownWrites // that call handlers; nil without any
+	ownWrites *ownWrites // our writes that call handlers; nil if there are none
 
-	told int64 // of which generation conditions were written without news of handlers, plus one; zero is none
+	told int64 // generation of the conditions written without calls, plus one; zero if none
 }
 
-// Handled is what is remembered of a handled object. The zero value is nothing.
+// Handled is the process's knowledge of a handled object. The zero value means that the object was not handled.
 type Handled struct {
-	// Hash is that of the last-handled essence, by [cause.Hash]; zero if the object was never handled to the end.
+	// Hash is the [cause.Hash] of the last-handled essence; zero if no change was handled completely.
 	Hash uint64
 	// Held is true if the object had our finalizer.
 	Held bool
 }
 
-// mostLogged bounds these texts: users who can edit the object can cause any number of them.
+// mostLogged caps the number of remembered texts: users who can edit the object can cause any number of them.
 const mostLogged = 16
 
-// isNew tells whether the error was not logged yet; it is to be logged now.
+// isNew reports whether the error was not logged yet, and marks it as logged.
 func (m *Memory) isNew(err error) bool {
 	text := err.Error()
 	if m.logged[text] {
 		return false
 	}
+	// Forgetting all of them can repeat a line, but keeps the memory small.
 	if m.logged == nil || len(m.logged) >= mostLogged {
 		m.logged = map[string]bool{}
 	}
@@ -154,12 +157,12 @@ func (m *Memory) isNew(err error) bool {
 	return true
 }
 
-// BlockedError says that an object cannot be handled until it is changed: its memory is malformed, or it cannot
-// be shown to a filter.
+// BlockedError reports that an object cannot be handled until it is changed: its memory is malformed, or it cannot be
+// decoded for a filter.
 type BlockedError struct{ Err error }
 
-// Error names what is malformed.
+// Error returns the text of the reason.
 func (e *BlockedError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *BlockedError) Unwrap() error { return e.Err }

@@ -12,45 +12,47 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Interim is where the essence that the first successful handler of a cause saw is kept until the cause ends. It stays
-// beyond that as long as not all handlers have seen the one that is stored as last handled. Kopf does not know the
-// annotation, and takes it for one of its own that is to be ignored: it ends causes without removing it. So the
-// precondition under which the essence is valid is kept in it.
+// Interim stores the essence that the first successful handler of a cause saw, until the cause ends (deviation
+// D-handling-config). It stays longer if not all handlers have seen the last-handled configuration. Kopf ignores the
+// annotation as one of its own, and ends causes without removing it. Therefore the essence is stored with a
+// precondition, under which it is valid.
 type Interim struct{ annotations diffbase.Annotations }
 
 var _ diffbase.Storage = Interim{}
 
-// preconditionKey stands in the interim essence, with its precondition. No object of Kubernetes has such a field.
+// preconditionKey is the key of the precondition in the stored essence. Kubernetes objects do not have such a field.
 const preconditionKey = "$beside"
 
-// unknownFingerprint is no fingerprint of anything.
+// unknownFingerprint differs from all fingerprints.
 const unknownFingerprint = "?"
 
-// precondition is what an interim essence is valid beside: once another operator has ended the cause, or has begun one
-// of its own, it is not.
+// precondition is the state of the object under which an interim essence is valid. If another operator ends the cause
+// or begins a new one, the precondition does not hold any more.
 type precondition struct {
-	handled string // the fingerprint of the configuration handled last; empty if there was none
-	// what the essence is of; nil if no cause is open, and some handlers have seen the one essence, some the other
+	handled string // fingerprint of the last-handled configuration; empty if there is none
+	// the success that the essence belongs to; nil if no cause is open, and the handlers have seen different essences
 	success *success
 }
 
-// success is the record of a handler that succeeded; or one that names a sub-handler that did, and since when there is
-// that record.
+// success identifies the record of a succeeded handler by its id and its end; or a record that lists a succeeded
+// sub-handler, by its id and its start.
 type success struct{ id, stopped, since string }
 
-// recordNames are those of the records that were read. One that is listed in a thousand spellings is read once.
+// recordNames are the keys of the records that were read. Ids with different spellings can have the same key: each
+// record is read once.
 type recordNames map[string]bool
 
-// NewInterim keeps it under the operator's annotation prefix. Bound is that of the storages in annotations.
+// NewInterim returns an Interim that uses the annotation prefix of the operator. Bound is the same as in the storages.
 func NewInterim(prefix, bound string) Interim {
 	return Interim{diffbase.Annotations{Prefix: prefix, Key: keys.Handling, WithoutV1: true, Bound: bound}}
 }
 
+// keys returns the keys of the annotations in which the essence can be stored.
 func (i Interim) keys(body map[string]any) []string {
 	return keys.Names(i.annotations.Prefix, keys.MarkBound(body, i.annotations.Bound, i.annotations.Key), false)
 }
 
-// Build makes the essence of the object, as the storage of last-handled configurations in annotations does.
+// Build returns the essence of the object, as the storage of last-handled configurations in annotations does.
 func (i Interim) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
 	return i.annotations.Build(body, extra)
 }
@@ -60,7 +62,7 @@ func (i Interim) Store(patch, body map[string]any, essence diffbase.Essence) err
 	return i.annotations.Store(patch, body, essence)
 }
 
-// Fetch reads the essence alone.
+// Fetch reads the essence without its precondition.
 func (i Interim) Fetch(body map[string]any) (diffbase.Essence, error) {
 	essence, _, err := i.readWithPrecondition(body)
 	return essence, err
@@ -68,12 +70,12 @@ func (i Interim) Fetch(body map[string]any) (diffbase.Essence, error) {
 
 // storeUnder adds the essence with its precondition to the merge-patch.
 func (i Interim) storeUnder(patch, body map[string]any, essence diffbase.Essence, valid precondition) error {
-	bound := maps.Clone(essence)
+	bound := maps.Clone(essence) // the caller's essence must not get the key
 	bound[preconditionKey] = valid.value()
 	return i.Store(patch, body, bound)
 }
 
-// readWithPrecondition returns the essence and its precondition; that is nil if the essence was stored without.
+// readWithPrecondition returns the essence and its precondition; nil if the essence was stored without one.
 func (i Interim) readWithPrecondition(
 	body map[string]any,
 ) (essence diffbase.Essence, valid *precondition, err error) {
@@ -81,11 +83,12 @@ func (i Interim) readWithPrecondition(
 	if stored, bound := essence[preconditionKey]; err == nil && bound {
 		valid = parsePrecondition(stored)
 	}
+	// Callers compare the rest as an ordinary essence.
 	delete(essence, preconditionKey)
 	return essence, valid, err
 }
 
-// Purge adds its removal to the merge-patch, if the object has it.
+// Purge adds the removal of the essence to the merge-patch, if the object has it.
 func (i Interim) Purge(patch *patching.Patch, body map[string]any) {
 	annotations := annotationsOf(body)
 	for _, key := range i.keys(body) {
@@ -95,7 +98,7 @@ func (i Interim) Purge(patch *patching.Patch, body map[string]any) {
 	}
 }
 
-// value is the form to be persisted.
+// value returns the stored form of the precondition.
 func (c precondition) value() map[string]any {
 	value := map[string]any{"handled": c.handled}
 	if c.success != nil {
@@ -107,7 +110,7 @@ func (c precondition) value() map[string]any {
 	return value
 }
 
-// parsePrecondition gives one that never holds if the stored value is none of ours.
+// parsePrecondition returns a precondition that never holds if the stored value is malformed.
 func parsePrecondition(stored any) *precondition {
 	value, _ := stored.(map[string]any)
 	handled, ok := value["handled"].(string)
@@ -123,8 +126,8 @@ func parsePrecondition(stored any) *precondition {
 	return c
 }
 
-// holds reports whether the object still has what the interim essence depends on, by its records as read. Without a
-// precondition, as interim memory was stored once, any success will do.
+// holds reports whether the precondition is met, by the stored configuration and the records that read returns. Earlier
+// versions stored interim essences without a precondition: for these, any success is enough.
 func (c *precondition) holds(
 	seen *observation, read func(id string) (*progress.Record, error),
 ) (bool, error) {
@@ -132,6 +135,7 @@ func (c *precondition) holds(
 		found, err := findSuccess(seen.state, read)
 		return found != nil, err
 	}
+	// Another last-handled configuration means that the cause was ended.
 	handled, err := cause.Fingerprint(seen.stored)
 	switch {
 	case err != nil || handled != c.handled:
@@ -139,6 +143,7 @@ func (c *precondition) holds(
 	case c.success == nil:
 		return true, nil
 	}
+	// The same success must still be recorded: a new one can belong to another cause.
 	record, err := read(c.success.id)
 	if err != nil {
 		return false, err
@@ -147,7 +152,7 @@ func (c *precondition) holds(
 	return found != nil && *found == *c.success, nil
 }
 
-// dropStaleInterim ignores interim memory that is of another cause than what else is remembered.
+// dropStaleInterim ignores an interim essence that does not belong to the open cause.
 func (s *observation) dropStaleInterim(beside *precondition) error {
 	if s.interim == nil {
 		return nil
@@ -159,7 +164,7 @@ func (s *observation) dropStaleInterim(beside *precondition) error {
 	return err
 }
 
-// successIn finds what a record has of any success.
+// successIn returns the success that a record has; nil if there is none.
 func successIn(id string, record *progress.Record) *success {
 	switch {
 	case record == nil:
@@ -170,6 +175,7 @@ func successIn(id string, record *progress.Record) *success {
 			found.stopped = progress.FormatTimestamp(record.Stopped.UTC())
 		}
 		return found
+	// The record is of a handler whose sub-handler succeeded. Its start identifies the cause.
 	case len(record.Succeeded) > 0:
 		found := &success{id: id}
 		if record.Started != nil {
@@ -181,8 +187,8 @@ func successIn(id string, record *progress.Record) *success {
 	}
 }
 
-// findSuccess finds one of a handler of the state's own purpose, or of any for a state without one; or that of a
-// sub-handler of one: these are known by name only until their parent is called.
+// findSuccess returns a success with the purpose of the state, or any success if the state does not have a purpose. It
+// also searches the records of sub-handlers: their states are unknown until the parent is called.
 func findSuccess(state *execution.State, read func(id string) (*progress.Record, error)) (*success, error) {
 	met := recordNames{}
 	for _, h := range state.Handlers() {
@@ -210,10 +216,12 @@ func findSuccess(state *execution.State, read func(id string) (*progress.Record,
 	return nil, nil
 }
 
+// hasPurposeOf reports whether a record of this purpose belongs to the state. An empty purpose belongs to any.
 func hasPurposeOf(state *execution.State, purpose string) bool {
 	return purpose == "" || state.Purpose == "" || purpose == state.Purpose
 }
 
+// first reports whether the record of this id was not read yet.
 func (r recordNames) first(id string) bool {
 	name := keys.V2("", id)
 	met := r[name]

@@ -2,16 +2,15 @@ package changes
 
 import "k8s.io/apimachinery/pkg/types"
 
-// noteWritten shows the function what was written while it runs.
+// noteWritten makes the state after a write visible to the running function. It runs on the goroutine of the pass.
 func (i *invocation) noteWritten() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.written = i.runner.pass.object.body
 }
 
-// Latest is the newer of what the cache has and what the pass knows, as it may have written something itself. If the
-// cache has lost the object, that is the moment to cancel the function: it may be waiting for something that never
-// comes.
+// Latest returns the newer one of the cached object and the answer to the last write of the pass. If the
+// cache has lost the object, it cancels the function, which could otherwise wait forever for a change of the object.
 func (i *invocation) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 	i.mu.Lock()
 	written := i.written

@@ -13,38 +13,41 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// ownWrites is what the process remembers of an object that its own handlers have changed.
+// ownWrites tracks the updates of one object that its own handlers have caused.
 type ownWrites struct {
-	left  uint64 // the hash of the essence as our last write has left it; zero if nothing follows from that
+	left  uint64 // hash of the essence after our last write; zero if the write causes no update
 	guard loops.Guard
 }
 
 // ownCalls are the calls of one pass that our own former write has caused.
 type ownCalls struct {
 	called, wrote []string
-	fields        []diff.Path // that they have changed
+	fields        []diff.Path // the fields that these calls have changed
 }
 
-// detectOwnCause finds out whether the update is what our own write has left, and nothing else. An edit by another
-// client is none of it, so its handlers are called at once.
+// detectOwnCause checks whether the update is exactly our own write. If another client has edited the object as well,
+// the update is an ordinary one, and its handlers are called without a delay.
 func (p *pass) detectOwnCause(c *cause.Cause) {
+	// The hash differs if anything else has changed as well.
 	own := p.memory.ownWrites
 	if c.Reason == cause.Update && own.left != 0 && own.left == cause.Hash(c.New) {
 		p.own = &ownCalls{}
 		return
 	}
+	// The write must not match a later state by chance.
 	own.left = 0
 	own.guard.Expire(p.handling.Now())
 	p.forgetOwnWrites()
 }
 
+// forgetOwnWrites frees the memory when nothing is tracked, so that [Memory.Idle] can be true.
 func (p *pass) forgetOwnWrites() {
 	if own := p.memory.ownWrites; own != nil && own.left == 0 && own.guard.Idle() {
 		p.memory.ownWrites = nil
 	}
 }
 
-// holdLoops delays the handlers that call themselves again and again.
+// holdLoops delays the handlers that have called themselves too often.
 func (p *pass) holdLoops(selected []*adapters.Handler, state *execution.State) {
 	for _, h := range selected {
 		until := p.memory.ownWrites.guard.Until(h.Description.ID)
@@ -54,13 +57,15 @@ func (p *pass) holdLoops(selected []*adapters.Handler, state *execution.State) {
 	}
 }
 
-// noteOwnCall compares the essences before and after a call that our own write has caused. Retries have delays already.
+// noteOwnCall compares the essences before and after a call that our own write has caused. It ignores retries: they are
+// delayed anyway.
 func (p *pass) noteOwnCall(r *runner, a *execution.Attempt, before map[string]any, then diffbase.Essence) {
 	if a.Outcome.Aborted || a.Call.Retry > 0 {
 		return
 	}
 	id := a.Call.Handler.ID
 	p.own.called = append(p.own.called, id)
+	// The essences of former states can be known already: building one is expensive.
 	var err error
 	if then == nil {
 		if then, err = p.handling.Lens.New(before); err != nil {
@@ -77,12 +82,13 @@ func (p *pass) noteOwnCall(r *runner, a *execution.Attempt, before map[string]an
 		return
 	}
 	p.own.wrote = append(p.own.wrote, id)
+	// The log names the fields that keep changing.
 	for _, item := range changes {
 		p.own.fields = append(p.own.fields, item.Path)
 	}
 }
 
-// countLoop takes account of the calls of this pass, and logs a loop when it is found.
+// countLoop counts the calls of this pass, and logs a new loop.
 func (p *pass) countLoop(ctx context.Context) {
 	if len(p.own.called) == 0 {
 		return
@@ -97,7 +103,7 @@ func (p *pass) countLoop(ctx context.Context) {
 	}
 }
 
-// noteOwnWrite remembers what the changes of handlers have made of the object, if that is an update for them.
+// noteOwnWrite remembers the essence after the write, if the changes of the handlers cause an update.
 func (p *pass) noteOwnWrite(handled *outcomes) {
 	left := uint64(0)
 	if now := p.ownEssence(handled); now != nil {
@@ -109,15 +115,17 @@ func (p *pass) noteOwnWrite(handled *outcomes) {
 		p.memory.ownWrites = &ownWrites{left: left}
 	case left != 0:
 		own.left = left
+	// A closed cause without an update ends the tracking.
 	case own != nil && handled.done():
 		own.left = 0
 		p.forgetOwnWrites()
 	}
 }
 
-// ownEssence is that of the object as the write has left it; nil if the handlers have changed nothing of it.
+// ownEssence returns the essence of the object after the write; nil if the handlers have not changed it.
 func (p *pass) ownEssence(handled *outcomes) diffbase.Essence {
 	c := handled.cause
+	// A deletion does not lead to updates. Without relevant changes, the essence need not be built.
 	if handled.working == nil || c.Deleting || p.handling.alike(c.Body(), handled.working, nil) {
 		return nil
 	}

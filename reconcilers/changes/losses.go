@@ -15,20 +15,21 @@ import (
 // longestRewrite is the longest delay before lost memory is written again.
 const longestRewrite = 10 * time.Minute
 
-// openRecords are the records of an open cause as the object has them by our last write. They count for the Handling
-// that wrote them: after a pause, another operator may have removed them for a reason.
+// openRecords are the records of an open cause that our last write left on the object. They are only valid for the
+// Handling that wrote them: after a pause, another operator can have removed them on purpose.
 type openRecords struct {
 	of   *Handling
 	byID map[string]progress.Record
 }
 
-// losses space the writes of our memory on one object while another client removes it again and again.
+// losses delay the writes of our memory on one object while another client keeps removing it.
 type losses struct {
 	count int
-	delay time.Duration // after the last write
-	until time.Time     // when it may be written again
+	delay time.Duration // between the last write and the next one
+	until time.Time     // the earliest time of the next write
 }
 
+// wait returns the time until the next write is allowed.
 func (l *losses) wait(now time.Time) time.Duration { return max(0, l.until.Sub(now)) }
 
 // grow counts a loss, and doubles the delay before the next write.
@@ -38,18 +39,20 @@ func (l *losses) grow(now time.Time) {
 	l.until = now.Add(l.delay)
 }
 
-// areOver reports whether our memory has lasted for so long that the next loss is a new one.
+// areOver reports whether our memory has lasted so long that the next loss starts with a short delay again.
 func (l *losses) areOver(now time.Time) bool { return now.Sub(l.until) > max(time.Minute, l.delay) }
 
-// writeAgainLater writes the lost memory again, at first at once, then with a growing delay, so that two operators that
-// undo each other's writes do not keep the API server busy. The process knows meanwhile what was handled. While a
-// change is handled, its own writes restore the memory.
+// writeAgainLater restores lost memory: immediately at first, then with a growing delay, so that two operators that
+// revert each other's writes do not keep the API server busy. Meanwhile, the process has the state in memory. While a
+// change is handled, the writes of the change restore the memory instead.
 func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizerLost bool) (verdict, error) {
 	now, memory := p.handling.Now(), p.memory
+	// After a quiet time, the delays start again.
 	if memory.losses == nil || memory.losses.areOver(now) {
 		memory.losses = &losses{}
 	}
 	wait := memory.losses.wait(now)
+	// The delay is over: write now, and log the loss.
 	if wait == 0 {
 		memory.losses.grow(now)
 		p.lost = true
@@ -57,13 +60,15 @@ func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizer
 			"of the operator; continuing with the state in memory, and writing them again", "losses", memory.losses.count,
 			"finalizer", finalizerLost, "next", memory.losses.delay.String())
 	}
-	_ = p.object.separateForeignMemory() // memory that a copy has replaced is kept apart now; a round sees to errors
+	_ = p.object.separateForeignMemory() // from now on, keep our memory apart from a copy; the round handles errors
 	switch {
+	// The writes of the open change include the lost memory. Only the finalizer is restored later.
 	case seen.cause.Reason != cause.Noop:
-		if finalizerLost {
+		if finalizerLost { // handlers run without it meanwhile
 			p.rewrite = wait // handlers go on without it meanwhile
 		}
 		return goOn, nil
+	// It is too early to write: the pass is repeated after the delay.
 	case wait > 0:
 		p.rewrite = wait
 		if finalizerLost {
@@ -74,6 +79,7 @@ func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizer
 	return startOver, p.writeLost(ctx, seen, finalizerLost)
 }
 
+// writeLost writes the lost memory and the lost finalizer in one patch.
 func (p *pass) writeLost(ctx context.Context, seen *observation, finalizerLost bool) error {
 	patch := patching.Patch{Merge: map[string]any{}}
 	if seen.lost {
@@ -90,6 +96,7 @@ func (p *pass) writeLost(ctx context.Context, seen *observation, finalizerLost b
 	if err := p.object.send(ctx, patch); err != nil || p.object.gone || p.object.released {
 		return err
 	}
+	// If the schema drops the memory, the object would be restored again and again.
 	if seen.lost {
 		return p.checkHasEssence()
 	}

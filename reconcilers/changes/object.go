@@ -23,34 +23,33 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// object is the object of a pass as the API server has it, by all that is known.
+// object is the object of a pass in its newest known state.
 type object struct {
 	handling *Handling
 	memory   *Memory
 
-	body    map[string]any   // as last known: replaced by the answer to each write
+	body    map[string]any   // the newest known state: each write replaces it by the answer
 	opened  *jsontext.Object // the same, with its text if it has one
-	kept    map[string]any   // the same as storages get it: see keepApart
+	kept    map[string]any   // the same as storages see it: see [Handling.keepApart]
 	own     map[string]any   // the same without memory that belongs to another object
-	found   *execution.State // the records, as the round has found them
-	present diffbase.Essence // of own, once it is built
-	foreign map[string]any   // the merge-patch that leads from body to own; nil if there is no difference
-	answer  *jsontext.Object // the last answer to a request of this pass; nil if it is the last word on the object
+	found   *execution.State // the records that the round has found
+	present diffbase.Essence // the essence of own, once it is built
+	foreign map[string]any   // the merge-patch from body to own; nil if they are equal
+	answer  *jsontext.Object // the last answer in this pass; nil if it was the last one about the object
 
-	looked map[string]any // the body that the round has looked at, if it has written since
-	stored map[string]any // the annotations that it has written for its own sake, nil for those that it has removed
+	looked map[string]any // the body that the round has observed, if the round has written since
+	stored map[string]any // annotations that the round has stored for the engine; nil values were removed
 
-	gone     bool        // the object does not exist any more, or is another one under the same name
-	released bool        // our write removed the last finalizer, so the object is gone
+	gone     bool        // the object does not exist any more, or was replaced under its name
+	released bool        // our write removed the last finalizer: the object is gone
 	refusal  error       // of the status, by the last write
-	restored []diff.Path // fields that the last write was to remove
+	restored []diff.Path // the fields that the last write removed, and that the server put back
 	misread  bool        // a record could not be read
 
-	recordsLost bool // no record is on the object, though our last write has left some there
+	recordsLost bool // all records are missing that our last write left
 }
 
-// refreshIfUncertain gets the object live if the answer to our last write was lost: what we have may be older than what
-// we did.
+// refreshIfUncertain reads the object live if the answer to our last write was lost: the known state can be older.
 func (o *object) refreshIfUncertain(ctx context.Context) error {
 	if !o.memory.uncertain {
 		return nil
@@ -70,18 +69,19 @@ func (o *object) refreshIfUncertain(ctx context.Context) error {
 	return nil
 }
 
+// get reads the object from the API server.
 func (o *object) get(ctx context.Context, body map[string]any) (map[string]any, error) {
 	known := &unstructured.Unstructured{Object: body}
 	return o.handling.Writer.Get(ctx, known.GroupVersionKind(), client.ObjectKeyFromObject(known))
 }
 
-// send applies the patch, re-applies it to the fresh object after conflicts, and goes on from the server's answer. A
-// refused status does not hold back the rest.
+// send applies the patch, again to the fresh object after conflicts, and continues with the server's answer. A
+// refused status does not prevent the rest.
 func (o *object) send(ctx context.Context, patch patching.Patch) error {
 	return o.write(ctx, patch, false)
 }
 
-// write is send, or, if the status decides, writes nothing to the main resource once the status is refused.
+// write is like send. But if the status decides and is refused, nothing is written to the main resource.
 func (o *object) write(ctx context.Context, patch patching.Patch, statusDecides bool) error {
 	o.refusal = nil
 	err := o.tolerate(ctx, progress.Flush(o.handling.Progress))
@@ -111,7 +111,7 @@ func (o *object) write(ctx context.Context, patch patching.Patch, statusDecides 
 	return err
 }
 
-// withText is the body with the text of an answer, if that is the same state.
+// withText returns the body with the text of the answer, if that is the same version.
 func withText(body map[string]any, answer *jsontext.Object) *jsontext.Object {
 	if answered, err := answer.Value(); err == nil && answered != nil && body != nil &&
 		patching.VersionOf(answered) == patching.VersionOf(body) {
@@ -120,7 +120,7 @@ func withText(body map[string]any, answer *jsontext.Object) *jsontext.Object {
 	return jsontext.Of(body)
 }
 
-// noteStored keeps what a write has set, for as long as the round lasts.
+// noteStored adds the annotations of a write to those of the round.
 func (o *object) noteStored(annotations map[string]any) {
 	if len(annotations) == 0 {
 		return
@@ -131,8 +131,8 @@ func (o *object) noteStored(annotations map[string]any) {
 	o.stored = all
 }
 
-// untouch removes the value by which Kopf wakes itself up: if it was stopped just then, nobody else does. That is worth
-// no write of its own, and if a storage cannot do it, the write goes on without.
+// untouch removes Kopf's touch annotation, by which Kopf wakes itself up: if Kopf was stopped, it stays on the
+// object. This does not justify its own write, and errors do not fail the write.
 func (o *object) untouch(ctx context.Context, patch *patching.Patch) {
 	merge := map[string]any{}
 	err := panics.Contain(func() error { o.handling.Progress.Touch(merge, o.body, nil); return nil })
@@ -150,18 +150,19 @@ func (o *object) untouch(ctx context.Context, patch *patching.Patch) {
 	}
 }
 
+// transform sends one transformation.
 func (o *object) transform(ctx context.Context, transform patching.Transform) error {
 	return o.send(ctx, patching.Patch{Transforms: []patching.Transform{transform}})
 }
 
-// accept goes on from what is now known of the object, even if the write as a whole has failed.
+// accept continues with the newest state of the object, also if the write as a whole has failed.
 func (o *object) accept(latest *jsontext.Object, last bool) {
 	if body, err := latest.Value(); err == nil && body != nil {
 		if o.looked == nil {
 			o.looked = o.body
 		}
 		o.body, o.opened, o.answer = body, latest, latest
-		_ = o.separateForeignMemory() // every round begins with it, and sees to its errors
+		_ = o.separateForeignMemory() // each round starts with it, and handles its errors
 		if o.found != nil {
 			o.found.ReadAgain()
 		}
@@ -171,7 +172,7 @@ func (o *object) accept(latest *jsontext.Object, last bool) {
 	}
 }
 
-// uncertain tells whether the write may have been done in spite of the error: the server did not say that it refuses.
+// uncertain reports whether a failed write can still have been done: the server did not send a refusal.
 func uncertain(err error) bool {
 	var status apierrors.APIStatus
 	if err == nil || patching.ContentRefused(err) {
@@ -184,7 +185,7 @@ func uncertain(err error) bool {
 	return code < 400 || code >= 500 || code == http.StatusRequestTimeout
 }
 
-// newest is the later of two versions of the object: after a conflict there may be nothing left to write.
+// newest returns the newer version of the object: after a conflict, the fresh object can already have the changes.
 func newest(read, answered map[string]any) map[string]any {
 	if read == nil || answered == nil {
 		if read == nil {
@@ -198,13 +199,14 @@ func newest(read, answered map[string]any) map[string]any {
 	return answered
 }
 
+// annotationsOf returns the annotations of a body, which can be malformed.
 func annotationsOf(body map[string]any) map[string]any {
 	metadata, _ := body["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	return annotations
 }
 
-// records reads those of our handlers. If none of those is there that our last write has left, they are these.
+// records reads the records of our handlers. If all those of our last write are lost, it uses that memory instead.
 func (o *object) records(ctx context.Context) (*execution.State, error) {
 	h := o.handling
 	read := func(id string) (*progress.Record, error) { return o.record(ctx, id) }
@@ -218,7 +220,7 @@ func (o *object) records(ctx context.Context) (*execution.State, error) {
 	return state, err
 }
 
-// record reads the record of one handler.
+// record reads the record of one handler, from memory if the object cannot store it.
 func (o *object) record(ctx context.Context, id string) (*progress.Record, error) {
 	if kept, ok := o.memory.records[id]; ok {
 		return &kept, nil
@@ -234,13 +236,14 @@ func (o *object) record(ctx context.Context, id string) (*progress.Record, error
 	return record, nil
 }
 
-// isBound reports whether the object still has our memory's binding to it. Whoever removes annotations but for that one
-// does so deliberately, such as to have the object handled again; whoever replaces the metadata removes them all.
+// isBound reports whether the object is still bound to our memory. A client that removes all annotations but the
+// binding does so on purpose, to have the object handled again. One that replaces the metadata removes the binding,
+// too.
 func (o *object) isBound() bool {
 	return o.handling.BoundTo != "" && annotationsOf(o.body)[o.handling.boundTo(o.body)] == patching.UIDOf(o.body)
 }
 
-// hasLostRecords reports whether none of the records is there that our last write has left.
+// hasLostRecords reports whether all records are missing that our last write left.
 func (o *object) hasLostRecords(found *execution.State) bool {
 	open := o.memory.open
 	if len(open.byID) == 0 || open.of != o.handling || o.isBound() {
@@ -248,8 +251,7 @@ func (o *object) hasLostRecords(found *execution.State) bool {
 	}
 	for id := range open.byID {
 		record, err := found.Fetch(id)
-		// The state can return a record from memory, or skip a malformed one. Only the object shows whether it is lost.
-		if _, isInMemory := o.memory.records[id]; isInMemory || record == nil && err == nil && o.misread {
+		if record == nil && err == nil && o.misread { // a malformed record is not lost
 			record, err = o.handling.Progress.Fetch(o.own, id)
 		}
 		if err != nil || record != nil {
@@ -259,8 +261,8 @@ func (o *object) hasLostRecords(found *execution.State) bool {
 	return true
 }
 
-// tolerate gives the error of malformed memory, which ends the pass; unless the object is being deleted: nothing may
-// hold up a deletion for ever. Then the error is logged, once: there may be any number of passes.
+// tolerate returns the error of malformed memory, which ends the pass. If the object is being deleted, it logs
+// the error once instead: malformed memory must not block a deletion forever.
 func (o *object) tolerate(ctx context.Context, err error) error {
 	if err == nil || !patching.BeingDeleted(o.body) {
 		return err
@@ -273,7 +275,7 @@ func (o *object) tolerate(ctx context.Context, err error) error {
 	return nil
 }
 
-// separateForeignMemory leaves out of own what was copied from another object together with its annotations.
+// separateForeignMemory removes from own the memory that was copied from another object together with its annotations.
 func (o *object) separateForeignMemory() error {
 	o.kept, o.own, o.foreign, o.present = o.body, o.body, nil, nil
 	owner, bound := annotationsOf(o.body)[o.handling.boundTo(o.body)].(string)
@@ -281,7 +283,7 @@ func (o *object) separateForeignMemory() error {
 		return nil
 	}
 	if o.handling.Interim.annotations.Bound != "" && o.memory.losses != nil {
-		// The copy has replaced our memory. It would do so again: what we write is kept apart from it.
+		// The copy has replaced our memory, and would do so again: store ours under different keys.
 		o.kept = o.handling.keepApart(o.body)
 		o.own = o.kept
 		return nil
@@ -294,8 +296,8 @@ func (o *object) separateForeignMemory() error {
 	return err
 }
 
-// keepApart returns the body as that of an object which keeps its memory apart from a copy of another object's, under
-// keys with its kind: the binding alone decides that. The body itself is not changed.
+// keepApart returns a copy of the body whose memory has the kind in its keys, and so is separate from a copied
+// memory. The name of the binding makes the difference.
 func (h *Handling) keepApart(body map[string]any) map[string]any {
 	patch := patching.Patch{Merge: map[string]any{}}
 	patch.SetIn([]string{"metadata", "annotations", keys.Mark(body, h.BoundTo)}, nil)
@@ -304,14 +306,15 @@ func (h *Handling) keepApart(body map[string]any) map[string]any {
 	return apart
 }
 
-// boundTo is the annotation as it is on this object: a deployment's one is copied to its replica sets over and over.
+// boundTo returns the key of the binding on this object. It can include the kind, as deployments repeatedly copy
+// their annotations to their replica sets.
 func (h *Handling) boundTo(body map[string]any) string {
 	prefix, name, _ := strings.Cut(h.BoundTo, "/")
 	return keys.V2(prefix, keys.MarkBound(body, h.Interim.annotations.Bound, name))
 }
 
-// removalOfMemory is a merge-patch that removes all that we remember on the object. Annotations of users under our
-// prefix are not among it.
+// removalOfMemory returns a merge-patch that removes all our memory from the object. It does not remove other
+// annotations under our prefix.
 func (h *Handling) removalOfMemory(body map[string]any) (merge map[string]any, err error) {
 	patch := patching.Patch{Merge: map[string]any{}}
 	for _, id := range h.IDs() {
@@ -323,7 +326,7 @@ func (h *Handling) removalOfMemory(body map[string]any) (merge map[string]any, e
 		err = errors.Join(err, execution.Purge(h.Progress, patch.Merge, body, id))
 	}
 	h.Interim.Purge(&patch, body)
-	// A storage of essences has no removal; but what it would write shows where it keeps them.
+	// Storages of essences cannot remove, but a trial write shows where they store.
 	places := patching.Patch{Merge: map[string]any{}}
 	if err := h.Lens.Diffbase.Store(places.Merge, body, diffbase.Essence{}); err == nil {
 		addRemoval(&patch, nil, places.Merge, body)
@@ -331,7 +334,7 @@ func (h *Handling) removalOfMemory(body map[string]any) (merge map[string]any, e
 	return patch.Merge, err
 }
 
-// addRemoval adds to the patch the removal of those places of the object.
+// addRemoval adds the removal of the given places to the patch.
 func addRemoval(patch *patching.Patch, at []string, places, body map[string]any) {
 	for key, place := range places {
 		path := append(at[:len(at):len(at)], key)
@@ -347,7 +350,7 @@ func addRemoval(patch *patching.Patch, at []string, places, body map[string]any)
 	}
 }
 
-// bind says whose memory it is, so that a copy of the object is not taken for it.
+// bind adds the UID of the object to the patch: memory that is copied to another object is recognized by it.
 func (o *object) bind(patch *patching.Patch) error {
 	uid, key := patching.UIDOf(o.body), o.handling.boundTo(o.kept)
 	if o.handling.BoundTo == "" || uid == "" {
@@ -365,11 +368,11 @@ func (o *object) bind(patch *patching.Patch) error {
 	return storage.AnnotateOnce(patch.Merge, o.body, keys.MarkerKey(prefix), keys.ManagedValue)
 }
 
-// joinAgain removes what was kept apart from a copy once the object has its memory under the usual keys again, with the
-// binding of that name.
+// joinAgain removes the separate memory once the object has its memory and its binding under the usual keys
+// again.
 func (o *object) joinAgain(patch *patching.Patch, binding string) error {
 	bound, annotations, found := o.handling.Interim.annotations.Bound, annotationsOf(o.body), false
-	for name := range annotations { // without making the key, for nearly all objects
+	for name := range annotations { // for nearly all objects, the key need not be made
 		found = found || bound != "" && name != binding && strings.HasPrefix(name, bound)
 	}
 	if !found {
@@ -385,8 +388,8 @@ func (o *object) joinAgain(patch *patching.Patch, binding string) error {
 	return err
 }
 
-// unbind is for an object of which nothing is remembered any more. What was copied from another object stays bound to
-// that.
+// unbind removes the binding of an object without memory. Memory that was copied from another object stays bound
+// to that.
 func (o *object) unbind(patch *patching.Patch) {
 	key := o.handling.boundTo(o.kept)
 	if o.foreign == nil && o.handling.BoundTo != "" && annotationsOf(o.body)[key] != nil {

@@ -19,27 +19,29 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// observation is what a round makes of the object, by comparison with what is remembered of it.
+// observation is the result of comparing the object with the memory on it, at the start of a round.
 type observation struct {
 	cause        *cause.Cause
-	stored       diffbase.Essence // what was handled last, as it stands on the object
-	interim      diffbase.Essence // what the first successful handler of the cause saw; nil if none has succeeded
-	lost         bool             // the object was handled, and another client has removed what it remembers of that
-	staleInterim bool             // the object has interim memory, of another cause
-	state        *execution.State // all records of our handlers, and then the progress of the handlers of the cause
+	stored       diffbase.Essence // the last-handled configuration as stored
+	interim      diffbase.Essence // the essence that the first successful handler of the cause saw; nil if none
+	lost         bool             // the object was handled, and another client has removed that memory
+	staleInterim bool             // the interim essence on the object belongs to another cause
+	state        *execution.State // first all records of our handlers, later the progress for the cause
 }
 
-// storing adds a form of an essence to a merge-patch.
+// storing adds one form of an essence to a merge-patch.
 type storing func(patch, body map[string]any, form diffbase.Essence) error
 
-// observe compares the object with what is remembered of it, and so finds the cause. All memory is read here, ahead of
-// any write: an object whose memory is malformed is not touched.
+// observe detects the cause by comparing the object with the memory on it. It reads the whole memory before any
+// write: an object with malformed memory is not modified.
 func (p *pass) observe(ctx context.Context) (*observation, error) {
 	o, h := &p.object, p.handling
 	o.looked, o.stored = nil, nil
+	// Everything below reads the object's own memory only.
 	if err := o.tolerate(ctx, o.separateForeignMemory()); err != nil {
 		return nil, &BlockedError{Err: err}
 	}
+	// The interim essence is checked last: its precondition refers to the records.
 	seen := &observation{}
 	now, beside, err := o.essences(ctx, seen)
 	if err == nil {
@@ -51,15 +53,19 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 	if err != nil {
 		return nil, &BlockedError{Err: err}
 	}
+	// No record is left, so none can be lost later.
 	if len(seen.state.Handlers()) == 0 {
 		p.memory.open = openRecords{}
 	}
 	p.logMissingFields(ctx)
+	// Secret and large values are stored as digests. The last-handled essence is restored from them by comparison with
+	// the present one.
 	then, veiled := h.Lens.Redaction.Recall(o.body, seen.stored, now)
 	switch handled := &p.memory.Handled; {
 	case seen.stored != nil:
 		handled.Hash = cause.Hash(then)
-	case handled.Hash == 0 || o.isBound(): // never handled, or to be handled again
+	case handled.Hash == 0 || o.isBound(): // never handled, or its annotations were removed on purpose
+	// The memory is lost. The hash in this process still detects whether the object has changed.
 	case handled.Hash == cause.Hash(now):
 		seen.lost, then = true, now
 	default:
@@ -73,8 +79,8 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 	return seen, nil
 }
 
-// essences reads the one that was handled last, as it is stored, and the interim one. It returns the present one, and
-// the precondition of the interim one. An unreadable one is nil if the object is being deleted.
+// essences reads the last-handled essence and the interim one into seen. It returns the present essence and the
+// precondition of the interim one. If the object is being deleted, an unreadable essence is nil.
 func (o *object) essences(
 	ctx context.Context, seen *observation,
 ) (now diffbase.Essence, beside *precondition, err error) {
@@ -93,7 +99,7 @@ func (o *object) essences(
 	return now, beside, o.tolerate(ctx, err)
 }
 
-// presentEssence is that of the object, which is built once for each of its states.
+// presentEssence returns the essence of the object, which is built once for each state.
 func (o *object) presentEssence() (now diffbase.Essence, err error) {
 	if o.present == nil {
 		o.present, err = o.handling.Lens.New(o.own)
@@ -101,8 +107,8 @@ func (o *object) presentEssence() (now diffbase.Essence, err error) {
 	return o.present, err
 }
 
-// logMissingFields logs which fields of handlers the object cannot have, as there is something else than a mapping on
-// the way: once, until that changes. Only the handlers of these fields are concerned.
+// logMissingFields logs which fields of handlers the object cannot have, because a value on the path is not a mapping.
+// It logs them once, until they change. Other handlers are not affected.
 func (p *pass) logMissingFields(ctx context.Context) {
 	fields := p.handling.Lens.Unreachable(p.object.body)
 	names := make([]string, 0, len(fields))
@@ -120,7 +126,7 @@ func (p *pass) logMissingFields(ctx context.Context) {
 	}
 }
 
-// handlersOf are the ids of the handlers of changes that have one of the fields.
+// handlersOf returns the ids of the changing handlers that have one of the fields.
 func (p *pass) handlersOf(fields []diff.Path) []string {
 	ids := []string{}
 	for _, h := range p.handling.Handlers {
@@ -132,7 +138,8 @@ func (p *pass) handlersOf(fields []diff.Path) []string {
 	return ids
 }
 
-// storeHandled stores the essence as the one last handled, or digests of it where values do not fit, or are secret.
+// storeHandled stores the essence as the last-handled one, with digests instead of values that are secret or do not
+// fit.
 func (o *object) storeHandled(ctx context.Context, patch *patching.Patch, handled diffbase.Essence) error {
 	lens := o.handling.Lens
 	size, err := o.storeFitting(patch, handled, lens.Diffbase.Store)
@@ -145,13 +152,14 @@ func (o *object) storeHandled(ctx context.Context, patch *patching.Patch, handle
 	return err
 }
 
-// fits tells whether all that ends the cause can be stored. An object that is going needs no memory: rather than to be
-// refused with it, the finalizer is removed without it.
+// fits reports whether the memory that ends the cause fits. An object being deleted does not need its memory: if
+// the memory would be refused, the finalizer is removed without it.
 func (o *object) fits(patch *patching.Patch, handled diffbase.Essence) bool {
 	trial := patch.Clone()
 	if trial.Merge == nil {
 		trial.Merge = map[string]any{}
 	}
+	// The binding is part of the same write.
 	if o.bind(&trial) != nil {
 		return false
 	}
@@ -161,8 +169,10 @@ func (o *object) fits(patch *patching.Patch, handled diffbase.Essence) bool {
 	return storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(trial.Merge)) <= storage.AnnotationsLimit
 }
 
-// storeFitting stores the best form of the essence that fits, and tells what the annotations weigh with the first one.
+// storeFitting stores the first form of the essence that fits. It returns the size of the annotations with the best
+// form.
 func (o *object) storeFitting(patch *patching.Patch, essence diffbase.Essence, store storing) (first int, err error) {
+	// The forms get smaller. If none fits, the last one stays in the patch, and the API server decides.
 	for form, err := range o.handling.Lens.Redaction.Forms(o.body, essence) {
 		if err != nil {
 			return first, err
@@ -187,8 +197,9 @@ func (o *object) storeInterim(patch *patching.Patch, essence diffbase.Essence, v
 	return err
 }
 
-// storeInterimBeside stores what some handlers have seen beside what the patch stores as handled last.
+// storeInterimBeside stores the essence that other handlers have seen, beside the last-handled one in the patch.
 func (o *object) storeInterimBeside(patch *patching.Patch, essence diffbase.Essence) error {
+	// The precondition needs the fingerprint in the stored form, so read back the result of the patch.
 	after, err := o.merged(patch)
 	if err != nil {
 		return err
@@ -205,14 +216,14 @@ func (o *object) storeInterimBeside(patch *patching.Patch, essence diffbase.Esse
 	return o.storeInterim(patch, essence, precondition{handled: handled})
 }
 
-// merged is the object with the merge-patch alone.
+// merged returns the object with the merge-patch, without the transformations.
 func (o *object) merged(patch *patching.Patch) (map[string]any, error) {
 	merging := patching.Patch{Merge: patch.Merge}
 	return merging.ApplyTo(o.kept)
 }
 
-// storeInterimOf stores what the first successful handler saw, for as long as the cause is open; nothing if there is no
-// success.
+// storeInterimOf stores the essence that the first successful handler saw until the cause ends. It does nothing if no
+// handler has succeeded.
 func (o *object) storeInterimOf(patch *patching.Patch, handled *outcomes) error {
 	found, err := handled.success()
 	if err != nil || found == nil {
@@ -225,8 +236,8 @@ func (o *object) storeInterimOf(patch *patching.Patch, handled *outcomes) error 
 	return o.storeInterim(patch, handled.interim, precondition{handled: fingerprint, success: found})
 }
 
-// hasInterimOf reports whether the object has just that one, of the open cause, with the patch applied: it may have a
-// stale one, or one of no open cause; and the patch may take the record that it is valid beside.
+// hasInterimOf reports whether the object has this interim essence for the open cause after the patch. The stored one
+// can be stale or belong to no open cause, and the patch can remove the record that its precondition needs.
 func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
 	stored, beside, err := o.handling.Interim.readWithPrecondition(o.kept)
 	switch {
@@ -237,7 +248,7 @@ func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
 	}
 	read := func(id string) (*progress.Record, error) {
 		if h := handled.state.Handler(id); h != nil && h.Active && h.Recorded() {
-			record := h.Record() // which the patch stores
+			record := h.Record() // it is in the patch
 			return &record, nil
 		}
 		after, err := o.merged(patch)
@@ -249,19 +260,22 @@ func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
 	if valid, err := beside.holds(handled.seen, read); err != nil || !valid {
 		return false
 	}
+	// Compare in the restored form: the stored one can have digests.
 	recalled, _ := o.handling.Lens.Redaction.Recall(o.body, stored, handled.interim)
 	return diff.Equal(asValue(recalled), asValue(handled.interim))
 }
 
-// checkKept returns an error if the API server has dropped a record or the last-handled configuration from the write:
-// it silently drops fields that a CRD does not have. The object would be new forever, and its handlers would be called
-// again and again. The error delays the object until the write lasts, and handlers wait for that.
+// checkKept returns an error if the API server has dropped a record or the last-handled configuration from the
+// write: it silently drops fields that the CRD does not have. The object would be new forever, and its handlers would
+// be called again and again. The error delays the object until a write lasts. Until then, its handlers wait.
 func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
 	switch {
 	case p.object.gone || p.object.released:
 		return nil
+	// All handlers are finished: the configuration counts, and no longer the records.
 	case handled.state.Done():
 		return p.checkHandledKept(patch)
+	// The usual case, which is faster than reading through the storage.
 	case holdsAll(p.object.body, patch):
 		return nil
 	}
@@ -270,7 +284,7 @@ func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
 			continue
 		}
 		wanted, err := p.handling.Progress.Fetch(patch, h.ID)
-		if err != nil || wanted == nil {
+		if err != nil || wanted == nil { // the record was not part of this write
 			continue
 		}
 		if record, err := p.handling.Progress.Fetch(p.object.body, h.ID); err == nil && record == nil {
@@ -280,21 +294,22 @@ func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
 	return nil
 }
 
-// holdsAll reports whether the object has all values that a merge-patch sets, so that no storage need be asked.
+// holdsAll reports whether the object has all values that a merge-patch sets. Then the storages need not be read.
 func holdsAll(body, patch map[string]any) bool {
 	for key, value := range patch {
 		held := body[key]
 		inner, isMapping := value.(map[string]any)
-		into, wasMapping := held.(map[string]any)
+		into, _ := held.(map[string]any)
 		switch {
-		case value == nil:
-		case isMapping && (!wasMapping || !holdsAll(into, inner)), !isMapping && !diff.Equal(held, value):
+		case value == nil: // a removal: nothing can be dropped
+		case isMapping && !holdsAll(into, inner), !isMapping && !diff.Equal(held, value):
 			return false
 		}
 	}
 	return true
 }
 
+// checkHandledKept returns an error if the patch has a last-handled configuration, and the object does not.
 func (p *pass) checkHandledKept(patch map[string]any) error {
 	if holdsAll(p.object.body, patch) || !p.hasEssence(patch) {
 		return nil
@@ -302,7 +317,7 @@ func (p *pass) checkHandledKept(patch map[string]any) error {
 	return p.checkHasEssence()
 }
 
-// checkHasEssence returns an error if the object has no last-handled configuration.
+// checkHasEssence returns an error if the object does not have a last-handled configuration.
 func (p *pass) checkHasEssence() error {
 	if !p.hasEssence(p.object.body) {
 		return fmt.Errorf("last-handled configuration: %w", errNotKept)
@@ -324,7 +339,7 @@ func asValue(e diffbase.Essence) any {
 	return e
 }
 
-// fillIn adds to a merge-patch what another one says of places that it says nothing of.
+// fillIn adds the values of another merge-patch for paths that the first one does not set.
 func fillIn(patch, other map[string]any) {
 	for key, value := range other {
 		held, ok := patch[key]

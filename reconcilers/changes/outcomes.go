@@ -20,65 +20,70 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// outcomes are the results of the handlers of one cause, and what of them the API server does not have yet. If a write
-// fails, Memory keeps them as they are, and the next pass writes them.
+// outcomes holds the results of the handlers of one cause, including those that the API server does not have yet. If a
+// write fails, Memory keeps them unchanged, and the next pass writes them.
 type outcomes struct {
-	by      *Handling // whoever is to write them
+	by      *Handling // the Handling that writes them
 	cause   *cause.Cause
-	seen    *observation     // what the object remembers, as the pass that writes has found it
+	seen    *observation     // the observation of the pass that writes
 	state   *execution.State // the progress of the handlers
-	interim diffbase.Essence // what the first successful handler of the cause saw, if any succeeded
-	purging bool             // records of former causes are to be removed with the next write
-	busy    bool             // the object is being deleted, and something in the background still runs for it
-	called  bool             // any handler has been, by this process
-	ended   bool             // all that can be done now is done
-	tells   bool             // the object is to tell of the handlers
-	agreed  bool             // what ends the cause is the essence that all of its handlers have seen
-	last    diffbase.Essence // what is stored as handled last when the cause ends
-	leaves  bool             // it has own patches that take the object out of all filters
-	keeps   bool             // handlers have failed that keep the object: the object they saw is stored as handled last
-	working map[string]any   // what the handlers made of the object that they saw; nil if they changed nothing
+	interim diffbase.Essence // the essence that the first successful handler of the cause saw; nil if none
+	purging bool             // the next write removes records of former causes
+	busy    bool             // the object is being deleted, and a background handler is still running
+	called  bool             // this process has called a handler
+	ended   bool             // no handler can be called now
+	tells   bool             // the object gets conditions
+	agreed  bool             // all handlers have seen the essence that ends the cause
+	last    diffbase.Essence // the essence to store as last handled when the cause ends
+	leaves  bool             // last includes own patches that take the object out of all filters
+	keeps   bool             // handlers that keep the object have failed: the state they saw is stored as last handled
+	working map[string]any   // the object with the changes of the handlers; nil if they made none
 
-	attempts []*execution.Attempt // those with something that is not written yet
-	pending  time.Time            // since when an outcome waits for its write; zero if none does
+	attempts []*execution.Attempt // those with unwritten changes or outcomes
+	pending  time.Time            // since when the oldest outcome is unwritten; zero if none is
 }
 
-// retryUnwritten writes what a former pass could not, before anything else is done: no handler is called while its
-// outcome could not be kept. It is the same write, only later, whatever has become of the object; then all is looked at
-// anew. If that fails again, only a deletion that has begun since goes on: with what is left, which its handlers see.
+// retryUnwritten writes the outcomes that a former pass could not write. It runs before any handler is called, as the
+// outcome of a handler must not be lost. The write is the same as before, for any present state of the object, and
+// the object is observed again after it. If the write fails again, the pass ends with the error. The exception is a
+// deletion that has begun since: its handlers are called, and see the unwritten changes.
 func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool) (left *outcomes, _ verdict, _ error) {
 	kept := p.memory.unwritten
 	if kept == nil {
 		return nil, goOn, nil
 	}
 	if overtaken, err := p.overtaken(ctx, kept, seen); err != nil || overtaken {
-		return nil, startOver, err // what was dropped may leave a resume to be done
+		return nil, startOver, err // a resume can be left to do
 	}
+	// The write changes the object of the pass. Keep the observed one for the deletion handlers.
 	observed := p.object
 	p.outcomes = kept
 	err := p.writeAgain(ctx, kept, seen, busy)
 	if err == nil {
-		p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.Done()
+		p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.Done() // the resume is unfinished
+		// The metrics count the end of the change in this pass.
 		if kept.done() {
 			p.closed = kept.cause.Reason
 		}
 		return nil, startOver, nil
 	}
+	// Only a deletion that began after the outcomes can continue.
 	if !seen.cause.Deleting || kept.cause.Deleting {
 		return nil, stop, err
 	}
 	logf.FromContext(ctx).Error(err, "Failed to write former changes; calling the deletion handlers, which see them")
-	observed.answer = p.object.answer
+	observed.answer = p.object.answer // the answer stays the newest one of the API server
 	p.object, p.outcomes = observed, nil
 	return kept, goOn, nil
 }
 
-// overtaken drops what is left of before a pause if another operator has handled the object meanwhile, so that its
-// progress and its changes stay: all goes on from these. Without a pause, nobody else handles the object.
+// overtaken drops the outcomes from before a pause if another operator has handled the object during the pause:
+// that progress is newer. Without a pause, no other operator handles the object.
 func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation) (bool, error) {
 	if kept.by == p.handling {
 		return false, nil
 	}
+	// If neither the configuration nor the records differ, no other operator has continued from there.
 	same := diff.Equal(asValue(kept.seen.stored), asValue(seen.stored))
 	if same {
 		var err error
@@ -86,6 +91,7 @@ func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation)
 			return false, &BlockedError{Err: err}
 		}
 	}
+	// Nothing has happened in the pause: this Handling takes over.
 	if same {
 		kept.by = p.handling
 		return false, nil
@@ -102,16 +108,19 @@ func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation)
 	return true, nil
 }
 
+// writeAgain writes the outcomes of a former pass, or only their changes if the cause was closed meanwhile.
 func (p *pass) writeAgain(ctx context.Context, kept *outcomes, seen *observation, busy bool) error {
 	if !seen.lost && !diff.Equal(asValue(kept.seen.stored), asValue(seen.stored)) {
-		// The cause was closed: by that very write, whose answer was lost, or by another process.
+		// The cause was closed: by this very write, if its answer was lost, or by another process.
 		return p.writeChangesAlone(ctx, kept.attempts)
 	}
+	// The outcomes are composed against the object that this pass has observed.
 	kept.seen, kept.busy = seen, busy
 	return p.save(ctx, kept)
 }
 
-// writeChangesAlone writes what handlers of a closed cause wanted. A refusal fails no handler any more.
+// writeChangesAlone writes the changes of handlers whose cause is closed. A refused change is dropped: the handler is
+// finished, and cannot fail any more.
 func (p *pass) writeChangesAlone(ctx context.Context, attempts []*execution.Attempt) error {
 	for _, a := range attempts {
 		refused, err := p.writeAlone(ctx, a)
@@ -130,10 +139,11 @@ func (p *pass) writeChangesAlone(ctx context.Context, attempts []*execution.Atte
 	return nil
 }
 
-// failRefused finds out whose content was refused, by writing that of each attempt alone, and makes that the failure of
-// its handler. If no content is refused alone, the refusal of the whole remains.
+// failRefused finds the attempts whose content was refused, by writing each attempt separately, and fails their
+// handlers. If none is refused separately, the error of the whole write remains.
 func (p *pass) failRefused(ctx context.Context, handled *outcomes, refusal error) error {
 	for _, a := range handled.attempts {
+		// An attempt without changes cannot be at fault.
 		if len(a.Remembered()) == 0 && a.Result() == nil {
 			continue
 		}
@@ -148,8 +158,8 @@ func (p *pass) failRefused(ctx context.Context, handled *outcomes, refusal error
 	return refusal
 }
 
-// writeAlone writes the changes and the result of one attempt, and nothing else. If the content is refused, or the part
-// of it that goes to the status, it returns that refusal apart from other errors.
+// writeAlone writes the changes and the result of one attempt. It returns a refusal of its content, in the
+// object or in the status, separately from other errors.
 func (p *pass) writeAlone(ctx context.Context, a *execution.Attempt) (refused, err error) {
 	var patch patching.Patch
 	written, err := include(&patch, a)
@@ -170,7 +180,7 @@ func (p *pass) writeAlone(ctx context.Context, a *execution.Attempt) (refused, e
 	return nil, nil
 }
 
-// logStatusRefusal logs whose status is lost by a write that was done without it.
+// logStatusRefusal logs the handlers whose status changes were dropped by a write.
 func (p *pass) logStatusRefusal(ctx context.Context, attempts []*execution.Attempt) {
 	if p.object.refusal == nil {
 		return
@@ -183,6 +193,7 @@ func (p *pass) logStatusRefusal(ctx context.Context, attempts []*execution.Attem
 		"dropping what the handlers set in the status", "handlers", ids)
 }
 
+// logRefused logs why the changes of a handler were dropped: the patch does not fit the object, or was refused.
 func logRefused(ctx context.Context, a *execution.Attempt, refusal error) {
 	var misfit *patching.TransformError
 	log, id := logf.FromContext(ctx), a.Call.Handler.ID
@@ -194,23 +205,26 @@ func logRefused(ctx context.Context, a *execution.Attempt, refusal error) {
 	log.Error(refusal, "API server refused the changes of a handler", "handler", id)
 }
 
-// reject drops the changes of an attempt. If the attempt had succeeded, it has failed now: counted, delayed and limited
-// like any other.
+// reject drops the changes of an attempt. If the attempt had succeeded, it has failed now: it is counted,
+// delayed and limited like any failure.
 //
-// A deletion does not wait for changes that can never be written: a refused status, and what is too large, is dropped,
-// and the handler has succeeded.
+// A deletion does not wait for changes that can never be written. If the status is refused, or the content is too
+// large, the changes are dropped and the handler stays successful.
 func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attempt, refusal error) {
 	logRefused(ctx, a, refusal)
 	a.Drop()
-	handled.working = nil // it has changes that are not made
+	handled.working = nil // it includes changes that are not made
 	waived := handled.cause.Deleting && (p.object.refusal != nil || patching.TooLarge(refusal))
+	// Only an attempt of this cause that had succeeded can turn into a failure.
 	if a.Call.Cause != handled.cause || !a.Outcome.Final || a.Outcome.Err != nil || waived {
 		return
 	}
 	p.revise(handled, a, a.Limits.Judge(fmt.Errorf("writing the changes of the handler: %w", refusal)))
+	// The parent handler has counted the sub-handler as finished.
 	if root := a.Call.Handler.Root; root != "" && !a.Outcome.Final {
 		p.reopen(handled, root, a)
 	}
+	// Without a success, the interim essence does not belong to any handler.
 	if found, err := handled.success(); err == nil && found == nil {
 		handled.interim = nil
 	}
@@ -218,6 +232,7 @@ func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attem
 
 // revise replaces the outcome of an attempt that had succeeded.
 func (p *pass) revise(handled *outcomes, a *execution.Attempt, decided execution.Outcome) {
+	// The trace and the sub-handlers belong to the attempt, and stay.
 	decided.Trace, decided.Subrefs = a.Call.Trace, a.Outcome.Subrefs
 	a.Outcome = decided
 	handled.state.Revise(a.Call.Handler.ID, a.Previous, decided, p.handling.Now())
@@ -225,10 +240,11 @@ func (p *pass) revise(handled *outcomes, a *execution.Attempt, decided execution
 	p.noted().Attempt(a)
 }
 
-// reopen lets the handlers that have run this sub-handler wait for it: it is to be called again, by them.
+// reopen makes the ancestors of the sub-handler pending again: they have to run it again.
 func (p *pass) reopen(handled *outcomes, root string, sub *execution.Attempt) {
 	for _, a := range handled.attempts {
 		id := a.Call.Handler.ID
+		// These are the registered handler, and the sub-handlers between the two.
 		runs := id == root || a.Call.Handler.Root == root && strings.HasPrefix(sub.Call.Handler.ID, id+"/")
 		if runs && a != sub && a.Call.Cause == sub.Call.Cause && a.Outcome.Final && a.Outcome.Err == nil {
 			p.revise(handled, a, a.Limits.Await(&execution.PendingError{Delay: ptr.Deref(sub.Outcome.Delay, 0)}))
@@ -236,11 +252,12 @@ func (p *pass) reopen(handled *outcomes, root string, sub *execution.Attempt) {
 	}
 }
 
-// restoreProgress selects the handlers of the cause, and takes up their progress where it was left. What former
-// outcomes have left to be written goes along.
+// restoreProgress selects the handlers of the cause, and restores their progress. The unwritten attempts of former
+// outcomes are added.
 func (p *pass) restoreProgress(
 	ctx context.Context, seen *observation, busy bool, left *outcomes,
 ) ([]*adapters.Handler, error) {
+	// Select the handlers, and their states for this cause.
 	selected, err := adapters.Select(ctx, p.handling.Handlers, seen.cause, p.look.Teller())
 	if err != nil {
 		return nil, filterError(err)
@@ -256,18 +273,22 @@ func (p *pass) restoreProgress(
 			return nil, err
 		}
 	}
+	// The deletion handlers see the unwritten changes of the former cause.
 	if left != nil {
 		restored.attempts = left.attempts
 	}
 	p.outcomes = restored
+	// Records of another purpose belong to a former cause.
 	if state.Superseding() {
 		restored.purging = p.supersede(ctx, state, seen.cause.Reason)
 	}
+	// An awaited child can be ready by now.
 	for _, handler := range selected {
 		if h := state.Handler(handler.Description.ID); h.Awaits() {
 			p.wake(seen.cause, handler.Description, h)
 		}
 	}
+	// Only calls that our own writes cause can form a loop.
 	if p.own != nil {
 		p.holdLoops(selected, state)
 	}
@@ -275,14 +296,15 @@ func (p *pass) restoreProgress(
 	if err != nil {
 		return nil, &BlockedError{Err: err}
 	}
+	// The interim essence belongs to the successful handlers of the cause. Without any, it does not count.
 	if found == nil {
 		restored.interim = nil
 	}
 	return selected, nil
 }
 
-// supersede moves the handlers that both causes have to the new one; the rest of the former cause is dropped. It tells
-// whether there is such a rest.
+// supersede moves the handlers that both causes share to the new one, and drops the others. It returns true if
+// records of dropped handlers remain.
 func (p *pass) supersede(ctx context.Context, state *execution.State, reason cause.Reason) (leftovers bool) {
 	present, extras := state.Counts()
 	log := logf.FromContext(ctx)
@@ -295,13 +317,13 @@ func (p *pass) supersede(ctx context.Context, state *execution.State, reason cau
 	return state.Repurpose(string(reason))
 }
 
-// success finds one of a handler of the cause.
+// success returns one success of a handler of the cause; nil if there is none.
 func (o *outcomes) success() (*success, error) { return findSuccess(o.state, o.seen.state.Fetch) }
 
-// conclude takes the outcome of an attempt into account.
+// conclude applies the outcome of an attempt.
 func (o *outcomes) conclude(a *execution.Attempt, now time.Time) error {
 	id := a.Call.Handler.ID
-	a.Previous = *o.state.Handler(id)
+	a.Previous = *o.state.Handler(id) // for a revision after a refused write
 	if err := o.state.Conclude(id, a.Outcome, now); err != nil {
 		return err
 	}
@@ -309,32 +331,33 @@ func (o *outcomes) conclude(a *execution.Attempt, now time.Time) error {
 	if o.pending.IsZero() {
 		o.pending = now
 	}
+	// The first success decides: its handler saw this configuration.
 	if o.interim == nil && a.Outcome.Final && a.Outcome.Err == nil {
 		o.interim = o.cause.New
 	}
 	return nil
 }
 
-// written notes that the API server has all of it.
+// written marks everything as written.
 func (o *outcomes) written() {
 	o.state.Written()
 	o.decide()
 	o.attempts, o.pending, o.purging = nil, time.Time{}, false
 }
 
-// decide reports the outcomes of the attempts as they are now: nothing can change them any more.
+// decide reports the outcomes of the attempts: they cannot change any more.
 func (o *outcomes) decide() {
 	for _, a := range o.attempts {
 		a.Decide()
 	}
 }
 
-// done tells whether the cause can be closed.
+// done reports whether the cause can be closed.
 func (o *outcomes) done() bool { return o.state.Done() && !o.busy && !o.isKept() }
 
-// isKept reports whether the deletion has failed permanently: all handlers are finished, and some of them keep the
-// object.
+// isKept reports whether the deletion has failed permanently: all handlers are finished, and the failure of some keeps
+// the object.
 func (o *outcomes) isKept() bool { return o.cause.Deleting && o.state.Done() && len(o.holders()) > 0 }
 
-// releases tells whether the next write removes our finalizer from an object that is being deleted.
+// releases reports whether the next write removes our finalizer from an object being deleted.
 func (o *outcomes) releases() bool { return o.cause.Deleting && o.done() }

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// These texts explain which states of an object Kopf does not notice. With our own formats, they are noticed.
+// These texts explain states of an object that Kopf does not notice. With our own formats, they are noticed.
 const (
 	unnoticedReturn = "The handlers' own patches took the object out of all filters, and Kopf remembers what they " +
 		"saw before: if the object becomes the same again, no handler is called; a handler without filters, or " +
@@ -20,15 +20,17 @@ const (
 		"created, not updated, when the field comes, and no handler is called; OnField is called"
 )
 
-// withOwnPatches is the essence to be stored as handled last. If the handlers' own patches take the object out of all
-// filters, it includes these patches: nothing is noticed until another client changes the object back, and that change
-// would otherwise equal what the handlers saw. Kopf stores what the handlers saw.
+// withOwnPatches returns the essence to store as last handled. If the handlers' own patches take the object out of all
+// filters, the essence includes them: no handler is called until another client changes the object back, and that
+// change would otherwise equal the state that the handlers saw. Kopf always stores that state.
 func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffbase.Essence) diffbase.Essence {
 	h, c := p.handling, handled.cause
 	handled.leaves = false
+	// With Kopf's formats, an object without the field is not remembered.
 	if h.KopfTexts && c.Created() && !handled.called && slices.ContainsFunc(h.Handlers, isUpdateOfField) {
 		p.noteUnnoticed(c, unnoticedField)
 	}
+	// Without relevant own patches, the object cannot leave the filters.
 	if handled.working == nil || h.alike(c.Body(), handled.working, nil) {
 		return last
 	}
@@ -36,6 +38,7 @@ func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffb
 	if err != nil || diff.Equal(asValue(left), asValue(c.New)) {
 		return last
 	}
+	// Simulate the update that the patches will cause, to find out whether any handler matches it.
 	next := cause.Detect(cause.Observation{
 		Body: handled.working, Finalizer: h.Finalizer, Old: c.New, New: left, Veiled: c.Veiled,
 	})
@@ -52,9 +55,9 @@ func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffb
 	}
 }
 
-// takeBackOwnPatches stores what the handlers saw as handled last, if the API server has not kept the patches that were
-// to take the object out of all filters: a webhook can revert them, or the status can be refused. Otherwise, each later
-// event would be an update.
+// takeBackOwnPatches stores the state that the handlers saw as last handled, if the API server did not keep the patches
+// that would take the object out of all filters: a webhook can revert them, or the status can be refused. Otherwise,
+// each later event would be an update.
 func (p *pass) takeBackOwnPatches(ctx context.Context, handled *outcomes) error {
 	h, c := p.handling, handled.cause
 	now, err := p.object.presentEssence()
@@ -75,11 +78,12 @@ func (p *pass) takeBackOwnPatches(ctx context.Context, handled *outcomes) error 
 	return p.object.send(ctx, patch)
 }
 
+// isUpdateOfField reports whether the handler is an update handler with a field.
 func isUpdateOfField(h *adapters.Handler) bool {
 	return h.Description.Reason == cause.Update && h.Description.Field != nil
 }
 
-// noteUnnoticed shows in the journal which state of the object is not noticed.
+// noteUnnoticed records in the journal that a later state of the object will not be noticed.
 func (p *pass) noteUnnoticed(c *cause.Cause, what string) {
 	look := p.noted().Look(c)
 	look.Unnoticed(what)

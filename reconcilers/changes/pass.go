@@ -17,45 +17,45 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// longestSleep is the longest time between two passes over an object with a delayed handler: a delay may be endless, by
-// a wrong clock or by an edit of the record, and sleeps do not follow a clock that is corrected.
+// longestSleep is the longest time between two passes over an object with a delayed handler. A wrong clock or an edited
+// record can cause any delay, and a running timer does not follow a corrected clock.
 const longestSleep = 24 * time.Hour
 
-// pass handles one object once, in as many rounds as its own writes ask for.
+// pass handles one object once. It takes several rounds if its own writes change the object.
 type pass struct {
 	handling *Handling
 	memory   *Memory
 	object   object
 	outcomes *outcomes      // of the cause whose handlers are called or written; nil before
-	closed   cause.Reason   // of a change that a former pass could not write the end of
-	exiting  bool           // the operator is exiting, or paused: nothing is begun any more
+	closed   cause.Reason   // the reason of an older change that this pass has closed
+	exiting  bool           // the operator is exiting or paused: nothing new begins
 	lost     bool           // another client has removed our memory, and that was logged
-	rewrite  time.Duration  // after which our memory is to be written again; zero is not at all
-	settled  bool           // nothing is to be done for the object as the pass leaves it
-	waits    bool           // the deletion handlers wait for what runs in the background
+	rewrite  time.Duration  // the delay before lost memory is written; zero if nothing is lost
+	settled  bool           // the object does not need another pass in its present state
+	waits    bool           // the deletion handlers wait for background handlers
 	deletion bool           // the deletion of the object was handled, by this pass or before
-	look     *journal.Draft // of this round; nil if nobody is told
+	look     *journal.Draft // the decisions of this round; nil if they are not recorded
 	own      *ownCalls      // of this round, if our own write has caused it; nil otherwise
-	looping  []string       // the handlers that call themselves again and again, if this pass has called them
+	looping  []string       // the handlers that called themselves again in this pass, and form a loop
 }
 
-// verdict is what a step says about those after it.
+// verdict is the decision of a step about the following steps.
 type verdict int
 
 const (
 	goOn      verdict = iota
-	stop              // the pass is done
-	startOver         // the object has changed by our own write: it is looked at anew
+	stop              // the pass is finished
+	startOver         // our own write has changed the object: observe it again
 )
 
-// Idle is true if there is nothing to remember: the memory can be dropped.
+// Idle reports whether the memory is empty and can be dropped.
 func (m *Memory) Idle() bool {
 	return !m.Initial && m.unwritten == nil && !m.uncertain && m.missingFields == "" && m.longDelays == "" &&
 		m.logged == nil && m.retried == 0 && m.records == nil && m.open.of == nil && m.losses == nil && m.told == 0 &&
 		m.ownWrites == nil
 }
 
-// detach lets go of the objects that unwritten outcomes were read from.
+// detach drops the references to the objects that unwritten outcomes were read from, as Memory can live long.
 func (m *Memory) detach() {
 	if m.unwritten != nil {
 		m.unwritten.state.Detach()
@@ -63,12 +63,12 @@ func (m *Memory) detach() {
 	}
 }
 
-// Unwritten tells whether there is something that handlers did, and that could not be written yet.
+// Unwritten reports whether outcomes of handlers could not be written yet.
 func (m *Memory) Unwritten() bool { return m.unwritten != nil }
 
-// LeavesAlone tells of an object, without decoding it, that a pass over it could not do anything: nobody handles
-// changes of the kind, or runs in the background for it, and the object has neither our finalizer nor annotations of
-// ours from another time.
+// LeavesAlone reports, without decoding the object, that a pass would have nothing to do: the kind does not have
+// conditions, or changing or background handlers, and the object has neither our finalizer nor annotations with our
+// prefix from earlier times.
 func (h *Handling) LeavesAlone(object *compact.Object) bool {
 	if len(h.Handlers) > 0 || h.Background != nil || h.Conditions != nil {
 		return false
@@ -76,20 +76,21 @@ func (h *Handling) LeavesAlone(object *compact.Object) bool {
 	return !object.Mentions(h.Finalizer, h.Interim.annotations.Prefix)
 }
 
-// Reconcile makes one pass over the object, which is shared and not modified.
-// A *BlockedError says that the object must change first; any other error is to be tried again later.
+// Reconcile makes one pass over the object. The object is shared and not modified. A *BlockedError means that the
+// object must change first. Any other error is retried later.
 func (h *Handling) Reconcile(ctx context.Context, newest *jsontext.Object, memory *Memory) (Next, error) {
 	body, err := newest.Value()
 	if err != nil {
 		return Next{}, err
 	}
 	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body, opened: newest}}
+	// The decisions of the last round are recorded on every return.
 	defer func() { p.look.Note(); memory.detach() }()
 	for range rounds {
 		verdict, err := p.round(ctx)
 		p.settled = err == nil && verdict == stop && p.settles()
 		if err != nil || verdict != startOver || p.object.gone {
-			if p.object.gone { // should the cache show it once more, the API server is asked first
+			if p.object.gone { // if a stale cache shows the object again, the pass reads it live first
 				p.decideAll()
 				*memory = Memory{uncertain: true}
 			}
@@ -100,7 +101,7 @@ func (h *Handling) Reconcile(ctx context.Context, newest *jsontext.Object, memor
 	return p.next(), errUnsettled
 }
 
-// decideAll reports the outcomes of an object that is gone, whose writes are not to come.
+// decideAll reports the outcomes of an object that is gone: their writes will never happen.
 func (p *pass) decideAll() {
 	for _, left := range []*outcomes{p.outcomes, p.memory.unwritten} {
 		if left != nil {
@@ -109,9 +110,10 @@ func (p *pass) decideAll() {
 	}
 }
 
-// round takes the steps of a pass once, on the object as it is known now. A step that changes the object for those
-// after it asks for another round; one that finds the object gone ends the pass.
+// round executes the steps of a pass once, for the newest known object. A step that changes the object for the
+// following ones returns startOver. A step that finds the object gone ends the pass.
 func (p *pass) round(ctx context.Context) (verdict, error) {
+	// Phase 1: the present state of the object and its cause.
 	p.outcomes, p.own, p.rewrite = nil, nil, 0
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
 		return stop, err
@@ -120,45 +122,58 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return stop, err
 	}
+	// An update that our own write has caused can be part of a loop.
 	if p.memory.ownWrites != nil {
 		p.detectOwnCause(seen.cause)
 	}
 	p.look = p.noted().Look(seen.cause)
+	// Phase 2: background handlers, and outcomes of earlier passes.
 	wanted, err := p.attendBackground(ctx, seen.cause)
 	if err != nil {
 		return stop, err
 	}
+	// Unwritten outcomes come first: no handler is called while results could be lost.
 	unwritten, next, err := p.retryUnwritten(ctx, seen, wanted.busy)
 	if next != goOn || err != nil {
 		return next, err
 	}
+	// Phase 3: the state that handlers rely on: their memory and the finalizer. Each write starts a new round.
 	if next, err := p.checkInterest(ctx, seen.cause, &wanted); next != goOn || err != nil {
 		return next, err
 	}
+	// Restore the memory and the finalizer if another client has removed them.
 	if next, err := p.restoreLost(ctx, seen, wanted); next != goOn || err != nil {
 		return next, err
 	}
+	// Copy the memory to storages that do not have it.
 	if next, err := p.syncStorages(ctx, seen, wanted); next != goOn || err != nil {
 		return next, err
 	}
+	// The finalizer comes before the handlers: their work must be cleaned up on deletion.
 	if next, err := p.ensureFinalizer(ctx, seen, wanted); next != goOn || err != nil {
 		return next, err
 	}
+	// End the causes that do not exist any more.
 	if next, err := p.dropStaleProgress(ctx, seen, wanted); next != goOn || err != nil {
+		// No handler will be called, but the conditions can be outdated.
 		if err == nil && next == stop && p.handling.Conditions != nil {
 			err = p.tellWithoutNews(ctx, seen.cause)
 		}
 		return next, err
 	}
+	// Phase 4: the handlers. Deletion handlers would otherwise run beside background handlers that still use the
+	// object.
 	if seen.cause.Reason == cause.Delete {
 		if p.waits = p.awaitsBackground(seen.cause); p.waits {
 			return stop, nil
 		}
 	}
+	// Select the handlers of the cause, and continue from their records.
 	selected, err := p.restoreProgress(ctx, seen, wanted.busy, unwritten)
 	if err != nil {
 		return stop, err
 	}
+	// An edit after a failed deletion retries the failed handlers.
 	if p.outcomes.isKept() {
 		if next, err := p.retryHolders(ctx); next != goOn || err != nil {
 			return next, err
@@ -168,13 +183,14 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if err := p.callDueHandlers(ctx, selected); err != nil || p.object.gone {
 		return stop, err
 	}
+	// Write the results, and the end of the cause if all handlers are finished.
 	return stop, p.closeOrContinue(ctx)
 }
 
-// noted is the object as the journal knows it.
+// noted returns the journal's entry of the object.
 func (p *pass) noted() journal.Object { return p.handling.Journal.Of(p.object.body) }
 
-// next is the earliest moment at which a handler wants to be called again, but not later than the longest sleep.
+// next returns the result of the pass. The delay is that of the earliest handler, at most the longest sleep.
 func (p *pass) next() Next {
 	next := Next{Gone: p.object.gone, Released: p.object.released, Written: p.object.answer}
 	next.Closed, next.Settled, next.Lost, next.Deletion = p.closed, p.settled, p.lost, p.deletion
@@ -182,10 +198,12 @@ func (p *pass) next() Next {
 	if p.rewrite > 0 && !p.object.gone {
 		next.After = &p.rewrite
 	}
+	// A deletion that waits for background handlers is unfinished, too.
 	if next.Open = p.waits; p.object.gone || p.outcomes == nil {
 		return next
 	}
 	p.tellProgress(&next)
+	// After the exit or the pause, a new pass continues.
 	if p.exiting {
 		return next
 	}
@@ -197,7 +215,7 @@ func (p *pass) next() Next {
 	return next
 }
 
-// tellProgress says how far the change is that the pass has come to know.
+// tellProgress adds the progress of the change to the result of the pass.
 func (p *pass) tellProgress(next *Next) {
 	handled := p.outcomes
 	isKept := handled.isKept()
@@ -214,18 +232,20 @@ func (p *pass) tellProgress(next *Next) {
 		if next.Since.IsZero() || h.Started.Before(next.Since) {
 			next.Since = h.Started
 		}
+		// Only attempts in the future count as waiting.
 		if h.Finished() || h.Blocked() || h.Delayed == nil || !h.Delayed.After(p.handling.Now()) {
 			continue
 		}
 		next.Waiting = append(next.Waiting, Waiting{Handler: h.ID, Until: *h.Delayed})
 	}
+	// Without handlers, there was no change to close.
 	if called && !next.Open && !isKept {
 		next.Closed = handled.cause.Reason
 	}
 }
 
-// logLongDelays logs once which handlers are delayed for longer than the longest sleep: by a record, nobody else may
-// ever have heard of it.
+// logLongDelays logs once which handlers are delayed beyond the longest sleep. A record can contain such a delay, and
+// no other log line would show it.
 func (p *pass) logLongDelays(ctx context.Context) {
 	ids, until := p.delayedForLong()
 	said := strings.Join(ids, " ")
@@ -238,7 +258,7 @@ func (p *pass) logLongDelays(ctx context.Context) {
 	}
 }
 
-// delayedForLong are the handlers that sleep for longer than the longest sleep, and until when the first of them does.
+// delayedForLong returns the handlers that sleep beyond the longest sleep, and the time when the first of them is due.
 func (p *pass) delayedForLong() (ids []string, until time.Time) {
 	if p.outcomes == nil {
 		return nil, until
@@ -255,10 +275,12 @@ func (p *pass) delayedForLong() (ids []string, until time.Time) {
 	return ids, until
 }
 
-// IDs are those of all handlers of the kind, in the order of registration: their records are ours.
+// IDs returns the ids of all handlers of the kind, in the order of registration. The records under these ids are
+// ours.
 func (h *Handling) IDs() []string { return adapters.IDs(h.Handlers) }
 
-// filterError is the error of a filter. If the object does not even fit into the filter's type, no other try helps.
+// filterError classifies the error of a filter. If the object does not decode into the filter's type, retries are
+// useless.
 func filterError(err error) error {
 	if execution.Undecodable(err) {
 		return &BlockedError{Err: err}

@@ -15,14 +15,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// interest is what is wanted of the object.
+// interest is the need of the handlers for an object.
 type interest struct {
-	changing  bool // a handler of changes matches, whatever the reason; otherwise the object is left alone
-	finalizer bool // the object must be held on its deletion
-	busy      bool // the object is being deleted, and something in the background still runs for it
+	changing  bool // a changing handler matches, for any reason; otherwise the object is ignored
+	finalizer bool // the object needs the finalizer
+	busy      bool // the object is being deleted, and a background handler is still running
 }
 
-// attendBackground starts and stops what runs in the background, which may hold the object, too.
+// attendBackground starts and stops the background handlers of the object. They can need the finalizer, too.
 func (p *pass) attendBackground(ctx context.Context, c *cause.Cause) (wanted interest, err error) {
 	if p.handling.Background == nil {
 		return interest{}, nil
@@ -31,15 +31,15 @@ func (p *pass) attendBackground(ctx context.Context, c *cause.Cause) (wanted int
 	return wanted, filterError(err)
 }
 
-// awaitsBackground reports whether deletion handlers are to wait for what still runs for the object: they would clean
-// up beside it.
+// awaitsBackground reports whether the deletion handlers must wait for background handlers that are still running.
+// Otherwise they would clean up resources in use.
 func (p *pass) awaitsBackground(c *cause.Cause) bool {
 	h := p.handling
 	return h.Background != nil && !h.KopfDeletions && h.Background.DelaysDeletion(c)
 }
 
-// checkInterest asks whether any handler wants the object. While the operator exits or pauses, nothing is begun any
-// more.
+// checkInterest finds out whether any handler matches the object. While the operator exits or pauses, it stops the
+// pass: nothing new begins.
 func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *interest) (verdict, error) {
 	if !p.handling.MayBegin(ctx) {
 		p.exiting = true
@@ -47,41 +47,45 @@ func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *intere
 	}
 	found, err := p.handling.interestIn(ctx, c, p.look.Teller())
 	if found.Changing {
-		p.look.Forget() // they are selected yet
+		p.look.Forget() // the verdicts only concern the interest: the selection follows
 	}
 	wanted.changing, wanted.finalizer = found.Changing, found.Finalizer || wanted.finalizer || p.hasDependents()
 	return goOn, filterError(err)
 }
 
-// interestIn asks the handlers whether they want the object. An object without the field of an update handler is
-// wanted, too: it must be remembered, so that the field is a change when it comes. Kopf takes that change for the
-// creation.
+// interestIn reports the need of the handlers for the object. An object without the field of an update handler counts,
+// too: its configuration must be stored, so that the appearance of the field is an update. Kopf treats that change as
+// the creation.
 func (h *Handling) interestIn(ctx context.Context, c *cause.Cause, tell adapters.Teller) (adapters.Interest, error) {
 	found, err := adapters.InterestIn(ctx, h.Handlers, c, tell)
+	// With Kopf's formats, Kopf's behaviour is kept.
 	if err == nil && !found.Changing && !h.KopfTexts {
 		found.Changing, err = adapters.AwaitsField(ctx, h.Handlers, c)
 	}
 	return found, err
 }
 
+// hasDependents reports whether other objects must be released before this one is deleted.
 func (p *pass) hasDependents() bool {
 	return p.handling.Dependents != nil && p.handling.Dependents.Held(p.object.body)
 }
 
-// releaseDependents is the last thing before the finalizer goes. An error is never one of the object's own content.
+// releaseDependents runs last, before the finalizer is removed.
 func (p *pass) releaseDependents(ctx context.Context) error {
 	if !p.hasDependents() {
 		return nil
 	}
 	if err := p.handling.Dependents.Release(ctx, p.object.body); err != nil {
+		// The text is copied, not wrapped: the caller must not take the error for a refusal of the object's own
+		// content.
 		return fmt.Errorf("releasing what depends on the object: %s", err.Error())
 	}
 	return nil
 }
 
-// release ends the matter with an object that is being deleted, and of which no handler of changes wants anything:
-// nothing is remembered of a cause that was not finished, as others may hold the object for long. The finalizer goes,
-// too, unless something in the background still runs for the object.
+// release finishes an object that is being deleted if no changing handler matches it. It removes the records of
+// unfinished causes, as other finalizers can hold the object for long. It also removes our finalizer, unless a
+// background handler is still running.
 func (p *pass) release(ctx context.Context, seen *observation, busy bool) error {
 	patch := patching.Patch{Merge: map[string]any{}}
 	err := seen.state.Purge(p.handling.Progress, patch.Merge, p.object.kept)
@@ -90,6 +94,7 @@ func (p *pass) release(ctx context.Context, seen *observation, busy bool) error 
 	}
 	p.memory.open = openRecords{}
 	p.handling.Interim.Purge(&patch, p.object.kept)
+	// With a last-handled configuration, the binding stays: the memory on the object is still valid.
 	if seen.stored == nil {
 		p.object.unbind(&patch)
 	}
@@ -102,28 +107,30 @@ func (p *pass) release(ctx context.Context, seen *observation, busy bool) error 
 	return p.object.send(ctx, patch)
 }
 
-// restoreLost sees to what another client has removed of our memory on the object, or replaced by a copy of another
+// restoreLost restores memory or the finalizer that another client has removed, or replaced by a copy of another
 // object's: see [pass.writeAgainLater].
 func (p *pass) restoreLost(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
 	memory := p.memory
 	held := patching.HasFinalizer(p.object.body, p.handling.Finalizer)
 	finalizerLost := wanted.finalizer && memory.Handled.Held && !held
-	memory.Handled.Held = memory.Handled.Held || held
+	memory.Handled.Held = memory.Handled.Held || held // as this process has seen it
 	switch {
 	case seen.cause.Deleting:
-		return goOn, nil
+		return goOn, nil // the memory is not needed any more
 	case wanted.changing && (seen.lost || p.object.recordsLost), finalizerLost:
 		return p.writeAgainLater(ctx, seen, finalizerLost)
+	// The memory has lasted: forget the losses.
 	case memory.losses != nil && memory.losses.areOver(p.handling.Now()):
 		memory.losses = nil
 	}
 	return goOn, nil
 }
 
-// syncStorages brings what only some of several storages have to all of them, also on objects where nothing happens:
-// or else nobody could ever do without the storages that are to be given up. What Kopf once left in the status goes to
-// annotations in one write: with the first of them, the status does not count any more.
+// syncStorages copies memory that only some of several storages have to the others. It also does so for idle objects:
+// otherwise, a storage could never be given up. Records that Kopf left in the status go to annotations in one write:
+// with the first annotation, the status is not read any more.
 func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
+	// The memory of a copied object belongs to another object.
 	if !wanted.changing || seen.cause.Deleting || p.object.foreign != nil {
 		return goOn, nil
 	}
@@ -134,9 +141,11 @@ func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted inter
 	if err := p.object.bind(&patch); err != nil {
 		return stop, err
 	}
+	// One write has all copies, so that no storage is ahead of another one.
 	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
 		return stop, err
 	}
+	// Without the copies on the object, the next pass would write them again, in an endless loop.
 	left, err := p.missingCopies(seen, func(id string) (*progress.Record, error) {
 		return p.handling.Progress.Fetch(p.object.kept, id)
 	})
@@ -146,16 +155,18 @@ func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted inter
 	return startOver, nil
 }
 
-// missingCopies is the patch that stores what some of several storages have in the others, and removes what is stored
-// twice: with the kind in its keys and without.
+// missingCopies returns the patch that copies memory to the storages that do not have it. It also removes memory that
+// is stored twice: with the kind in its keys and without.
 func (p *pass) missingCopies(
 	seen *observation, read func(id string) (*progress.Record, error),
 ) (patching.Patch, error) {
 	patch, body, reason := patching.Patch{Merge: map[string]any{}}, p.object.kept, seen.cause.Reason
+	// Memory that was kept separate from a copy is joined first.
 	if err := p.object.joinAgain(&patch, p.handling.boundTo(body)); err != nil {
 		return patch, err
 	}
 	multi, several := p.handling.Lens.Diffbase.(diffbase.Multi)
+	// While a change is handled, its end stores the configuration in all storages.
 	if several && (reason == cause.Noop || reason == cause.Resume) {
 		if stored, err := multi.Fetch(body); err == nil && stored != nil { // as it is stored, not as it is compared
 			if err := copyEssence(patch.Merge, body, multi, stored); err != nil {
@@ -163,11 +174,13 @@ func (p *pass) missingCopies(
 			}
 		}
 	}
+	// Lost records are restored elsewhere.
 	if p.object.recordsLost || !keepsCopies(p.handling.Progress) {
 		return patch, nil
 	}
 	met := recordNames{}
 	for _, h := range seen.state.Handlers() {
+		// Sub-handlers can have records without a state.
 		for _, id := range append([]string{h.ID}, h.Subrefs...) {
 			if !met.first(id) {
 				continue
@@ -184,7 +197,7 @@ func (p *pass) missingCopies(
 	return patch, nil
 }
 
-// copyEssence stores it, as it is stored elsewhere, where there is none.
+// copyEssence stores the essence in each storage that does not have one, in its stored form.
 func copyEssence(patch, body map[string]any, to diffbase.Multi, stored diffbase.Essence) error {
 	for _, one := range to {
 		if several, ok := one.(diffbase.Multi); ok {
@@ -195,7 +208,7 @@ func copyEssence(patch, body map[string]any, to diffbase.Multi, stored diffbase.
 		}
 		held, err := one.Fetch(body)
 		if err != nil || held != nil {
-			continue // a storage behind the first one may be malformed: the next write repairs it
+			continue // a later storage can be malformed: the next write repairs it
 		}
 		if err := one.Store(patch, body, stored); err != nil {
 			return fmt.Errorf("storing the last-handled configuration in all places: %w", err)
@@ -204,7 +217,7 @@ func copyEssence(patch, body map[string]any, to diffbase.Multi, stored diffbase.
 	return nil
 }
 
-// keepsCopies tells whether a record may be in one place of the storage and not in another.
+// keepsCopies reports whether one part of the storage can have a record that another one does not have.
 func keepsCopies(kept progress.Storage) bool {
 	switch storages.WithoutFormerIDs(kept).(type) {
 	case progress.Multi, progress.Smart:
@@ -213,7 +226,7 @@ func keepsCopies(kept progress.Storage) bool {
 	return false
 }
 
-// copyRecord stores the record where there is none.
+// copyRecord stores the record in each storage that does not have it.
 func copyRecord(patch, body map[string]any, to progress.Storage, id string, record progress.Record) error {
 	to = storages.WithoutFormerIDs(to)
 	switch kept := to.(type) {
@@ -224,7 +237,7 @@ func copyRecord(patch, body map[string]any, to progress.Storage, id string, reco
 			}
 		}
 		return nil
-	case progress.Smart:
+	case progress.Smart: // the part that new records are written to
 		to = kept.Written()
 	}
 	held, err := to.Fetch(body, id)
@@ -243,20 +256,20 @@ func (p *pass) ensureFinalizer(ctx context.Context, seen *observation, wanted in
 	held := patching.HasFinalizer(p.object.body, name)
 	switch {
 	case wanted.finalizer && !held && !deleting && p.rewrite > 0:
-		return goOn, nil
+		return goOn, nil // it was lost, and is restored later
 	case wanted.finalizer && !held && !deleting:
 		return startOver, p.object.transform(ctx, blockDeletion(name))
 	case !wanted.finalizer && held && deleting:
 		return stop, p.release(ctx, seen, wanted.busy)
 	case !wanted.finalizer && held:
-		p.memory.Handled.Held = false
+		p.memory.Handled.Held = false // it is removed on purpose, so it is not lost
 		return startOver, p.object.transform(ctx, patching.AllowDeletion(name))
 	default:
 		return goOn, nil
 	}
 }
 
-// blockDeletion adds the finalizer, but not to an object whose deletion was quicker: the server would refuse that.
+// blockDeletion adds the finalizer, unless the object is being deleted: the server would refuse the write.
 func blockDeletion(finalizer string) patching.Transform {
 	return func(body map[string]any) error {
 		if patching.BeingDeleted(body) {
@@ -266,9 +279,9 @@ func blockDeletion(finalizer string) patching.Transform {
 	}
 }
 
-// dropStaleProgress ends the causes that do not exist any more: a change was reverted, or the object left the filters.
-// Their records go. But where a handler had already succeeded, what it saw becomes the last-handled configuration, so
-// that the revert follows as an update.
+// dropStaleProgress ends causes that do not exist any more: the change was reverted, or the object left the filters.
+// Their records are removed. If a handler had already succeeded, the state that it saw becomes the last-handled
+// configuration, so that the revert follows as an update.
 func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
 	reason := seen.cause.Reason
 	switch {
@@ -278,12 +291,15 @@ func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted 
 		p.noteReleased(seen, wanted)
 		return stop, p.release(ctx, seen, wanted.busy)
 	}
+	// A handler saw a state that the object does not have any more.
 	handled := seen.interim != nil && !diff.Equal(asValue(seen.interim), asValue(seen.cause.New))
+	// No handler matches: drop the progress, if there is any.
 	switch {
 	case !wanted.changing && len(seen.state.Handlers()) == 0:
 		return stop, nil
 	case !wanted.changing:
 		return stop, p.dropProgress(ctx, seen, handled)
+	// The change was reverted: the handlers that saw it must see the revert.
 	case (reason == cause.Noop || reason == cause.Resume) && handled:
 		return startOver, p.dropProgress(ctx, seen, true)
 	case reason == cause.Noop:
@@ -293,26 +309,28 @@ func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted 
 	}
 }
 
-// dropProgress removes the records. If a handler has handled a configuration which is not that of the object, the two
-// configurations change places: some handlers have seen the one, some the other, and whichever of them the object has
-// at last, the others must be told.
+// dropProgress removes the records. If a handler has seen another configuration than the present one, the two
+// configurations are swapped: some handlers have seen the one, some the other. Whichever the object has later, the
+// handlers that saw the other one must be called.
 func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool) error {
 	if len(seen.state.Handlers()) == 0 && seen.interim == nil {
 		return nil
 	}
 	logf.FromContext(ctx).Info("Dropping the progress of a change that does not exist any more", "seen", handled)
 	p.look.Dropped("the change was reverted, or is filtered out now")
-	p.look.Note() // there may be another one at what is left of it
+	p.look.Note() // more can be recorded for the same object in this pass
 	patch := patching.Patch{Merge: map[string]any{}}
 	err := seen.state.Purge(p.handling.Progress, patch.Merge, p.object.kept)
 	if err := p.object.tolerate(ctx, err); err != nil {
 		return err
 	}
 	p.memory.open = openRecords{}
+	// There are no two configurations to swap.
 	if !handled || seen.cause.Old == nil {
 		p.handling.Interim.Purge(&patch, p.object.kept)
 		return p.object.send(ctx, patch)
 	}
+	// Swap the configurations: the one that was seen becomes the last-handled one.
 	if err := p.object.storeHandled(ctx, &patch, seen.interim); err != nil {
 		return err
 	}

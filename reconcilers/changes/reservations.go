@@ -9,11 +9,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// tooManyError is what a handler fails with for good that has more sub-handlers than the object can remember. Those
-// that fit have been called.
+// tooManyError is the permanent error of a handler whose sub-handlers do not all fit on the object. Those that fit have
+// been called.
 type tooManyError struct{ declared, fitting int }
 
-// Error names both numbers.
+// Error has both numbers.
 func (e *tooManyError) Error() string {
 	return fmt.Sprintf(
 		"%d of %d sub-handlers are not called: the object has room for the progress of %d",
@@ -21,17 +21,18 @@ func (e *tooManyError) Error() string {
 	)
 }
 
-// Permanent is true: another try would find no more room.
+// Permanent returns true: a retry would not find more room.
 func (e *tooManyError) Permanent() bool { return true }
 
-// reserveForNew reserves room for those that were not called yet, in the order of declaration, and logs for how many
-// there is none.
+// reserveForNew reserves room for new sub-handlers in the order of declaration. It logs how many do not fit.
 func (s *subHandlers) reserveForNew(ctx context.Context, all []subHandler) error {
+	// The first run in a pass measures the room.
 	if s.runner.budget == nil {
 		if err := s.runner.measureBudget(); err != nil {
 			return err
 		}
 	}
+	// After the first one that does not fit, all later ones are postponed, so that the order is kept.
 	full := false
 	s.waiting = nil
 	for _, sub := range all {
@@ -51,7 +52,7 @@ func (s *subHandlers) reserveForNew(ctx context.Context, all []subHandler) error
 	return nil
 }
 
-// reserveForSuccess reserves room for a success, if there is room for anything that may come of it instead.
+// reserveForSuccess reserves the room for a success, provided that the largest outcome would fit, too.
 func (s *subHandlers) reserveForSuccess(h *execution.HandlerState) (bool, error) {
 	budget := s.runner.budget
 	most, err := budget.most(h)
@@ -62,6 +63,7 @@ func (s *subHandlers) reserveForSuccess(h *execution.HandlerState) (bool, error)
 	if err != nil {
 		return false, err
 	}
+	// A first call needs room for the largest outcome, not only for a success.
 	if h.Postponed = !budget.fits(h.ID, most); !h.Postponed {
 		budget.reserve(h.ID, wanted)
 		s.waiting = append(s.waiting, h)
@@ -69,9 +71,9 @@ func (s *subHandlers) reserveForSuccess(h *execution.HandlerState) (bool, error)
 	return !h.Postponed, nil
 }
 
-// reserveForCall reserves room for all that may come of a call, at the cost of the last of those that wait for their
-// first one. Without, a first call waits until others have left some. Who has a record is called in any case, and says
-// no more than before.
+// reserveForCall reserves the room for the largest outcome of a call. If necessary, it takes the room of the last
+// sub-handlers that wait for their first call. If that is not enough, a first call waits until others leave room. A
+// sub-handler with a record is called anyway, but its error text cannot grow.
 func (s *subHandlers) reserveForCall(h *execution.HandlerState) (bool, error) {
 	if h.Postponed {
 		return false, nil
@@ -81,6 +83,8 @@ func (s *subHandlers) reserveForCall(h *execution.HandlerState) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	// Outcomes since the last measurement can have freed room. Measure at most once per run, as it visits all
+	// sub-handlers.
 	if !budget.fits(h.ID, most) && budget.changed && !s.remeasured {
 		s.remeasured = true
 		if err := budget.measure(); err != nil {
@@ -88,23 +92,26 @@ func (s *subHandlers) reserveForCall(h *execution.HandlerState) (bool, error) {
 		}
 	}
 	s.postponeLast(h, most)
+	// Without room for a longer text, the error text of a retry must not grow.
 	h.Terse = !budget.fits(h.ID, most)
 	if h.Terse && !h.Tried() {
 		h.Postponed = true
 		budget.reserve(h.ID, size{})
 		return false, nil
 	}
+	// Any outcome of the call fits from now on.
 	budget.running[h.ID] = true
 	budget.reserve(h.ID, most)
 	return true, nil
 }
 
-// postponeLast takes the room of those that wait for their first call, the last of them first, until there is enough.
+// postponeLast takes the room of waiting sub-handlers, the last one first, until there is enough.
 func (s *subHandlers) postponeLast(h *execution.HandlerState, enough size) {
 	budget := s.runner.budget
 	for len(s.waiting) > 0 && !budget.fits(h.ID, enough) {
 		last := s.waiting[len(s.waiting)-1]
 		s.waiting = s.waiting[:len(s.waiting)-1]
+		// A sub-handler with progress keeps its room.
 		if last != h && !last.Tried() {
 			last.Postponed = true
 			budget.reserve(last.ID, size{})
@@ -112,7 +119,7 @@ func (s *subHandlers) postponeLast(h *execution.HandlerState, enough size) {
 	}
 }
 
-// returnUnused leaves what the outcome of a call does not need to others.
+// returnUnused releases the room that the outcome of a call does not need.
 func (s *subHandlers) returnUnused(h *execution.HandlerState) error {
 	budget := s.runner.budget
 	delete(budget.running, h.ID)
@@ -123,7 +130,7 @@ func (s *subHandlers) returnUnused(h *execution.HandlerState) error {
 	return err
 }
 
-// anyFits tells whether those that have ended have left room for any of the others.
+// anyFits reports whether finished sub-handlers have left room for any postponed one.
 func (s *subHandlers) anyFits(all []subHandler) (bool, error) {
 	if err := s.runner.measureBudget(); err != nil {
 		return false, err
@@ -143,7 +150,7 @@ func (s *subHandlers) anyFits(all []subHandler) (bool, error) {
 	return false, nil
 }
 
-// tooMany counts those for whom there is no room; nil if there are none.
+// tooMany returns an error if there is no room for some sub-handlers; nil otherwise.
 func (s *subHandlers) tooMany(all []subHandler) error {
 	postponed := 0
 	for _, sub := range all {
@@ -159,7 +166,7 @@ func (s *subHandlers) tooMany(all []subHandler) error {
 	return &tooManyError{declared: len(s.ids), fitting: len(s.ids) - postponed}
 }
 
-// logTooMany logs it once an attempt.
+// logTooMany logs the error once per attempt.
 func (s *subHandlers) logTooMany(ctx context.Context, err error) {
 	if err != nil && !s.logged {
 		s.logged = true

@@ -9,16 +9,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// logRestored logs once for each handler that a patch of it had no effect: a zero value that omitempty leaves out
-// removes the field, and the default of the schema puts it back. It does not remember the fields: they contain keys of
-// maps, which users choose, so their number has no limit. Nor does it remember sub-handlers, whose ids objects may
-// choose: one line is for all of a handler.
+// logRestored logs once per handler that its patch had no effect: a zero value that omitempty leaves out removes the
+// field, and the default of the schema restores it. It does not remember the fields: their paths contain keys of maps,
+// which users choose without a limit. It does not remember sub-handlers either, as objects can choose their ids: all of
+// them share the line of their handler.
 func (p *pass) logRestored(ctx context.Context, attempts []*execution.Attempt) {
 	if p.handling.Restored == nil {
 		return
 	}
 	var ids, fields []string
 	for _, a := range attempts {
+		// Attempts without changes cannot have removed fields.
 		if len(a.Remembered()) == 0 {
 			continue
 		}

@@ -21,46 +21,50 @@ import (
 // ErrDeleted is the cancellation cause of a function whose object is gone, or is another one under the same name.
 var ErrDeleted = execution.ErrDeleted
 
-// longestCheckpoint is how long at most to wait for another try after checkpoints that could not be written.
+// longestCheckpoint is the longest wait before the next checkpoint after failed ones.
 const longestCheckpoint = time.Minute
 
+// errEnded is returned to goroutines that outlive their function.
 var errEnded = errors.New("the attempt has ended: nothing can be flushed any more")
 
-// runner calls handlers of one cause, each on a copy of the object with the changes of those before it.
+// runner calls the handlers of one cause. Each gets a copy of the object with the changes of the earlier ones.
 type runner struct {
 	pass     *pass
 	outcomes *outcomes
-	working  map[string]any   // the object as the next handler is to see it
-	given    *jsontext.Object // the same with its text; nil as soon as a handler has changed it
-	essence  diffbase.Essence // of working; nil if it is not built
-	budget   *budget          // for the progress of sub-handlers; nil as long as there are none
+	working  map[string]any   // the object for the next handler
+	given    *jsontext.Object // the same with its text; nil once a handler has changed it
+	essence  diffbase.Essence // the essence of working; nil if it is not built
+	budget   *budget          // for the progress of sub-handlers; nil before the first one
 }
 
-// invocation is one function running, and the pass waiting for it: for its end, for the moment at which former
-// outcomes must be written, for its own wish to write, and for the exit of the operator.
+// invocation is one running function, and the pass that waits for it: for its end, for the time to write earlier
+// outcomes, for its requests to write, and for the exit of the operator.
 type invocation struct {
 	runner   *runner
 	handler  *adapters.Handler
 	attempt  *execution.Attempt
-	interval time.Duration // how long outcomes wait; longer if writes fail
+	interval time.Duration // how long outcomes can stay unwritten; doubled by failed writes
 	cancel   context.CancelCauseFunc
-	log      logr.Logger   // that of the pass: each call adds the names of its handler
-	requests chan func()   // what the function's goroutine wants to be done on ours
-	over     chan struct{} // closed when nobody waits for them any more
+	log      logr.Logger   // the logger of the pass: each call adds its handler
+	requests chan func()   // work of the function's goroutine for that of the pass
+	over     chan struct{} // closed when requests are not accepted any more
 
-	mu      sync.Mutex
-	written map[string]any // the object as the pass knows it by now
+	mu      sync.Mutex     // guards written, which other goroutines read
+	written map[string]any // the newest object of the pass
 }
 
-// callDueHandlers calls the handlers that are due, as the lifecycle picks them.
+// callDueHandlers calls the due handlers that the lifecycle picks.
 func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler) error {
 	r := &runner{pass: p, outcomes: p.outcomes, working: p.object.body, given: p.object.opened}
+	// With copied memory, the object that handlers see is not the one that the essence was built of.
 	if p.object.foreign == nil {
 		r.essence = p.outcomes.cause.New
 	}
+	// Handlers see the unwritten changes of a former pass.
 	for _, a := range p.outcomes.attempts {
 		r.adopt(a, a.Remembered())
 	}
+	// The chains decide which handlers are due, and the lifecycle which of these to call.
 	due, err := r.due(ctx, selected)
 	if err != nil {
 		return err
@@ -70,6 +74,7 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 		return err
 	}
 	p.noteLook(selected, due, picked)
+	// The operator can exit, or a deletion can begin, between two calls.
 	for _, state := range picked {
 		if p.interrupted(ctx) {
 			break
@@ -79,6 +84,7 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 			runner: r, handler: selected[at], attempt: r.attempt(selected[at], state, r.working, r.given),
 			written: p.object.body,
 		}
+		// Keep the state before the call, to detect a change by the call.
 		before, then := r.working, r.essence
 		if err := call.run(ctx); err != nil || p.object.gone {
 			return err
@@ -93,7 +99,7 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 	return nil
 }
 
-// noteLook has the journal know what was decided before anybody is called, which may take long.
+// noteLook records the decisions in the journal before the first call, which can take long.
 func (p *pass) noteLook(selected []*adapters.Handler, due, picked []*execution.HandlerState) {
 	if p.look == nil {
 		return
@@ -107,7 +113,7 @@ func (p *pass) noteLook(selected []*adapters.Handler, due, picked []*execution.H
 	p.look.Note()
 }
 
-// due are the states of the handlers that may be called now, each once, in the order of registration.
+// due returns the states of the handlers that can be called now, each once, in the order of registration.
 func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*execution.HandlerState, err error) {
 	for _, handler := range selected {
 		state := r.outcomes.state.Handler(handler.Description.ID)
@@ -115,6 +121,7 @@ func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*
 		if err != nil {
 			return nil, err
 		}
+		// Several registrations of one function share a state: call it once.
 		if ok && !slices.Contains(due, state) {
 			due = append(due, state)
 		}
@@ -122,15 +129,15 @@ func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*
 	return due, nil
 }
 
-// interrupted tells whether the remaining handlers must wait: for the next process, or for the deletion that our own
-// write has brought to light.
+// interrupted reports whether the remaining handlers must wait: for the next process, or for the deletion that the
+// answer to our own write has revealed.
 func (p *pass) interrupted(ctx context.Context) bool {
 	p.exiting = p.exiting || !p.handling.MayBegin(ctx)
 	return p.exiting || !p.outcomes.cause.Deleting && patching.BeingDeleted(p.object.body)
 }
 
-// attempt is a call to be made on a copy of the object, which continues what is known of the handler. An object that is
-// given as a text, too, is copied when the function asks for it: most of them decode it into a type of their own.
+// attempt prepares a call on a copy of the object, with the former attempts of the handler. An object with a text is
+// only copied on request: most functions decode the text into their own type.
 func (r *runner) attempt(
 	handler *adapters.Handler, state *execution.HandlerState, object map[string]any, given *jsontext.Object,
 ) *execution.Attempt {
@@ -139,15 +146,16 @@ func (r *runner) attempt(
 		object = nil
 	}
 	a := h.NewAttempt(handler.Description, r.outcomes.cause, object)
+	// The pass writes the changes later, and decides the outcome then.
 	a.Now, a.Account, a.Due, a.Deferred = h.Now, state.Account(), true, true
 	a.Call.Given = given
 	return a
 }
 
-// conclude takes the outcome of an attempt into account. The handlers after it see what it did.
+// conclude applies the outcome of an attempt. Later handlers see its changes.
 func (r *runner) conclude(a *execution.Attempt) error {
 	r.pass.noted().Attempt(a)
-	if r.pass.object.gone {
+	if r.pass.object.gone { // nothing will be written: report the outcome now
 		a.Decide()
 		return nil
 	}
@@ -161,8 +169,8 @@ func (r *runner) conclude(a *execution.Attempt) error {
 	return nil
 }
 
-// adopt shows the handlers after it what an attempt did to the object. A function that does not fit it will be judged
-// when it is written; here it changes nothing.
+// adopt applies the changes of an attempt to the object for later handlers. Changes that do not fit are ignored
+// here: the write reports them.
 func (r *runner) adopt(a *execution.Attempt, transforms []patching.Transform) {
 	patch := patching.Patch{Transforms: patching.Contained(transforms)}
 	if err := patch.AddResult(a.Call.Handler.ID, a.Result(), a.Call.Handler.FormerIDs...); err != nil || patch.Empty() {
@@ -174,32 +182,37 @@ func (r *runner) adopt(a *execution.Attempt, transforms []patching.Transform) {
 	}
 }
 
+// run calls the function, and serves its requests until it returns.
 func (i *invocation) run(ctx context.Context) error {
 	pass := i.runner.pass
 	i.requests, i.over = make(chan func()), make(chan struct{})
 	defer close(i.over)
 	i.interval = pass.handling.Checkpoint
-	running, cancel := adapters.Running(ctx) // it ends apart from the loop below, which may be busy with a write
+	running, cancel := adapters.Running(ctx) // separate from [invocation.wait], which can be busy with a write
 	defer cancel(nil)
 	i.cancel, i.log = cancel, logf.FromContext(ctx)
 	i.prepare(i.handler, i.attempt, nil)
 	i.wait(ctx, i.handler.Start(running, i.attempt))
-	pass.exiting = pass.exiting || !pass.handling.MayBegin(ctx) // the function may have noticed it first
+	pass.exiting = pass.exiting || !pass.handling.MayBegin(ctx) // the function can notice the exit first
 	return i.runner.conclude(i.attempt)
 }
 
-// prepare gives a call what it needs to write, and to run sub-handlers.
+// prepare sets the fields of a call that let it write, run sub-handlers and read the newest object.
 func (i *invocation) prepare(handler *adapters.Handler, a *execution.Attempt, ancestors []string) {
 	a.Call.Subs = &subHandlers{
 		invocation: i, runner: i.runner, handler: handler, parent: a,
+		// The slice is clipped: siblings must not overwrite each other's ancestors.
 		ancestors: append(slices.Clip(ancestors), handler.Description.ID),
 	}
 	a.Call.Newest = i
 	a.FlushNow = func(ctx context.Context) error { return i.flushNow(ctx, a) }
 }
 
+// wait serves the running function on the goroutine of the pass: only this goroutine uses the object and the
+// outcomes, so they do not need a lock.
 func (i *invocation) wait(ctx context.Context, done <-chan struct{}) {
 	exit := ctx.Done()
+	// The timer is renewed after each event, as each can change the oldest outcome.
 	due, stopTimer := i.checkpointTimer()
 	defer func() { stopTimer() }()
 	for {
@@ -210,6 +223,7 @@ func (i *invocation) wait(ctx context.Context, done <-chan struct{}) {
 			i.writeCheckpoint(ctx)
 		case act := <-i.requests:
 			act()
+		// Save the outcomes now: the function can ignore the cancellation until the process is killed.
 		case <-exit:
 			exit, i.runner.pass.exiting = nil, true
 			i.writeCheckpoint(ctx)
@@ -219,7 +233,8 @@ func (i *invocation) wait(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// checkpointTimer fires when the oldest outcome must be written; never, if none waits.
+// checkpointTimer returns a timer for the time when the oldest outcome must be written; it never fires if there is
+// none.
 func (i *invocation) checkpointTimer() (<-chan time.Time, func() bool) {
 	pending := i.runner.outcomes.pending
 	if pending.IsZero() || i.runner.pass.object.gone {
@@ -229,8 +244,8 @@ func (i *invocation) checkpointTimer() (<-chan time.Time, func() bool) {
 	return timer.C, timer.Stop
 }
 
-// writeCheckpoint saves the outcomes of former handlers while another one is running. If that fails, the handler is
-// not disturbed: the last write of the pass takes it all, or fails visibly.
+// writeCheckpoint saves the outcomes of earlier handlers while another one is running. A failure does not disturb that
+// handler: the last write of the pass includes everything, or fails visibly.
 func (i *invocation) writeCheckpoint(ctx context.Context) {
 	pass, handled := i.runner.pass, i.runner.outcomes
 	if handled.pending.IsZero() || pass.object.gone {
@@ -238,16 +253,18 @@ func (i *invocation) writeCheckpoint(ctx context.Context) {
 	}
 	if err := pass.save(ctx, handled); err != nil {
 		logf.FromContext(ctx).Error(err, "Failed to write progress while a handler is running; retrying later")
+		// Start a new, longer interval.
 		handled.pending, i.interval = pass.handling.Now(), min(2*i.interval, longestCheckpoint)
 	}
 	i.noteWritten()
+	// Without its object, the function need not finish.
 	if pass.object.gone {
 		i.cancel(ErrDeleted)
 	}
 }
 
-// onPass runs act on the goroutine of the pass, which waits for the function; it is called on the function's goroutine.
-// It returns errEnded if the function has returned meanwhile.
+// onPass runs act on the goroutine of the pass, and waits for it. It is called on the function's goroutine. It
+// returns errEnded if the function has already returned.
 func (i *invocation) onPass(act func() error) (err error) {
 	finished := make(chan struct{})
 	select {
@@ -259,23 +276,26 @@ func (i *invocation) onPass(act func() error) (err error) {
 	}
 }
 
-// flushNow runs on the function's goroutine: the pass does the writing, so that nothing is written twice.
+// flushNow runs on the function's goroutine. The pass does the writing, so that nothing is written twice.
 func (i *invocation) flushNow(ctx context.Context, a *execution.Attempt) error {
+	// A cancelled function gets the reason, such as the exit of the operator.
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	// What is written may be of others, while the logger in the context is that of this function.
+	// The write can include changes of other handlers, and so must not use the logger of this one.
 	return i.onPass(func() error { return i.flush(logf.IntoContext(ctx, i.log), a) })
 }
 
-// flush writes what the running function has remembered so far, together with all that waits. If that is refused, those
-// before it are judged without it; it is told, and keeps what it remembered: the judgement is at its end.
+// flush writes the changes of the running function together with all unwritten outcomes. If the content is
+// refused, the earlier handlers are judged without the function. The function gets the error and keeps its changes:
+// they are judged when it ends.
 func (i *invocation) flush(ctx context.Context, a *execution.Attempt) error {
 	pass, handled := i.runner.pass, i.runner.outcomes
 	if pass.object.gone {
 		return ErrDeleted
 	}
 	err := pass.saveOnce(ctx, handled, true, a)
+	// Judge the earlier outcomes without this function, then try again.
 	if patching.ContentRefused(err) && len(handled.attempts) > 0 {
 		if err = pass.save(ctx, handled); err == nil && !pass.object.gone {
 			err = pass.saveOnce(ctx, handled, true, a)
@@ -286,13 +306,13 @@ func (i *invocation) flush(ctx context.Context, a *execution.Attempt) error {
 		return ErrDeleted
 	}
 	if err == nil {
-		err = pass.object.refusal // the rest is written, but the function was promised all
+		err = pass.object.refusal // the rest is written, but Flush has failed
 	}
 	return err
 }
 
-// Run calls those that are due, as the lifecycle picks them. Those that do not match are not waited for; those that are
-// finished are not called again.
+// Run calls the due sub-handlers that the lifecycle picks. It does not wait for those that do not match the cause, and
+// does not call finished ones again.
 func (s *subHandlers) Run(ctx context.Context, lifecycle *handlers.Lifecycle) error {
 	declared, err := s.begin()
 	if err != nil || len(declared) == 0 {
@@ -309,18 +329,19 @@ func (s *subHandlers) Run(ctx context.Context, lifecycle *handlers.Lifecycle) er
 	return run.callDue(ctx)
 }
 
-// begin gives what is to be run. Nothing is locked meanwhile: a sub-handler that declares something for its parent by
-// mistake must not wait for ever.
+// begin returns the sub-handlers of the run. The lock is not held during the run: a sub-handler that declares
+// another one for its parent by mistake must not deadlock.
 func (s *subHandlers) begin() ([]*adapters.Handler, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
 		return nil, errRunning
 	}
-	s.running, s.remeasured = len(s.declared) > 0, false
+	s.running, s.remeasured = len(s.declared) > 0, false // a new run can measure again
 	return slices.Clone(s.declared), nil
 }
 
+// end allows the next run.
 func (s *subHandlers) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,31 +18,34 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
+// errNotKept explains memory that is missing after a successful write.
 var errNotKept = errors.New(
 	"the API server took the write, but did not keep the stored progress or configuration: if it is in the status, the " +
 		"CRD must allow that field, such as with x-kubernetes-preserve-unknown-fields",
 )
 
-// closeOrContinue writes what is left, and closes the cause if all handlers are finished.
+// closeOrContinue writes the unwritten outcomes, and closes the cause if all handlers are finished.
 func (p *pass) closeOrContinue(ctx context.Context) error {
 	p.outcomes.ended = true
 	err := p.save(ctx, p.outcomes)
 	if err == nil && !p.object.gone && p.outcomes.isKept() {
 		p.reportKept(ctx, p.outcomes)
 	}
+	// The resume is finished even if the write fails: the outcomes in memory are written later.
 	if p.outcomes.state.Done() && !p.object.gone {
 		p.memory.Initial = false
 	}
 	return err
 }
 
-// save writes the outcomes as they are now, with what the attempts remembered and their results. What cannot be written
-// is kept in memory, so that the handlers are not called again for it.
+// save writes the present outcomes with the changes and results of the attempts. Outcomes that cannot be
+// written are kept in memory, so that their handlers are not called again.
 func (p *pass) save(ctx context.Context, handled *outcomes) error {
 	err := p.saveOnce(ctx, handled, true)
 	if err != nil {
 		err = p.settleRefusal(ctx, handled, err)
 	}
+	// Either everything was written, or the next pass retries all of it.
 	p.memory.unwritten = nil
 	if err != nil {
 		p.memory.unwritten = handled
@@ -50,17 +53,21 @@ func (p *pass) save(ctx context.Context, handled *outcomes) error {
 	return err
 }
 
-// settleRefusal writes the outcomes without the contents that were refused, if that is why they could not be written. A
-// status that is refused for no handler's fault holds back nothing; and no failure of it, the finalizer.
+// settleRefusal writes the outcomes without the refused contents, if a refusal was the reason of the error. A status
+// that is refused without the fault of a handler does not prevent the rest. No failure of the status keeps the
+// finalizer.
 func (p *pass) settleRefusal(ctx context.Context, handled *outcomes, err error) error {
 	if !patching.ContentRefused(err) {
 		return err
 	}
 	ofStatus := p.object.refusal != nil
+	// Find the handlers at fault, and fail them.
 	err = p.failRefused(ctx, handled, err)
+	// No handler is at fault, or the object must be released: give up the status.
 	if ofStatus && (patching.ContentRefused(err) || handled.releases()) {
 		err = nil
 	}
+	// This time, a refused status does not prevent the rest.
 	if err == nil && !p.object.gone {
 		err = p.saveOnce(ctx, handled, false)
 	}
@@ -70,7 +77,7 @@ func (p *pass) settleRefusal(ctx context.Context, handled *outcomes, err error) 
 	return err
 }
 
-// releaseAlone removes the finalizer and writes nothing else, if all that there is to write is refused.
+// releaseAlone removes the finalizer and writes nothing else, after all other writes were refused.
 func (p *pass) releaseAlone(ctx context.Context, handled *outcomes, refusal error) error {
 	logf.FromContext(ctx).Error(
 		refusal, "API server refused the last write of a deletion; removing the finalizer alone",
@@ -82,14 +89,16 @@ func (p *pass) releaseAlone(ctx context.Context, handled *outcomes, refusal erro
 	return err
 }
 
-// saveOnce writes the outcomes, and what attempts that are still running remembered so far. If the status decides, its
-// refusal comes before all else is written: it is to be found out whose it is.
+// saveOnce writes the outcomes and the changes of attempts that are still running. If the status decides, a refusal of
+// the status is returned before the rest is written, so that the caller can find the handlers at fault.
 func (p *pass) saveOnce(
 	ctx context.Context, handled *outcomes, statusDecides bool, running ...*execution.Attempt,
 ) error {
 	p.object.refusal = nil
+	// The running functions can add changes meanwhile: only the counted ones are marked as written.
 	attempts := append(slices.Clip(handled.attempts), running...)
 	patch := patching.Patch{Merge: map[string]any{}}
+	// Collect the changes of the attempts.
 	written := make([]int, len(attempts))
 	for i, a := range attempts {
 		var err error
@@ -97,10 +106,11 @@ func (p *pass) saveOnce(
 			return err
 		}
 	}
-	// The patch removes only what the object has: that must be known.
+	// The patch only removes memory that the object has, so it needs the present object.
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
 		return err
 	}
+	// Add the memory of the object, and the conditions.
 	if err := p.compose(ctx, handled, &patch); err != nil {
 		return err
 	}
@@ -108,15 +118,16 @@ func (p *pass) saveOnce(
 	if err := p.object.write(ctx, patch, statusDecides); err != nil || p.object.gone {
 		return err
 	}
-	if told && p.object.refusal != nil { // what handlers have set in the status is to be judged without it
+	if told && p.object.refusal != nil { // judge the changes of the handlers without the conditions
 		handled.tells = false
 		if err := p.saveOnce(ctx, handled, statusDecides, running...); err != nil {
 			return err
 		}
 		return p.tellAlone(ctx, handled)
 	}
+	// A temporary failure of the status is retried, also if our finalizer is gone and others still hold the object.
 	if err := p.object.refusal; err != nil && !patching.Hopeless(err) && !p.object.released {
-		return err // the finalizer is gone, and others hold the object: the status is written later
+		return err
 	}
 	p.logStatusRefusal(ctx, attempts)
 	if len(p.object.restored) > 0 {
@@ -128,14 +139,17 @@ func (p *pass) saveOnce(
 	for i, a := range attempts {
 		a.Written(written[i])
 	}
+	// From here, the write has succeeded. It only counts if the server has kept the memory.
 	if err := p.checkKept(handled, patch.Merge); err != nil {
 		return err
 	}
+	// The server can have reverted the patches that the configuration includes.
 	if handled.leaves && !p.object.released {
 		if err := p.takeBackOwnPatches(ctx, handled); err != nil || p.object.gone {
 			return err
 		}
 	}
+	// An own write can cause an update: track it to detect loops.
 	if handled.working != nil || p.memory.ownWrites != nil {
 		p.noteOwnWrite(handled)
 	}
@@ -144,7 +158,7 @@ func (p *pass) saveOnce(
 	return nil
 }
 
-// noteRemembered keeps what the object remembers now, in case another client removes it.
+// noteRemembered keeps a copy of the memory on the object, in case another client removes it.
 func (p *pass) noteRemembered(handled *outcomes) {
 	switch {
 	case !handled.done():
@@ -159,14 +173,14 @@ func (p *pass) noteRemembered(handled *outcomes) {
 	}
 }
 
-// include adds the changes and the result of the attempt to the patch, and returns the number of the changes.
+// include adds the changes and the result of the attempt to the patch. It returns the number of changes.
 func include(patch *patching.Patch, a *execution.Attempt) (int, error) {
 	remembered := a.Remembered()
 	patch.Transforms = append(patch.Transforms, patching.Contained(remembered)...)
 	return len(remembered), patch.AddResult(a.Call.Handler.ID, a.Result(), a.Call.Handler.FormerIDs...)
 }
 
-// compose adds to the patch what the object is to remember.
+// compose adds the memory of the object to the patch.
 func (p *pass) compose(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	if handled.done() {
 		return p.composeEnd(ctx, handled, patch)
@@ -174,78 +188,90 @@ func (p *pass) compose(ctx context.Context, handled *outcomes, patch *patching.P
 	return p.composeProgress(ctx, handled, patch)
 }
 
-// composeEnd adds to the patch what ends a cause: no records, the new last-handled configuration, no finalizer of a
-// deleted object.
+// composeEnd adds the end of a cause to the patch: the removal of the records, the last-handled configuration, and the
+// removal of the finalizer from an object being deleted.
 func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h, c := &p.object, p.handling, handled.cause
+	// The records end with the cause.
 	if err := o.tolerate(ctx, handled.state.Purge(h.Progress, patch.Merge, o.kept)); err != nil {
 		return err
 	}
+	// Dependents must be released while the object still exists.
 	if c.Deleting {
 		if err := p.releaseDependents(ctx); err != nil {
 			return err
 		}
 		patch.Transforms = append(patch.Transforms, patching.AllowDeletion(h.Finalizer))
 	}
+	// The first successful handler decides: an edit since then follows as an update.
 	last := handled.interim
 	if last == nil {
 		last = c.New
 	}
 	handled.agreed = diff.Equal(asValue(last), asValue(c.New))
+	// The handlers' own patches can take the object out of all filters.
 	if handled.agreed && !c.Deleting && (handled.working != nil || h.KopfTexts) {
 		last = p.withOwnPatches(ctx, handled, last)
 	}
 	handled.last = last
-	// There is no essence at all if the deleted object has one that cannot be read.
+	// An object being deleted with an unreadable essence does not have one here.
 	known := !handled.seen.lost && diff.Equal(asValue(c.Old), asValue(last))
 	if last == nil || known || c.Deleting && !o.fits(patch, last) {
-		if !patch.Empty() { // nothing is written for that alone
+		if !patch.Empty() { // the interim essence alone is not worth a write
 			h.Interim.Purge(patch, o.kept)
 		}
 		return nil
 	}
+	// Bind the configuration to this object, so that copies of the object do not inherit it.
 	if err := o.bind(patch); err != nil {
 		return err
 	}
 	if err := o.storeHandled(ctx, patch, last); err != nil {
 		return err
 	}
+	// Neither an object being deleted nor one whose handlers agree needs the interim essence.
 	if c.Deleting || handled.agreed {
 		h.Interim.Purge(patch, o.kept)
 		return nil
 	}
-	// Others have seen something else than the first. An update follows; and should the change be reverted before, it
-	// has to follow all the same.
+	// Other handlers have seen a different configuration than the first one. An update follows. It must also follow if
+	// the change is reverted before.
 	return o.storeInterimBeside(patch, c.New)
 }
 
-// composeProgress adds what an unfinished cause needs: the records, and what the first successful handler saw.
+// composeProgress adds the memory of an unfinished cause: the records, and the essence that the first successful
+// handler saw.
 func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h := &p.object, p.handling
 	handled.last = nil
+	// Records of the former cause are removed with the first write.
 	if handled.purging {
 		err := handled.state.PurgePassive(h.Progress, patch.Merge, o.kept)
 		if err := o.tolerate(ctx, err); err != nil {
 			return err
 		}
 	}
+	// If an object being deleted cannot store its records, they are kept in this process.
 	err := handled.state.Store(h.Progress, patch.Merge, o.kept)
 	p.keepRecords(handled, err)
 	if err := o.tolerate(ctx, err); err != nil {
 		return err
 	}
+	// Too much memory can still fit if the interim essence becomes a digest.
 	tooMuch := storage.AnnotationsSize(annotationsOf(o.body), annotationsOf(patch.Merge)) > storage.AnnotationsLimit
 	if handled.interim != nil && (tooMuch || !o.hasInterimOf(patch, handled)) {
 		if err := o.storeInterimOf(patch, handled); err != nil {
 			return err
 		}
 	}
-	if len(patch.Merge) == 0 {
+	if len(patch.Merge) == 0 { // nothing of ours changes: the binding is not worth a write
 		return nil
 	}
+	// The essence of another cause must not be taken for one of this cause.
 	if handled.interim == nil && handled.seen.staleInterim {
 		h.Interim.Purge(patch, o.kept)
 	}
+	// Add lost memory, and the configuration that a failed deletion needs.
 	if err := p.composeLost(ctx, handled, patch); err != nil {
 		return err
 	}
@@ -255,8 +281,9 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	return o.bind(patch)
 }
 
-// composeLost adds what another client has removed. The binding must not come back alone: without the records, handlers
-// that are finished would be called again; without the last-handled configuration, the object would be a new one.
+// composeLost adds memory that another client has removed. The binding must not be restored alone: without the
+// records, finished handlers would be called again; without the last-handled configuration, the object would be a new
+// one.
 func (p *pass) composeLost(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	if p.object.recordsLost {
 		if err := handled.state.StoreAgain(p.handling.Progress, patch.Merge, p.object.kept); err != nil {
@@ -269,8 +296,8 @@ func (p *pass) composeLost(ctx context.Context, handled *outcomes, patch *patchi
 	return nil
 }
 
-// keepRecords keeps the records of an object that is being deleted if they cannot be stored, or be read again: the
-// deletion goes on, with its retries counted.
+// keepRecords keeps the records in memory if an object being deleted cannot store them, or has malformed ones.
+// So the deletion continues, and its retries are counted.
 func (p *pass) keepRecords(handled *outcomes, failed error) {
 	if !handled.cause.Deleting || failed == nil && !p.object.misread && p.memory.records == nil {
 		return
@@ -281,23 +308,23 @@ func (p *pass) keepRecords(handled *outcomes, failed error) {
 	maps.Copy(p.memory.records, handled.state.Records())
 }
 
-// settles tells whether nothing is to be done for the object as the round leaves it: all that was to be done for the
-// state that the round has looked at is done, and what has become of that state by our own writes, or by others
-// meanwhile, decides on nothing.
+// settles reports whether the object does not need another pass: the round has finished its work for the observed
+// state, and the changes since then, by our own writes or by other clients, do not matter to any handler.
 func (p *pass) settles() bool {
 	o := &p.object
 	switch {
 	case p.exiting || p.rewrite > 0 || o.gone || o.released || patching.BeingDeleted(o.body) ||
 		p.handling.Conditions != nil:
-		return false // conditions may be tried again
+		return false // conditions can be retried
 	case p.outcomes != nil && !p.endsAll(p.outcomes):
 		return false
 	default:
+		// Without own writes since the observation, nothing can differ.
 		return o.looked == nil || p.handling.alike(o.looked, o.body, o.stored)
 	}
 }
 
-// endsAll tells whether the cause is closed, and no handler thinks otherwise of the object for that.
+// endsAll reports whether the cause is closed, and its end does not change the decision of any handler.
 func (p *pass) endsAll(handled *outcomes) bool {
 	return handled.done() && handled.agreed && p.handling.Sight != requirements.SeesChange &&
 		!slices.ContainsFunc(p.handling.Handlers, func(h *adapters.Handler) bool {
@@ -305,14 +332,15 @@ func (p *pass) endsAll(handled *outcomes) bool {
 		})
 }
 
-// alike tells whether the object is as it was before our writes, but for what they have stored for our own sake, and
-// for what nobody decides by.
+// alike reports whether two states of the object are equal, except for the annotations that our writes have stored
+// for the engine, and for parts that no handler depends on.
 func (h *Handling) alike(before, now, stored map[string]any) bool {
 	same := func(key string, then, now any) bool {
 		switch key {
 		case "metadata":
 			return h.alikeMetadata(then, now, stored)
 		case "status":
+			// Handlers that only see the essence do not see the status.
 			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)
 		default:
 			return diff.Equal(then, now)
@@ -321,19 +349,21 @@ func (h *Handling) alike(before, now, stored map[string]any) bool {
 	return eachEqual(before, now, same)
 }
 
+// alikeMetadata compares the metadata. The server changes some of its fields with every write.
 func (h *Handling) alikeMetadata(before, now any, stored map[string]any) bool {
 	then, _ := before.(map[string]any)
 	metadata, _ := now.(map[string]any)
 	return eachEqual(then, metadata, func(key string, then, now any) bool {
 		switch key {
 		case "resourceVersion", "managedFields":
+			// Each write changes these.
 			return true
 		case "generation":
 			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)
 		case "annotations":
 			wanted, _ := then.(map[string]any)
 			present, _ := now.(map[string]any)
-			if len(stored) > 0 {
+			if len(stored) > 0 { // as our writes should have left them
 				wanted = maps.Clone(wanted)
 				if wanted == nil {
 					wanted = map[string]any{}
@@ -347,7 +377,7 @@ func (h *Handling) alikeMetadata(before, now any, stored map[string]any) bool {
 	})
 }
 
-// eachEqual asks about each key of both mappings: what is absent is nil.
+// eachEqual calls same for each key of both mappings. An absent value is nil.
 func eachEqual(before, now map[string]any, same func(key string, then, now any) bool) bool {
 	for key, then := range before {
 		if !same(key, then, now[key]) {

@@ -16,38 +16,38 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// subHandlers are those of one running function, which waits for them. They run one at a time, each on a goroutine of
-// its own; all that has to do with outcomes runs on the goroutine of the pass.
+// subHandlers runs the sub-handlers of one running function, which waits for them. They run one at a time, each on its
+// own goroutine. All access to outcomes happens on the goroutine of the pass.
 type subHandlers struct {
 	invocation *invocation
 	runner     *runner
-	handler    *adapters.Handler // whose sub-handlers they are
+	handler    *adapters.Handler // the parent
 	parent     *execution.Attempt
 	ancestors  []string
 
 	mu       sync.Mutex
 	declared []*adapters.Handler // those that are not known to be finished
-	ids      map[string][]string // of all that were declared, with their former ids
-	claims   map[string]string   // the former ids that were given to sub-handlers, with their present ids
-	running  bool
+	ids      map[string][]string // the ids of all declared sub-handlers, with their former ids
+	claims   map[string]string   // the former ids of sub-handlers, with their present ids
+	running  bool                // a run is in progress
 
-	waiting    []*execution.HandlerState // those with room that wait for their first call, in the order of declaration
-	remeasured bool                      // the budget was measured anew in this run
-	logged     bool                      // it was logged that there is too little room
+	waiting    []*execution.HandlerState // with room, before their first call; in the order of declaration
+	remeasured bool                      // this run has measured the budget a second time
+	logged     bool                      // the lack of room was logged
 }
 
-// subHandler is one of them with its state.
+// subHandler is a sub-handler with its state.
 type subHandler struct {
 	handler *adapters.Handler
 	state   *execution.HandlerState
 }
 
-// errRunning is a mistake of the parent function: it would wait for itself.
+// errRunning reports a mistake of the parent function: a nested run would wait for itself.
 var errRunning = errors.New("the sub-handlers are running already")
 
 var _ handlers.Subs = (*subHandlers)(nil)
 
-// duplicateError is a mistake of the parent function: it would be one for ever.
+// duplicateError reports a mistake of the parent function. It is permanent, as the function would repeat it.
 type duplicateError struct{ id string }
 
 // Error names the sub-handler.
@@ -55,7 +55,7 @@ func (e *duplicateError) Error() string {
 	return fmt.Sprintf("sub-handler %q is declared twice: give each an id of its own", e.id)
 }
 
-// Permanent is true.
+// Permanent returns true.
 func (e *duplicateError) Permanent() bool { return true }
 
 // Declare adds a sub-handler for the next run.
@@ -78,8 +78,10 @@ func (s *subHandlers) Declare(h *handlers.Handler) error {
 	return nil
 }
 
-// claim notes the former ids of a sub-handler. Each belongs to one sub-handler, and is not the id of any.
+// claim registers the former ids of a sub-handler. Each former id belongs to one sub-handler, and is not a
+// present id.
 func (s *subHandlers) claim(id string, former []string) error {
+	// This id is the former id of another sub-handler.
 	if present, claimed := s.claims[id]; claimed {
 		return s.formerIDTaken(present, id)
 	}
@@ -97,6 +99,7 @@ func (s *subHandlers) claim(id string, former []string) error {
 	return nil
 }
 
+// formerIDTaken returns the error for a former id that two sub-handlers claim.
 func (s *subHandlers) formerIDTaken(id, former string) error {
 	return &declarationError{
 		fmt.Sprintf("sub-handler %q: the former id %q belongs to another sub-handler as well; only "+
@@ -104,15 +107,15 @@ func (s *subHandlers) formerIDTaken(id, former string) error {
 	}
 }
 
-// presentID returns the id of the sub-handler that has had this one, or nothing.
+// presentID returns the present id of the sub-handler with this former id; empty if there is none.
 func (s *subHandlers) presentID(own string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.claims[s.id(own)]
 }
 
-// dropFinished leaves out of further runs what is finished: a function may run each of its sub-handlers when it has
-// declared it.
+// dropFinished removes finished sub-handlers from later runs. A function can run each sub-handler right after its
+// declaration, and the cost of a run must not grow with those before.
 func (s *subHandlers) dropFinished(all []subHandler) {
 	finished := make(map[*adapters.Handler]bool, len(all))
 	for _, sub := range all {
@@ -123,8 +126,9 @@ func (s *subHandlers) dropFinished(all []subHandler) {
 	s.declared = slices.DeleteFunc(s.declared, func(h *adapters.Handler) bool { return finished[h] })
 }
 
-// Record is what is known of a sub-handler, be it declared or not: what came of it in this process, or before.
+// Record returns the progress of a sub-handler, whether or not it is declared: from this process, or from the object.
 func (s *subHandlers) Record(id string) (record progress.Record, err error) {
+	// The states belong to the pass, so they are read on its goroutine.
 	err = s.invocation.onPass(func() error {
 		state, err := s.known(s.id(id))
 		if err == nil {
@@ -135,15 +139,15 @@ func (s *subHandlers) Record(id string) (record progress.Record, err error) {
 	return record, err
 }
 
-// id is the full one of a sub-handler.
+// id returns the full id of a sub-handler.
 func (s *subHandlers) id(own string) string { return handlers.SubID(s.handler.Description.ID, own) }
 
-// own is the id of a sub-handler without that of its handler.
+// own returns the id of a sub-handler relative to its parent.
 func (s *subHandlers) own(h *adapters.Handler) string {
 	return strings.TrimPrefix(h.Description.ID, s.id(""))
 }
 
-// isDeclared tells whether there is such a sub-handler in this call of the function, be it finished or not.
+// isDeclared reports whether this call of the function has declared the sub-handler, finished or not.
 func (s *subHandlers) isDeclared(own string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +155,7 @@ func (s *subHandlers) isDeclared(own string) bool {
 	return declared
 }
 
-// known is the state of a sub-handler by its full id, whether it is declared or not.
+// known returns the state of a sub-handler by its full id, whether or not it is declared.
 func (s *subHandlers) known(id string) (*execution.HandlerState, error) {
 	s.mu.Lock()
 	former := s.ids[id]
@@ -159,13 +163,14 @@ func (s *subHandlers) known(id string) (*execution.HandlerState, error) {
 	return s.runner.outcomes.state.Known(id, former, s.handler.Description.ID, s.runner.pass.handling.Now())
 }
 
-// call makes one attempt. What it does to the object is seen by the parent, and by those after it.
+// call makes one attempt. The parent and later sub-handlers see its changes.
 func (s *subHandlers) call(ctx context.Context, sub subHandler, account func() execution.Account) error {
 	var a *execution.Attempt
+	// Prepare the attempt on the goroutine of the pass, run it on this one, and conclude it on that of the pass.
 	if err := s.invocation.onPass(func() error {
 		now := account()
 		if len(now.Awaits) > 0 {
-			return nil // what it comes after was finished, but has been refused meanwhile
+			return nil // a dependency was finished, but its write was refused meanwhile
 		}
 		object, err := s.parent.Copied()
 		if err != nil {
@@ -186,8 +191,10 @@ func (s *subHandlers) call(ctx context.Context, sub subHandler, account func() e
 		if err := s.runner.conclude(a); err != nil || s.runner.pass.object.gone {
 			return err
 		}
+		// The reservation of the call is larger than its outcome.
 		return s.returnUnused(sub.state)
 	})
+	// An aborted attempt did not run to its end, so its changes are not adopted.
 	if err == nil && a.Outcome.Aborted {
 		return context.Cause(ctx)
 	}

@@ -13,12 +13,12 @@ import (
 type subRun struct {
 	subs         *subHandlers
 	lifecycle    handlers.Lifecycle
-	all          []subHandler // those that match, in the order of declaration
-	queue        []int        // the places in all of those to be called
+	all          []subHandler // the selected ones, in the order of declaration
+	queue        []int        // indexes in all of the sub-handlers to be called
 	dependencies dependencies
 }
 
-// restore takes up the progress of the sub-handlers that match, in the order of declaration.
+// restore selects the sub-handlers and restores their progress, in the order of declaration.
 func (r *subRun) restore(ctx context.Context, declared []*adapters.Handler) error {
 	outcomes, pass := r.subs.runner.outcomes, r.subs.runner.pass
 	for _, h := range declared {
@@ -30,6 +30,7 @@ func (r *subRun) restore(ctx context.Context, declared []*adapters.Handler) erro
 			r.all = append(r.all, subHandler{handler: selected})
 		}
 	}
+	// The states belong to the pass, so they are restored on its goroutine.
 	return r.subs.invocation.onPass(func() error {
 		for i, sub := range r.all {
 			state, err := outcomes.state.Sub(sub.handler.Description, r.subs.ancestors, pass.handling.Now())
@@ -45,7 +46,7 @@ func (r *subRun) restore(ctx context.Context, declared []*adapters.Handler) erro
 	})
 }
 
-// callDue calls those that are due, and those that become due by that.
+// callDue calls the due sub-handlers, and those that become due through these calls.
 func (r *subRun) callDue(ctx context.Context) error {
 	if err := r.subs.invocation.onPass(func() error {
 		if err := r.subs.reserveForNew(ctx, r.all); err != nil {
@@ -55,6 +56,7 @@ func (r *subRun) callDue(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	// Each call can make more sub-handlers due, which are added to the queue.
 	for len(r.queue) > 0 {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -71,7 +73,7 @@ func (r *subRun) callDue(ctx context.Context) error {
 	return r.subs.invocation.onPass(func() error { return r.pending(ctx) })
 }
 
-// pick queues those that may be called now, as the lifecycle picks them.
+// pick queues the due sub-handlers that the lifecycle picks.
 func (r *subRun) pick(ctx context.Context) error {
 	var due []*execution.HandlerState
 	places := map[*execution.HandlerState]int{}
@@ -94,6 +96,7 @@ func (r *subRun) pick(ctx context.Context) error {
 	return nil
 }
 
+// isDue reports whether the sub-handler can be called now. One without room cannot.
 func (r *subRun) isDue(ctx context.Context, place int) (bool, error) {
 	sub := r.all[place]
 	if sub.state.Postponed {
@@ -102,15 +105,15 @@ func (r *subRun) isDue(ctx context.Context, place int) (bool, error) {
 	return sub.handler.IsDue(ctx, r.account(place), r.subs.runner.pass.handling.Now, nil)
 }
 
-// account is that of the sub-handler, with what it comes after.
+// account returns the account of the sub-handler with its dependencies.
 func (r *subRun) account(place int) execution.Account {
 	account := r.all[place].state.Account()
 	account.Awaits, account.Lost = r.dependencies.of(r.all[place].handler.Description)
 	return account
 }
 
-// releaseDependents queues those that have waited for one that was called, if they are due now. One at a time, they
-// have their turn in the next run.
+// releaseDependents queues the sub-handlers that waited for a called one, if they are due now. A lifecycle that picks
+// one at a time calls them in the next run.
 func (r *subRun) releaseDependents(ctx context.Context, place int) error {
 	if len(r.dependencies.dependents[place]) == 0 || r.lifecycle.Single() {
 		return nil
@@ -118,6 +121,7 @@ func (r *subRun) releaseDependents(ctx context.Context, place int) error {
 	return r.subs.invocation.onPass(func() error {
 		for _, dependent := range r.dependencies.dependents[place] {
 			state := r.all[dependent].state
+			// Others can have further dependencies that are unfinished.
 			if !state.Waiting || r.dependencies.awaits(dependent) {
 				continue
 			}
@@ -134,7 +138,7 @@ func (r *subRun) releaseDependents(ctx context.Context, place int) error {
 	})
 }
 
-// enqueue keeps to the order of declaration, unless there is none.
+// enqueue inserts a sub-handler in the order of declaration; a shuffled queue does not have an order.
 func (r *subRun) enqueue(place int) {
 	at := len(r.queue)
 	if r.lifecycle != handlers.Shuffled {
@@ -143,11 +147,13 @@ func (r *subRun) enqueue(place int) {
 	r.queue = slices.Insert(r.queue, at, place)
 }
 
-// pending is nil if all are finished. Those without room wait for the others; if that is in vain, it is an error for
-// good. Those that come after others have no delay of their own: there is always one that they wait for.
+// pending returns nil if all sub-handlers are finished. Sub-handlers without room wait for the others; if no
+// room remains, the error is permanent. Sub-handlers with unfinished dependencies do not have their own delays: their
+// dependencies do.
 func (r *subRun) pending(ctx context.Context) error {
 	var pending *execution.PendingError
 	for place, sub := range r.all {
+		// Only sub-handlers that could be called have delays.
 		if sub.state.Finished() || sub.state.Postponed || len(r.account(place).Awaits) > 0 {
 			continue
 		}
@@ -168,6 +174,7 @@ func (r *subRun) pending(ctx context.Context) error {
 	case tooMany == nil:
 		return r.failure()
 	}
+	// If finished sub-handlers have left room, the postponed ones are called in the next attempt.
 	if fits, err := r.subs.anyFits(r.all); err != nil {
 		return err
 	} else if fits {

@@ -9,29 +9,30 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// Waits knows the children that handlers wait for, as long as the process lives.
+// Waits tracks the children that handlers wait for, in memory.
 type Waits interface {
-	// Awake tells whether a waiting handler is to be called before its time: as the child is there that it waits for,
-	// or that one of its sub-handlers does; as the change is not the one that it has begun to wait in; or as nothing is
-	// known of its wait.
+	// Awake reports whether a waiting handler must be called before its time: the awaited child is ready, for the
+	// handler or one of its sub-handlers; or the wait began in another change; or it is unknown, as after a restart.
 	Awake(owner types.UID, h *handlers.Handler, change string) bool
-	// Called is told of each call that has ended: with a wait, or without, so that the handler waits for nothing.
+	// Called records a finished call, and whether the handler waits for a child now.
 	Called(owner types.UID, h *handlers.Handler, waits bool)
 }
 
-// wake makes a waiting handler due if it need not wait any more.
+// wake makes a waiting handler due if its wait has ended.
 func (p *pass) wake(c *cause.Cause, h *handlers.Handler, state *execution.HandlerState) {
 	waits := p.handling.Waits
+	// If waits are not tracked, only a call can find out.
 	if waits == nil || waits.Awake(p.uid(), h, c.Fingerprint()) {
 		state.Wake()
 	}
 }
 
-// noteWait tells what has become of the waits of a handler.
+// noteWait records whether the handler waits after this attempt. An aborted attempt does not change that.
 func (p *pass) noteWait(a *execution.Attempt) {
 	if !a.Outcome.Aborted || a.Outcome.Blocked {
 		p.handling.Waits.Called(p.uid(), a.Call.Handler, a.Outcome.Awaited.Child != "")
 	}
 }
 
+// uid returns the UID of the object.
 func (p *pass) uid() types.UID { return types.UID(patching.UIDOf(p.object.body)) }

@@ -2,35 +2,35 @@ package execution
 
 import "time"
 
-// Question asks the chain of a handler whether it would call the function, in place of a call. The zero value is no
-// question: the chain calls the function.
+// Question makes the chain of a handler report whether it would call the function, instead of calling it. The zero
+// value is not a question: the chain calls the function.
 type Question int
 
 // The questions.
 const (
-	// Interest: would the handler ever be called for this object, whatever happened to it?
+	// Interest: can the handler be called for this object at all, for any event?
 	Interest Question = iota + 1
-	// Deletion: must a finalizer hold the deleted object until the handler has been called?
+	// Deletion: must a finalizer keep the deleted object until the handler has been called?
 	Deletion
 	// Selection: is the handler called for this cause?
 	Selection
-	// Due: is the handler called for this cause, and neither finished nor asleep?
+	// Due: is the handler called for this cause now: neither finished nor asleep?
 	Due
 )
 
-// Stop names the adapter that has stopped an attempt, and the reason. The zero value means that none has. It is a
-// value, not a log line, so that code can explain why a handler was not called.
+// Stop names the adapter that stopped an attempt, and the reason. The zero value means that no adapter did. It is a
+// value and not a log line, so that code can explain why a handler was not called.
 type Stop struct {
-	// By is the adapter, as the list of chains names it.
+	// By is the name of the adapter, as in the list of chains.
 	By string
 	// Why is the reason.
 	Why Why
-	// Until is when a handler that is asleep is due.
+	// Until is when a sleeping handler is due.
 	Until time.Time
-	// Filter is the place among the filters of the handler, from 0, of the one that said no.
+	// Filter is the index of the handler's filter that returned false.
 	Filter int
-	// Expected and Found are what the handler demands and what the adapter found, where they are known: reasons,
-	// values of a field, limits. They may be parts of the object: callers must not modify them.
+	// Expected and Found are the value that the handler requires and the value that the adapter found, if known:
+	// reasons, values of a field, limits. They can be parts of the object: callers must not modify them.
 	Expected, Found any
 }
 
@@ -41,11 +41,11 @@ type Why string
 const (
 	// OtherReason: the cause has another reason than the handler. Expected and Found are reasons of causes.
 	OtherReason Why = "other reason"
-	// NotInitial: the object is not resumed, as it was handled before in this process, or is new.
+	// NotInitial: the object is new, or was handled earlier in this process, so it is not resumed.
 	NotInitial Why = "not initial"
-	// BeingDeleted: the object is being deleted, and the handler resumes no such objects.
+	// BeingDeleted: the object is being deleted, and the handler does not resume such objects.
 	BeingDeleted Why = "being deleted"
-	// NotHeld: the handler needs no finalizer.
+	// NotHeld: the handler does not need the finalizer.
 	NotHeld Why = "not held"
 	// Unchanged: the field has the same value as before, which is Found.
 	Unchanged Why = "field unchanged"
@@ -53,28 +53,28 @@ const (
 	OtherChange Why = "other change of the field"
 	// OtherValue: the field does not have the expected value, or is absent.
 	OtherValue Why = "other value of the field"
-	// OtherRequest: the request for admission is for other handlers, or of an operation or a subresource that the
-	// handler is not for.
+	// OtherRequest: the handler does not accept the admission request, because of its operation, its subresource or the
+	// requested handler.
 	OtherRequest Why = "other request"
 	// FilteredOut: a filter returned false.
 	FilteredOut Why = "filtered out"
-	// Finished: the handler has succeeded, or has failed for good.
+	// Finished: the handler has succeeded or failed permanently.
 	Finished Why = "finished"
 	// Asleep: the handler waits for its next attempt.
 	Asleep Why = "asleep"
-	// Awaiting: the handler comes after others that are not finished. Expected are their ids.
+	// Awaiting: the handler must run after others that are unfinished. Expected are their ids.
 	Awaiting Why = "awaiting others"
 	// Blocked: the handler waits until the object changes.
 	Blocked Why = "blocked"
-	// Missed: others have failed for good that the handler needs to have succeeded. Expected are their ids.
+	// Missed: other handlers that had to succeed first have failed permanently. Expected are their ids.
 	Missed Why = "others have failed"
-	// NotPicked: the handler is due, but the lifecycle has picked others.
+	// NotPicked: the handler is due, but the lifecycle picked others.
 	NotPicked Why = "not picked"
-	// Exceeded: the handler has reached a limit of time or retries. Expected is the limit, Found is what was used.
+	// Exceeded: the handler has reached a limit of time or retries. Expected is the limit, Found is the present value.
 	Exceeded Why = "limit exceeded"
 )
 
-// Place is a resource that an attempt occupies while it runs, such as a worker. Adapters call Enter before the
+// Place is a resource that an attempt occupies while it runs, such as a worker's slot. Adapters call Enter before the
 // function, and Leave after it.
 type Place interface {
 	Enter(a *Attempt)

@@ -17,36 +17,36 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// errEnded is for goroutines that outlive their function: their changes to the object would be lost silently.
+// errEnded is returned to goroutines that outlive their function: their changes to the object would be lost silently.
 var errEnded = errors.New("the attempt has ended: its object cannot be changed any more")
 
-// Attempt is one call of one handler, from before its limits are checked until its outcome is known. It is the request
-// that the adapters pass along, and handlers.Writes for the function.
+// Attempt is one call of one handler, from the check of its limits until its outcome is decided. Adapters pass it along
+// as their request. The function uses it as handlers.Writes.
 type Attempt struct {
 	// Call is the argument of the function.
 	Call handlers.Invocation
-	// Asking is the question to the chain; with none, the chain calls the function.
+	// Asking is the question to the chain. Without one, the chain calls the function.
 	Asking Question
-	// Selected is true if the handler is known to be selected for the cause: adapters do not check that again.
+	// Selected is true if the handler is known to be selected for the cause: adapters do not check it again.
 	Selected bool
-	// Due is true if the handler is known to be due: adapters do not check that again. Other handlers may have been
-	// called since, and the clock may have been set back.
+	// Due is true if the handler is known to be due: adapters do not check it again. A second check could differ:
+	// earlier handlers have run since, and the clock can be set back.
 	Due bool
-	// Stopped says which adapter stopped the attempt; the zero value is none.
+	// Stopped names the adapter that stopped the attempt; zero if none did.
 	Stopped Stop
 	// Account sums up the attempts before this one.
 	Account Account
-	// Place is what the attempt occupies while it runs; nil is nothing.
+	// Place is the resource that the attempt occupies while it runs; nil if there is none.
 	Place Place
 	// Limits turn the error of the function into the outcome.
 	Limits Limits
-	// Outcome is the result of the attempt, as set by the adapters; Took is how long it took.
+	// Outcome is set by the adapters. Took is the duration of the attempt.
 	Outcome Outcome
 	Took    time.Duration
-	// Entries are the result of an index function; Keep, that the object keeps its present entries.
+	// Entries is the result of an index function. If Keep is true, the object keeps its present entries.
 	Entries map[any]any
 	Keep    bool
-	// Returned is the result of an acting handler; nil is none.
+	// Returned is the result of an activity handler; nil if there is none.
 	Returned any
 	// FlushNow writes the remembered transformations; nil if writing is not possible.
 	FlushNow func(ctx context.Context) error
@@ -54,23 +54,24 @@ type Attempt struct {
 	Previous HandlerState
 	// Now is the clock.
 	Now func() time.Time
-	// Deferred is true if a success with something to write is decided by that write: its owner calls Decide then.
+	// Deferred is true if the write of a success can still turn it into a failure. The writer then calls
+	// [Attempt.Decide].
 	Deferred bool
 
-	reports []func() // for Decide
+	reports []func() // called by [Attempt.Decide]
 
-	mu         sync.Mutex
+	mu         sync.Mutex // guards the fields below and the working copy: functions can start goroutines
 	ended      bool
 	transforms []patching.Transform
-	written    int // how many of them
-	result     any
+	written    int // the number of transforms that are written
+	result     any // the encoded value of SetResult
 }
 
 var _ handlers.Writes = (*Attempt)(nil)
 
-// New makes an attempt of a handler that was selected for the cause. It copies the object; nil is for functions that
-// read the live object, or decode that of the cause by themselves, and for those that are given one that is copied when
-// they ask for it. The caller adds the account of former attempts, the place, and the functions that write.
+// New makes an attempt of a handler that was selected for the cause. It copies the object. The object is nil for
+// functions that read the live object, decode the object of the cause themselves, or get one that is copied on request.
+// The caller adds the account of the former attempts, the place, and the functions that write.
 func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
 	a := &Attempt{
 		Call:     handlers.Invocation{Handler: h, Cause: c},
@@ -87,10 +88,11 @@ func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
 	return a
 }
 
-// Continue goes on from the account of the attempts before.
+// Continue applies the account of the former attempts to the call and its limits.
 func (a *Attempt) Continue(now time.Time) {
 	a.Call.Retry, a.Call.Started, a.Call.Waited = a.Account.Retries, a.Account.Started, a.Account.Waited
 	a.Call.Trace = a.Account.Trace
+	// A first attempt does not have a record yet: its time begins now.
 	if a.Call.Started.IsZero() {
 		a.Call.Started = now
 	}
@@ -104,7 +106,7 @@ func (a *Attempt) Remember(transform patching.Transform) error {
 	if a.ended {
 		return errEnded
 	}
-	if a.Call.Live != nil { // the object changes meanwhile: apply the transformation to a copy of its newest state
+	if a.Call.Live != nil { // the object changes meanwhile: apply it to a copy of the newest state
 		present, err := a.present().Value()
 		if err != nil {
 			return err
@@ -122,7 +124,8 @@ func (a *Attempt) Remember(transform patching.Transform) error {
 	return nil
 }
 
-// present gives the newest state of the object or, if there is none, its state at the beginning.
+// present returns the newest state of the object. If the object is gone, it returns the state at the start of the
+// attempt.
 func (a *Attempt) present() *jsontext.Object {
 	if object := a.Call.Live.Object(); object != nil {
 		return object
@@ -130,25 +133,27 @@ func (a *Attempt) present() *jsontext.Object {
 	return a.Call.Cause.Object
 }
 
-// SetResult sets the result of the attempt if it succeeds; the last call counts. A value without a JSON form is an
-// error.
+// SetResult sets the result of the attempt, to be used if the attempt succeeds. A later call replaces the value. A
+// value without a JSON form is an error.
 func (a *Attempt) SetResult(value any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ended {
 		return errEnded
 	}
+	// The probe encodes the value exactly as the later write does, so an invalid one is reported to the function.
 	probe := patching.Patch{}
 	if err := probe.AddResult(a.Call.Handler.ID, value); err != nil {
 		return err
 	}
-	// Keep the encoded value, as the function may go on changing the given one.
+	// Keep the encoded form: the function can still change the value that it passed.
 	a.result, _ = diff.Resolve(probe.Merge, diff.Path{"status", a.Call.Handler.ID})
 	return nil
 }
 
 // Flush writes the transformations remembered so far.
 func (a *Attempt) Flush(ctx context.Context) error {
+	// The lock is released before the write, which itself reads the remembered transformations.
 	a.mu.Lock()
 	ended := a.ended
 	a.mu.Unlock()
@@ -161,41 +166,44 @@ func (a *Attempt) Flush(ctx context.Context) error {
 	return a.FlushNow(ctx)
 }
 
-// End closes the attempt for changes: the function has returned.
+// End marks that the function has returned: the attempt does not accept changes any more.
 func (a *Attempt) End() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ended = true
 }
 
-// Remembered gives the transformations that are not written yet.
+// Remembered returns the transformations that are not written yet.
+// The result is clipped, so that callers can append without overwriting later transformations.
 func (a *Attempt) Remembered() []patching.Transform {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clip(a.transforms[a.written:])
 }
 
-// Made gives all transformations, written or not.
+// Made returns all transformations, written or not.
 func (a *Attempt) Made() []patching.Transform {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clip(a.transforms)
 }
 
-// Written marks the first n of the remembered transformations as written.
+// Written marks the first n of the remembered transformations as written. Transformations that were remembered
+// during the write are still unwritten.
 func (a *Attempt) Written(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.Call.Live != nil { // a daemon may run for ever, and no caller uses Made of it: drop them
+	if a.Call.Live != nil { // daemons can run for days, and [Attempt.Made] is not used for them: free the memory
 		a.transforms = slices.Clone(a.transforms[n:])
 		return
 	}
 	a.written += n
 }
 
-// OnDecided has the function called once the outcome is decided: at once, unless a write decides it.
+// OnDecided calls the function when the outcome is decided: now, unless the outcome depends on a write.
 func (a *Attempt) OnDecided(report func()) {
 	a.mu.Lock()
+	// Only a success with unwritten changes or a result can be revised by the write.
 	open := a.Deferred && a.Outcome.Final && a.Outcome.Err == nil && (a.written < len(a.transforms) || a.result != nil)
 	a.mu.Unlock()
 	if !open {
@@ -205,7 +213,7 @@ func (a *Attempt) OnDecided(report func()) {
 	a.reports = append(a.reports, report)
 }
 
-// Decide says that the outcome is final now, after the write. It may be called again.
+// Decide reports the outcome after the write. It can be called again: each report is made once.
 func (a *Attempt) Decide() {
 	for _, report := range a.reports {
 		report()
@@ -213,7 +221,7 @@ func (a *Attempt) Decide() {
 	a.reports = nil
 }
 
-// Drop gives up what is not written yet, the result included.
+// Drop discards the unwritten changes and the result.
 func (a *Attempt) Drop() {
 	a.Written(len(a.Remembered()))
 	a.mu.Lock()
@@ -221,7 +229,7 @@ func (a *Attempt) Drop() {
 	a.result = nil
 }
 
-// Result gives the result to be written: nil unless the attempt has succeeded without an ignored error.
+// Result returns the result to be written; nil unless the attempt succeeded without an ignored error.
 func (a *Attempt) Result() any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -231,8 +239,8 @@ func (a *Attempt) Result() any {
 	return a.result
 }
 
-// Adopt applies the changes and the result of another attempt to the working copy of this one. It does nothing if they
-// cannot be applied.
+// Adopt applies the changes and the result of another attempt, such as a sub-handler, to the working copy of
+// this one. If they do not fit the object, it does nothing: the write reports the error.
 func (a *Attempt) Adopt(other *Attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -246,12 +254,13 @@ func (a *Attempt) Adopt(other *Attempt) {
 		return
 	}
 	if changed, err := patch.ApplyTo(object); err == nil {
+		// The function holds this very map, so its content is replaced, and not the map.
 		clear(object)
 		maps.Copy(object, changed)
 	}
 }
 
-// Copied is a copy of the working copy as it is now, while the function may change it.
+// Copied returns a copy of the working copy. The lock is needed as the function can change it meanwhile.
 func (a *Attempt) Copied() (map[string]any, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

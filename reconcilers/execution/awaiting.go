@@ -2,15 +2,16 @@ package execution
 
 import "time"
 
-// Wake makes it due: what it waits for has come, or must be looked for anew.
+// Wake makes the handler due before its time: the awaited child is ready, or its state must be checked again.
 func (e *HandlerState) Wake() { e.awake = true }
 
-// Delay is the time until the next attempt.
+// Delay returns the time until the next attempt.
 func (e *HandlerState) Delay(now time.Time) time.Duration { return e.delay(now) }
 
-// await takes up what the outcome says of a wait, and tells whether it is one of the handler itself: that has no
-// message. A wait that an error has interrupted goes on by its time.
+// await applies the wait of the outcome. It returns true if the handler itself waits, and not one of its
+// sub-handlers: such a wait does not have a message. A wait that an error has interrupted keeps its deadline.
 func (e *HandlerState) await(o Outcome, now time.Time) bool {
+	// A wait of a sub-handler does not have an end here: the record of the sub-handler has it.
 	if o.Awaited.Child != "" {
 		child, until := o.Awaited.Child, o.Awaited.Until
 		if e.Awaited, e.Until = &child, nil; !until.IsZero() {

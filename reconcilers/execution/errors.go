@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// These are the cancellation causes of running functions when the operator exits, or pauses.
+// These are the cancellation causes of running functions when the operator exits or pauses.
 var (
 	ErrExiting = errors.New("the operator is exiting")
 	ErrPaused  = errors.New("the operator is paused")
@@ -21,18 +21,18 @@ var (
 )
 
 var (
-	// ErrTimeout is what the permanent error of a handler beyond its timeout is, by errors.Is. It is also the
+	// ErrTimeout matches, by errors.Is, the permanent error of a handler that exceeded its timeout. It is also the
 	// cancellation cause of the running function. Kopf: HandlerTimeoutError.
 	ErrTimeout = errors.New("the handler has timed out")
-	// ErrRetries is what the permanent error of a handler that has used up its attempts is. Kopf: HandlerRetriesError.
+	// ErrRetries matches the permanent error of a handler that has used up its attempts. Kopf: HandlerRetriesError.
 	ErrRetries = errors.New("the handler has used up its retries")
 )
 
-// limitError is the error of a handler that has reached a limit: ErrTimeout or ErrRetries.
+// limitError is the permanent error of a handler that has reached a limit: ErrTimeout or ErrRetries.
 type limitError struct {
 	limit      error
-	text, kopf string
-	err        error // of the last attempt; nil if there was none
+	text, kopf string // text is for logs and our records; kopf is the message that Kopf would record
+	err        error  // the error of the last attempt; nil if there was none
 }
 
 func (e *limitError) Error() string { return e.text }
@@ -43,20 +43,20 @@ func (e *limitError) Unwrap() error { return e.err }
 
 func (e *limitError) Is(target error) bool { return target == e.limit }
 
-// Permanent is true: the handler is not tried again.
+// Permanent returns true: the handler is not retried.
 func (e *limitError) Permanent() bool { return true }
 
-// PendingError is the error of a function whose sub-handlers are not all finished, or that waits for a child. It is no
-// failure: the function is called again, whatever its limits are. Kopf: HandlerChildrenRetry.
+// PendingError is the error of a function that waits for a child, or whose sub-handlers are unfinished. It is not a
+// failure: the function is called again, and its limits do not apply. Kopf: HandlerChildrenRetry.
 type PendingError struct {
-	// Delay is how long the nearest of the sub-handlers sleeps, or the wait may take.
+	// Delay is the time until the first of the sub-handlers is due, or the longest duration of the wait.
 	Delay time.Duration
-	// Awaited is the child that the function itself waits for; without an end, it is one of them that does. Then the
-	// attempt does not count.
+	// Awaited is the child that the function waits for; the attempt then does not count as a retry. Without an end, it
+	// is the child of a waiting sub-handler.
 	Awaited progress.Wait
 }
 
-// Error says what the function waits for.
+// Error describes the wait.
 func (e *PendingError) Error() string {
 	if !e.Awaited.Until.IsZero() {
 		return "waits for " + e.Awaited.Child
@@ -64,7 +64,8 @@ func (e *PendingError) Error() string {
 	return "the sub-handlers are not all finished"
 }
 
+// kopfText returns Kopf's record of a pending function: its error does not have a text.
 func (e *PendingError) kopfText() string { return "None" }
 
-// RetryAfter makes it a temporary error.
+// RetryAfter makes the error a temporary one.
 func (e *PendingError) RetryAfter() time.Duration { return e.Delay }

@@ -10,97 +10,100 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// mostRetries is the maximum of the count: a record may have any number, and the count must not overflow.
+// mostRetries caps the counter: a record can contain any number, and the counter must not overflow.
 const mostRetries = math.MaxInt32
 
-// messageLimit is how many bytes of JSON of an error a record keeps: annotations have little room, and the API server
-// would refuse records that are too large.
+// messageLimit is the number of JSON bytes of an error text that a record keeps: annotations have little room, and the
+// API server refuses objects that are too large.
 const messageLimit = 4096
 
 // HandlerState is the state of one handler for one cause, between its attempts. Kopf: HandlerState.
 type HandlerState struct {
-	// ID is the handler's.
+	// ID is the id of the handler.
 	ID string
 	// Active is true if the handler is selected for the present cause.
 	Active bool
-	// Started is when it was first selected.
+	// Started is when the handler was first selected.
 	Started time.Time
-	// Stopped is when it finished, either way.
+	// Stopped is when the handler succeeded or failed.
 	Stopped *time.Time
-	// Delayed is when its next attempt is due; nil is now.
+	// Delayed is when the next attempt is due; nil means now.
 	Delayed *time.Time
-	// Purpose is the reason of the cause it belongs to; empty is any.
+	// Purpose is the reason of the cause that the state belongs to; empty means any.
 	Purpose string
 	// Retries counts the attempts made.
 	Retries int
-	// Success and Failure exclude one another.
+	// Success and Failure exclude one another, except in records that other programs wrote.
 	Success, Failure bool
 	// Message is the text of the last error.
 	Message *string
-	// Subrefs are the ids of all sub-handlers of its record, and of its outcomes, sorted.
+	// Subrefs are the ids of all sub-handlers in the record and the outcomes, sorted.
 	Subrefs []string
-	// Succeeded are the sub-handlers of its record that succeeded and have no records of their own, without its own
-	// id.
+	// Succeeded are the sub-handlers in the record that succeeded and do not have their own records. The ids are
+	// relative to the handler.
 	Succeeded []string
 
-	// Awaited is the child that it waits for, or waited for before the last error; nil is none. Until is when that is
-	// to end; nil if it is a sub-handler that waits.
+	// Awaited is the child that the handler waits for, or waited for before the last error; nil if there is none. Until
+	// is the end of the wait; nil if a sub-handler waits.
 	Awaited *string
 	Until   *time.Time
 
-	// Trace is that of its attempts; empty is none.
+	// Trace is the trace context of the attempts; empty if there is none.
 	Trace progress.Trace
 
-	// Postponed is true if the object has no room for the progress of a sub-handler that was not called yet. The
-	// sub-handler is not called, and has no record.
+	// Postponed is true if the object does not have room for the progress of a new sub-handler. The sub-handler is not
+	// called, and does not have a record.
 	Postponed bool
-	// Waiting is true if a sub-handler comes after others that are not finished. As long as it was not called, it has
-	// no record: its time has not begun.
+	// Waiting is true if the sub-handler must run after others that are unfinished. Until its first call, it does not
+	// have a record, and its timeout does not run.
 	Waiting bool
-	// Terse is true if the object has no room for a longer error text of the sub-handler than the last one.
+	// Terse is true if the object does not have room for an error text longer than the present one.
 	Terse bool
-	// Timed is true if the sub-handler has a timeout, so that its record must keep when it was first selected.
+	// Timed is true if the sub-handler has a timeout: its record must keep the time of the first selection.
 	Timed bool
 
-	held    time.Time        // its first attempt waits until then, which is not recorded; zero is not at all
-	loaded  *progress.Record // as the object has it; nil if there is none
-	blocked bool
-	awake   bool   // what it waits for has come, or nobody looks for it: it is due
-	parts   *parts // its sub-handlers declared in this process; nil if there are none
+	held    time.Time        // the start of the first attempt, not recorded; zero if it is not delayed
+	loaded  *progress.Record // the record on the object; nil if there is none
+	blocked bool             // the next attempt waits for a change of the object
+	awake   bool             // the wait has ended, or must be checked again: the handler is due
+	parts   *parts           // the sub-handlers declared in this process; nil if there are none
 
-	former  []string // ids of the sub-handler whose records it has taken over
-	sub     bool     // it is a sub-handler: it counts in the state only by the outcome of its handler
-	compact bool     // it needs no record of its own before an attempt, nor after a success
-	named   bool     // it succeeded, and its handler's record says so in place of its own
-	level   int      // number of its ancestors
-	own     int      // length of its id without that of its handler
+	former  []string // former ids of the sub-handler: their records are removed with the next store
+	sub     bool     // a sub-handler: the state counts it through its parent only
+	compact bool     // the sub-handler needs a record only between attempts
+	named   bool     // the sub-handler succeeded, and the parent's record names it
+	level   int      // the number of ancestors
+	own     int      // the length of the id relative to the parent
 }
 
-// Account sums up the former attempts of a handler. The zero value is none.
+// Account sums up the former attempts of a handler. The zero value means that there were none.
 type Account struct {
-	// Retries counts them.
+	// Retries is the number of attempts.
 	Retries int
-	// Started is when the first one was due; zero is now.
+	// Started is when the first one was due; zero means now.
 	Started time.Time
-	// Until is when the next attempt is due; zero or past is now.
+	// Until is when the next attempt is due; zero or past means now.
 	Until time.Time
-	// Waited is what the handler waited for at last.
+	// Waited is the last child that the handler waited for.
 	Waited progress.Wait
-	// Trace is that of the attempts; empty is none.
+	// Trace is the trace context of the attempts; empty if there is none.
 	Trace progress.Trace
-	// Finished is true after a success, or a failure for good.
+	// Finished is true after a success or a permanent failure.
 	Finished bool
 	// Blocked is true if the handler waits until the object changes.
 	Blocked bool
-	// Awaits are the sub-handlers that must be finished before this one is called; Lost are those that must have
-	// succeeded, and have failed for good.
+	// Awaits are the sub-handlers that must finish before this one is called. Lost are those that had to succeed, and
+	// have failed permanently.
 	Awaits, Lost []string
 }
 
+// newHandlerState returns the state of a handler without a record.
 func newHandlerState(id, purpose string, now time.Time) *HandlerState {
 	return &HandlerState{ID: id, Purpose: purpose, Started: now}
 }
 
+// fromRecord returns the state of a handler with a record. Other programs can write any subset of the fields, so each
+// has a default.
 func fromRecord(id string, r *progress.Record, now time.Time) *HandlerState {
 	e := &HandlerState{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, loaded: r}
 	e.Awaited, e.Until, e.Trace = r.Awaited, r.Until, r.Trace
@@ -119,8 +122,8 @@ func fromRecord(id string, r *progress.Record, now time.Time) *HandlerState {
 	return e
 }
 
-// ownSubrefs gives the listed ids that can be sub-handlers of the handler, each once. To purge others would remove the
-// progress of other handlers.
+// ownSubrefs returns the ids that can belong to sub-handlers of the handler, each once. Purging other ids would remove
+// the progress of other handlers.
 func ownSubrefs(id string, listed []string) []string {
 	own := slices.DeleteFunc(slices.Clone(listed), func(sub string) bool { return !strings.HasPrefix(sub, id+"/") })
 	if len(own) == 0 {
@@ -129,28 +132,29 @@ func ownSubrefs(id string, listed []string) []string {
 	return distinct(own)
 }
 
-// Counts is true for a handler that the cause waits for: one that is selected, and no part of another one.
+// Counts reports whether the cause waits for the handler: it is selected and not a sub-handler.
 func (e *HandlerState) Counts() bool { return e.Active && !e.sub }
 
-// Blocked is true if the next attempt waits until the object changes.
+// Blocked reports whether the next attempt waits until the object changes.
 func (e *HandlerState) Blocked() bool { return e.blocked }
 
-// Finished is true after a success or a failure.
+// Finished reports whether the handler has succeeded or failed permanently.
 func (e *HandlerState) Finished() bool { return e.Success || e.Failure }
 
-// Awaits is true if the handler sleeps until a child is as it wants it, or a sub-handler of it does.
+// Awaits reports whether the handler or one of its sub-handlers waits for a child. After an error during its own
+// wait, the handler sleeps for its backoff instead.
 func (e *HandlerState) Awaits() bool {
 	return e.Awaited != nil && !e.Finished() && (e.Until == nil || e.Message == nil)
 }
 
-// Hold delays the first attempt of a handler that has no record. That is not persisted.
+// Hold delays the first attempt of a handler without a record. The delay is not persisted.
 func (e *HandlerState) Hold(until time.Time) {
 	if e.Retries == 0 && e.loaded == nil && !e.Finished() {
 		e.held = until
 	}
 }
 
-// delay gives the time until the next attempt is due.
+// delay returns the time until the next attempt is due.
 func (e *HandlerState) delay(now time.Time) time.Duration {
 	if !e.held.IsZero() {
 		return max(0, e.held.Sub(now))
@@ -161,20 +165,22 @@ func (e *HandlerState) delay(now time.Time) time.Duration {
 	return max(0, e.Delayed.Sub(now))
 }
 
-// repurpose moves the handler to another cause. It keeps start, retries and delay, and clears success and failure, as
-// the handler was finished for its former purpose only.
+// repurpose moves the state to another cause. It keeps start, retries and delay, as Kopf does. Unlike Kopf, it
+// clears success and failure: the handler was finished for its former purpose only.
 func (e *HandlerState) repurpose(purpose string) {
 	if e.Purpose == purpose {
 		return
 	}
+	// A record without a purpose belongs to any cause: its success counts.
 	if e.Purpose != "" {
 		e.Success, e.Failure, e.Stopped, e.Succeeded, e.Trace = false, false, nil, nil, ""
 	}
 	e.Purpose, e.Until = purpose, nil
 }
 
+// conclude applies the outcome of an attempt.
 func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
-	room := e.messageLimit() // which may be that of the last message
+	room := e.messageLimit() // before the message is replaced: a terse one must not grow
 	e.held = time.Time{}
 	if e.awake = false; o.Awaited.Child == "" {
 		e.Retries = min(e.Retries+1, mostRetries)
@@ -183,7 +189,7 @@ func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
 	e.Failure = o.Final && o.Err != nil
 	e.Delayed, e.Message = nil, nil
 	if e.Trace = o.Trace; e.Finished() {
-		e.Trace = "" // there is no attempt that would join it
+		e.Trace = "" // the next attempt belongs to another change
 	}
 	if e.Finished() && e.Stopped == nil {
 		e.Stopped = &now
@@ -192,6 +198,7 @@ func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
 		until := now.Add(*o.Delay)
 		e.Delayed = &until
 	}
+	// A wait of the handler itself is recorded without a message.
 	if (o.Awaited.Child != "" || e.Awaited != nil) && e.await(o, now) {
 		return
 	}
@@ -202,6 +209,7 @@ func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
 	e.Subrefs = union(e.Subrefs, o.Subrefs)
 }
 
+// messageLimit returns the number of JSON bytes that the next error text can have.
 func (e *HandlerState) messageLimit() int {
 	switch {
 	case !e.sub:
@@ -211,10 +219,12 @@ func (e *HandlerState) messageLimit() int {
 	case e.Message == nil:
 		return 0
 	default:
+		// A new text must not be longer than the present one, including the ellipsis that Cut appends.
 		return max(0, len(asciijson.AppendString(nil, *e.Message))-len(`"\u2026"`))
 	}
 }
 
+// union returns the sorted ids of both.
 func union(a, b []string) []string {
 	if len(b) == 0 {
 		return a
@@ -222,7 +232,7 @@ func union(a, b []string) []string {
 	return distinct(slices.Concat(a, b))
 }
 
-// Record gives the state as it is stored.
+// Record returns the state in its stored form.
 func (e *HandlerState) Record() progress.Record {
 	started, retries, success, failure, purpose := e.Started, int64(e.Retries), e.Success, e.Failure, e.Purpose
 	r := progress.Record{Started: &started, Stopped: e.Stopped, Delayed: e.Delayed, Retries: &retries,
@@ -234,11 +244,12 @@ func (e *HandlerState) Record() progress.Record {
 	return r
 }
 
-// references gives the sub-handlers that have records, which must be purged together with its own.
+// references returns the sub-handlers that have records. The record lists them, so that they are purged with it.
 func (e *HandlerState) references() []string {
 	if e.parts == nil {
 		return e.Subrefs
 	}
+	// Listed sub-handlers that were not declared in this process keep their references: they can still have records.
 	var ids []string
 	for _, id := range e.Subrefs {
 		if e.parts.all[id] == nil {
@@ -253,8 +264,8 @@ func (e *HandlerState) references() []string {
 	return distinct(ids)
 }
 
-// done gives the sub-handlers that need no records because they succeeded. Once the handler has failed, one of them is
-// enough to tell that there are any.
+// done returns the sub-handlers that succeeded and do not need their own records. A finished handler does
+// not need the list; after a failure, one entry is kept as a sign that a sub-handler succeeded.
 func (e *HandlerState) done() []string {
 	all := e.allDone()
 	switch {
@@ -267,6 +278,7 @@ func (e *HandlerState) done() []string {
 	}
 }
 
+// allDone returns the relative ids of all such sub-handlers, from the record and from this process.
 func (e *HandlerState) allDone() []string {
 	if e.parts == nil {
 		return e.Succeeded
@@ -280,13 +292,13 @@ func (e *HandlerState) allDone() []string {
 	return distinct(ids)
 }
 
-// changed tells whether the record differs from the stored one, or that is in a foreign format.
+// changed reports whether the record differs from the stored one, or the stored one has a foreign format.
 func (e *HandlerState) changed() bool {
 	return e.loaded == nil || e.loaded.Foreign() || !e.loaded.Equal(e.Record())
 }
 
-// continues tells whether the record is the stored one, or the one to be stored; nil is none. Texts do not count, as
-// they may have been cut.
+// continues reports whether the found record, nil if there is none, is the loaded one or the one to be stored. It
+// ignores the messages, as they can have been cut.
 func (e *HandlerState) continues(found *progress.Record) bool {
 	if found == nil {
 		return e.loaded == nil
@@ -298,7 +310,9 @@ func (e *HandlerState) continues(found *progress.Record) bool {
 	return e.loaded != nil && is(*e.loaded) || is(e.Record())
 }
 
-// Recorded tells whether the handler has, or must get, a record of its own.
+// Recorded reports whether the handler has, or must get, its own record.
+// A compact sub-handler only gets a record for facts that cannot be derived: attempts, a timeout, its own sub-handlers,
+// or a wait.
 func (e *HandlerState) Recorded() bool {
 	switch fresh := e.Retries == 0 && e.loaded == nil; {
 	case !e.sub:
@@ -310,7 +324,7 @@ func (e *HandlerState) Recorded() bool {
 	}
 }
 
-// Account gives the part of the state that adapters need.
+// Account returns the part of the state that adapters need.
 func (e *HandlerState) Account() Account {
 	account := Account{
 		Retries: e.Retries, Started: e.Started, Trace: e.Trace, Finished: e.Finished(), Blocked: e.blocked,
@@ -323,13 +337,13 @@ func (e *HandlerState) Account() Account {
 	if e.Awaited != nil && e.Until != nil {
 		account.Waited = progress.Wait{Child: *e.Awaited, Until: *e.Until}
 	}
-	if account.Started.IsZero() { // the record says so: to an account, the zero time would be no start
+	if account.Started.IsZero() { // from the record: in an account, the zero time would mean a missing start
 		account.Started = account.Started.Add(1)
 	}
 	return account
 }
 
-// Waits gives the reason for which the handler must not be called now; the zero value if there is none.
+// Waits returns the reason not to call the handler now; the zero value if it can be called.
 func (c Account) Waits(now time.Time) Stop {
 	switch {
 	case c.Finished:
@@ -345,8 +359,8 @@ func (c Account) Waits(now time.Time) Stop {
 	}
 }
 
-// Runtime gives the time since the first attempt was due, waits included; zero for a start in the future, which a
-// wrong clock has set.
+// Runtime returns the time since the first attempt was due, waits included. It returns zero for a start in the
+// future, caused by a wrong clock.
 func (c Account) Runtime(now time.Time) time.Duration {
 	if c.Started.IsZero() {
 		return 0

@@ -18,34 +18,34 @@ const DefaultBackoff = 60 * time.Second
 
 // Outcome is the result of one attempt.
 type Outcome struct {
-	// Final is true if the handler is not called again for this cause, after a success or a failure.
+	// Final is true if the handler has succeeded or failed, and is not called again for this cause.
 	Final bool
-	// Delay is how long to wait for the next attempt; nil is not at all.
+	// Delay is the wait before the next attempt; nil means no wait.
 	Delay *time.Duration
-	// Err is the recorded error; nil is a success if Final.
+	// Err is the recorded error. If Final is true and Err is nil, the handler has succeeded.
 	Err error
 	// Ignored is the error that the handler's mode ignores: the outcome is a success, but without a result.
 	Ignored error
-	// Aborted is true for an attempt that does not count, such as one interrupted by the exit of the operator. Such an
-	// outcome is not recorded.
+	// Aborted is true for an attempt that does not count, for example because the operator exits. The outcome is not
+	// recorded.
 	Aborted bool
-	// Blocked is true if the attempt was aborted because of the object: a retry is useless until the object changes.
+	// Blocked is true if the attempt was aborted because of the object: retries are useless until the object changes.
 	Blocked bool
-	// Awaited is the child that the function waits for, itself or by a sub-handler. Such an attempt does not count.
+	// Awaited is the child that the function, or one of its sub-handlers, waits for. The attempt does not count.
 	Awaited progress.Wait
-	// Trace is what the next attempts are to join; empty is none.
+	// Trace is the trace context that the next attempts join; empty if there is none.
 	Trace progress.Trace
 	// Subrefs are the ids of the sub-handlers that the function declared.
 	Subrefs []string
-	// Denial is how the error of an admission handler denies the request.
+	// Denial is the rejection of an admission request by the handler's error.
 	Denial Denial
 }
 
-// Denial is how the error of an admission handler denies the request, by its own word; zero for an ordinary error.
+// Denial is the rejection that the error of an admission handler declares; zero for an ordinary error.
 type Denial struct {
-	// Status is that of an error of the API's kind; nil for others.
+	// Status is the status of an API error; nil for other errors.
 	Status *metav1.Status
-	// Permanent and Temporary are true if the error is.
+	// Permanent and Temporary report the class of the error.
 	Permanent, Temporary bool
 }
 
@@ -53,23 +53,23 @@ type Denial struct {
 type Limits struct {
 	// ID names the handler in messages.
 	ID string
-	// Policy is the handler's policy; Mode is for handlers whose policy has no mode.
+	// Policy is the handler's policy. Mode applies if the policy does not have one.
 	Policy handlers.Policy
 	Mode   handlers.ErrorsMode
-	// Backoff is the operator's default; zero is DefaultBackoff, a negative one is no delay.
+	// Backoff is the operator's default; zero means DefaultBackoff, and a negative one means no delay.
 	Backoff time.Duration
-	// Retries counts the attempts before this one; Runtime is the time since the first selection.
+	// Retries is the number of attempts before this one. Runtime is the time since the first selection.
 	Retries int
 	Runtime time.Duration
 }
 
-// temporary is an error that asks for a retry: a negative delay is none.
+// temporary is an error that requests a retry. A negative delay means no delay.
 type temporary interface{ RetryAfter() time.Duration }
 
-// permanent is an error that may forbid retries.
+// permanent is an error that can forbid retries.
 type permanent interface{ Permanent() bool }
 
-// Exceeded gives the error of a handler that may not be called any more; nil if it may.
+// Exceeded returns the error of a handler that has reached a limit and cannot be called; nil otherwise.
 func (l Limits) Exceeded() error {
 	switch {
 	case l.Policy.Timeout != nil && l.Runtime >= *l.Policy.Timeout:
@@ -81,9 +81,10 @@ func (l Limits) Exceeded() error {
 	}
 }
 
-// Judge turns the error of a call, or nil, into an outcome. Errors are told apart by their behaviour: RetryAfter()
-// time.Duration is temporary, Permanent() bool is permanent, as is controller-runtime's terminal error. All others are
-// ordinary, and the mode decides. The outermost error counts: a permanent error inside a temporary one is temporary.
+// Judge turns the error of a call, or nil, into an outcome. Errors are classified by their methods: RetryAfter()
+// time.Duration makes an error temporary, and Permanent() bool makes it permanent, as does controller-runtime's
+// terminal error. The mode decides about all other errors. The outermost class counts: a permanent error inside a
+// temporary one is temporary.
 func (l Limits) Judge(err error) Outcome {
 	delay, isTemporary := RetryAfter(err)
 	switch {
@@ -100,8 +101,8 @@ func (l Limits) Judge(err error) Outcome {
 	}
 }
 
-// Contain calls judge, which calls the methods by which a user's error classifies itself. If one of them panics, the
-// panic is the failure of the handler.
+// Contain calls judge, which calls methods of the user's error. If one of them panics, the panic is the failure of
+// the handler.
 func Contain(err error, judge func(error) Outcome) (o Outcome) {
 	if panicked := panics.Contain(func() error { o = judge(err); return nil }); panicked != nil {
 		o = judge(panicked)
@@ -109,7 +110,8 @@ func Contain(err error, judge func(error) Outcome) (o Outcome) {
 	return o
 }
 
-// Verdict turns the error of an admission handler, or nil, into an outcome. Such a handler is called once.
+// Verdict turns the error of an admission handler, or nil, into an outcome. The outcome is final: requests are
+// not retried.
 func Verdict(err error) Outcome {
 	o := Outcome{Final: true, Err: err}
 	var known apierrors.APIStatus
@@ -122,7 +124,8 @@ func Verdict(err error) Outcome {
 	return o
 }
 
-// Await gives the outcome of a function that goes on later. If it waits for a child, it does so as long as it may.
+// Await returns the outcome of a pending function. A wait of the function itself ends with its timeout at the
+// latest.
 func (l Limits) Await(e *PendingError) Outcome {
 	delay := e.Delay
 	if l.Policy.Timeout != nil && !e.Awaited.Until.IsZero() {
@@ -131,6 +134,7 @@ func (l Limits) Await(e *PendingError) Outcome {
 	return Outcome{Err: e, Delay: &delay, Awaited: e.Awaited}
 }
 
+// judgeOrdinary applies the mode of the handler to an error that does not classify itself.
 func (l Limits) judgeOrdinary(err error) Outcome {
 	switch l.mode() {
 	case handlers.ErrorsIgnored:
@@ -142,8 +146,8 @@ func (l Limits) judgeOrdinary(err error) Outcome {
 	}
 }
 
-// again gives the outcome of an error with retries. If the next attempt would exceed a limit, the handler fails now
-// instead of waiting for it.
+// again returns the outcome of an error that is retried. If the next attempt would exceed a limit, the handler
+// fails now instead of after the delay. Kopf does the same.
 func (l Limits) again(err error, delay time.Duration, ordinary bool) Outcome {
 	switch {
 	case l.Policy.Timeout != nil && max(delay, 0) >= *l.Policy.Timeout-l.Runtime:
@@ -157,6 +161,7 @@ func (l Limits) again(err error, delay time.Duration, ordinary bool) Outcome {
 	}
 }
 
+// mode returns the mode of the policy, or the default of the family.
 func (l Limits) mode() handlers.ErrorsMode {
 	if l.Policy.Errors != handlers.ErrorsDefault {
 		return l.Policy.Errors
@@ -164,6 +169,7 @@ func (l Limits) mode() handlers.ErrorsMode {
 	return l.Mode
 }
 
+// backoff returns the delay after an ordinary error: that of the policy, of the operator, or the default.
 func (l Limits) backoff() time.Duration {
 	switch {
 	case l.Policy.Backoff != nil:
@@ -175,14 +181,14 @@ func (l Limits) backoff() time.Duration {
 	}
 }
 
-// IsPermanent tells whether the error forbids retries by its own word. A temporary error around it allows them again.
+// IsPermanent reports whether the error declares itself permanent. A temporary error around it allows retries again.
 func IsPermanent(err error) bool {
 	var temp temporary
 	return isPermanent(err) && (!errors.As(err, &temp) || !overrules(temp))
 }
 
-// RetryAfter is the delay that the error asks for by its own word, negative for none; false if it does not, or if it is
-// a permanent one as well.
+// RetryAfter returns the delay that the error declares, negative for no delay. It returns false if the error does not
+// declare one, or is permanent.
 func RetryAfter(err error) (time.Duration, bool) {
 	var temp temporary
 	if !errors.As(err, &temp) || IsPermanent(err) {
@@ -191,7 +197,7 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return temp.RetryAfter(), true
 }
 
-// ByBackoff reports whether a temporary error leaves its delay to the backoff of the handler.
+// ByBackoff reports whether a temporary error uses the backoff of the handler instead of its own delay.
 func ByBackoff(err error) bool {
 	var temp temporary
 	if !errors.As(err, &temp) {
@@ -201,12 +207,13 @@ func ByBackoff(err error) bool {
 	return ok && lenient.ByBackoff()
 }
 
-// overrules tells whether the temporary error wraps the permanent one.
+// overrules reports whether the temporary error wraps the permanent one.
 func overrules(temp temporary) bool {
 	err, ok := temp.(error)
 	return ok && isPermanent(errors.Unwrap(err))
 }
 
+// isPermanent reports whether any error in the chain forbids retries.
 func isPermanent(err error) bool {
 	var perm permanent
 	if errors.As(err, &perm) && perm.Permanent() {
@@ -215,8 +222,8 @@ func isPermanent(err error) bool {
 	return errors.Is(err, reconcile.TerminalError(nil))
 }
 
-// Undecodable tells whether the error says that a function cannot get the object as it is, such as an object that does
-// not decode into the function's Go type: a retry is useless until the object changes.
+// Undecodable reports whether the function cannot get the present object, for example because the object does not
+// decode into the function's Go type. Retries are useless until the object changes.
 func Undecodable(err error) bool {
 	var bad interface{ Undecodable() bool }
 	return errors.As(err, &bad) && bad.Undecodable()

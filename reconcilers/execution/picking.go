@@ -9,11 +9,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// pickBy asks a function of the user, which must pick at least one handler: otherwise the object would be due again at
-// once, forever.
+// pickBy calls the user's function, which must pick at least one handler: otherwise the object would be due
+// again immediately, in an endless loop.
 func pickBy(
 	ctx context.Context, pick func(context.Context, []handlers.DueHandler) []handlers.DueHandler, due []*HandlerState,
 ) (picked []*HandlerState, err error) {
+	// The function gets copies, so that it cannot modify the states.
 	given := make([]handlers.DueHandler, 0, len(due))
 	states := make(map[string]*HandlerState, len(due))
 	for _, e := range due {

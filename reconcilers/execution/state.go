@@ -16,36 +16,36 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// State has the states of all handlers of one object for one cause.
+// State holds the progress of all handlers of one object for one cause.
 type State struct {
 	// Purpose is the reason of the cause, as stored.
 	Purpose string
-	// Compact leaves out the records of sub-handlers that succeeded, or were not called yet: the record of their
-	// handler names those that succeeded. Kopf cannot read that.
+	// Compact omits the records of sub-handlers that succeeded or were not called yet. The record of their parent names
+	// those that succeeded. Kopf cannot read that form.
 	Compact bool
-	// KopfTexts words the errors of limits and sub-handlers in the records as Kopf does.
+	// KopfTexts records the errors of limits and sub-handlers with Kopf's texts.
 	KopfTexts bool
 
-	handlers []*HandlerState
-	byID     map[string]*HandlerState
-	owned    []string
-	read     func(id string) (*progress.Record, error)
-	others   map[string]*progress.Record // records that were read of handlers without a state
+	handlers []*HandlerState                           // the states in the order of [State.Handlers]
+	byID     map[string]*HandlerState                  // the same by their ids
+	owned    []string                                  // the ids whose records belong to this operator
+	read     func(id string) (*progress.Record, error) // reads a record from the object
+	others   map[string]*progress.Record               // the records that were read for handlers without a state
 }
 
-// Counts says how many handlers succeeded, failed and are still running.
+// Counts has the numbers of succeeded, failed and unfinished handlers.
 type Counts struct{ Success, Failure, Running int }
 
-// removal removes records, each once.
+// removal adds the removal of records to a patch, each once.
 type removal struct {
 	to          progress.Writer
 	patch, body map[string]any
 	done        map[string]bool
-	err         error // the first one
+	err         error // the first error
 }
 
-// Restore reads the records of the owned handlers, and makes new states for selected handlers without a record. It
-// never reads records of other ids, which belong to other operators. The error is that of a malformed record.
+// Restore reads the records of the owned handlers, and adds states for the selected handlers without a record. It
+// does not read records of other ids: they belong to other operators. The error is that of a malformed record.
 func Restore(
 	read func(id string) (*progress.Record, error), owned, selected []string, purpose string, now time.Time,
 ) (*State, error) {
@@ -66,7 +66,7 @@ func Restore(
 	return s, nil
 }
 
-// Select makes it the state for a cause: it adds new states for selected handlers without a record.
+// Select makes it the state of a cause: it adds states for the selected handlers without a record.
 func (s *State) Select(selected []string, purpose string, now time.Time) {
 	s.Purpose = purpose
 	for _, id := range selected {
@@ -82,14 +82,14 @@ func (s *State) add(e *HandlerState) {
 	s.byID[e.ID] = e
 }
 
-// Handler gives the state of one handler; nil if there is none.
+// Handler returns the state of one handler; nil if there is none.
 func (s *State) Handler(id string) *HandlerState { return s.byID[id] }
 
-// Handlers are the states of all handlers: the restored ones in the order of ownership, then the new ones in that of
-// selection.
+// Handlers returns the states of all handlers: the restored ones in the order of ownership, then the new ones in that
+// of selection.
 func (s *State) Handlers() []*HandlerState { return s.handlers }
 
-// Superseding is true if any record belongs to another purpose.
+// Superseding reports whether any record belongs to another purpose.
 func (s *State) Superseding() bool {
 	for _, e := range s.handlers {
 		if e.Purpose != "" && e.Purpose != s.Purpose {
@@ -99,7 +99,7 @@ func (s *State) Superseding() bool {
 	return false
 }
 
-// Repurpose moves the selected handlers to the purpose, and tells whether records of other purposes remain.
+// Repurpose moves the selected handlers to the purpose, and reports whether records of other purposes remain.
 func (s *State) Repurpose(purpose string) (leftovers bool) {
 	s.Purpose = purpose
 	for _, e := range s.handlers {
@@ -110,7 +110,7 @@ func (s *State) Repurpose(purpose string) (leftovers bool) {
 	return s.Superseding()
 }
 
-// Conclude takes the outcome of an attempt into the state of its handler. An aborted attempt does not count.
+// Conclude applies the outcome of an attempt to its handler. An aborted attempt does not count.
 func (s *State) Conclude(id string, o Outcome, now time.Time) error {
 	e := s.byID[id]
 	if e == nil {
@@ -128,8 +128,8 @@ func (s *State) conclude(e *HandlerState, o Outcome, now time.Time) {
 	e.named = e.sub && e.compact && e.Success
 }
 
-// Revise replaces the outcome of the last attempt: it resets the state to the one before the attempt, and concludes
-// the new outcome. It keeps the present record and selection, as the attempt may be of an earlier pass.
+// Revise replaces the outcome of the last attempt: it restores the state before the attempt, and applies the new
+// outcome. It keeps the present record and selection, as the attempt can belong to an earlier pass.
 func (s *State) Revise(id string, before HandlerState, o Outcome, now time.Time) {
 	e := s.byID[id]
 	if e == nil {
@@ -140,7 +140,7 @@ func (s *State) Revise(id string, before HandlerState, o Outcome, now time.Time)
 	s.conclude(e, o, now)
 }
 
-// Done is true if all selected handlers are finished. With none selected, it is true.
+// Done reports whether all selected handlers are finished; true if none is selected.
 func (s *State) Done() bool {
 	for _, e := range s.handlers {
 		if e.Counts() && !e.Finished() {
@@ -150,8 +150,8 @@ func (s *State) Done() bool {
 	return true
 }
 
-// Delays gives the times until the next attempts of the selected unfinished handlers, 0 for those that are due.
-// Handlers that wait until their object changes have none.
+// Delays returns the times until the next attempts of the selected unfinished handlers, 0 for those that are due.
+// It omits handlers that wait until their object changes.
 func (s *State) Delays(now time.Time) []time.Duration {
 	var delays []time.Duration
 	for _, e := range s.handlers {
@@ -162,7 +162,8 @@ func (s *State) Delays(now time.Time) []time.Duration {
 	return delays
 }
 
-// Counts counts those of the present purpose or of none; extras, those of the other purposes.
+// Counts returns the counts for the present purpose, including records without one, and those of each other
+// purpose.
 func (s *State) Counts() (present Counts, extras map[string]Counts) {
 	extras = map[string]Counts{}
 	for _, e := range s.handlers {
@@ -182,14 +183,14 @@ func (c *Counts) add(e *HandlerState) {
 		c.Success++
 	}
 	if e.Failure {
-		c.Failure++ // a record may claim both
+		c.Failure++ // not else: a foreign record can claim both
 	}
 	if !e.Finished() {
 		c.Running++
 	}
 }
 
-// Records are those of the selected handlers, by their ids.
+// Records returns the records of the selected handlers by their ids.
 func (s *State) Records() map[string]progress.Record {
 	records := make(map[string]progress.Record, len(s.handlers))
 	for _, e := range s.handlers {
@@ -200,7 +201,7 @@ func (s *State) Records() map[string]progress.Record {
 	return records
 }
 
-// StoredRecords are those of the selected handlers that are stored, by their ids, after [State.Written].
+// StoredRecords returns the stored records of the selected handlers by their ids. Call it after [State.Written].
 func (s *State) StoredRecords() map[string]progress.Record {
 	records := make(map[string]progress.Record, len(s.handlers))
 	for _, e := range s.handlers {
@@ -211,7 +212,7 @@ func (s *State) StoredRecords() map[string]progress.Record {
 	return records
 }
 
-// Store adds the changed records of the selected handlers to the merge-patch, and the removal of those that are not
+// Store adds the changed records of the selected handlers to the merge-patch, and removes records that are not
 // needed any more.
 func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 	for _, e := range s.handlers {
@@ -225,7 +226,7 @@ func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 		}
 		record := e.Record()
 		if record.Message != nil {
-			// A message that was read from the object may have any length, and escaping makes it longer.
+			// A message from the object can have any length, and escaping makes it longer.
 			record.Message = ptr.To(asciijson.Cut(*record.Message, messageLimit))
 		}
 		if err := to.Store(patch, body, e.ID, record); err != nil {
@@ -238,10 +239,11 @@ func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
 	return nil
 }
 
-// ids are the present id and the former ones of a sub-handler.
+// ids returns the present id and the former ones of a sub-handler.
 func (e *HandlerState) ids() []string { return append([]string{e.ID}, e.former...) }
 
-// StoreAgain adds the unchanged records of the selected handlers to the merge-patch, for an object that has lost them.
+// StoreAgain adds the unchanged records of the selected handlers to the merge-patch, for an object that has lost
+// them.
 func (s *State) StoreAgain(to progress.Writer, patch, body map[string]any) error {
 	for _, e := range s.handlers {
 		if !e.Active || !e.Recorded() || e.loaded == nil || e.changed() {
@@ -254,8 +256,8 @@ func (s *State) StoreAgain(to progress.Writer, patch, body map[string]any) error
 	return nil
 }
 
-// Continues tells whether the records are still those from which the state goes on, or those that it would leave, as
-// the answer to its write was lost: nobody else has gone on from there.
+// Continues reports whether the records on the object are the loaded ones, or those that the state would write:
+// the answer to that write can have been lost. Otherwise, another operator has continued from them.
 func (s *State) Continues(read func(id string) (*progress.Record, error)) (bool, error) {
 	ids := slices.Clone(s.owned)
 	for _, e := range s.handlers {
@@ -275,7 +277,7 @@ func (s *State) Continues(read func(id string) (*progress.Record, error)) (bool,
 	return true, nil
 }
 
-// Written marks the records as stored: they are not stored again unless they change.
+// Written marks the records as stored: they are stored again only after a change.
 func (s *State) Written() {
 	for _, e := range s.handlers {
 		if !e.Active {
@@ -290,8 +292,8 @@ func (s *State) Written() {
 	}
 }
 
-// Purge adds the removal of all records of the owned handlers, and of their sub-handlers, to the merge-patch. It
-// removes all records that it can, and returns the first error.
+// Purge adds the removal of all records of the owned handlers and their sub-handlers to the merge-patch. It
+// continues after errors, and returns the first one.
 func (s *State) Purge(to progress.Writer, patch, body map[string]any) error {
 	removal := removal{to: to, patch: patch, body: body, done: make(map[string]bool, len(s.owned))}
 	for _, id := range s.owned {
@@ -305,8 +307,8 @@ func (s *State) Purge(to progress.Writer, patch, body map[string]any) error {
 	return removal.err
 }
 
-// PurgePassive does the same for the handlers that are not selected any more.
-// Those that are keep their records, whether or not they change in this pass.
+// PurgePassive adds the removal of the records of handlers that are not selected any more. The records of selected
+// handlers stay, including those that do not change in this pass.
 func (s *State) PurgePassive(to progress.Writer, patch, body map[string]any) error {
 	removal := removal{to: to, patch: patch, body: body, done: map[string]bool{}}
 	for _, e := range s.handlers {
@@ -342,7 +344,7 @@ func purgeAll(to progress.Writer, patch, body map[string]any, ids []string) erro
 	return nil
 }
 
-// Purge adds the removal of one record to the merge-patch. A storage that panics is an error.
+// Purge adds the removal of one record to the merge-patch. A panic of the storage is returned as an error.
 func Purge(to progress.Writer, patch, body map[string]any, id string) error {
 	err := panics.Contain(func() error { to.Purge(patch, body, id); return nil })
 	if err != nil {
@@ -351,8 +353,8 @@ func Purge(to progress.Writer, patch, body map[string]any, id string) error {
 	return nil
 }
 
-// Pick chooses from the states of the handlers that are due, given in the order of registration. They are not modified.
-// An error is that of a function of the user.
+// Pick returns the handlers to call, from the states of the due handlers in the order of registration. The
+// states are not modified. An error is that of the user's function.
 func Pick(ctx context.Context, l handlers.Lifecycle, due []*HandlerState) ([]*HandlerState, error) {
 	if len(due) == 0 || l == handlers.InOrder {
 		return due, nil
@@ -362,7 +364,7 @@ func Pick(ctx context.Context, l handlers.Lifecycle, due []*HandlerState) ([]*Ha
 	}
 	switch l {
 	case handlers.ASAP:
-		// The first of equals, as registered.
+		// MinFunc returns the first minimum: the earliest registration.
 		fewest := func(a, b *HandlerState) int { return cmp.Compare(a.Retries, b.Retries) }
 		return []*HandlerState{slices.MinFunc(due, fewest)}, nil
 	case handlers.OneByOne:

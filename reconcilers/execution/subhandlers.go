@@ -10,22 +10,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// partMessageLimit is how many bytes of JSON the error of a sub-handler takes in its record, as there may be hundreds
-// of sub-handlers. The log has the whole text.
+// partMessageLimit is the number of JSON bytes of a sub-handler's error text in its record: there can be hundreds of
+// sub-handlers. The log has the whole text.
 const partMessageLimit = 256
 
-// longest is a text with an ellipsis, as JSON.
+// longest is the largest text that a record of a sub-handler can have, with its ellipsis as JSON.
 var longest = strings.Repeat("x", partMessageLimit+len(`\u2026`))
 
 // parts are the sub-handlers of one handler that were declared in this process.
 type parts struct {
-	direct []*HandlerState
-	all    map[string]*HandlerState
+	direct []*HandlerState          // the handler's own sub-handlers
+	all    map[string]*HandlerState // those of all levels, by their ids
 }
 
-// Sub restores the state of a sub-handler from the object, or makes a new one. It adds the sub-handler to its
-// ancestors, given by their ids, the nearest one last, so that their purges remove its record. A new one is postponed
-// until the caller has found room for its record.
+// Sub restores the state of a sub-handler from the object, or makes a new one. The ancestors are ids, the
+// nearest one last: each refers to the sub-handler, so that a purge of the ancestor removes its record. A new
+// sub-handler is postponed until the caller has reserved room for its record.
 func (s *State) Sub(h *handlers.Handler, ancestors []string, now time.Time) (*HandlerState, error) {
 	e := s.byID[h.ID]
 	if e == nil {
@@ -45,8 +45,8 @@ func (s *State) Sub(h *handlers.Handler, ancestors []string, now time.Time) (*Ha
 	return e, nil
 }
 
-// Known is the state of a sub-handler whether it is declared or not: the one of [State.Sub], or what the object says of
-// it under this id or a former one, which may be nothing.
+// Known returns the state of a sub-handler, whether or not it is declared: the one of [State.Sub], or the
+// state that the object has under this id or a former one. It can be an empty state.
 func (s *State) Known(id string, former []string, parent string, now time.Time) (*HandlerState, error) {
 	if e := s.byID[id]; e != nil {
 		return e, nil
@@ -54,7 +54,7 @@ func (s *State) Known(id string, former []string, parent string, now time.Time) 
 	return s.takeUp(id, former, s.byID[parent], now)
 }
 
-// Release ends the waiting for others. The time of a sub-handler that was not called yet begins now.
+// Release ends the wait for other sub-handlers. The timeout of a sub-handler that was not called yet begins now.
 func (e *HandlerState) Release(now time.Time) {
 	if e.Waiting && !e.Tried() {
 		e.Started = now
@@ -62,12 +62,15 @@ func (e *HandlerState) Release(now time.Time) {
 	e.Waiting = false
 }
 
+// takeUp makes the state of a sub-handler from its parent's list of successes, or from its record. The present id
+// comes first, then the former ones.
 func (s *State) takeUp(
 	id string, former []string, parent *HandlerState, now time.Time,
 ) (*HandlerState, error) {
 	e := newHandlerState(id, s.Purpose, now)
 	for _, known := range append([]string{id}, former...) {
 		if parent.hasSucceeded(known) {
+			// The record only has the name, so one attempt is assumed, and the end is now.
 			e.Retries, e.Success, e.Stopped, e.named = 1, true, &now, true
 			break
 		}
@@ -85,16 +88,18 @@ func (s *State) takeUp(
 	e.Active, e.sub, e.compact = true, true, s.Compact
 	e.Postponed = e.Retries == 0 && e.loaded == nil
 	e.named = e.named || e.compact && e.Success
+	// Only sub-handlers without progress wait for room: others already occupy theirs.
 	return e, nil
 }
 
-// hasSucceeded tells whether the record of the handler says so of a sub-handler.
+// hasSucceeded reports whether the record of the handler lists the sub-handler as succeeded.
+// The search needs sorted ids, as fromRecord makes them.
 func (e *HandlerState) hasSucceeded(id string) bool {
 	_, found := slices.BinarySearch(e.Succeeded, e.relative(id))
 	return found
 }
 
-// meet makes the handler remember a sub-handler of its own, or of one of these.
+// meet adds a sub-handler, or one of a sub-handler, to the handler's parts.
 func (e *HandlerState) meet(met *HandlerState, direct bool) {
 	if e.parts == nil {
 		e.parts = &parts{all: map[string]*HandlerState{}}
@@ -108,33 +113,35 @@ func (e *HandlerState) meet(met *HandlerState, direct bool) {
 	}
 }
 
-// Sub is true for sub-handlers.
+// Sub reports whether the handler is a sub-handler.
 func (e *HandlerState) Sub() bool { return e.sub }
 
+// relative returns the id without the prefix of the handler.
 func (e *HandlerState) relative(id string) string {
 	return strings.TrimPrefix(id, handlers.SubID(e.ID, ""))
 }
 
-// Reserved is the record with the most that the next attempt can add to it.
+// Reserved returns the record with the largest additions that the next attempt can make.
 func (e *HandlerState) Reserved(now time.Time) progress.Record {
 	r := e.Record()
 	r.Stopped, r.Delayed, r.Message = nil, &now, &longest
 	return r
 }
 
-// Stored is true if the object has a record of the handler.
+// Stored reports whether the object has a record of the handler.
 func (e *HandlerState) Stored() bool { return e.loaded != nil }
 
-// Tried is true if the handler was called before, or has a record all the same: there is a place for it already.
+// Tried reports whether the handler was called, or has a record for another reason: it already has room on the
+// object.
 func (e *HandlerState) Tried() bool { return e.Retries > 0 || e.loaded != nil || e.Awaited != nil }
 
-// Naming is how many bytes a record takes to name a sub-handler that succeeded. Levels is how many records refer to it
-// if it has a record of its own, in how many bytes each.
+// Naming returns the number of bytes that name a succeeded sub-handler in the record of its parent. A
+// sub-handler with its own record is referred to by the records of all levels above it, with each bytes.
 func (e *HandlerState) Naming() (bytes, levels, each int) {
 	return e.own + len(`"",`), e.level, len(e.ID) + len(`"",`)
 }
 
-// distinct are the texts sorted, once each; they are not modified.
+// distinct returns the texts sorted, without duplicates. The argument is not modified.
 func distinct(texts []string) []string {
 	if len(texts) == 0 || isDistinct(texts) {
 		return texts
@@ -144,6 +151,7 @@ func distinct(texts []string) []string {
 	return slices.Compact(texts)
 }
 
+// isDistinct reports whether the texts are sorted and unique, which is the usual case and avoids the copy.
 func isDistinct(texts []string) bool {
 	for i := 1; i < len(texts); i++ {
 		if texts[i-1] >= texts[i] {
@@ -153,19 +161,23 @@ func isDistinct(texts []string) bool {
 	return true
 }
 
-// Detach lets go of the object: Fetch reads nothing any more.
+// ReadAgain makes [State.Fetch] read the records of handlers without a state again, after the object has
+// changed.
+func (s *State) ReadAgain() { s.others = nil }
+
+// Detach drops the reference to the object, to free its memory. [State.Fetch] then finds no more records.
 func (s *State) Detach() {
 	s.ReadAgain()
 	s.read = func(string) (*progress.Record, error) { return nil, nil }
 }
 
-// Fetch returns the record that the object has of any handler; nil without one. It reads each record once.
+// Fetch returns the record of any handler on the object; nil if there is none. It reads each record once.
 func (s *State) Fetch(id string) (*progress.Record, error) {
 	if e := s.byID[id]; e != nil {
 		return e.loaded, nil
 	}
 	record, known := s.others[id]
-	if known || slices.Contains(s.owned, id) {
+	if known || slices.Contains(s.owned, id) { // owned records were read by [Restore]: without a state, there is none
 		return record, nil
 	}
 	record, err := s.read(id)

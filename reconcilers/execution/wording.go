@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// Text is what the record of a handler says of the error of the outcome: the text of the error, or, if Kopf has to find
-// its own there, Kopf's. Logs have the text of the error in any case.
+// Text returns the error text for the record of the handler: our own, or Kopf's if kopf is true and the error has
+// one. Logs always have our own text.
 func (o Outcome) Text(kopf bool) string {
 	var worded interface {
 		error
 		kopfText() string
 	}
+	// If an error of the user wraps ours with another text, that text counts.
 	text := o.Err.Error()
 	if kopf && errors.As(o.Err, &worded) && worded.Error() == text {
 		return worded.kopfText()
@@ -21,12 +22,13 @@ func (o Outcome) Text(kopf bool) string {
 	return text
 }
 
-// timedOut is the error of a handler that may not be called any more, as its time is over.
+// timedOut returns the error of a handler that cannot be called any more because of its timeout.
 func (l Limits) timedOut() error {
 	return &limitError{limit: ErrTimeout, text: "timed out after " + shortly(l.Runtime), kopf: l.kopfTimedOut()}
 }
 
-// Interrupted is the timeout error of a function that was cancelled at its deadline, with what it returned.
+// Interrupted returns the timeout error of a function that was cancelled at its deadline. Err is the function's
+// own error.
 func (l Limits) Interrupted(err error) error {
 	text := "timed out after " + shortly(l.Runtime)
 	if err != nil {
@@ -35,7 +37,7 @@ func (l Limits) Interrupted(err error) error {
 	return &limitError{limit: ErrTimeout, err: err, text: text, kopf: l.kopfTimedOut()}
 }
 
-// usedUp is the error of a handler that may not be called any more, as it was called as often as it may.
+// usedUp returns the error of a handler that cannot be called any more because of its retries.
 func (l Limits) usedUp() error {
 	return &limitError{
 		limit: ErrRetries, text: "gave up after " + attempts(l.Retries),
@@ -43,7 +45,7 @@ func (l Limits) usedUp() error {
 	}
 }
 
-// tooLate is the error of a handler whose next attempt would come after its time.
+// tooLate returns the error of a handler whose next attempt would come after its timeout.
 func (l Limits) tooLate(err error, ordinary bool) error {
 	format := "Handler '%s' failed temporarily but will time out after %s seconds: %s"
 	if ordinary {
@@ -58,7 +60,7 @@ func (l Limits) tooLate(err error, ordinary bool) error {
 	}
 }
 
-// tooOften is the error of a handler that has just failed for the last time.
+// tooOften returns the error of a handler whose last attempt has failed.
 func (l Limits) tooOften(err error, ordinary bool) error {
 	format := "Handler '%s' failed temporarily but will exceed %d retries: %s"
 	if ordinary {
@@ -72,6 +74,7 @@ func (l Limits) tooOften(err error, ordinary bool) error {
 	}
 }
 
+// attempts returns the count with its noun.
 func attempts(count int) string {
 	if count == 1 {
 		return "1 attempt"
@@ -79,9 +82,10 @@ func attempts(count int) string {
 	return fmt.Sprintf("%d attempts", count)
 }
 
-// shortly gives a duration without the digits that nobody reads.
+// shortly formats a duration in milliseconds: more digits do not help readers.
 func shortly(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
+// kopfTimedOut returns Kopf's message for a timeout before an attempt.
 func (l Limits) kopfTimedOut() string {
 	return fmt.Sprintf("Handler '%s' has timed out after %s.", l.ID, clockTime(l.Runtime))
 }

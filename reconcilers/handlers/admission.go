@@ -11,36 +11,38 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Admission is one request for admission. All handlers that are called for it share it: they must not modify what is in
-// it.
+// Admission holds one admission request. All handlers that are called for the request share it: they must not modify
+// the exported fields.
 type Admission struct {
-	// ID is the handler that the request was sent to; nil is any.
+	// ID is the id of the handler that the request was sent to; nil means any handler.
 	ID *string
-	// Type is of the configuration that sent the request: "validating" or "mutating"; empty is any.
+	// Type is the type of the webhook configuration that sent the request: "validating" or "mutating"; empty means any.
 	Type string
-	// Operation is CREATE, UPDATE, DELETE or CONNECT; one that is not known is none of those that a handler is for.
+	// Operation is CREATE, UPDATE, DELETE or CONNECT. An unknown operation only matches handlers that accept all
+	// operations.
 	Operation string
-	// Subresource is empty for the object as a whole.
+	// Subresource is empty if the request is for the main resource.
 	Subresource string
-	// Name and Namespace are those of the object; a name that is still to be generated is empty.
+	// Name and Namespace identify the object. Name is empty if the API server has still to generate it.
 	Name, Namespace string
-	// DryRun is true if nothing will be stored.
+	// DryRun is true if the API server will not store the object.
 	DryRun bool
-	// User is who asks, as JSON has it.
+	// User is the requesting user in its JSON form.
 	User *jsontext.Object
-	// Headers and PeerCertificates are those of the HTTP request, as far as there was one.
+	// Headers and PeerCertificates are those of the HTTP request; they are empty if the request did not come over HTTP.
 	Headers          http.Header
 	PeerCertificates []*x509.Certificate
-	// Object is the object as it is to be, and Old as it is; nil where there is none.
+	// Object is the new state of the object, and Old is its present state. Object is nil for a deletion, Old for a
+	// creation.
 	Object, Old *jsontext.Object
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the fields below: handlers of one request can run concurrently
 	warnings []string
 	merge    map[string]any
-	kept     map[any]any
+	kept     map[any]any // the values of [Admission.Keep]
 }
 
-// Body is the object that handlers are asked about: as it is to be or, where it is to be no more, as it is.
+// Body returns the new state of the object, or its present state if the request is a deletion.
 func (a *Admission) Body() *jsontext.Object {
 	if a.Object != nil {
 		return a.Object
@@ -48,17 +50,20 @@ func (a *Admission) Body() *jsontext.Object {
 	return a.Old
 }
 
-// Covers tells whether an admitting handler is for the subresource of the request at all.
+// Covers reports whether the handler accepts the subresource of the request.
 func (h *Handler) Covers(r *Admission) bool {
 	return h.Subresource == "*" || h.Subresource == r.Subresource
 }
 
-// Answers tells whether the handler is for the request, the object aside.
+// Answers reports whether the handler accepts the request by its type, operation, subresource and handler id. It
+// does not look at the object: filters do that.
 func (h *Handler) Answers(r *Admission) bool {
 	typed := r.Type == "" || (r.Type == "mutating") == h.Mutating
 	return typed && h.operates(r.Operation) && h.Covers(r) && (r.ID == nil || *r.ID == h.ID)
 }
 
+// operates reports whether the handler accepts the operation. As in Kopf, a mutating handler gets deletions
+// only if it is registered for DELETE and nothing else.
 func (h *Handler) operates(operation string) bool {
 	if h.Mutating && operation == "DELETE" {
 		return len(h.Operations) > 0 &&
@@ -67,21 +72,23 @@ func (h *Handler) operates(operation string) bool {
 	return len(h.Operations) == 0 || slices.Contains(h.Operations, operation)
 }
 
-// Warn adds a warning, which whoever made the request is shown. Those that come after the response are lost.
+// Warn adds a warning that the API server shows to the client. Warnings that are added after the response are
+// lost.
 func (a *Admission) Warn(text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.warnings = append(a.warnings, text)
 }
 
-// Warnings are those so far, in their order.
+// Warnings returns a copy of the warnings so far, in the order in which they were added.
 func (a *Admission) Warnings() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.warnings)
 }
 
-// Keep gives what is kept for the request under the key, for all of its handlers; it is made at the first time.
+// Keep returns the value that is stored under the key for all handlers of the request. The first call makes it
+// with fresh, which runs under the lock and must not use the Admission.
 func (a *Admission) Keep(key any, fresh func() any) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,15 +103,15 @@ func (a *Admission) Keep(key any, fresh func() any) any {
 	return value
 }
 
-// Merge adds to the merge-patch of the request, which all handlers share, and which is applied before what they
-// remember. It is shown to nobody but the API server. Kopf: patch, used as a mapping.
+// Merge adds to the merge-patch of the request. All handlers share the patch, and it is applied before their
+// transformations. The copies of the object that handlers see do not include it. Kopf: patch, used as a mapping.
 func (a *Admission) Merge(patch map[string]any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.merge = merged(a.merge, patch)
 }
 
-// Merged is the merge-patch so far; nil is none. It is the caller's own.
+// Merged returns a copy of the merge-patch so far; nil if it is empty.
 func (a *Admission) Merged() map[string]any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -112,7 +119,8 @@ func (a *Admission) Merged() map[string]any {
 	return own
 }
 
-// merged is the merge-patch that says what both say; where they differ, the second one counts.
+// merged combines two merge-patches. The second one wins where both set the same path. Neither argument is
+// modified, and the values of the second one are copied, as its caller may change them later.
 func merged(first, second map[string]any) map[string]any {
 	out := maps.Clone(first)
 	for key, value := range second {

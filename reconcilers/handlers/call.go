@@ -20,57 +20,59 @@ import (
 // Func is a user's function with its types erased.
 type Func func(ctx context.Context, call *Invocation) error
 
-// Writes is what a running function can do to its object.
+// Writes changes the object of a running function.
 type Writes interface {
 	// Remember applies the transformation to the working copy now, and to the real object with the next write.
 	Remember(patching.Transform) error
-	// SetResult keeps what is delivered to status.<id> if the attempt succeeds.
+	// SetResult sets the value to be written to status.<id> if the attempt succeeds.
 	SetResult(value any) error
-	// Flush writes what was remembered now.
+	// Flush writes the remembered transformations now.
 	Flush(ctx context.Context) error
 }
 
 // Subs runs the sub-handlers of a running function.
 type Subs interface {
-	// Declare adds a sub-handler: its id is its own, without that of its parent.
+	// Declare adds a sub-handler. Its id does not include that of its parent.
 	Declare(h *Handler) error
-	// Run calls those that are due, as the lifecycle picks them; nil is the operator's. The error, if they are not all
-	// finished, is to be returned by the function.
+	// Run calls the sub-handlers that are due, as the lifecycle picks them; a nil lifecycle means the operator's. If
+	// sub-handlers are unfinished, Run returns an error that the function must return in turn.
 	Run(ctx context.Context, lifecycle *Lifecycle) error
-	// Record is what is known of a sub-handler by its own id, declared or not, for the present cause.
+	// Record returns the progress of a sub-handler for the present cause. The id does not include that of the parent,
+	// and the sub-handler need not be declared.
 	Record(id string) (progress.Record, error)
 }
 
-// Live is what a function in the background sees of its object, and of its own end.
+// Live gives a background function access to the present state of its object, and to the request to stop.
 type Live interface {
-	// Object gives the newest known state; nil if the object is gone.
+	// Object returns the newest known state; nil if the object is gone.
 	Object() *jsontext.Object
-	// Stopping is closed when the function has to end.
+	// Stopping returns a channel that is closed when the function must stop.
 	Stopping() <-chan struct{}
-	// StopReason is why; nil before.
+	// StopReason returns the reason to stop; nil before that.
 	StopReason() error
 }
 
 // Poster posts Kubernetes events about an object.
+// Post creates an event. It has no level, so the level settings do not filter it.
 type Poster interface {
 	Post(ctx context.Context, body map[string]any, kind, reason, message string)
-	// Takes tells whether events of the level are posted; those of Post have none.
+	// Takes reports whether events of the level are posted.
 	Takes(level slog.Level) bool
 }
 
 // Invocation is one call of one function.
 type Invocation struct {
-	// Handler is whose call this is.
+	// Handler is the called handler.
 	Handler *Handler
-	// Cause is what happened.
+	// Cause is the cause of the call.
 	Cause *cause.Cause
-	// Resource is what the object is one of. It is shared; nil where it is not known, as in filters.
+	// Resource is the resource of the object. It is shared; nil if it is not known, as in filters.
 	Resource *discovery.Resource
-	// Object is the working copy, with the changes of the handlers before. It is this call's own, and nil where there
-	// is Given, until somebody asks for Working: whoever is not alone with the call asks for it there.
+	// Object is the working copy of this call. It includes the changes of earlier handlers. It is nil as long as the
+	// object is only Given: concurrent callers must use [Invocation.Working], which makes the copy under the lock.
 	Object map[string]any
-	// Given is what Object would be a copy of, where there is such a thing with a text, and as long as nothing is
-	// changed. It is shared: callers must not modify it.
+	// Given is the encoded object that Object would be a copy of, until the function changes the object. It saves
+	// decoding for functions that decode the text themselves. It is shared: callers must not modify it.
 	Given *jsontext.Object
 	// Retry counts the attempts before this one: 0 for the first.
 	Retry int
@@ -78,50 +80,50 @@ type Invocation struct {
 	Started time.Time
 	// Writes changes the object.
 	Writes Writes
-	// Subs runs sub-handlers; nil where there can be none.
+	// Subs runs sub-handlers; nil if the handler cannot have any.
 	Subs Subs
 	// Events posts Kubernetes events about the object.
 	Events Poster
-	// Newest tells how the object is by now: nil of one that is gone. Any goroutine may ask; what it gives is shared:
-	// callers must not modify it. Newest itself is nil where the cause has all that is known, as in filters.
+	// Newest returns the newest known state of the object; nil if the object is gone. It can be called concurrently.
+	// The returned map is shared: callers must not modify it. Newest is nil if the cause is up to date, as in filters.
 	Newest interface {
 		Latest(key types.NamespacedName, uid types.UID) map[string]any
 	}
-	// Live is the object as it goes on, for spawning handlers.
+	// Live is the live object of a background handler; nil for other families.
 	Live Live
-	// Waited is what the handler waited for at last, as far as that is remembered.
+	// Waited is the last child that the handler waited for, if the record has it.
 	Waited progress.Wait
-	// Trace is that of the attempts before this one, as far as it is remembered. Whoever observes the attempt may set
-	// it: the next attempts get it. Empty is none.
+	// Trace is the trace context of the former attempts; empty if there is none. An observer can set it: the next
+	// attempts get the new value.
 	Trace progress.Trace
-	// Child is the object that a tending handler is told of; it is this call's own. What happened is in the cause.
+	// Child is the child object of a Tending handler. It is a copy for this call. The cause has the event.
 	Child map[string]any
-	// Admission is the request that an admitting handler answers; nil for others.
+	// Admission is the request that an admission handler answers; nil for other families.
 	Admission *Admission
 
-	mu sync.Mutex // guards Object, but not what is in it
+	mu sync.Mutex // guards the Object field, but not the content of the map
 }
 
-// IndexFunc says what is to be found of an object, and under which keys. With keep, all stays as it was.
+// IndexFunc returns the entries of an object for the index. If keep is true, the object keeps its present entries.
 type IndexFunc func(ctx context.Context, call *Invocation) (entries map[any]any, keep bool, err error)
 
-// Indexed is where the values of objects go.
+// Indexed stores the index entries of objects.
 type Indexed interface {
-	// Replace makes these all values of the object.
+	// Replace makes the entries the only ones of the object.
 	Replace(origin types.UID, entries map[any]any)
-	// Remove takes all values of the object away.
+	// Remove removes all entries of the object.
 	Remove(origin types.UID)
 }
 
-// Index is what an indexing handler does: what Call says of an object goes Into the index.
+// Index holds the work of an indexing handler: Call returns the entries, and Into stores them.
 type Index struct {
 	Call IndexFunc
 	Into Indexed
 }
 
-// Notifier reports its changes to functions; an index is one.
+// Notifier reports its changes to functions. Indices implement it.
 type Notifier interface {
-	// Notify has the function called after each change until stop is called.
+	// Notify calls the function after each change, until stop is called.
 	Notify(changed func()) (stop func())
 }
 
@@ -133,8 +135,8 @@ func (i *Index) sameTarget(other *Index) bool {
 	return i.Into == other.Into
 }
 
-// Opened is the object of the cause for a call of the handler. Nothing is decoded, and nil is given, for a function
-// that reads the text of the object.
+// Opened returns the decoded object of the cause for a call of the handler. It returns nil for a function that
+// reads the text of the object: decoding would be wasted.
 func (h *Handler) Opened(c *cause.Cause) (map[string]any, error) {
 	if h.ReadsText && c.Object.Encoded() {
 		return nil, nil
@@ -142,7 +144,8 @@ func (h *Handler) Opened(c *cause.Cause) (map[string]any, error) {
 	return c.Object.Value()
 }
 
-// Working is Object; the first who asks for one that is only Given has it copied. Any goroutine may ask.
+// Working returns Object. The first call for an object that is only Given decodes and copies it: the decoded form
+// of Given is shared. It can be called concurrently.
 func (c *Invocation) Working() (map[string]any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,18 +157,18 @@ func (c *Invocation) Working() (map[string]any, error) {
 	return c.Object, err
 }
 
-// WorkOn replaces the working copy. Any goroutine may do that.
+// WorkOn replaces the working copy. It can be called concurrently.
 func (c *Invocation) WorkOn(object map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Object = object
 }
 
-// Kind is that of the object, and empty without any, as in activities. It is not read from requests for admission,
-// which may have anything for it.
+// Kind returns the kind of the object; empty for activities. It does not read the kind from an admission request: the
+// client chose that value.
 func (c *Invocation) Kind() string { return c.GroupKind().Kind }
 
-// GroupKind is the same with the group.
+// GroupKind returns the group and kind under the same conditions.
 func (c *Invocation) GroupKind() schema.GroupKind {
 	switch {
 	case c.Resource != nil:

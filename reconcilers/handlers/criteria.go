@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Prematch tells whether an object is of interest to the handler at all, be it changed or not; and if not, which of its
-// criteria is not met: the filter at that place, or, if that is negative, the pattern of the field.
+// Prematch reports whether the handler matches the object, whether or not the object has changed. If it does not
+// match, filter is the index of the filter that returned false; -1 means the pattern of the field.
 func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (filter int, ok bool, err error) {
 	if h.Field != nil {
 		if ok, err := h.Ask(
@@ -30,7 +30,8 @@ func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (filter int, ok 
 	return 0, true, nil
 }
 
-// Ask turns a panic of a user's function into an error: one bad object must not end the process.
+// Ask calls a function of the user and turns its panic into an error: one bad object must not end the
+// process. Whom names the function in the error.
 func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err error) {
 	err = panics.Contain(func() (err error) { ok, err = question(); return err })
 	if err != nil {
@@ -39,13 +40,13 @@ func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err 
 	return ok, nil
 }
 
-// fieldMatches is the criterion of a handler with a field: its value matches the pattern; with no pattern, there is one
-// at all. Where an update is handled, the value before the change may match instead (deviation D-present-state).
+// fieldMatches reports whether the field matches the value pattern. Without a pattern, the field must be present. For
+// an update, the value before the change can match instead (deviation D-present-state).
 func (h *Handler) fieldMatches(c *cause.Cause) bool {
 	return h.fieldIn(h.Present(c)) || h.seesUpdate(c) && h.fieldIn(c.Old)
 }
 
-// seesUpdate tells whether the handler is one of updates, and there is a state before the update.
+// seesUpdate reports whether the handler can be called for updates, and the cause has a former state.
 func (h *Handler) seesUpdate(c *cause.Cause) bool {
 	if h.Family != Changing || c.Old == nil || h.Initial || h.Reason != "" && h.Reason != cause.Update {
 		return false
@@ -53,6 +54,7 @@ func (h *Handler) seesUpdate(c *cause.Cause) bool {
 	return c.Reason != cause.Create && c.Reason != cause.Delete && c.Reason != cause.Resume
 }
 
+// fieldIn reports whether the field matches the pattern in the given state.
 func (h *Handler) fieldIn(of map[string]any) bool {
 	wanted := h.Value
 	if wanted == nil {
@@ -61,8 +63,8 @@ func (h *Handler) fieldIn(of map[string]any) bool {
 	return wanted(diff.Resolve(of, h.Field))
 }
 
-// Present is where a handler looks for its field now: in the essence, or, for families that know of no changes, in the
-// body.
+// Present returns the state in which the handler looks up its field: the essence for changing handlers, and the
+// body for other families, whose causes do not have an essence.
 func (h *Handler) Present(c *cause.Cause) map[string]any {
 	if h.Family == Changing {
 		return c.New
@@ -70,10 +72,10 @@ func (h *Handler) Present(c *cause.Cause) map[string]any {
 	return c.Body()
 }
 
-// Sight is what the criteria of the handler look at.
+// Sight returns the widest part of the object that the criteria of the handler depend on.
 func (h *Handler) Sight() requirements.Sight {
 	if len(h.Words.Filters) < len(h.Filters) {
-		return requirements.SeesChange // nothing is known of a filter
+		return requirements.SeesChange // a filter without words can depend on anything
 	}
 	sees := h.Words.Sight()
 	if h.Field != nil {
@@ -82,39 +84,39 @@ func (h *Handler) Sight() requirements.Sight {
 	return sees
 }
 
-// Pattern says what a value must be like. An absent value is nil and not present; a null is present.
+// Pattern reports whether a value matches. An absent value is passed as nil, false; a null as nil, true.
 type Pattern func(value any, present bool) bool
 
-// Present is the pattern of any value, nulls included. Kopf: PRESENT.
+// Present matches any value, nulls included. Kopf: PRESENT.
 func Present(_ any, present bool) bool { return present }
 
-// Absent is the pattern of no value at all. Kopf: ABSENT.
+// Absent matches if the value is absent. Kopf: ABSENT.
 func Absent(_ any, present bool) bool { return !present }
 
-// Equals is the pattern of one JSON value: an absent one equals nothing.
+// Equals returns a pattern that matches one JSON value. An absent value never matches.
 func Equals(wanted any) Pattern {
 	return func(value any, present bool) bool { return present && diff.Equal(value, wanted) }
 }
 
-// Filter says whether an object with its cause is of interest. An error is one of the framework: the object waits.
-// For handlers other than the changing ones, the cause has the body alone.
+// Filter reports whether an object with its cause matches. An error is treated as one of the framework: the object is
+// retried, and its handlers wait. For families other than Changing, the cause only has the body.
 type Filter func(ctx context.Context, c *cause.Cause) (bool, error)
 
-// Labels is a filter by a selector over the labels of the present object.
+// Labels returns a filter that matches the labels of the present object against a selector.
 func Labels(selector labels.Selector) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
 		return selector.Matches(stringsAt(c, "labels")), nil
 	}
 }
 
-// Annotations is the same over the annotations.
+// Annotations returns a filter that matches the annotations of the present object against a selector.
 func Annotations(selector labels.Selector) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
 		return selector.Matches(stringsAt(c, "annotations")), nil
 	}
 }
 
-// Metadata is a filter by one of the "labels" or "annotations" of the present object.
+// Metadata returns a filter that matches one key of the "labels" or "annotations" of the present object.
 func Metadata(name, key string, matches Pattern) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
 		value, present := stringsAt(c, name)[key]
@@ -122,10 +124,10 @@ func Metadata(name, key string, matches Pattern) Filter {
 	}
 }
 
-// stringsAt decodes nothing else: filters run for every event of every object.
+// stringsAt reads the mapping without decoding the rest of the object: filters run for every event of every object.
 func stringsAt(c *cause.Cause, name string) mapping { return c.Object.Mapping("metadata", name) }
 
-// mapping reads labels where they are, with no copy.
+// mapping implements labels.Labels on the decoded map without a copy. Values that are not strings count as absent.
 type mapping map[string]any
 
 func (m mapping) Has(key string) bool { _, ok := m[key].(string); return ok }

@@ -1,10 +1,11 @@
 // Not part of the public API.
 //
-// Package handlers describes the user's functions: what they are for, and which criteria an object must meet.
+// Package handlers describes the registered functions of the user: when each is called, and which criteria an object
+// must meet. Handler is the description of one function; Invocation is the argument of one call.
 //
-// It is apart so that the engine, its logs and its tests see one plain struct whatever verb, type or option it came
-// from. It never calls a function, never keeps state, and knows neither generics nor Kubernetes clients.
+// The package has one plain struct for all verbs, types and options, so that the engine, its logs and its tests do not
+// depend on how a handler was registered. It does not call functions, and does not use generics or Kubernetes clients.
 //
-// Neighbours: reconcilers/cause below it says what happened; reconcilers/execution above it makes the attempts;
-// facade fills the structs.
+// Neighbours: reconcilers/cause below it describes causes; reconcilers/execution above it makes the attempts; facade
+// fills the structs.
 package handlers

@@ -21,27 +21,28 @@ const (
 	Indexing
 	// Admitting handlers answer admission reviews.
 	Admitting
-	// Acting handlers are those of activities, which have no objects: startup, cleanup, login, probe.
+	// Acting handlers belong to activities, which do not have an object: startup, cleanup, login, probe.
 	Acting
-	// Owning handlers have a kind watched for those that own its objects. They are never called.
+	// Owning handlers make the operator watch a kind of children, for the handlers of their owners. They are never
+	// called.
 	Owning
-	// Tending handlers are called for what happens to the objects that the handled ones own.
+	// Tending handlers are called for events of the children that the handled objects own.
 	Tending
-	// Reporting handlers have no function: objects that they match tell of the other handlers in their status.
+	// Reporting handlers do not have a function: an object that matches one gets conditions about its other handlers.
 	Reporting
 )
 
-// Writes tells whether something is remembered on the objects for handlers of the family.
+// Writes reports whether the engine stores anything on the objects for handlers of the family.
 func (h *Handler) Writes() bool {
 	return h.Family != Watching && h.Family != Owning && h.Family != Tending
 }
 
-// IsForChildren reports whether the handler is for the children that the other one, an owning handler, has watched.
+// IsForChildren reports whether the handler is called for the children that the given Owning handler watches.
 func (h *Handler) IsForChildren(watched *Handler) bool {
 	return h.Family == Tending && watched.Family == Owning && h.Owned == watched
 }
 
-// EssenceField is the field that is a part of the essence because the handler looks at it; nil if there is none.
+// EssenceField returns the handler's field, if the essence must include it for the handler; nil otherwise.
 func (h *Handler) EssenceField() diff.Path {
 	if h.Family == Changing || h.Family == Watching || h.Family == Spawning {
 		return h.Field
@@ -49,8 +50,8 @@ func (h *Handler) EssenceField() diff.Path {
 	return nil
 }
 
-// Follows tells whether the handler is called for what happens to objects of its kind: not those that are only asked,
-// those of requests for admission, and those of activities.
+// Follows reports whether the handler is called for events of objects of its kind. Admission handlers and
+// activities are called on requests instead.
 func (h *Handler) Follows() bool {
 	switch h.Family {
 	case Owning, Reporting, Admitting, Acting:
@@ -59,9 +60,9 @@ func (h *Handler) Follows() bool {
 	return true
 }
 
-// Watched returns the labels that an object needs to concern the handler; nil without such labels. Only handlers of
-// events, indices and children have them: others handle objects that do not match any more, such as to remove their
-// records. It returns false for handlers that do not watch objects.
+// Watched returns the labels that an object needs to concern the handler; nil if any object does. Only handlers
+// of events, indices and children can have such labels: the others must also see objects that do not match any more,
+// for example to remove their records. It returns false for handlers that do not watch objects.
 func (h *Handler) Watched() (by labels.Selector, looks bool) {
 	switch h.Family {
 	case Admitting, Acting:
@@ -72,7 +73,7 @@ func (h *Handler) Watched() (by labels.Selector, looks bool) {
 	return nil, true
 }
 
-// On is what the handler is called for, in a word of its registration.
+// On returns the verb of the handler's registration in one word, for logs and the journal.
 func (h *Handler) On() string {
 	switch h.Family {
 	case Watching:

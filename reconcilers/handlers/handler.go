@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// ErrorsMode says what an ordinary error means: one that is neither temporary nor permanent by its own word.
+// ErrorsMode decides how an ordinary error is handled: one that does not declare itself temporary or permanent.
 type ErrorsMode int
 
 // The modes, with Kopf's names in capitals: ErrorsMode.TEMPORARY and so on.
@@ -22,166 +22,166 @@ const (
 	ErrorsDefault ErrorsMode = iota
 	// ErrorsTemporary retries after the backoff.
 	ErrorsTemporary
-	// ErrorsPermanent fails for good.
+	// ErrorsPermanent fails the handler permanently.
 	ErrorsPermanent
 	// ErrorsIgnored counts as a success without a result.
 	ErrorsIgnored
 )
 
-// Policy limits and spaces the attempts of one handler. A nil pointer means that there is no such limit.
+// Policy limits and spaces the attempts of one handler. A nil pointer means that the limit is not set.
 type Policy struct {
 	// Errors is the mode for ordinary errors.
 	Errors ErrorsMode
 	// Timeout counts from the first selection of the handler for the cause, waits included.
 	Timeout *time.Duration
-	// Retries is how many times the function is called at most.
+	// Retries is the maximum number of calls.
 	Retries *int
-	// Backoff is the delay after an ordinary error; by default, that of the operator: 60 seconds.
+	// Backoff is the delay after an ordinary error; the default is that of the operator: 60 seconds.
 	Backoff *time.Duration
 }
 
-// Background says when a spawning handler runs, and how it is stopped. No duration is negative.
+// Background configures when a background handler runs, and how it is stopped. Durations are not negative.
 type Background struct {
-	// Daemon is one call that goes on; otherwise the calls are the ticks of a timer.
+	// Daemon is true for one long call. Otherwise, the calls are the ticks of a timer.
 	Daemon bool
-	// InitialDelay is how long to wait for the first call, by the object as it is then; nil is not at all.
+	// InitialDelay returns the wait before the first call, for the object at that time; nil means no wait.
 	InitialDelay func(body map[string]any) (time.Duration, error)
-	// Interval is from the end of a tick to the next one; with Sharp, the ticks are on a grid from the start of the
-	// last one. Without an interval, there is one tick, or one for each time of idling.
+	// Interval is the time from the end of a tick to the next one. With Sharp, the ticks are on a grid that begins at
+	// the start of the last tick. Without an interval, there is one tick, or one for each idle period.
 	Interval time.Duration
 	Sharp    bool
-	// Idle is how long nothing that matters must have changed before a tick.
+	// Idle is how long the object must be unchanged before a tick. Irrelevant changes do not count.
 	Idle time.Duration
-	// Jitter is the share of the interval by which it is made longer at random, at most.
+	// Jitter is the largest share of the interval that is added to it at random.
 	Jitter float64
-	// CancelBackoff is from the request to stop to the end of the context; CancelTimeout is from then until the handler
-	// is abandoned, and zero is never.
+	// CancelBackoff is the time from the request to stop to the cancellation of the context. CancelTimeout is the time
+	// from then until the handler is abandoned; zero means never.
 	CancelBackoff, CancelTimeout time.Duration
-	// CancelPolling is how often it is mentioned that the handler does not end; zero is the default.
+	// CancelPolling is how often the log reports that the handler does not stop; zero means the default.
 	CancelPolling time.Duration
 }
 
-// Handler is one function of the user under one id, with all that says when and how it is called.
+// Handler describes one function of the user under one id: when it is called, and how.
 type Handler struct {
-	// ID is the full id, as persisted: with the suffix of the field, if there is one.
+	// ID is the full id, as persisted. It includes the suffix of the field, if there is one.
 	ID string
-	// FormerIDs are the full ids under which former versions of the operator have stored the progress, the result and
-	// the children of the handler.
+	// FormerIDs are the full ids under which former versions of the operator stored the progress, the result and the
+	// children of the handler.
 	FormerIDs []string
-	// Renamed are the former ids of all handlers of the kind, as results are read by the id of any handler.
+	// Renamed has the former ids of all handlers of the kind, as a handler can read the results of any other.
 	Renamed storages.Renamed
-	// Root is the id of the registered handler that a sub-handler is a part of, however deep; empty for those that are
-	// registered themselves.
+	// Root is the id of the registered handler above a sub-handler of any depth; empty for registered handlers.
 	Root string
 	// Family is the group of verbs.
 	Family Family
-	// Reason is the only reason that a changing handler is for; empty for those of any reason (field, resume).
+	// Reason is the only reason that a changing handler accepts; empty for handlers of any reason (field, resume).
 	Reason cause.Reason
-	// Initial demands that the object was there when the operator started: the resume handlers.
+	// Initial is true for resume handlers: they are only called for objects that existed when the operator started.
 	Initial bool
 	// EvenIfDeleted lets a resume handler join a deletion. Kopf: deleted=True.
 	EvenIfDeleted bool
-	// Optional is for delete handlers, daemons and timers that demand no finalizer. Kopf: optional=True, of the former.
+	// Optional is for delete handlers, daemons and timers that do not need the finalizer. Kopf: optional=True, for
+	// deletion.
 	Optional bool
 	// HoldOnFailure is for delete handlers whose permanent failure keeps the finalizer.
 	HoldOnFailure bool
-	// NeedsChange demands that the value of the field, if there is one, differs between old and new: field and update
-	// handlers, and their sub-handlers.
+	// NeedsChange is true for field and update handlers and their sub-handlers: their field, if there is one, must
+	// differ between the old and the new state.
 	NeedsChange bool
-	// Field restricts the view of the handler to one field; nil is the whole object.
+	// Field restricts the view of the handler to one field; nil means the whole object.
 	Field diff.Path
-	// Value is what the field must be like, or, for updates, must have been like; nil demands that it is there. Kopf:
-	// value.
+	// Value is the pattern of the field's value. For updates, the former value can match instead. A nil pattern matches
+	// any value that is present. Kopf: value.
 	Value Pattern
-	// From and To are what the field must have been and must be like; they say nothing on whether the object is of
-	// interest. Kopf: old, new.
+	// From and To are the patterns of the former and the present value of the field. They restrict the changes, and not
+	// the objects that the handler matches. Kopf: old, new.
 	From, To Pattern
-	// Operations are those of the requests that an admitting handler is for; none is all. Kopf: operations.
+	// Operations are the operations that an admission handler accepts; empty means all. Kopf: operations.
 	Operations []string
-	// Mutating is for admitting handlers that may change the object: they are asked about a deletion only if they are
-	// for nothing else.
+	// Mutating is for admission handlers that can change the object. They get deletions only if they accept nothing
+	// else.
 	Mutating bool
-	// Subresource is that of the requests that an admitting handler is for; "*" is any, the main one included.
+	// Subresource is the subresource that an admission handler accepts; "*" means any, including the main resource.
 	Subresource string
-	// SideEffects tells that an admitting handler changes something elsewhere, though not for a dry run. Kopf:
-	// side_effects.
+	// SideEffects is true if an admission handler changes other systems, though not in a dry run. Kopf: side_effects.
 	SideEffects bool
-	// IgnoreFailures lets requests pass while an admitting handler cannot be asked. Kopf: ignore_failures.
+	// IgnoreFailures accepts requests while an admission handler cannot be called. Kopf: ignore_failures.
 	IgnoreFailures bool
-	// Persistent has requests sent to an admitting handler while the operator does not run, too. Kopf: persistent.
+	// Persistent keeps the webhook of an admission handler registered while the operator is down. Kopf: persistent.
 	Persistent bool
-	// ReadsText is for watching and indexing handlers whose functions decode the text of the object by themselves:
-	// for those, nothing is decoded before they ask. So it is for admitting handlers that are not Mutating; the causes
-	// of all of these have no Old, New and Diff, as functions take from the request what they need.
+	// ReadsText is for event and index handlers whose functions decode the text of the object themselves: the object is
+	// only decoded on request. It also applies to admission handlers that are not Mutating. The causes of all these do
+	// not have Old, New and Diff: admission functions read the request instead.
 	ReadsText bool
-	// Type is the Go type into which the function of a watching or indexing handler that ReadsText decodes the object:
-	// a struct. Nil is not known.
+	// Type is the Go struct into which the function of an event or index handler with ReadsText decodes the object; nil
+	// if it is not known.
 	Type reflect.Type
-	// Sparing is for an admitting handler that does ahead of time what the controllers of the operator would do anyway:
-	// it is for those resources alone that they can handle, and nobody waits for it for long.
+	// Sparing is for an admission handler that only does early the work that the controllers would do anyway. It is
+	// registered for the resources that the controllers can handle, and requests wait for it only for a short time.
 	Sparing bool
-	// Labels are what the filters demand of the labels, as far as a selector can say it, so that an API server may ask
-	// for less; nil is nothing. It is the filters that decide.
+	// Labels is the part of the filters that a label selector can express; nil if there is none. The API server can use
+	// it to send fewer objects. The decision is left to the filters.
 	Labels labels.Selector
-	// Requires is what else they demand, and the field, as far as it can be said: for the same reason.
+	// Requires is the part of the other filters and of the field that can be expressed, for the same purpose.
 	Requires []requirements.Requirement
-	// Redacted are the paths of values of which only digests are remembered: for all handlers of the kind, as they
-	// share its memory.
+	// Redacted has the paths of values that are stored as digests only. It is the same for all handlers of the kind, as
+	// they share the stored configuration.
 	Redacted []diff.Path
-	// Observe is called for each attempt; it can be nil.
+	// Observe is called for each attempt; nil if there is no observer.
 	Observe Observer
-	// Reserved are the types of conditions that nobody but the engine sets on the objects of the kind.
+	// Reserved are the types of the conditions that only the engine sets on the objects of the kind.
 	Reserved []string
-	// Background says when a spawning handler runs.
+	// Background configures a background handler.
 	Background *Background
-	// Index is what an indexing handler does; it has no Call.
+	// Index has the function and the target of an indexing handler, which does not have Call.
 	Index *Index
-	// Act is the function of an acting handler, which has no Call: what it returns is the result of the handler, unless
-	// it is nil. The call has a cause with the activity as its reason, and no object.
+	// Act is the function of an activity handler, which does not have Call. Its result, unless nil, is the result of
+	// the handler. The cause of the call has the activity as its reason, and does not have an object.
 	Act func(ctx context.Context, call *Invocation) (result any, err error)
-	// Owned is the owning handler, itself or that which has the kind watched that a tending one is told of. A tending
-	// one without Call is told nothing, but its objects may wait for children, which are repaired.
+	// Owned is the Owning handler that watches the children: the handler itself, or the one that a Tending handler
+	// belongs to. A Tending handler without Call does not get events, but its objects can wait for children, and drift
+	// is repaired.
 	Owned *Handler
-	// Whole is for an owning handler by which handlers may wait for any object of the kind, not only for children.
+	// Whole lets handlers wait for any object of the watched kind, not only for children.
 	Whole bool
-	// Wants tells whether a tending handler is to be told of a child, which is shared; nil is of all.
+	// Wants filters the children of a Tending handler; nil accepts all. The child is shared and must not be modified.
 	Wants func(ctx context.Context, child map[string]any) (bool, error)
-	// Activity is the name of the activity that an acting handler is for; Often is for one that comes so often that its
-	// successes are not worth a line in the log.
+	// Activity is the name of the activity that an activity handler belongs to. Often is true for frequent activities,
+	// whose successes are not logged.
 	Activity string
 	Often    bool
-	// RecheckOn are what the filters look at beside the object: after their changes, all objects have another pass.
+	// RecheckOn are the sources that the filters read besides the object: each change of one requests a pass of all
+	// objects.
 	RecheckOn []Notifier
-	// Filters must all agree; they are asked in order.
+	// Filters must all return true; they are called in order.
 	Filters []Filter
-	// Matches is asked after the filters, and needs more of the call than its cause, such as the request for admission;
-	// nil is none. Its words are those after the ones of the filters.
+	// Matches is called after the filters, for criteria that need more of the call than its cause, such as the
+	// admission request; nil accepts all. Its description in Words follows those of the filters.
 	Matches func(ctx context.Context, call *Invocation) (bool, error)
-	// Words say what the filters and the patterns of the field demand.
+	// Words describe the filters and the patterns of the field.
 	Words requirements.Words
-	// After are the sub-handlers, by their own ids, that must have succeeded before a sub-handler is called;
-	// AfterFinished are those that must be finished, in spite of failures.
+	// After are the sub-handlers, by their own ids, that must succeed before this sub-handler is called. AfterFinished
+	// are those that must finish, even with failures.
 	After, AfterFinished []string
 	// Policy limits and spaces the attempts.
 	Policy Policy
 	// Call is the function.
 	Call Func
-	// Function identifies the function: the same one under the same id is called once for a cause. It is comparable:
-	// not the function itself. Closures of one function literal have the same Function.
+	// Function identifies the function: a function is called once for a cause under one id, however often it is
+	// registered. It is a comparable key of the function. Closures of one function literal have the same Function.
 	Function any
-	// Instance tells closures of one function literal apart. It is comparable; nil is equal to nil.
+	// Instance distinguishes closures of one function literal. It is comparable; nil equals nil.
 	Instance any
-	// Location is file:line of the registration, for messages.
+	// Location is the file:line of the registration, for messages.
 	Location string
 }
 
-// Holds tells whether objects that the handler matches must be held on their deletion, as long as it is not done with
-// them.
+// Holds reports whether the matching objects must be kept on their deletion until the handler is finished.
 func (h *Handler) Holds() bool {
 	return !h.Optional && (h.Family == Spawning || h.Family == Changing && h.Reason == cause.Delete)
 }
 
-// HasResult is true if the handler can have a result under its id.
+// HasResult reports whether the handler can have a result under its id.
 func (h *Handler) HasResult() bool { return h.Stores() || h.Family == Watching || h.Family == Tending }
 
 // Stores reports whether the handler stores anything under its id: progress, a result or a set of children.
@@ -192,8 +192,8 @@ func (h *Handler) SeesDisappearance() bool {
 	return h.Family == Changing && h.Reason == cause.Delete && h.Optional
 }
 
-// Leaves tells whether the object has been of interest to the handler for its field, and is not any more when the
-// change is handled.
+// Leaves reports whether the change takes the object out of the handler's field criterion: the former state
+// matches, and the new one does not.
 func (h *Handler) Leaves(c *cause.Cause) bool {
 	if h.Field == nil || h.Family != Changing || h.fieldIn(c.New) {
 		return false
@@ -201,9 +201,10 @@ func (h *Handler) Leaves(c *cause.Cause) bool {
 	return h.fieldIn(c.Old)
 }
 
-// View is what a handler sees of a cause: the whole, or its field alone.
+// View returns the part of the cause that the handler sees: the whole object, or its field.
 func (h *Handler) View(c *cause.Cause) (before, after any, changes diff.Diff) {
 	if c.Old != nil {
+		// In an interface, a nil map would be an empty object, and not an absent one.
 		before = c.Old
 	}
 	if c.New != nil {
@@ -215,13 +216,14 @@ func (h *Handler) View(c *cause.Cause) (before, after any, changes diff.Diff) {
 	changes = c.Diff.Reduce(h.Field, before, after)
 	before, _ = diff.Resolve(before, h.Field)
 	after, _ = diff.Resolve(after, h.Field)
+	// The reduced diff must not show values that are stored as digests only.
 	if len(c.Veiled) > 0 {
 		changes = cause.Veil(changes, h.Field, c.Veiled)
 	}
 	return before, after, changes
 }
 
-// ErrorsByDefault is the mode of the handler's family: errors of event handlers and index functions are ignored.
+// ErrorsByDefault returns the mode of the handler's family: errors of event handlers and index functions are ignored.
 func (h *Handler) ErrorsByDefault() ErrorsMode {
 	if h.Family == Watching || h.Family == Indexing {
 		return ErrorsIgnored
@@ -229,9 +231,9 @@ func (h *Handler) ErrorsByDefault() ErrorsMode {
 	return ErrorsTemporary
 }
 
-// Label names the handler where each name is kept until the end of the process, as in metrics, profiles and names of
-// spans. It has as many values as there are registrations, twice: how many sub-handlers there are, and under which ids,
-// may be up to the object, so all of a registered handler, however deep, are "<id>/*".
+// Label returns the name of the handler in metrics, profiles and span names, where each name is kept until the
+// process exits. The number of labels is at most twice that of the registrations: objects can choose the number and the
+// ids of sub-handlers, so all sub-handlers of a registered handler, of any depth, have the label "<id>/*".
 func (h *Handler) Label() string {
 	if h.Root != "" {
 		return SubID(h.Root, "*")

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// FullID is the id as it is persisted: with the field, if the handler has one that is not the empty key. Indices are
-// known by their own ids alone.
+// FullID returns the persisted id: with the field as a suffix, unless the field is empty. Indices are known by their
+// plain ids.
 func (h *Handler) FullID() string {
 	suffix := h.Field.String()
 	if suffix == "" || h.Family == Indexing {
@@ -15,7 +15,7 @@ func (h *Handler) FullID() string {
 	return h.ID + "/" + suffix
 }
 
-// FullFormerIDs are the former ids as they were persisted: see [Handler.FullID].
+// FullFormerIDs returns the former ids in their persisted form: see [Handler.FullID].
 func (h *Handler) FullFormerIDs() []string {
 	var full []string
 	for _, id := range h.FormerIDs {
@@ -24,11 +24,11 @@ func (h *Handler) FullFormerIDs() []string {
 	return full
 }
 
-// SubID is the id of a sub-handler. Its field is no part of it.
+// SubID returns the id of a sub-handler. Unlike other ids, it does not include the field.
 func SubID(parent, id string) string { return parent + "/" + id }
 
-// Sub is the handler as a sub-handler of the parent: under the id of both, in the field of both, and for changes only
-// if the parent is.
+// Sub returns the handler as a sub-handler of the parent. The ids and the fields of both are joined. The
+// sub-handler needs a change only if its parent does.
 func (h *Handler) Sub(parent *Handler) *Handler {
 	own := *h
 	own.ID, own.NeedsChange = SubID(parent.ID, h.ID), parent.NeedsChange
@@ -43,18 +43,19 @@ func (h *Handler) Sub(parent *Handler) *Handler {
 	return &own
 }
 
-// formerSubIDs are the ids that the handler has had as a sub-handler of the parent, which may be renamed as well.
+// formerSubIDs returns all former ids of the sub-handler. The handler and the parent can both have been renamed, so
+// each combination of their ids counts.
 func (h *Handler) formerSubIDs(parent *Handler) (former []string) {
 	for _, id := range append([]string{h.ID}, h.FormerIDs...) {
 		for _, parentID := range append([]string{parent.ID}, parent.FormerIDs...) {
 			former = append(former, SubID(parentID, id))
 		}
 	}
-	return former[1:] // the first one is the present id
+	return former[1:] // the first combination is the present id
 }
 
-// Twin is true for another registration of the same thing: such as of one function by two selections that have a
-// resource in common. Different closures of one function literal are not twins.
+// Twin reports whether the other handler is another registration of the same function for the same purpose, for
+// example by two selections that share a resource. Different closures of one function literal are not twins.
 func (h *Handler) Twin(other *Handler) bool {
 	return h == other || h.Repeats(other) && h.Instance == other.Instance &&
 		h.Family == other.Family && h.Reason == other.Reason &&
@@ -62,15 +63,16 @@ func (h *Handler) Twin(other *Handler) bool {
 		h.Mutating == other.Mutating
 }
 
-// Repeats is true for the same function under the same id, for whatever reason it is registered.
+// Repeats reports whether both have the same function and id, even if they are registered for different
+// reasons.
 func (h *Handler) Repeats(other *Handler) bool {
 	return h.ID == other.ID && h.Function != nil && h.Function == other.Function
 }
 
-// Clashes is true for another thing under the same id: the two would take each other's progress for their own.
+// Clashes reports whether both have the same id for different functions: they would read each other's progress.
 func (h *Handler) Clashes(other *Handler) bool {
 	if (h.Family == Changing || h.Family == Spawning) && h.Repeats(other) {
-		return false // closures of one literal share the record: one of them is called
+		return false // closures of one literal share the record, and one of them is called
 	}
 	return !h.Twin(other) && h.ID == other.ID && h.Family == other.Family && h.Reason == other.Reason &&
 		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Mutating == other.Mutating

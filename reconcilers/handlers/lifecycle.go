@@ -5,63 +5,65 @@ import (
 	"time"
 )
 
-// Lifecycle decides which of the handlers that are due are called in one pass, and in which order. The zero value is
-// InOrder. Lifecycles are compared with ==. Kopf: kopf.lifecycles.
+// Lifecycle decides which due handlers a pass calls, and in which order. The zero value is InOrder. Lifecycles are
+// compared with ==. Kopf: kopf.lifecycles.
 type Lifecycle struct{ kind *lifecycle }
 
+// lifecycle is behind a pointer, so that two lifecycles by functions, which are not comparable, can be compared.
 type lifecycle struct {
 	name   string
 	single bool
 	pick   pickFunc
 }
 
-// DueHandler is a handler that may be called now.
+// DueHandler is a handler that can be called now.
 type DueHandler struct {
 	// ID is the full id of the handler.
 	ID string
-	// Retry counts the calls of the handler for the present change so far.
+	// Retry counts the former calls of the handler for the present change.
 	Retry int
 	// Started is when the handler was first due for the change.
 	Started time.Time
 }
 
-// pickFunc returns those of the handlers that are called, in the order of the calls. It gets all handlers that are due,
-// in the order of registration: one at least.
+// pickFunc returns the handlers to call, in the order of the calls. It gets at least one due handler, in the order of
+// registration.
 type pickFunc = func(ctx context.Context, due []DueHandler) []DueHandler
 
 // The lifecycles.
 var (
-	// InOrder calls all of them, in the order of registration. It is the default here.
+	// InOrder calls all due handlers in the order of registration. It is the default of this library.
 	InOrder = Lifecycle{}
-	// ASAP calls one: that with the fewest attempts, the first of these. It is Kopf's default: asap.
+	// ASAP calls the handler with the fewest attempts; the first of several. It is Kopf's default: asap.
 	ASAP = Lifecycle{&lifecycle{name: "ASAP", single: true}}
 	// OneByOne calls the first one. Kopf: one_by_one.
 	OneByOne = Lifecycle{&lifecycle{name: "OneByOne", single: true}}
 	// AllAtOnce is InOrder under Kopf's name. Kopf: all_at_once.
 	AllAtOnce = Lifecycle{&lifecycle{name: "AllAtOnce"}}
-	// Randomized calls one at random. Kopf: randomized.
+	// Randomized calls one handler at random. Kopf: randomized.
 	Randomized = Lifecycle{&lifecycle{name: "Randomized", single: true}}
-	// Shuffled calls all of them in random order. Kopf: shuffled.
+	// Shuffled calls all due handlers in random order. Kopf: shuffled.
 	Shuffled = Lifecycle{&lifecycle{name: "Shuffled"}}
 )
 
+// byFunction is the name of all lifecycles by functions.
 const byFunction = "LifecycleFunc"
 
-// LifecycleFunc is a lifecycle by a function of the user.
+// LifecycleFunc returns a lifecycle that calls a function of the user to pick.
 func LifecycleFunc(pick pickFunc) Lifecycle {
 	return Lifecycle{&lifecycle{name: byFunction, single: true, pick: pick}}
 }
 
-// Valid reports whether the lifecycle can pick: one by a function may lack the function.
+// Valid reports whether the lifecycle can pick handlers: the function of LifecycleFunc must not be nil.
 func (l Lifecycle) Valid() bool {
 	return l.kind == nil || l.kind.name != byFunction || l.kind.pick != nil
 }
 
-// Single reports whether handlers that become due in the course of a pass wait for the next one: the lifecycle picks
-// one handler at most, or a function of the user decides.
+// Single reports whether handlers that become due during a pass wait for the next one. That is so if the lifecycle
+// picks at most one handler, or if a function of the user picks.
 func (l Lifecycle) Single() bool { return l.kind != nil && l.kind.single }
 
-// PickFunc is the function of the user; nil for the others.
+// PickFunc returns the function of the user; nil for the other lifecycles.
 func (l Lifecycle) PickFunc() func(ctx context.Context, due []DueHandler) []DueHandler {
 	if l.kind == nil {
 		return nil
@@ -72,7 +74,7 @@ func (l Lifecycle) PickFunc() func(ctx context.Context, due []DueHandler) []DueH
 // Equal reports whether both are the same lifecycle.
 func (l Lifecycle) Equal(other Lifecycle) bool { return l == other }
 
-// String is the name of the lifecycle.
+// String returns the name of the lifecycle.
 func (l Lifecycle) String() string {
 	if l.kind == nil {
 		return "InOrder"

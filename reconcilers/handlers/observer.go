@@ -4,13 +4,13 @@ import "context"
 
 // Observer is called for each attempt, sub-handlers included, before the function is called. It returns the context for
 // the function, and a function that is called with the outcome, as the metrics name it, and the error. That function is
-// called again if the write of the attempt's changes alters the outcome. Many goroutines call an observer at once. It
-// can set the Trace of the call, which is kept for the next attempts.
+// called again if the write of the attempt's changes alters the outcome. Observers are called concurrently. An observer
+// can set the Trace of the call, which is stored for the next attempts.
 type Observer func(ctx context.Context, call *Invocation) (
 	observed context.Context, ended func(outcome string, err error),
 )
 
-// Around returns an observer that calls both: the inner one begins later and ends earlier. Either can be nil.
+// Around returns an observer that calls both: the inner one starts later and ends earlier. Either can be nil.
 func (o Observer) Around(inner Observer) Observer {
 	switch {
 	case inner == nil:

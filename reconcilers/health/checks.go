@@ -9,21 +9,22 @@ import (
 	"time"
 )
 
-// Check is one question, with the name that it is asked by. Its error says what is wrong.
+// Check is one named check. Its error describes the problem.
 type Check struct {
 	Name string
 	Run  func() error
 }
 
-// Workers are those of one resource.
+// Workers are the workers of one resource.
 type Workers struct {
 	// Kind is the kind of its objects.
 	Kind string
-	// Stuck names what has been stuck for at least so long.
+	// Stuck returns descriptions of the passes that have been stuck for at least the limit.
 	Stuck func(limit time.Duration) []string
 }
 
-// Ready are the checks of whether the operator is at work.
+// Ready returns the readiness checks: whether the operator is serving, or why not. A paused operator is ready,
+// and so is one that is not the leader.
 func (h *Health) Ready() []Check {
 	return []Check{
 		{"startup", h.startup},
@@ -34,6 +35,7 @@ func (h *Health) Ready() []Check {
 	}
 }
 
+// watched fails for each resource that has not had a watch for longer than the limit.
 func (h *Health) watched() error {
 	h.mu.Lock()
 	limit := h.limits.Silence
@@ -41,19 +43,21 @@ func (h *Health) watched() error {
 	return h.ofScopes(func(s *Scope) error { return s.unwatched(limit) })
 }
 
+// indexed fails until the indices have the first listings of their resources: handlers wait for them.
 func (h *Health) indexed() error {
 	h.mu.Lock()
 	unfilled := h.unfilled
-	h.mu.Unlock()
+	h.mu.Unlock() // called without the lock: it takes the lock of another package
 	if missing := unfilled(); len(missing) > 0 {
 		return fmt.Errorf("handlers wait until the indexed resources are listed: %s", strings.Join(missing, ", "))
 	}
 	return nil
 }
 
-// Alive are the checks of whether a restart of the process would help.
+// Alive returns the liveness checks: they fail if a restart of the process would help.
 func (h *Health) Alive() []Check { return []Check{{"workers", h.unstuck}} }
 
+// startup fails until the startup handlers have succeeded. A process that waits to become the leader is ready.
 func (h *Health) startup() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,7 +71,7 @@ func (h *Health) startup() error {
 	}
 }
 
-// whileServing is the check for as long as the operator should be serving.
+// whileServing returns a check that only fails while the operator should be serving.
 func (h *Health) whileServing(check func() error) func() error {
 	return func() error {
 		if !h.isServing() {
@@ -77,6 +81,7 @@ func (h *Health) whileServing(check func() error) func() error {
 	}
 }
 
+// discovered fails until the API server has answered for all selectors of resources.
 func (h *Health) discovered() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -90,11 +95,11 @@ func (h *Health) discovered() error {
 	}
 }
 
-// ofScopes joins what is wrong with any scope, in the order of their names.
+// ofScopes joins the problems of all scopes, sorted by name so that the text is stable.
 func (h *Health) ofScopes(check func(*Scope) error) error {
 	h.mu.Lock()
 	scopes := slices.SortedFunc(maps.Values(h.scopes), func(a, b *Scope) int { return strings.Compare(a.name, b.name) })
-	h.mu.Unlock()
+	h.mu.Unlock() // the checks lock one scope at a time
 	var wrong []error
 	for _, s := range scopes {
 		wrong = append(wrong, check(s))
@@ -102,7 +107,7 @@ func (h *Health) ofScopes(check func(*Scope) error) error {
 	return errors.Join(wrong...)
 }
 
-// unstuck does not ask whether the operator is serving: what is stuck in a pause is stuck.
+// unstuck fails for stuck workers. It also applies during a pause: a pause does not end a stuck handler.
 func (h *Health) unstuck() error {
 	h.mu.Lock()
 	limit := h.limits.Stuck
@@ -110,7 +115,7 @@ func (h *Health) unstuck() error {
 		return strings.Compare(a.Kind, b.Kind)
 	})
 	h.mu.Unlock()
-	if limit < 0 {
+	if limit < 0 { // negative: the check is disabled
 		return nil
 	}
 	var wrong []error

@@ -1,10 +1,11 @@
 // Not part of the public API.
 //
-// Package health knows how an operator is: whether it does what its process should be doing now, or what it waits for.
+// Package health checks whether an operator is doing its work, from the reports of its parts: the process, the
+// orchestrator, the controllers, their watches and their workers. Health collects the reports. [Health.Ready] and
+// [Health.Alive] return the checks.
 //
-// It is apart because those who report know nothing of each other: the process, the orchestrator, the controllers,
-// their watches and their workers. It never contacts anybody: a check looks at what was reported, so it is quick, and
-// an API server that is down restarts no process. An operator that is paused, or is not the leader, is in order.
+// A check reads stored reports only and sends no requests. So it is quick, and an unreachable API server does not
+// restart the process. A paused operator, and one that is not the leader, are healthy.
 //
-// Neighbours: package reconcilers hands the checks to the manager; package controller reports.
+// Neighbours: package reconcilers passes the checks to the manager; package controller reports.
 package health

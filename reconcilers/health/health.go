@@ -10,55 +10,56 @@ import (
 
 // The defaults of Limits.
 const (
-	// DefaultSilence is as long as a watch may have nothing to tell.
+	// DefaultSilence is the default time that a resource can be without a watch.
 	DefaultSilence = 70 * time.Second
-	// DefaultStuck is long, as its end may be that of the process.
+	// DefaultStuck is long, as its end can restart the process.
 	DefaultStuck = 10 * time.Minute
 )
 
-// Limits are the settings of a Health. Zeros are the defaults.
+// Limits are the settings of a Health. Zero values mean the defaults.
 type Limits struct {
-	// Silence is how long a resource may be without a watch; negative is DefaultSilence, too.
+	// Silence is the time that a resource can be without a watch; a negative value means DefaultSilence.
 	Silence time.Duration
-	// Stuck is how long a worker may be stuck; negative is for ever.
+	// Stuck is the time that a worker can be stuck; a negative value disables the check.
 	Stuck time.Duration
 }
 
-// Health is what the parts of one operator report. It may be used concurrently. Nil takes all reports, and keeps none.
+// Health collects the reports of the parts of one operator. It can be used concurrently. A nil Health ignores all
+// reports.
 type Health struct {
-	mu         sync.Mutex
+	mu         sync.Mutex // guards the fields below
 	limits     Limits
 	stage      Stage
-	serving    func() bool // nil is not yet
-	unfilled   func() []string
-	asked      bool // the API server was asked what is to be served
-	unanswered []string
-	scopes     map[string]*Scope
+	serving    func() bool       // nil until [Health.Serve]
+	unfilled   func() []string   // returns the indexed resources without a listing
+	asked      bool              // the resources were looked up
+	unanswered []string          // the selectors without an answer of the API server
+	scopes     map[string]*Scope // by name
 	workers    map[*Workers]struct{}
 }
 
-// Stage is how far an operator has come in its process.
+// Stage is the progress of an operator towards its start.
 type Stage int
 
 const (
-	// Waiting is for what comes before the operator in its process.
+	// Waiting means that the process is still busy with steps that precede the operator.
 	Waiting Stage = iota
-	// StandingBy is for its turn: another process is the leader.
+	// StandingBy means that another process is the leader.
 	StandingBy
-	// Starting is for its startup handlers.
+	// Starting means that the startup handlers are running.
 	Starting
-	// Started is for the rest of the process.
+	// Started lasts until the process exits.
 	Started
 )
 
-// New makes one that is Waiting, with the default limits.
+// New returns a Health in the stage Waiting, with the default limits.
 func New() *Health {
 	h := &Health{scopes: map[string]*Scope{}, workers: map[*Workers]struct{}{}}
 	h.Limit(Limits{})
 	return h
 }
 
-// Limit replaces the limits: those of the settings may come late.
+// Limit replaces the limits: the settings can be known later than the first reports.
 func (h *Health) Limit(limits Limits) {
 	limits.Stuck = cmp.Or(limits.Stuck, DefaultStuck)
 	if limits.Silence <= 0 {
@@ -69,7 +70,7 @@ func (h *Health) Limit(limits Limits) {
 	h.limits = limits
 }
 
-// Reach notes how far the operator has come. It never goes back.
+// Reach reports that the operator has reached the stage. An earlier stage is ignored.
 func (h *Health) Reach(stage Stage) {
 	if h == nil {
 		return
@@ -79,8 +80,8 @@ func (h *Health) Reach(stage Stage) {
 	h.stage = max(h.stage, stage)
 }
 
-// Serve notes that the operator should be serving from now on, until the context ends, whenever the function is true:
-// while it is paused, it should not. What its handlers wait for are the unfilled scopes, whose indices they need.
+// Serve reports that the operator should be serving until the context ends, whenever open returns true; it
+// returns false during a pause. Unfilled returns the indexed resources that the handlers still wait for.
 func (h *Health) Serve(ctx context.Context, open func() bool, unfilled func() []string) {
 	if h == nil {
 		return
@@ -90,16 +91,16 @@ func (h *Health) Serve(ctx context.Context, open func() bool, unfilled func() []
 	h.serving, h.unfilled = func() bool { return ctx.Err() == nil && open() }, unfilled
 }
 
-// isServing tells whether the operator should be serving now.
+// isServing reports whether the operator should be serving now.
 func (h *Health) isServing() bool {
 	h.mu.Lock()
-	serving := h.serving
+	serving := h.serving // call it without the lock: it takes the lock of the gate
 	h.mu.Unlock()
 	return serving != nil && serving()
 }
 
-// Announce notes what should be served by now: scopes, by their names. The selectors that the API server has not
-// answered for are unanswered.
+// Announce reports the names of the scopes that should be served from now on, and the selectors that the API
+// server has not answered for. Other scopes are removed. A scope that stays keeps its reports.
 func (h *Health) Announce(scopes, unanswered []string) {
 	if h == nil {
 		return
@@ -114,12 +115,12 @@ func (h *Health) Announce(scopes, unanswered []string) {
 	}
 	for _, name := range scopes {
 		if h.scopes[name] == nil {
-			h.scopes[name] = &Scope{name: name, lost: time.Now()}
+			h.scopes[name] = &Scope{name: name, lost: time.Now()} // the time without a watch begins now
 		}
 	}
 }
 
-// Scope gives what the one of that name reports to. One that is not announced, or not any more, reports to nobody.
+// Scope returns the scope of that name for reports; nil, which ignores reports, if the scope is not announced.
 func (h *Health) Scope(name string) *Scope {
 	if h == nil {
 		return nil
@@ -129,7 +130,7 @@ func (h *Health) Scope(name string) *Scope {
 	return h.scopes[name]
 }
 
-// Employ has the workers looked at, until they are dismissed.
+// Employ adds workers to the checks until dismiss is called.
 func (h *Health) Employ(w *Workers) (dismiss func()) {
 	if h == nil {
 		return func() {}
@@ -144,11 +145,11 @@ func (h *Health) Employ(w *Workers) (dismiss func()) {
 	}
 }
 
-// polling is how often AtWork looks.
+// polling is the interval at which [Health.AtWork] runs the checks.
 const polling = 100 * time.Millisecond
 
-// AtWork waits until the operator serves, and no check of Ready fails; it returns false if the context ends before
-// that.
+// AtWork waits until the operator serves and all checks of [Health.Ready] pass. It returns false if the
+// context ends first.
 func (h *Health) AtWork(ctx context.Context) bool {
 	ticker := time.NewTicker(polling)
 	defer ticker.Stop()

@@ -10,22 +10,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// Scope is one resource, in one namespace or in all, that is listed and watched. Nil takes all reports.
+// Scope is one resource, in one namespace or in all, that is listed and watched. A nil Scope ignores all reports.
 type Scope struct {
 	name string
 
 	mu      sync.Mutex
-	refused bool
-	paused  bool
-	synced  bool
-	open    int       // watches
+	refused bool      // [Scope.Refuse] was called: the log has the reason
+	paused  bool      // the namespace is paused
+	synced  bool      // the first list has succeeded
+	open    int       // the number of open watches
 	lost    time.Time // when the last of them ended
-	problem error     // that of the last list or watch
-	running bool      // its controller
-	heard   time.Time // when it was listed, or a watch has told anything
+	problem error     // of the last list or watch
+	running bool      // the controller runs
+	heard   time.Time // the last list, event or bookmark
 }
 
-// Begin notes that its controller starts, and lists it anew.
+// Begin reports that the controller starts, and lists the objects again.
 func (s *Scope) Begin() {
 	s.change(func() {
 		s.refused, s.paused, s.synced, s.problem, s.lost = false, false, false, nil, time.Now()
@@ -33,20 +33,21 @@ func (s *Scope) Begin() {
 	})
 }
 
-// End notes that its controller has ended: what it has listed does not count any more.
+// End reports that the controller has ended: its list is no longer kept up to date.
 func (s *Scope) End() { s.change(func() { s.synced, s.problem, s.running = false, nil, false }) }
 
-// Refuse notes that it is not served, though it was announced: the log says why.
+// Refuse reports that the scope is not served although it was announced. The checks ignore it, and the log has
+// the reason.
 func (s *Scope) Refuse() { s.change(func() { s.refused = true }) }
 
-// Pause notes that it is not served before the next Begin, as its namespace is paused.
+// Pause reports that the scope is not served until the next [Scope.Begin]: its namespace is paused.
 func (s *Scope) Pause() { s.change(func() { s.paused = true }) }
 
-// Synced notes that it is listed.
+// Synced reports that the first list has succeeded.
 func (s *Scope) Synced() { s.change(func() { s.synced, s.problem, s.heard = true, nil, time.Now() }) }
 
-// Silence is for how long nothing was heard of it: no list, no event, no bookmark. That a new watch is granted does not
-// count, as nothing may come by it. It is false while no controller wants to hear anything.
+// Silence returns the time since the last list, event or bookmark. A new watch does not count, as it may never
+// deliver anything. It returns false while no controller is running.
 func (s *Scope) Silence() (time.Duration, bool) {
 	if s == nil {
 		return 0, false
@@ -56,9 +57,10 @@ func (s *Scope) Silence() (time.Duration, bool) {
 	return time.Since(s.heard), s.running && !s.refused
 }
 
-// Failed notes why it cannot be listed or watched now.
+// Failed reports why the scope cannot be listed or watched now.
 func (s *Scope) Failed(err error) { s.change(func() { s.problem = err }) }
 
+// change runs the report under the lock.
 func (s *Scope) change(report func()) {
 	if s == nil {
 		return
@@ -68,7 +70,7 @@ func (s *Scope) change(report func()) {
 	report()
 }
 
-// unsynced says what the cache waits for; nil if it is complete.
+// unsynced returns an error until the cache has the first list.
 func (s *Scope) unsynced() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,13 +84,13 @@ func (s *Scope) unsynced() error {
 	}
 }
 
-// unwatched says since when there is no watch, if that is longer than the limit.
+// unwatched returns an error if there has been no watch for longer than the limit.
 func (s *Scope) unwatched(limit time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	silent := time.Since(s.lost).Round(time.Second)
 	switch {
-	case s.refused || s.paused || !s.synced || s.open > 0 || silent < limit:
+	case s.refused || s.paused || !s.synced || s.open > 0 || silent < limit: // silent is only valid without a watch
 		return nil
 	case s.problem != nil:
 		return fmt.Errorf("%s: not watched for %s: %w", s.name, silent, s.problem)
@@ -97,10 +99,11 @@ func (s *Scope) unwatched(limit time.Duration) error {
 	}
 }
 
-// Around reports the watches among the requests as those of the scope.
+// Around reports the watches among the requests of the scope.
 func (s *Scope) Around(next transport.RoundTripFunc) transport.RoundTripFunc {
 	return func(r *http.Request) (*http.Response, error) {
 		response, err := next(r)
+		// Only an accepted watch counts: the body of an error is a Status.
 		if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") == "true" {
 			s.change(func() { s.open++ })
 			response.Body = &watch{ReadCloser: response.Body, scope: s}
@@ -109,15 +112,15 @@ func (s *Scope) Around(next transport.RoundTripFunc) transport.RoundTripFunc {
 	}
 }
 
-// watch is the body of the answer to one.
+// watch is the body of the response to a watch request. It reports the received bytes and the end of the watch.
 type watch struct {
 	io.ReadCloser
 
 	scope *Scope
-	once  sync.Once
+	once  sync.Once // Close can be called more than once
 }
 
-// Read is that of the body.
+// Read reports that the watch is alive. All received bytes count, including bookmarks.
 func (w *watch) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	if n > 0 {
@@ -126,7 +129,7 @@ func (w *watch) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the watch.
+// Close reports the end of the watch once.
 func (w *watch) Close() error {
 	w.once.Do(func() {
 		w.scope.change(func() {

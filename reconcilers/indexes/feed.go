@@ -14,29 +14,29 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// Feed tells an Indexer of one listing of the objects, and of the watch that follows it. A later feed takes the place
-// of an earlier one when it has listed all; until then, both count, so that the indices are never behind.
+// Feed passes the events of one list and its watch to an Indexer. When a later feed has finished its list, it replaces
+// the earlier ones. Until then, all feeds count, so that the indices are never behind the newest one.
 type Feed struct {
 	indexer *Indexer
-	listing int // counts the feeds
-	over    chan struct{}
-	filled  chan struct{}
+	listing int           // the number of the feed; later feeds have higher numbers
+	over    chan struct{} // closed when the feed does not count any more
+	filled  chan struct{} // closed when the list is indexed, or cannot be
 	filling sync.Once
 }
 
-// told is what one feed has said of an object while there were others: they may be behind.
+// feedReport is the last report about an object while there are several feeds. The other feeds can be behind it.
 type told struct {
-	by      int    // the listing of the feed
-	version string // of the object
-	gone    bool
-	held    bool // another feed knows the object still, and will tell of its end
+	by      int    // the number of the feed
+	version string // the resource version of the object
+	gone    bool   // the object was deleted
+	held    bool   // another feed still has the object, and will report its end
 }
 
-// Task is what an Indexer has to do.
+// Task is the work of an Indexer.
 type Task struct {
 	// Handlers are the index functions, in the order of registration.
 	Handlers []*adapters.Handler
-	// Resource is what the objects are; nil is not known.
+	// Resource is the resource of the objects; nil if it is not known.
 	Resource *discovery.Resource
 	// Backoff is the default delay after temporary errors; zero is 60 seconds.
 	Backoff time.Duration
@@ -44,14 +44,16 @@ type Task struct {
 	Log logr.Logger
 }
 
-// Begin starts a feed with its first listing.
+// Begin adds a feed that starts with its first list.
 func (x *Indexer) Begin(task Task) *Feed {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.begin(task)
 }
 
+// begin adds a feed. The caller holds the lock.
 func (x *Indexer) begin(task Task) *Feed {
+	// All feeds share the task of the latest one.
 	x.task, x.question.Now, x.question.Call.Resource = task, time.Now, task.Resource
 	x.listing++
 	f := &Feed{indexer: x, listing: x.listing, over: make(chan struct{}), filled: make(chan struct{})}
@@ -60,11 +62,12 @@ func (x *Indexer) begin(task Task) *Feed {
 	return f
 }
 
-// BeginAlone is Begin as soon as no other feed runs. The function is called when another one has filled the indices
-// before that, or cannot. It gives nil if the context ends.
+// BeginAlone waits until there is no other feed, and then adds one. It calls filled each time another feed has finished
+// its list, or cannot list. It returns nil if the context ends.
 func (x *Indexer) BeginAlone(ctx context.Context, task Task, filled func()) *Feed {
 	for ctx.Err() == nil {
-		other := x.latest.Load() // without the lock: that is held as long as an index function runs
+		other := x.latest.Load() // an atomic read: an index function can hold the lock for long
+		// Without another feed, begin now, unless one has begun meanwhile.
 		if other == nil {
 			var f *Feed
 			if f, other = x.beginFirst(task); f != nil {
@@ -79,6 +82,7 @@ func (x *Indexer) BeginAlone(ctx context.Context, task Task, filled func()) *Fee
 		case <-other.filled:
 			filled()
 		}
+		// The indices are filled, so the handlers can run. Wait for the end of the other feed.
 		select {
 		case <-ctx.Done():
 		case <-other.over:
@@ -87,7 +91,7 @@ func (x *Indexer) BeginAlone(ctx context.Context, task Task, filled func()) *Fee
 	return nil
 }
 
-// beginFirst begins a feed, or gives the one that has begun meanwhile.
+// beginFirst adds a feed, or returns the one that was added meanwhile.
 func (x *Indexer) beginFirst(task Task) (f, other *Feed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -97,10 +101,10 @@ func (x *Indexer) beginFirst(task Task) (f, other *Feed) {
 	return x.begin(task), nil
 }
 
-// Over is closed when the feed does not count any more: it has ended, or a later one has listed all.
+// Over returns a channel that is closed when the feed does not count any more: it has ended, or a later one has listed.
 func (f *Feed) Over() <-chan struct{} { return f.over }
 
-// End is for a feed that is told of nothing any more. What it has said stays in the indices. Nil does nothing.
+// End removes a feed that gets no more events. Its entries stay in the indices. A nil Feed does nothing.
 func (f *Feed) End() {
 	if f == nil {
 		return
@@ -110,7 +114,8 @@ func (f *Feed) End() {
 	f.indexer.drop(f)
 }
 
-// drop takes a feed out of those that count. Without others, nobody is behind.
+// drop removes a feed. It also drops the reports if no feed is left, or if the latest one was removed. The caller
+// holds the lock.
 func (x *Indexer) drop(f *Feed) {
 	left := x.feeds[:0:0]
 	for _, other := range x.feeds {
@@ -123,7 +128,7 @@ func (x *Indexer) drop(f *Feed) {
 	}
 	x.feeds = left
 	if len(left) == 0 {
-		x.latest.Store(nil)
+		x.latest.Store(nil) // a feed that waits in [Indexer.BeginAlone] can begin
 		clear(x.told)
 	} else if latest := left[len(left)-1]; f.listing > latest.listing {
 		x.latest.Store(latest)
@@ -131,12 +136,13 @@ func (x *Indexer) drop(f *Feed) {
 	}
 }
 
-// GiveUp is for a feed that cannot list the objects for a reason that does not pass by itself: nobody waits for it.
+// GiveUp reports that the feed cannot list for a lasting reason, such as missing permissions: handlers stop waiting.
 func (f *Feed) GiveUp() { f.filling.Do(func() { close(f.filled) }) }
 
-// Listed ends the first listing, given the version that the feed has arrived at: objects that it did not have are
-// removed, unless another feed has told of something later. They are given to the caller. Earlier feeds are over.
+// Listed reports the end of the first list, at this resource version. Objects that were not in the list are removed
+// from the indices, unless another feed has reported a later state, and returned to the caller. Earlier feeds end.
 func (f *Feed) Listed(version string) (missed []types.UID) {
+	// Feeds that wait in [Indexer.BeginAlone] report the indices as filled.
 	f.GiveUp()
 	x := f.indexer
 	x.mu.Lock()
@@ -144,14 +150,17 @@ func (f *Feed) Listed(version string) (missed []types.UID) {
 	if f.isOver() {
 		return nil
 	}
+	// This list replaces the earlier feeds.
 	for len(x.feeds) > 0 && x.feeds[0].listing < f.listing {
 		x.drop(x.feeds[0])
 	}
+	// Forget the reports that this list includes.
 	for uid, said := range x.told {
 		if said.by == f.listing || !said.held && !patching.Newer(said.version, version) {
-			delete(x.told, uid) // the listing is what counts
+			delete(x.told, uid) // the list is newer than the report
 		}
 	}
+	// Objects that only earlier feeds have reported are not in this list.
 	for uid, listing := range x.known {
 		if _, later := x.told[uid]; listing < f.listing && !later {
 			x.forget(uid)
@@ -161,8 +170,8 @@ func (f *Feed) Listed(version string) (missed []types.UID) {
 	return missed
 }
 
-// Seen updates the indices for an event, on the goroutine of the informer. The type of the event is empty in the first
-// listing. It tells whether the feed counts still.
+// Seen updates the indices for an event, on the goroutine of the informer. The event type is empty in the first
+// list. It returns false if the feed does not count any more.
 func (f *Feed) Seen(eventType string, object *compact.Object) (counts bool) {
 	x, uid := f.indexer, object.GetUID()
 	x.mu.Lock()
@@ -170,32 +179,36 @@ func (f *Feed) Seen(eventType string, object *compact.Object) (counts bool) {
 	if f.isOver() {
 		return false
 	}
+	// An object that left the selector can still exist, so its end is not final.
 	if eventType == deleted || eventType == Left {
 		x.forget(uid)
 		x.note(uid, told{by: f.listing, version: object.GetResourceVersion(), gone: eventType == deleted})
 		return true
 	}
+	// Another feed has reported a newer state: keep its entries.
 	if said, is := x.told[uid]; is && said.by != f.listing && said.after(object) {
 		said.held = true
 		x.told[uid] = said
+		// The object stays known: it is not missing from the list of this feed.
 		if !said.gone {
 			x.known[uid] = max(x.known[uid], f.listing)
 		}
 		return true
 	}
+	// Index the state, and keep the report while other feeds are behind.
 	x.note(uid, told{by: f.listing, version: object.GetResourceVersion()})
 	x.see(eventType, object, max(x.known[uid], f.listing))
 	return true
 }
 
-// after tells whether what was said is later than this state of the object.
+// after reports whether the report is newer than this state of the object. A deletion is always newer.
 func (t told) after(object *compact.Object) bool {
 	return t.gone || patching.Newer(t.version, object.GetResourceVersion())
 }
 
-// note remembers what is said while other feeds may be behind.
+// note keeps a report while other feeds can be behind. The caller holds the lock.
 func (x *Indexer) note(uid types.UID, said told) {
-	if len(x.feeds) < 2 {
+	if len(x.feeds) < 2 { // a single feed cannot be behind
 		delete(x.told, uid)
 		return
 	}
@@ -205,6 +218,7 @@ func (x *Indexer) note(uid types.UID, said told) {
 	x.told[uid] = said
 }
 
+// isOver reports whether the feed has ended or was replaced.
 func (f *Feed) isOver() bool {
 	select {
 	case <-f.over:
@@ -214,7 +228,7 @@ func (f *Feed) isOver() bool {
 	}
 }
 
-// Clear removes all objects, as of a kind that is not served any more, and gives them to the caller.
+// Clear removes all objects, for example of a kind that is not served any more, and returns their UIDs.
 func (x *Indexer) Clear() (gone []types.UID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

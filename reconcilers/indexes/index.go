@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Index maps keys to values, each of which comes from an object: its origin. It may be used concurrently.
+// Index maps keys to values. Each value comes from an object, its origin. An Index can be used concurrently.
 type Index struct {
 	mu       sync.RWMutex
 	byKey    map[any]*bucket
@@ -18,10 +18,10 @@ type Index struct {
 
 // bucket holds all values under one key.
 type bucket struct {
-	key      any
+	key      any // to delete the bucket when it is empty
 	values   []any
-	origins  []types.UID
-	snapshot []any // copy of the values for callers, never modified; nil until Get makes it
+	origins  []types.UID // of the values, in the same order
+	snapshot []any       // a copy of the values for callers, never modified; nil until the next Get
 }
 
 // position locates one value of an object.
@@ -30,14 +30,15 @@ type position struct {
 	at     int
 }
 
-// New makes an empty index.
+// New returns an empty index.
 func New() *Index {
 	return &Index{byKey: map[any]*bucket{}, byOrigin: map[types.UID][]position{}}
 }
 
-// Get gives the values under a key, in no order; nil if there is none. The index does not change a list that it has
-// returned. The list is shared: callers must not modify it.
+// Get returns the values of a key, in no particular order; nil if there are none. The returned slice is shared: callers
+// must not modify it, and later changes of the index do not affect it.
 func (i *Index) Get(key any) []any {
+	// With a snapshot, a read lock is enough: readers do not block each other.
 	i.mu.RLock()
 	b := i.byKey[key]
 	if b == nil || b.snapshot != nil {
@@ -50,7 +51,7 @@ func (i *Index) Get(key any) []any {
 	i.mu.RUnlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if b = i.byKey[key]; b == nil {
+	if b = i.byKey[key]; b == nil { // the bucket can be gone: the lock was released in between
 		return nil
 	}
 	if b.snapshot == nil {
@@ -59,7 +60,7 @@ func (i *Index) Get(key any) []any {
 	return b.snapshot
 }
 
-// Count is the number of values under the key.
+// Count returns the number of values of a key.
 func (i *Index) Count(key any) int {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
@@ -69,21 +70,21 @@ func (i *Index) Count(key any) int {
 	return 0
 }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (i *Index) Len() int {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	return len(i.byKey)
 }
 
-// Objects is the number of objects with values.
+// Objects returns the number of objects that have values.
 func (i *Index) Objects() int {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	return len(i.byOrigin)
 }
 
-// Keys gives all keys, in no order.
+// Keys returns all keys, in no particular order.
 func (i *Index) Keys() []any {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
@@ -94,19 +95,21 @@ func (i *Index) Keys() []any {
 	return keys
 }
 
-// Replace makes these entries the only ones of the object.
+// Replace makes the entries the only ones of the object. It calls the watchers without the lock, as they can
+// read the index.
 func (i *Index) Replace(origin types.UID, entries map[any]any) {
 	if i.replace(origin, entries) {
 		i.watchers.call()
 	}
 }
 
-// replace reports whether anything has changed, if there are watchers.
+// replace reports whether any entry has changed. Equal values count as unchanged only if there are watchers.
 func (i *Index) replace(origin types.UID, entries map[any]any) (changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	isWatched := i.watchers.any()
+	isWatched := i.watchers.any() // comparing values is slow, and only needed for watchers
 	var kept []position
+	// Update or remove the present entries of the object.
 	for _, p := range i.byOrigin[origin] {
 		value, wanted := entries[p.bucket.key]
 		if !wanted {
@@ -115,9 +118,11 @@ func (i *Index) replace(origin types.UID, entries map[any]any) (changed bool) {
 			continue
 		}
 		changed = changed || isWatched && !reflect.DeepEqual(p.bucket.values[p.at], value)
+		// A snapshot of the bucket is outdated now.
 		p.bucket.values[p.at], p.bucket.snapshot = value, nil
 		kept = append(kept, p)
 	}
+	// Add the entries with new keys.
 	for key, value := range entries {
 		if hasKey(kept, key) || isNaN(key) {
 			continue
@@ -125,6 +130,7 @@ func (i *Index) replace(origin types.UID, entries map[any]any) (changed bool) {
 		kept = append(kept, i.add(origin, key, value))
 		changed = true
 	}
+	// An object without entries does not take memory.
 	if len(kept) == 0 {
 		delete(i.byOrigin, origin)
 		return changed
@@ -140,6 +146,7 @@ func (i *Index) Remove(origin types.UID) {
 	}
 }
 
+// remove reports whether the object had values.
 func (i *Index) remove(origin types.UID) (changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -151,7 +158,7 @@ func (i *Index) remove(origin types.UID) (changed bool) {
 	return changed
 }
 
-// isNaN tells whether the key is unequal to itself: the map could neither find nor remove it.
+// isNaN reports whether the key is NaN: as it does not equal itself, the map could neither find nor remove it.
 func isNaN(key any) bool {
 	switch number := key.(type) {
 	case float64:
@@ -163,6 +170,7 @@ func isNaN(key any) bool {
 	}
 }
 
+// hasKey reports whether any of the positions has the key.
 func hasKey(positions []position, key any) bool {
 	for _, p := range positions {
 		if p.bucket.key == key {
@@ -172,6 +180,7 @@ func hasKey(positions []position, key any) bool {
 	return false
 }
 
+// add appends a value to the bucket of its key.
 func (i *Index) add(origin types.UID, key, value any) position {
 	b := i.byKey[key]
 	if b == nil {
@@ -182,19 +191,20 @@ func (i *Index) add(origin types.UID, key, value any) position {
 	return position{b, len(b.values) - 1}
 }
 
-// drop removes a value, and moves the last value of the bucket to its position.
+// drop removes a value without shifting the others: it moves the last value of the bucket to the free position.
 func (i *Index) drop(p position) {
 	b, last := p.bucket, len(p.bucket.values)-1
 	if p.at != last {
 		moved := b.origins[last]
 		b.values[p.at], b.origins[p.at] = b.values[last], moved
+		// The origin of the moved value still refers to the old position.
 		for n, other := range i.byOrigin[moved] {
 			if other.bucket == b {
 				i.byOrigin[moved][n].at = p.at
 			}
 		}
 	}
-	b.values[last] = nil
+	b.values[last] = nil // for the garbage collector
 	b.values, b.origins, b.snapshot = b.values[:last], b.origins[:last], nil
 	if last == 0 {
 		delete(i.byKey, b.key)

@@ -18,35 +18,37 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// slow is the duration of a call from which Indexer warns: all events of the resource wait for the call.
+// slow is the duration above which a call is logged: all events of the resource wait for it.
 const slow = 100 * time.Millisecond
 
+// deleted is the type of the event of a deleted object.
 const deleted = "DELETED"
 
-// Left is the type of the event of an object that does not match the selector of a watch any more, or is gone: which of
-// the two is not known.
+// Left is the type of the event of an object that is gone, or does not match the selector of a watch any more. The
+// watch does not distinguish the two.
 const Left = "LEFT"
 
-// Indexer fills the indices from the events of one resource, of which its feeds tell.
+// Indexer fills the indices from the events of one resource. Its feeds report the events.
 type Indexer struct {
-	mu       sync.Mutex
-	task     Task
-	listing  int                              // counts the feeds
+	mu       sync.Mutex                       // guards the fields below but latest, also while an index function runs
+	task     Task                             // of the latest feed
+	listing  int                              // the number of feeds so far
 	feeds    []*Feed                          // those that count, the latest one last
-	latest   atomic.Pointer[Feed]             // the last of them; to be asked while a function is called
-	told     map[types.UID]told               // what some of several feeds have said, as others may be behind
-	known    map[types.UID]int                // the listing of the latest feed that has told of the object
-	accounts map[accountKey]execution.Account // of failed attempts
-	question execution.Attempt                // reused to ask handlers whether they are due
+	latest   atomic.Pointer[Feed]             // the last of feeds; readable while a function runs
+	told     map[types.UID]told               // reports of feeds about objects, as other feeds can be behind
+	known    map[types.UID]int                // the number of the latest feed that has reported the object
+	accounts map[accountKey]execution.Account // the failed attempts
+	question execution.Attempt                // reused for the question whether handlers are due
 }
 
+// accountKey identifies the attempts of one handler for one object.
 type accountKey struct {
 	uid     types.UID
 	handler string
 }
 
-// see calls the index functions for a state of an object, of which a feed with that listing has told. The caller holds
-// the lock.
+// see calls the index functions for a state of an object that the feed of this number has reported. The caller
+// holds the lock.
 func (x *Indexer) see(eventType string, object *compact.Object, listing int) {
 	if x.known == nil {
 		x.known, x.accounts = map[types.UID]int{}, map[accountKey]execution.Account{}
@@ -69,6 +71,7 @@ func (x *Indexer) see(eventType string, object *compact.Object, listing int) {
 	}
 }
 
+// forget removes an object from all indices. The caller holds the lock.
 func (x *Indexer) forget(uid types.UID) {
 	for _, h := range x.task.Handlers {
 		h.Description.Index.Into.Remove(uid)
@@ -77,7 +80,8 @@ func (x *Indexer) forget(uid types.UID) {
 	delete(x.known, uid)
 }
 
-// index calls one index function for one object, if any of its selections matches and it is due, and updates the index.
+// index calls one index function for one object and updates the index, if a selection of the function
+// matches and is due.
 func (x *Indexer) index(ctx context.Context, first *adapters.Handler, c *cause.Cause, uid types.UID) {
 	log := logf.FromContext(ctx)
 	past := x.accounts[accountKey{uid, first.Description.ID}]
@@ -86,10 +90,12 @@ func (x *Indexer) index(ctx context.Context, first *adapters.Handler, c *cause.C
 	case err != nil:
 		log.Error(err, "Filter of an index function failed; keeping the entries of the object", panics.Stack(err)...)
 		return
+	// No selection matches, or the handler waits for its next attempt: the object does not belong into the index.
 	case h == nil:
 		first.Description.Index.Into.Remove(uid)
 		return
 	}
+	// Functions that read the text get the encoded object instead.
 	object, err := h.Description.Opened(c)
 	if err != nil {
 		log.Error(err, "Cannot read an object; keeping its entries in the indices")
@@ -97,6 +103,7 @@ func (x *Indexer) index(ctx context.Context, first *adapters.Handler, c *cause.C
 	}
 	a := execution.New(h.Description, c, object)
 	a.Account, a.Limits.Backoff, a.Call.Resource = past, x.task.Backoff, x.task.Resource
+	// The call runs under the lock, so that entries follow the order of the events.
 	began := time.Now()
 	h.Run(ctx, a)
 	if took := time.Since(began); took > slow {
@@ -105,8 +112,8 @@ func (x *Indexer) index(ctx context.Context, first *adapters.Handler, c *cause.C
 	x.conclude(log, a, began, uid)
 }
 
-// firstDue returns the first registration of the index function that matches the object and is due, or nil. An error is
-// that of a filter.
+// firstDue returns the first registration of the index function that matches the object and is due; nil if there is
+// none. The error is that of a filter.
 func (x *Indexer) firstDue(
 	ctx context.Context, first *adapters.Handler, c *cause.Cause, past execution.Account,
 ) (*adapters.Handler, error) {
@@ -123,13 +130,14 @@ func (x *Indexer) firstDue(
 	return nil, nil
 }
 
-// conclude puts the entries of the function into the index, or removes the object from it.
+// conclude updates the index with the outcome: with new entries, without the object, or not at all.
 func (x *Indexer) conclude(log logr.Logger, a *execution.Attempt, began time.Time, uid types.UID) {
 	key, into, outcome := accountKey{uid, a.Call.Handler.ID}, a.Call.Handler.Index.Into, a.Outcome
-	if outcome.Final && outcome.Err == nil {
+	if outcome.Final && outcome.Err == nil { // the failures are over
 		delete(x.accounts, key)
 	}
 	switch {
+	// An ignored error does not change the index.
 	case outcome.Ignored != nil:
 		log.Error(outcome.Ignored, "Index function failed; keeping the entries of the object",
 			panics.Stack(outcome.Ignored)...)
@@ -146,7 +154,7 @@ func (x *Indexer) conclude(log logr.Logger, a *execution.Attempt, began time.Tim
 	}
 }
 
-// afterFailure gives the account of a handler that failed. The object stays out of the index until the next attempt.
+// afterFailure returns the account of a handler that failed. The object stays out of the index until the next attempt.
 func afterFailure(past execution.Account, began time.Time, o execution.Outcome) execution.Account {
 	if past.Started.IsZero() {
 		past.Started = began

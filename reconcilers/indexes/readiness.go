@@ -9,34 +9,36 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// reminderAfter is the wait after which Remind logs, the first time, which listings handlers wait for.
+// reminderAfter is the delay of the first log line of [Readiness.Remind].
 const reminderAfter = 10 * time.Second
 
-// Readiness lets all handlers wait until the index functions have seen the first listings of the indexed resources. It
-// opens once, and stays open.
+// Readiness makes all handlers wait until the index functions have seen the first lists of the indexed resources. It
+// opens once and stays open.
 type Readiness struct {
 	mu      sync.Mutex
-	settled bool     // all kinds to wait for are known
-	kinds   []string // those that were told last, until it is settled
-	unknown []string // what may mean further ones
-	waiting []string
+	settled bool     // the set of kinds is complete
+	kinds   []string // the kinds of the last [Readiness.Begin], until settled
+	unknown []string // selectors that are not resolved yet, and can add kinds
+	waiting []string // kinds without a complete list
 	opening sync.Once
 	open    chan struct{}
 }
 
-// NewReadiness makes a closed one.
+// NewReadiness returns a closed Readiness.
 func NewReadiness() *Readiness { return &Readiness{open: make(chan struct{})} }
 
-// Begin names the kinds to wait for, and the selectors of which it is not known yet what they mean: they are waited
-// for, too. Once there are none of these, later calls only take out kinds that are not served any more: handlers do not
-// wait for kinds that are served later.
+// Begin sets the kinds to wait for, and the selectors that are not resolved yet: they are waited for, too. Once
+// all selectors are resolved, later calls only remove kinds that are not served any more: handlers do not wait for
+// kinds that appear later.
 func (r *Readiness) Begin(kinds, unknown []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := slices.Clone(r.waiting)
 	if len(unknown) == 0 {
+		// Drop kinds that are not served any more.
 		left = slices.DeleteFunc(left, func(kind string) bool { return !slices.Contains(kinds, kind) })
 	}
+	// Until all selectors are resolved, new kinds are added.
 	if !r.settled {
 		for _, kind := range kinds {
 			if !slices.Contains(r.kinds, kind) {
@@ -48,7 +50,7 @@ func (r *Readiness) Begin(kinds, unknown []string) {
 	r.waitFor(left)
 }
 
-// Done takes out a kind that is indexed, or cannot be. Nil does nothing.
+// Done removes a kind that is indexed, or cannot be. A nil Readiness does nothing.
 func (r *Readiness) Done(kind string) {
 	if r == nil {
 		return
@@ -58,7 +60,7 @@ func (r *Readiness) Done(kind string) {
 	r.waitFor(slices.DeleteFunc(slices.Clone(r.waiting), func(other string) bool { return other == kind }))
 }
 
-// waitFor replaces the kinds to wait for, and opens if none is left. The caller holds the lock.
+// waitFor replaces the kinds to wait for, and opens if there are none left. The caller holds the lock.
 func (r *Readiness) waitFor(left []string) {
 	r.waiting = left
 	if r.settled && len(left) == 0 {
@@ -66,14 +68,14 @@ func (r *Readiness) waitFor(left []string) {
 	}
 }
 
-// Waiting gives the kinds and the selectors that are waited for; none once it is open.
+// Waiting returns the kinds and the selectors that are waited for; empty once it is open.
 func (r *Readiness) Waiting() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Concat(r.waiting, r.unknown)
 }
 
-// Open reports whether the indices are filled. Nil is open.
+// Open reports whether the indices are filled. A nil Readiness is open.
 func (r *Readiness) Open() bool {
 	if r == nil {
 		return true
@@ -86,11 +88,12 @@ func (r *Readiness) Open() bool {
 	}
 }
 
-// Wait waits until the indices are filled; it returns false if the context ends before that. Nil is open.
+// Wait blocks until the indices are filled. It returns false if the context ends first. A nil Readiness is open.
 func (r *Readiness) Wait(ctx context.Context) bool {
 	if r == nil {
 		return true
 	}
+	// Check this first: with both channels ready, select picks a random one.
 	select {
 	case <-r.open:
 		return true
@@ -104,7 +107,7 @@ func (r *Readiness) Wait(ctx context.Context) bool {
 	}
 }
 
-// Remind logs now and then what is waited for, until it is open, or the context ends.
+// Remind logs from time to time which kinds are waited for, until it opens or the context ends.
 func (r *Readiness) Remind(ctx context.Context) {
 	reminder := time.NewTicker(reminderAfter)
 	defer reminder.Stop()
@@ -115,7 +118,7 @@ func (r *Readiness) Remind(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-reminder.C:
-			reminder.Reset(time.Minute)
+			reminder.Reset(time.Minute) // after the first line, once a minute
 			if kinds := r.Waiting(); len(kinds) > 0 {
 				logf.FromContext(ctx).Info("Handlers wait until the indexed resources are listed", "kinds", kinds)
 			}

@@ -7,11 +7,11 @@ import (
 
 // watchers are the functions that are called after changes of one index.
 type watchers struct {
-	mu  sync.Mutex
+	mu  sync.Mutex // pointers, as functions cannot be compared; the slice is copied on write
 	all []*func()
 }
 
-// Notify has the function called after each change of the index, by the goroutine that has changed it, until stop is
+// Notify calls the function after each change of the index, on the goroutine that made the change, until stop is
 // called. Replacing entries by equal ones does not count as a change. The function must not block.
 func (i *Index) Notify(changed func()) (stop func()) {
 	w := &i.watchers
@@ -26,12 +26,14 @@ func (i *Index) Notify(changed func()) (stop func()) {
 	}
 }
 
+// any reports whether there are watchers.
 func (w *watchers) any() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.all) > 0
 }
 
+// call calls all watchers, without the lock: a watcher can call stop.
 func (w *watchers) call() {
 	w.mu.Lock()
 	all := w.all

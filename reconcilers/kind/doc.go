@@ -1,10 +1,10 @@
 // Not part of the public API.
 //
-// Package kind has what the engines of one kind of objects share: how its handlers are called, and how their changes
-// are written.
+// Package kind holds the parts that the engines of one kind of objects share: Kind makes attempts of handlers, and
+// writes their changes.
 //
-// It is apart because events, changes, children and background handlers call and write in the same way. It never
-// decides which handler is called, or what a failed write leads to.
+// Events, changes, children and background handlers all call and write in this way. The package does not select
+// handlers, and does not handle failed writes: its callers do.
 //
 // Neighbours: reconcilers/changes, reconcilers/events, reconcilers/owned and reconcilers/background embed a Kind;
 // reconcilers/internal/controller makes it.

@@ -17,53 +17,57 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// Writer sends patches of one object, and reads it.
+// Writer reads an object, and sends patches of it.
 type Writer interface {
+	// Get reads the object from the API server, not from a cache.
 	Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error)
+	// ApplyRetrying sends the patch, and calls refetch to retry after a conflict.
 	ApplyRetrying(
 		ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
 	) (patching.Result, error)
 }
 
-// Cache has objects as they are by now. Any goroutine may ask.
+// Cache returns the newest known objects. It can be called concurrently.
 type Cache interface {
-	// Latest is the newest known state of an object; nil if there is none. It is shared.
+	// Latest returns the newest known state of an object; nil if the object does not exist. The map is shared.
 	Latest(key types.NamespacedName, uid types.UID) map[string]any
 }
 
-// Gate says whether anything may begin: not while the operator is paused.
+// Gate reports whether new work can begin: it is closed while the operator is paused.
 type Gate interface {
-	// Open reports whether another attempt may begin.
+	// Open reports whether another attempt can begin.
 	Open() bool
-	// Enter counts the beginning of a pass, a tick or a daemon, which makes attempts and writes their changes. It is
-	// false, and counts nothing, if the gate is closed. Otherwise, Leave follows.
+	// Enter registers the start of a pass, a tick or a daemon: work that makes attempts and writes their changes. It
+	// returns false, and registers nothing, if the gate is closed. Otherwise, the caller must call Leave.
 	Enter() bool
+	// Leave registers the end of the work.
 	Leave()
 }
 
-// Kind is what the handlers of one kind of objects share. Workers share it, and never modify it.
+// Kind is the shared environment of the handlers of one kind of objects. Workers use it concurrently and do not modify
+// it.
 type Kind struct {
 	settings.Settings
-	// Resource is the resource of the objects. Nil is not known.
+	// Resource is the resource of the objects; nil if it is not known.
 	Resource *discovery.Resource
-	// Cache has the objects, for functions that run long.
+	// Cache returns the present objects to long-running functions.
 	Cache Cache
-	// Place is the worker's place that a call occupies; nil is none.
+	// Place is the worker's slot that a call occupies; nil if calls do not occupy one.
 	Place execution.Place
-	// Gate says whether calls may begin; nil is always.
+	// Gate reports whether calls can begin; nil means always.
 	Gate Gate
-	// Writer sends the patches; StatusSubresource says whether the status has a URL of its own.
+	// Writer sends the patches. StatusSubresource is true if the status has its own URL, and needs its own request.
 	Writer            Writer
 	StatusSubresource bool
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
 	// Journal records calls and writes; nil records nothing.
 	Journal *journal.Kind
-	// Clock gives the time; nil is the real one.
+	// Clock returns the time; nil means the real time.
 	Clock func() time.Time
 }
 
-// Now returns the time, in microseconds as it is stored.
+// Now returns the time in microseconds: the precision of the stored records.
 func (k *Kind) Now() time.Time {
 	if k.Clock != nil {
 		return k.Clock().Truncate(time.Microsecond)
@@ -71,13 +75,13 @@ func (k *Kind) Now() time.Time {
 	return time.Now().UTC().Truncate(time.Microsecond)
 }
 
-// MayBegin reports whether another call may begin: the operator neither exits nor is paused.
+// MayBegin reports whether another call can begin: the operator neither exits nor is paused.
 func (k *Kind) MayBegin(ctx context.Context) bool {
 	return ctx.Err() == nil && (k.Gate == nil || k.Gate.Open())
 }
 
-// NewAttempt makes an attempt of a handler for the cause. The function gets the object, or, if it is nil, a copy of the
-// object of the cause.
+// NewAttempt makes an attempt of a handler for the cause. The function gets a copy of the object. If the object is nil,
+// the function reads the object of the cause.
 func (k *Kind) NewAttempt(h *handlers.Handler, c *cause.Cause, object map[string]any) *execution.Attempt {
 	a := execution.New(h, c, object)
 	a.Place, a.Limits.Backoff = k.Place, k.Backoff
@@ -85,13 +89,14 @@ func (k *Kind) NewAttempt(h *handlers.Handler, c *cause.Cause, object map[string
 	return a
 }
 
-// Timeout returns a context for a request that goes on while the operator exits, within the WriteTimeout.
+// Timeout returns a context for a request that is not cancelled by the exit of the operator, but by the
+// WriteTimeout.
 func (k *Kind) Timeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), k.WriteTimeout)
 }
 
-// Write sends a patch for the handler or the handlers of this name, and records that in the journal. It goes on while
-// the operator exits. The errors are those of [patching.Writer.ApplyRetrying].
+// Write sends a patch for the handlers of the given name, and records it in the journal. The exit of the operator
+// does not cancel it. The errors are those of [patching.Writer.ApplyRetrying].
 func (k *Kind) Write(
 	ctx context.Context, by string, target patching.Target, patch patching.Patch, refetch patching.Refetch,
 ) (patching.Result, error) {
