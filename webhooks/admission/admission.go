@@ -176,6 +176,10 @@ func (a *Admission) write(ctx context.Context) error {
 
 // Start runs until the context ends, and then removes the entries that must not outlive this process. The webhook
 // server must still serve meanwhile, as that of a manager does.
+//
+// The parts run concurrently, but each waits for the former one: the resources are scanned, reviews are allowed, the
+// webhook server becomes reachable, the tunnel opens, and the entries are written. At the end, the entries are removed
+// before the tunnel closes.
 func (a *Admission) Start(ctx context.Context) error {
 	ctx = logf.IntoContext(ctx, a.options.Log)
 	// If one part fails, all others end.

@@ -14,6 +14,8 @@ import (
 // only change annotations with these prefixes and the finalizer, and updates that remove finalizers from an object that
 // is being deleted. The operator makes the same comparison and further ones, so it admits such requests if they are
 // sent. It returns false for handlers that cannot get such requests.
+//
+// Without the condition, each write of the engine would be a request to the operator's own webhooks.
 func notOwnWrite(
 	h *handlers.Handler, prefixes []string, finalizer string,
 ) (one admissionregistrationv1.MatchCondition, ok bool) {

@@ -32,9 +32,10 @@ func (r requests) RequestResync() {
 	}
 }
 
-// follow scans the resources, and updates the served handlers and the entries when they change.
+// follow scans the resources, and updates the served handlers and the entries when they change. A scan follows each
+// change of a CRD, each error, and each interval.
 func (a *Admission) follow(ctx context.Context) error {
-	// The watch of CRDs ends with the context, and follow waits for it.
+	// The watch of CRDs ends with the context, and is waited for.
 	changed := make(requests, 1)
 	var watching sync.WaitGroup
 	defer watching.Wait()

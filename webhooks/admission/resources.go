@@ -9,7 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// resources contains the resources of the handlers.
+// resources contains the resources of the handlers. Values are not changed after a scan, so they are shared without a
+// lock.
 type resources struct {
 	reviewed []discovery.Resource
 	// spared contains, for each selector of sparing handlers, the resources that the controllers handle.

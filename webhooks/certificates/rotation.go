@@ -97,7 +97,12 @@ func (r Rotation) Open() (Source, error) {
 	return &rotation{given: r, by: by}, nil
 }
 
-// rotation is the part of one replica.
+// rotation is the part of one replica. All replicas run the same steps, and the Secret decides between them.
+//
+// A certificate starts as the next pair: the replica that creates it records it in the ledger, and writes it to the
+// Secret together with the new bundle. All replicas read the Secret several times per overlap and report the bundle.
+// After the overlap, they serve with the new certificate, and the next write makes it the current pair. The former
+// certificate stays in the bundle until it expires, because replicas and API servers change over at different times.
 type rotation struct {
 	given Rotation
 	by    provenance // only Run uses it, so it needs no lock

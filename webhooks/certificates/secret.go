@@ -98,7 +98,9 @@ func (s shared) restored(known shared) shared {
 }
 
 // advanced returns the content that the Secret should have now. All replicas compute the same result, except for new
-// pairs: the first replica that writes its pair wins. If renew is set, the current pair gets a successor at once.
+// pairs: the first replica that writes its pair wins. If renew is set, the current pair gets a successor at once. A
+// successor keeps waiting as the next pair until all clients trust it. Only a missing current pair is replaced without
+// that delay.
 func (s shared) advanced(now time.Time, o Rotation, renew bool) (shared, error) {
 	// The next pair becomes the current one when all clients trust it, or if there is no alternative.
 	if s.next != nil && (s.current == nil || s.next.isKnown(now, o.Overlap)) {

@@ -43,7 +43,7 @@ type Hook struct {
 	// Timeout is how many seconds the API server waits for a response; zero means [Timeout].
 	Timeout int32
 
-	more []Hook // further registrations of the same function: see Add
+	more []Hook // further registrations of the same function: see [Hook.Add]
 }
 
 // Add merges another registration of the same function under the same id into the hook. The entry then sends the

@@ -67,8 +67,8 @@ func (k *kept) isDue(d document, version int) bool {
 	case version != k.written || m.Writer == "":
 		return true
 	case m.Writer == k.options.Identity:
-		// Leaving can remain from an exit that was not completed. Any change of the object could concern these entries:
-		// apply repairs them, and changes nothing if they are intact.
+		// Leaving can remain from an exit that was not completed. Any change of the object could concern these entries.
+		// Applying them again repairs them, and changes nothing if they are intact.
 		return m.Leaving || d.object.GetResourceVersion() != k.applied
 	default:
 		// The youngest process wins, so a younger one's entries stay until it leaves.

@@ -47,6 +47,10 @@ type Options struct {
 // when others change the objects, and when another process of the operator removes the entries. The entries of the
 // youngest process win. When the Writer ends, it only leaves the persistent entries, unless another process has written
 // after it.
+//
+// The processes of an operator coordinate by an annotation in each object. A new process replaces the entries of older
+// ones, which then stop writing. An exiting process announces its exit there, and waits. If another process is running,
+// its watch reports the annotation, and it writes its own entries. Otherwise, the exiting process removes its entries.
 type Writer struct {
 	options Options
 	objects [2]*kept

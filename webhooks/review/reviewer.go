@@ -37,6 +37,7 @@ type Reviewer struct {
 // Review answers one review. Errors of handlers become a denial in the response. The returned error concerns a review
 // that cannot be answered: it is an [Error] with an HTTP status. The logger in the context gets the object.
 func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
+	// First, decode the request without its objects, and find the resource.
 	asked, err := decode(in)
 	if err != nil {
 		return Response{}, &Error{http.StatusBadRequest, err}
@@ -59,7 +60,7 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	if in.TooHeavy {
 		return Response{}, &Error{http.StatusRequestEntityTooLarge, errTooHeavy}
 	}
-	// Then, handlers get the decoded objects.
+	// Then, decode the objects as far as necessary, call the handlers, and combine their results.
 	if err := one.decode(served.Handlers); err != nil {
 		return Response{}, &Error{http.StatusBadRequest, err}
 	}

@@ -24,7 +24,7 @@ type Tunnel interface {
 	// Run opens the tunnel and keeps it open until the context ends. It reports the address for the API server,
 	// initially and whenever it changes. If it returns earlier, with or without an error, it is called again after a
 	// delay. A reconcile.TerminalError means that retries cannot help, and ends the operator. The context ends when no
-	// requests are expected any more.
+	// requests are expected any more: the entries in the cluster have already been removed.
 	Run(ctx context.Context, to Local, told func(admissionregistrationv1.WebhookClientConfig)) error
 }
 

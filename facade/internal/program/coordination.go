@@ -27,6 +27,10 @@ import (
 
 // Coordination decides whether an operator may act: by its peers, or by the lease of its manager. It guards against two
 // processes that handle the same objects.
+//
+// There are three cases. An operator with peers pauses while a peer has priority. With the lock, the peering also
+// elects the leader of the manager. Without peers, an operator in a manager of the project pauses while the lease may
+// be lost.
 type Coordination struct {
 	// Operator is the name of the operator.
 	Operator string

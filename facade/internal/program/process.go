@@ -134,7 +134,7 @@ func (s *RunSettings) inspection() commandline.Inspection {
 }
 
 // Run runs the operator until the context ends. Unlike the command line, it uses no flags and no signals, and does not
-// exit the process or limit the time of the exit.
+// exit the process or limit the time of the exit. The order is the same: startup, login, manager, cleanup.
 func (p Process) Run(ctx context.Context, given RunSettings) error {
 	// The settings are read twice, before and after the startup. Config replaces the login both times.
 	settings := func() (serving.Settings, error) {

@@ -41,7 +41,7 @@ func (r *ReviewServer) reach(m ctrl.Manager, o *admission.Options, program bool)
 // reach returns a function that adds the CA bundle to the address of the operator. It returns nil if only a tunnel or
 // the detection of the cluster can find the address.
 func (a *ReviewSettings) reach(path string) func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
-	service, port, _ := a.service() // Check reports the error
+	service, port, _ := a.service() // [ReviewSettings.Check] reports the error
 	switch {
 	case a.Service != "":
 		return func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
@@ -55,7 +55,9 @@ func (a *ReviewSettings) reach(path string) func(bundle []byte) admissionregistr
 	return nil
 }
 
-// lead sets how the API server finds the operator.
+// lead sets how the API server finds the operator. A Service or a URL is a fixed address. DetectCluster finds this
+// machine by a name that the cluster resolves, and uses the URL or the Tunnel only for other clusters. A Tunnel reports
+// its address when it is open.
 func (a *ReviewSettings) lead(m ctrl.Manager, o *admission.Options) {
 	// A tunnel overrides Reach: see [admission.Options].
 	o.Reach = a.reach(o.Path)
@@ -110,7 +112,8 @@ func (a *ReviewSettings) secret(program bool) (types.NamespacedName, error) {
 }
 
 // source returns the source of the certificate, or nil if the webhook server has its own. If foreign is true, only the
-// CA bundle is known. An explicit source has priority over the default Secret.
+// CA bundle is known. An explicit source has priority over the default Secret. The checks of the settings ensure that
+// there is at most one explicit source.
 func (a *ReviewSettings) source(
 	m ctrl.Manager, o *admission.Options, program bool,
 ) (source certificates.Source, foreign bool, err error) {

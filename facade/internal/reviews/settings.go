@@ -91,7 +91,7 @@ func object(text string) (types.NamespacedName, error) {
 // hosts returns the hosts of the certificate: those that the API server calls, and ExtraHosts. The first one becomes
 // the common name.
 func (a *ReviewSettings) hosts() (hosts []string) {
-	if service, _, _ := a.service(); service.Name != "" { // Check reports the error
+	if service, _, _ := a.service(); service.Name != "" { // [ReviewSettings.Check] reports the error
 		return slices.Concat(tunnels.ServiceHosts(service.Namespace, service.Name), a.ExtraHosts)
 	}
 	if host, _ := a.host(); host != "" {
@@ -139,7 +139,7 @@ func (a *ReviewSettings) WebhookServer() webhook.Server {
 		return serving.NewPlainServer(net.JoinHostPort(host, strconv.Itoa(port)))
 	}
 	options := webhook.Options{Host: host, Port: port, TLSOpts: slices.Clone(a.TLSOpts)}
-	// Last, because Apply sets GetConfigForClient, which one of the TLSOpts may have set, too.
+	// Last, because this sets GetConfigForClient, which one of the TLSOpts may have set, too.
 	if a.ClientCA != "" {
 		options.TLSOpts = append(options.TLSOpts, a.clients().Apply)
 	}

@@ -47,7 +47,7 @@ type ReviewServer struct {
 
 	creations atomic.Pointer[reconcilers.Creations] // nil before the operator is set up
 	indexed   chan struct{}                         // closed by open, when reviews may call handlers
-	// open closes indexed once, because several plans can return an Opener.
+	// open closes indexed once, because several plans can return a function for it.
 	open  sync.Once
 	added bool // there are handlers, and they are served
 }
@@ -58,7 +58,8 @@ func NewReviewServer(operator, location string) *ReviewServer {
 }
 
 // Settle sets the settings of a plan. For reviews in the process, it replaces most of them, because there is no port,
-// no certificate and no configuration in the cluster. A Server in the settings has priority over that.
+// no certificate and no configuration in the cluster. A Server in the settings has priority over that. A plan is made
+// before the set-up, and again after the startup handlers have changed the settings.
 func (r *ReviewServer) Settle(
 	own *ReviewSettings, served defaults.NamespaceScope, kept defaults.Persistence, hasHandlers bool,
 ) {
@@ -160,6 +161,7 @@ func (r *ReviewServer) Add(m ctrl.Manager, s ReviewSetup) error {
 	if s.AfterStartup || slices.ContainsFunc(s.Plan, indexes) {
 		options.Open = r.indexed
 	}
+	// The API server in memory gets the configurations directly.
 	if r.InProcess != nil {
 		options.Announce = r.InProcess.Announce
 	}

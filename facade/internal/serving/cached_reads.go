@@ -18,6 +18,9 @@ import (
 // CachedReads is the client of a program. It reads the given kinds from the manager's cache, and all others from the
 // API server. Only given kinds are cached, because a cache requires the permission to list and watch all objects of a
 // kind. A cached read does not block on a cache that cannot be filled: it returns an error with the reason.
+//
+// For that, it creates the informers of the cache itself and records their errors. controller-runtime only retries, and
+// its reads block until the context ends.
 type CachedReads struct {
 	scheme *runtime.Scheme
 	// kinds are the kinds that are read from the cache. They do not change after the start.

@@ -45,7 +45,8 @@ type Options struct {
 	SetUp func(m ctrl.Manager, defaultNamespace func() string) error
 }
 
-// Run serves until the context ends, which is not an error.
+// Run serves until the context ends, which is not an error. It starts the endpoint of the probes first, before the
+// login.
 func Run(ctx context.Context, settings Settings, o Options) error {
 	if o.Liveness != nil {
 		endpoint, err := ServeLiveness(*o.Liveness, settings.Probe)

@@ -53,6 +53,9 @@ func (c class) share(limit int64) int64 {
 // pool limits the memory of all reviews together. Bodies are counted while they arrive. Values are counted by their
 // estimated size, from the end of the body until the review is answered. So a slow client only holds the memory of the
 // bytes that it has sent, and loses even that if another request needs it.
+//
+// Large reviews cannot block the others: ordinary reviews use at most two thirds of the memory, deletions and ordinary
+// ones eleven twelfths.
 type pool struct {
 	limit int64 // of values; bodies have two thirds of it in addition
 
@@ -138,7 +141,8 @@ func (p *pool) drop(in *intake) {
 	in.held = 0
 }
 
-// enter waits for the memory of values. The caller must leave the returned place.
+// enter waits for the memory of values. The caller must release the returned permission. Requests that wait too long
+// get errFull, and API servers retry them.
 func (p *pool) enter(ctx context.Context, c class, values int64) (*place, error) {
 	// The class of a body is a guess. The estimated size of the values decides.
 	if values <= smallValues {
@@ -170,7 +174,7 @@ func (p *pool) enter(ctx context.Context, c class, values int64) (*place, error)
 	case <-timer.C:
 		err = errFull
 	}
-	// The place may have been granted at the same moment. leave frees the memory in both cases.
+	// The permission may have been granted at the same moment, which this handles, too.
 	one.leave()
 	return nil, err
 }
