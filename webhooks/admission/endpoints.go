@@ -104,6 +104,7 @@ func (o Options) hooks(known resources) []configurations.Hook {
 			Subresource: r.Handler.Subresource, SideEffects: r.Handler.SideEffects,
 			IgnoreFailures: r.Handler.IgnoreFailures, Persistent: r.Handler.Persistent,
 		}
+		// With AsKopf, the id determines the name and the path.
 		if !o.AsKopf {
 			hook.Name, hook.Path = nameOf(r, o.Registrations), pathOf(r, o.Registrations)
 		}

@@ -108,6 +108,7 @@ func (a *Admission) keepTunnel(ctx context.Context) error {
 		var opened atomic.Bool
 		// Tunnels are code of users, which can panic.
 		err := panics.Contain(func() error {
+			// The tunnel may report addresses from any goroutine.
 			return a.options.Tunnel.Run(ctx, a.local, func(way admissionregistrationv1.WebhookClientConfig) {
 				opened.Store(true)
 				a.mu.Lock()
@@ -129,6 +130,7 @@ func (a *Admission) keepTunnel(ctx context.Context) error {
 		if opened.Load() {
 			pause = backoff()
 		}
+		// Before the next attempt, the last address stays in the entries.
 		after := pause.Step()
 		logf.FromContext(ctx).Error(err, "Tunnel of webhooks failed; opening it again",
 			append(panics.Stack(err), "after", after.String())...)

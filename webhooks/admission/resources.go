@@ -19,6 +19,7 @@ type resources struct {
 
 // has reports whether a handler reviews a resource.
 func (k resources) has(r Registration, resource discovery.Resource) bool {
+	// Sparing handlers only help the controllers, so resources without a controller do not need them.
 	if !r.Handler.Sparing {
 		return r.Selector.Matches(resource)
 	}

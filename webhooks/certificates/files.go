@@ -85,6 +85,7 @@ func (f Files) bundle() ([]byte, error) {
 	if len(f.Bundle) > 0 {
 		return ParseBundle(f.Bundle)
 	}
+	// A self-signed certificate is its own CA.
 	path := f.CA
 	if path == "" {
 		path = f.Certificate

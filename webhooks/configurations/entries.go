@@ -79,7 +79,8 @@ func (f Form) entries(
 func (f Form) entry(
 	h Hook, client admissionregistrationv1.WebhookClientConfig,
 ) admissionregistrationv1.ValidatingWebhook {
-	// Equivalent matches also requests for other versions of the resource, which the API server converts.
+	// The defaults equal Kopf's. Equivalent also matches requests for other versions of the resource, which the API
+	// server converts.
 	entry := admissionregistrationv1.ValidatingWebhook{
 		Name: f.name(h.name()), ClientConfig: at(client, h.path()), Rules: h.rules(f),
 		FailurePolicy:  ptr.To(admissionregistrationv1.Fail),
@@ -87,6 +88,7 @@ func (f Form) entry(
 		SideEffects:    ptr.To(admissionregistrationv1.SideEffectClassNone),
 		TimeoutSeconds: ptr.To(cmp.Or(h.Timeout, Timeout)), AdmissionReviewVersions: []string{"v1", "v1beta1"},
 	}
+	// By default, a request is rejected while the server cannot be reached.
 	if h.IgnoreFailures {
 		entry.FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
 	}

@@ -54,6 +54,7 @@ func (k *kept) keep(ctx context.Context, wanted []any, version int) error {
 				return err
 			}
 		}
+		// After an error, the former version stays, so the next check applies the entries again.
 		k.written = version
 		return nil
 	})
@@ -181,6 +182,7 @@ func (k *kept) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(k.kind)
+		// The selector allows a permission to watch that is restricted to this object by resourceNames.
 		events, err := k.options.Client.Watch(ctx, list, &client.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector("metadata.name", k.options.Name),
 		})

@@ -46,6 +46,7 @@ func (w *Writer) announce(ctx context.Context) bool {
 		if err != nil || version == 0 {
 			continue
 		}
+		// Only the mark changes: requests are still sent to this process.
 		m := mark{Writer: w.options.Identity, Started: w.options.Started, Leaving: true}
 		found, err := object.replace(ctx, entries, m)
 		if isLast = isLast || found; err != nil {
@@ -74,6 +75,7 @@ func (w *Writer) awaitOthers(ctx context.Context) {
 func (w *Writer) isMine(ctx context.Context) bool {
 	for _, object := range w.objects {
 		d, err := object.read(ctx)
+		// After an error, waiting is the safe choice.
 		if err != nil || d.mark().Writer == w.options.Identity {
 			return true
 		}

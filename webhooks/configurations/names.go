@@ -19,6 +19,7 @@ const (
 
 // name returns the name of the entry for an id.
 func (f Form) name(id string) string {
+	// Kopf does not make names valid, so the API server may reject them.
 	if f.AsKopf {
 		return suffixed(escaped(id), f.Suffix)
 	}

@@ -62,6 +62,7 @@ func (r *Records) Read(ctx context.Context) (fingerprints []string, published []
 // Record puts fingerprints in front of the others. If there are too many, the last ones are dropped.
 func (r *Records) Record(ctx context.Context, fingerprints []string) error {
 	object := r.objects[0]
+	// The whole list is replaced, so concurrent writes of two replicas must be conflicts.
 	return object.edit(ctx, func(d document) error {
 		all := slices.Clone(fingerprints)
 		for _, former := range d.records() {

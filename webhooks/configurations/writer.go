@@ -118,6 +118,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		// The timer restarts for each check, so a signal resets it.
 		again := time.After(lookInterval)
 		err := w.keep(ctx)
+		// An error is logged and retried with growing delays, unless it is permanent.
 		var forever *hopeless
 		switch {
 		case ctx.Err() != nil:
@@ -145,6 +146,7 @@ func (w *Writer) Run(ctx context.Context) error {
 func (w *Writer) keep(ctx context.Context) error {
 	var failed []error
 	for _, object := range w.objects {
+		// An error of one object does not prevent the write of the other.
 		wanted, version, err := w.wanted(object, false)
 		if version == 0 {
 			return err // the hooks or the address are not known yet

@@ -60,6 +60,7 @@ func decode(in Request) (*request, error) {
 	if out.apiVersion = cmp.Or(out.apiVersion, v1); !isObject {
 		return nil, errors.New("the review is not a JSON object")
 	}
+	// Without a valid envelope, errors of the request would be misleading.
 	if out.apiVersion != v1 && out.apiVersion != v1beta || cmp.Or(given, kind) != kind || len(problems) > 0 {
 		problems = append(problems, fmt.Errorf("it is no %s of %s or %s", kind, v1, v1beta))
 		return nil, errors.Join(problems...)

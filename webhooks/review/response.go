@@ -16,6 +16,7 @@ type Response struct {
 
 // Verdict is the decision about the object.
 type Verdict struct {
+	// UID is that of the request. The API server compares them.
 	UID     types.UID `json:"uid"`
 	Allowed bool      `json:"allowed"`
 	// Warnings are shown to the user who has made the request.

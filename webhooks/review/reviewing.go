@@ -59,6 +59,7 @@ func (r *reviewing) serve(ctx context.Context, all []*adapters.Handler) error {
 		return err
 	}
 	for _, h := range chosen {
+		// Handlers can be slow, so the client may have disconnected during the former one.
 		if err := awaited(ctx); err != nil {
 			return err
 		}

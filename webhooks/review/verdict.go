@@ -57,6 +57,7 @@ type denial struct {
 // counts.
 func (r *reviewing) foremost() (told *denial) {
 	for _, a := range r.attempts {
+		// A strict comparison keeps the first denial of a rank.
 		if one := denialBy(a); one != nil && (told == nil || one.rank < told.rank) {
 			told = one
 		}

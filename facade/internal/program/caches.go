@@ -148,6 +148,7 @@ func checkKind(object client.Object, scheme *runtime.Scheme) error {
 	_, err := serving.CachedKind(object, scheme)
 	switch {
 	case runtime.IsNotRegisteredError(err):
+		// The usual mistake is a missing AddToScheme.
 		return fmt.Errorf(
 			"the scheme does not know %T: give the AddToScheme of its package to Settings.AddToScheme", object,
 		)

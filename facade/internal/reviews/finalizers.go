@@ -29,6 +29,7 @@ func (r *ReviewServer) SetsFinalizers(all []registry.ResolvedEntry) (more []regi
 	for _, one := range all {
 		// Several handlers of one selection share the finalizer.
 		known := func(other registry.ResolvedEntry) bool { return other.Selector == one.Selector }
+		// Handlers that do not delay a deletion need no finalizer.
 		if one.Handler.Holds() && !slices.ContainsFunc(more, known) {
 			more = append(more, r.setsFinalizer(one, all))
 		}

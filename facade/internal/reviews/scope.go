@@ -52,6 +52,7 @@ func ownWrites(p defaults.Persistence) *review.OwnWrites {
 		progressPrefixes(p.ProgressStorage))
 	// The prefixes become a condition of webhook entries. A stable order avoids needless updates.
 	slices.Sort(prefixes)
+	// The user is added later, because it is only known at run time.
 	return &review.OwnWrites{Prefixes: slices.Compact(prefixes), Finalizer: p.Finalizer}
 }
 

@@ -257,6 +257,7 @@ func (r *ReviewServer) Print(plan []reconcilers.Registration, way commandline.Wa
 		}
 	}
 	p.options = r.options(plan)
+	// Printed configurations need names even if the operator does not manage them.
 	p.options.Managed = cmp.Or(p.own.Managed, r.operator)
 	scope := *p.own.scope(r.served, r.asKopf) // a Service of the flags changes the excluded namespace
 	p.options.Scope = func() namespaces.Scope { return scope }
@@ -275,6 +276,7 @@ func (r *ReviewServer) Print(plan []reconcilers.Registration, way commandline.Wa
 func (p PrintedReviews) Objects(
 	ctx context.Context, cluster *rest.Config,
 ) (objects []client.Object, hints []string, err error) {
+	// PrintedReviews is a value, so its options stay unchanged.
 	options := p.options
 	options.Config = cluster
 	if options.HTTPClient, err = rest.HTTPClientFor(cluster); err != nil {

@@ -63,6 +63,7 @@ func (s *PlainServer) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("serving webhooks without TLS: %w", err)
 	}
+	// The listener queues connections, so the server is reachable before Serve is called.
 	s.listening.Store(true)
 	logf.FromContext(ctx).Info("Serving webhooks without TLS", "address", listener.Addr().String())
 	server := &http.Server{Handler: s.mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}

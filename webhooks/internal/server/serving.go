@@ -67,6 +67,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 	// The values can take many times the memory of the text, so they are estimated before they are decoded.
 	weight := review.Weigh(in.body)
+	// From here on, the request counts twice: with its body and with its values.
 	place, err := s.pool.enter(r.Context(), in.class, weight)
 	switch {
 	case errors.Is(err, errFull):
