@@ -62,7 +62,7 @@ func (h *Hook) Add(other Hook) {
 			return reflect.DeepEqual(one, theirs)
 		})
 	})
-	// The merged entry must be correct for both, so each option takes its stricter value.
+	// The merged entry must be correct for both, so each option takes the value that is safe for both.
 	h.SideEffects = h.SideEffects || other.SideEffects
 	h.IgnoreFailures = h.IgnoreFailures && other.IgnoreFailures
 	h.Persistent = h.Persistent || other.Persistent

@@ -45,7 +45,6 @@ func (o OwnWrites) admit(ctx context.Context, asked *handlers.Admission) bool {
 	if !ok || slices.ContainsFunc(changed, foreign) {
 		return false
 	}
-	// The status has no owner that the object itself shows, so it depends on the user.
 	isOwn := false
 	if slices.Contains(changed, "metadata") {
 		count, own := o.countOwn(asked.Object.Mapping("metadata"), asked.Old.Mapping("metadata"))
@@ -54,6 +53,7 @@ func (o OwnWrites) admit(ctx context.Context, asked *handlers.Admission) bool {
 		}
 		isOwn = count > 0
 	}
+	// Names show which annotations belong to the operator. A status does not, so it depends on the user.
 	if slices.Contains(changed, "status") {
 		return o.isSender(ctx, asked)
 	}

@@ -56,7 +56,7 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	if !r.serves(served.Resource, asked.admission.Namespace) || own.admit(ctx, asked.admission) {
 		return one.response(ctx) // without handlers, the request is allowed
 	}
-	// Reviews up to here do not decode the objects.
+	// From here on, whole objects are decoded.
 	if in.TooHeavy {
 		return Response{}, &Error{http.StatusRequestEntityTooLarge, errTooHeavy}
 	}

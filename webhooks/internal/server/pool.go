@@ -144,7 +144,7 @@ func (p *pool) drop(in *intake) {
 // enter waits for the memory of values. The caller must release the returned permission. Requests that wait too long
 // get errFull, and API servers retry them.
 func (p *pool) enter(ctx context.Context, c class, values int64) (*place, error) {
-	// The class of a body is a guess. The estimated size of the values decides.
+	// The class was chosen by the body. The estimated size of the values decides whether the review is small.
 	if values <= smallValues {
 		c = small
 	} else if c == small {
@@ -157,12 +157,12 @@ func (p *pool) enter(ctx context.Context, c class, values int64) (*place, error)
 	p.waiting[c] = append(p.waiting[c], one)
 	p.grant()
 	p.mu.Unlock()
+	// Usually there is memory at once, so this path needs no timer.
 	select {
 	case <-one.granted:
 		return one, nil
 	default:
 	}
-	// Usually there is memory at once, so this path needs no timer.
 	timer := time.NewTimer(patienceOfPlace)
 	defer timer.Stop()
 	var err error
