@@ -4,7 +4,7 @@
 //
 // A [Source] comes from one of four constructors. [Files] reads files that another program renews. [SelfSigned] creates
 // a certificate in memory, for development. [Rotation] keeps a certificate in a Secret, which the replicas of an
-// operator renew together. [Foreign] knows only the bundle, because another component terminates TLS.
+// operator renew together. [Foreign] provides only the bundle, because another component terminates TLS.
 //
 // A new certificate must be in the bundle of all clients before a server uses it. The package decides about that time,
 // and reports each change of the bundle. It does not serve anything and does not write webhook configurations:

@@ -85,7 +85,7 @@ func (d document) declare(entries []any, m mark) error {
 	return nil
 }
 
-// bundleOf returns the CA bundle of an entry, in base64 as JSON has it.
+// bundleOf returns the CA bundle of an entry, in base64 as in JSON.
 func bundleOf(entry any) any {
 	fields, _ := entry.(map[string]any)
 	client, _ := fields["clientConfig"].(map[string]any)

@@ -71,7 +71,7 @@ func (w *Writer) awaitOthers(ctx context.Context) {
 	}
 }
 
-// isMine reports whether this process is the last writer of an object, or does not know that.
+// isMine reports whether this process is the last writer of an object, or if that is unknown.
 func (w *Writer) isMine(ctx context.Context) bool {
 	for _, object := range w.objects {
 		d, err := object.read(ctx)

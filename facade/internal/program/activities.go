@@ -174,7 +174,7 @@ func (a *ActivityRunner) checkProbes(r *http.Request) error {
 	if isEarly {
 		return nil
 	}
-	// Ask limits the time, and shares one run of the probes between concurrent requests.
+	// This limits the time, and concurrent requests share one run of the probes.
 	_, err := a.Probing.Ask(r.Context())
 	return err
 }

@@ -107,7 +107,7 @@ func (a *ReviewSettings) checkCertificates() (problems []error) {
 		problems = append(problems, fmt.Errorf("%s: each of them is a certificate, and there can be one: leave the "+
 			"others out", strings.Join(sources, ", ")))
 	}
-	// The API server knows one CA bundle, so the replicas behind a Service must share a certificate.
+	// An entry has one CA bundle, so the replicas behind a Service must share a certificate.
 	if a.SelfSigned && a.Service != "" {
 		problems = append(problems, errors.New("Admission.SelfSigned: behind a Service, there may be several "+
 			"processes, each with a certificate of its own: leave it out, and the operator keeps one in a Secret"))
@@ -124,7 +124,7 @@ func (a *ReviewSettings) checkCertificates() (problems []error) {
 				"leave one of them out", other))
 		}
 	}
-	// The server must know which CAs sign the certificates of clients.
+	// The server needs the CAs that sign the certificates of clients.
 	if a.RequireClientCertificate && a.ClientCA == "" {
 		problems = append(problems, errors.New("Admission.RequireClientCertificate: it is not known whose "+
 			"certificates are to be taken: set Admission.ClientCA"))

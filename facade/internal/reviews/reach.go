@@ -73,7 +73,7 @@ func (a *ReviewSettings) lead(m ctrl.Manager, o *admission.Options) {
 		o.Tunnel = tunnels.Fixed(a.URL)
 	}
 	if a.DetectCluster {
-		// Only a tunnel or the detection needs to know the local port.
+		// Only a tunnel or the detection needs the local port.
 		o.Local = a.local()
 		o.Tunnel = tunnels.Detecting{Config: m.GetConfig(), HTTPClient: m.GetHTTPClient(), Otherwise: o.Tunnel}
 	}

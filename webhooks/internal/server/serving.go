@@ -25,7 +25,7 @@ type refusal struct {
 	again  bool // a retry may succeed
 }
 
-// overloaded returns a refusal that asks the client to retry. API servers do so until their own timeout.
+// overloaded returns a refusal after which the client should retry. API servers do so until their own timeout.
 func overloaded(err error) *refusal {
 	return &refusal{status: http.StatusServiceUnavailable, reason: err.Error(), again: true}
 }
