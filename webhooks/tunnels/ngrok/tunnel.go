@@ -70,7 +70,7 @@ func (t Tunnel) Run(
 	if err != nil {
 		return err
 	}
-	defer func() { _ = agent.Disconnect() }() // the server has already closed the endpoint
+	defer func() { _ = agent.Disconnect() }() // the endpoint is closed, or was never open
 	options := t.Options
 	// Options belongs to the user, so it is copied.
 	if t.URL != "" {
