@@ -24,31 +24,34 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// Admission is the admission of one operator, as a Runnable of a manager, which needs no leader's lease.
+// Admission serves the admission handlers of one operator. It is a Runnable of a manager, and runs in every replica.
 type Admission struct {
 	options  Options
-	handlers []*adapters.Handler // by registration
+	handlers []*adapters.Handler // in the order of registration
 	server   *server.Server
-	writer   *configurations.Writer // nil if the configurations are others' matter
+	writer   *configurations.Writer // nil if the operator does not manage configurations
 	api      discovery.Getter
-	crds     *discovery.CRDWatcher // nil if none are watched
+	crds     *discovery.CRDWatcher // nil if CRDs are not watched
 	identity identity
-	served   atomic.Pointer[[]review.Served]
-	hooking  sync.Mutex // while hooks are made and handed over
-	known    resources  // that the hooks were made for
-	first    sync.Once
-	scanned  chan struct{} // closed by the first scan, when the resources are known
-	open     chan struct{} // closed when reviews can be answered
-	reached  chan struct{} // closed when the webhook server can be reached, too
+	// served contains the resources and their handlers. Each review reads it, and each scan replaces it.
+	served  atomic.Pointer[[]review.Served]
+	hooking sync.Mutex // serializes the computation of hooks and their transfer to the writer
+	known   resources  // the resources of the last hooks, guarded by hooking
+	first   sync.Once
+	scanned chan struct{} // closed by the first complete scan
+	open    chan struct{} // closed when reviews are answered
+	reached chan struct{} // closed when the webhook server is reachable, too
 
+	// mu guards the fields below, which determine the address of the server.
 	mu        sync.Mutex
-	bundle    []byte
-	reachable bool                                         // the webhook server answers
-	local     tunnels.Local                                // what the tunnel was given
-	way       *admissionregistrationv1.WebhookClientConfig // what it said
+	bundle    []byte                                       // the CA bundle; nil if it is not known yet
+	reachable bool                                         // the webhook server responds
+	local     tunnels.Local                                // the argument of the tunnel
+	way       *admissionregistrationv1.WebhookClientConfig // the last client configuration from the tunnel
 }
 
-// New makes it. Paths that two handlers would have are an error, and so are options that cannot be.
+// New returns the admission of an operator. It does not use the network. Invalid options are an error, and so are two
+// handlers with the same path or entry name.
 func New(o Options) (*Admission, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("setting up the admission of operator %q: %w", o.Operator, err)
@@ -58,13 +61,14 @@ func New(o Options) (*Admission, error) {
 	for _, r := range o.Registrations {
 		a.handlers = append(a.handlers, adapters.New(r.Handler, o.Metrics))
 	}
+	// All errors are returned at once.
 	if err := errors.Join(a.connect(), a.serve(), a.manage()); err != nil {
 		return nil, fmt.Errorf("setting up the admission of operator %q: %w", o.Operator, err)
 	}
 	return a, nil
 }
 
-// connect makes what looks for resources.
+// connect creates the clients that find resources and the operator's user.
 func (a *Admission) connect() error {
 	client, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(a.options.Config, a.options.HTTPClient)
 	if err != nil {
@@ -72,6 +76,7 @@ func (a *Admission) connect() error {
 	}
 	a.identity.api = client.RESTClient()
 	a.api = discovery.Limited{Getter: discovery.API{Client: client.RESTClient()}}
+	// CRDs are watched to find new resources soon. Only those that a selector could match matter.
 	if !a.options.ScanOnce {
 		var selectors []discovery.Selector
 		for _, r := range a.options.Registrations {
@@ -82,9 +87,10 @@ func (a *Admission) connect() error {
 	return nil
 }
 
-// serve makes the server.
+// serve creates the HTTP server.
 func (a *Admission) serve() (err error) {
 	reviewer := &review.Reviewer{Served: func() []review.Served { return *a.served.Load() }, Own: a.ownWrites}
+	// The scope is read for each request, because a startup handler can change the namespaces.
 	if a.options.Scope != nil {
 		reviewer.Serves = func(namespace string) bool { return a.options.Scope().Has(namespace) }
 	}
@@ -96,7 +102,7 @@ func (a *Admission) serve() (err error) {
 	return err
 }
 
-// ownWrites are those of the operator as it is set up now.
+// ownWrites returns the operator's own writes with its current settings, which a startup handler can change.
 func (a *Admission) ownWrites() (own review.OwnWrites) {
 	if a.options.Own != nil {
 		own = a.options.Own()
@@ -105,13 +111,13 @@ func (a *Admission) ownWrites() (own review.OwnWrites) {
 	return own
 }
 
-// manage makes what writes the configurations.
+// manage creates the writer of the configurations.
 func (a *Admission) manage() error {
 	if a.options.Managed == "" {
 		return nil
 	}
 	form := a.options.form()
-	// Names do not depend on the cluster, so what is wrong with them is known already.
+	// Names do not depend on the resources, so duplicate names are an error of the set-up, not of the first write.
 	_, err := configurations.Objects(
 		a.options.Managed, a.options.hooks(resources{}), admissionregistrationv1.WebhookClientConfig{}, form,
 	)
@@ -122,6 +128,7 @@ func (a *Admission) manage() error {
 	if err != nil {
 		return fmt.Errorf("making the client of webhook configurations: %w", err)
 	}
+	// The youngest process wins, so its start time is set once.
 	a.writer = configurations.NewWriter(configurations.Options{
 		Client: client, Name: a.options.Managed, Operator: a.options.Operator, Identity: a.options.Identity,
 		Started: time.Now(), Form: form, HandOver: a.options.HandOver,
@@ -129,10 +136,11 @@ func (a *Admission) manage() error {
 	return nil
 }
 
-// Register puts the paths on a webhook server, such as that of the manager.
+// Register adds the paths to a webhook server, such as that of the manager.
 func (a *Admission) Register(on webhook.Server) error { return a.server.Register(on) }
 
-// Check is a check of readiness: an error until reviews can be answered, and while there is no certificate for that.
+// Check is a readiness check. It fails until reviews are answered, and while there is no certificate that clients
+// trust.
 func (a *Admission) Check(r *http.Request) error {
 	if err := a.server.Check(r); err != nil || a.options.Certificates == nil {
 		return err
@@ -143,7 +151,7 @@ func (a *Admission) Check(r *http.Request) error {
 	return nil
 }
 
-// GetCertificate is for the tls.Config of a webhook server that has its certificate from here.
+// GetCertificate is used in the tls.Config of a webhook server that has its certificate from these options.
 func (a *Admission) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if a.options.Certificates == nil {
 		return nil, errors.New("the webhook server has its certificate from elsewhere")
@@ -151,11 +159,11 @@ func (a *Admission) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate
 	return a.options.Certificates.GetCertificate(hello)
 }
 
-// NeedLeaderElection tells the manager that every replica serves.
+// NeedLeaderElection returns false, because every replica serves reviews.
 func (a *Admission) NeedLeaderElection() bool { return false }
 
-// write keeps the configurations. Without handlers, there is nothing to serve: a failed removal is only logged, so that
-// it does not end the other controllers of the process.
+// write maintains the configurations. Without handlers, an error is only logged: there is nothing to serve, and the
+// other controllers of the process must continue.
 func (a *Admission) write(ctx context.Context) error {
 	err := a.writer.Run(ctx)
 	if err == nil || len(a.options.Registrations) > 0 {
@@ -166,13 +174,19 @@ func (a *Admission) write(ctx context.Context) error {
 	return nil
 }
 
-// Start runs until the context ends, and leaves the cluster as it should be without this process. The webhook server
-// must go on meanwhile, as that of a manager does.
+// Start runs until the context ends, and then removes the entries that must not outlive this process. The webhook
+// server must still serve meanwhile, as that of a manager does.
+//
+// The parts run concurrently, but each waits for the former one: the resources are scanned, reviews are allowed, the
+// webhook server becomes reachable, the tunnel opens, and the entries are written. At the end, the entries are removed
+// before the tunnel closes.
 func (a *Admission) Start(ctx context.Context) error {
 	ctx = logf.IntoContext(ctx, a.options.Log)
+	// If one part fails, all others end.
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var all sync.WaitGroup
+	// also runs a part in the background. Its first error ends all parts.
 	also := func(run func(ctx context.Context) error) {
 		all.Go(func() {
 			if err := run(running); err != nil {
@@ -182,17 +196,21 @@ func (a *Admission) Start(ctx context.Context) error {
 	}
 	also(a.follow)
 	also(a.opens)
+	// Run reports the CA bundle before the certificate is available.
 	if source := a.options.Certificates; source != nil {
 		also(func(ctx context.Context) error { return source.Run(ctx, func(b []byte) { a.trust(ctx, b) }) })
 	}
+	// Without managed configurations, there is no address to publish.
 	if a.writer != nil {
 		also(a.reach)
 		also(a.write)
 	}
 	closeTunnel := a.openTunnel(running, stop)
 	<-running.Done()
+	// The writer removes the entries when its context has ended.
 	all.Wait()
-	closeTunnel() // after the entries have gone that lead there
+	closeTunnel() // the entries that lead there are removed by now
+	// The end of the manager's context is not an error.
 	if cause := context.Cause(running); ctx.Err() == nil && cause != nil {
 		return fmt.Errorf("admission of operator %q: %w", a.options.Operator, cause)
 	}

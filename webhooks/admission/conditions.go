@@ -10,25 +10,27 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// reservedConditions are the conditions that do not come from filters, such as [notOwnWrite].
+// reservedConditions is the number of conditions that do not come from filters: [notOwnWrite] and [inNamespaces].
 const reservedConditions = 2
 
-// API servers take 64 conditions for a webhook. They have no limit for the texts but that of an object, in which there
-// are the entries of all handlers.
+// maxConditions is the number of filter conditions: the API server accepts 64 conditions in a webhook. maxText limits
+// their texts in bytes. The API server only limits the size of the object, which contains the entries of all handlers.
 const (
 	maxConditions = 64 - reservedConditions
 	maxText       = 16 << 10
 )
 
-// matchConditions says in CEL what the filters of an admitting handler require, so that an API server does not send
-// requests for which no handler would be called. Requirements that CEL cannot express are left out: a condition is
-// never false where the filters are true. Package facade/rules/agreement compares both. Where the object of the request
-// has a kind of its own, as that of a scale, the conditions are met.
+// matchConditions expresses the filters of an admission handler in CEL, so that the API server only sends requests for
+// which the handler would be called. Requirements that CEL cannot express are left out: a condition must never be false
+// if the filters are true. Package facade/rules/agreement compares both.
+//
+// If the object of a subresource has its own kind, such as Scale, the conditions are always true.
 func matchConditions(h *handlers.Handler) (all []admissionregistrationv1.MatchCondition) {
 	var unless string
 	switch h.Subresource {
 	case "", "status":
 	case "*":
+		// The entry also matches other subresources. Their requests must not be filtered by these conditions.
 		unless = `has(request.subResource) && request.subResource != "status" || `
 	default:
 		return nil
@@ -40,9 +42,11 @@ func matchConditions(h *handlers.Handler) (all []admissionregistrationv1.MatchCo
 			continue
 		}
 		one := admissionregistrationv1.MatchCondition{
+			// The name must be unique in the webhook, so it contains a number.
 			Name:       fmt.Sprintf("%s-%d", conditionName(required), len(all)+1),
 			Expression: unless + fmt.Sprintf(reviewed, said),
 		}
+		// Conditions are joined by AND, so leaving out the rest only sends more requests.
 		if size += len(one.Expression); size > maxText || len(all) == maxConditions {
 			return all
 		}
@@ -51,14 +55,14 @@ func matchConditions(h *handlers.Handler) (all []admissionregistrationv1.MatchCo
 	return all
 }
 
-// reviewed has the demand be about the object that the operator's filters look at: that which is to be or, for a
-// deletion, that which is. It has a name, as the demand needs it several times.
+// reviewed applies a demand to the object that the operator's filters use: the new object or, for a deletion, the old
+// one. The macro all binds it to a name, because the demand refers to it several times.
 const reviewed = "[object == null ? oldObject : object].all(" + it + ", " + it + " == null || %s)"
 
-// it is what the object is called in demands.
+// it is the name of the object in demands.
 const it = "it"
 
-// conditionName names a condition after the metadata or the field that is required.
+// conditionName returns the name of a condition, by the metadata or the field that it requires.
 func conditionName(r requirements.Requirement) string {
 	if len(r.Path) == 3 && r.Path.HasPrefix("metadata") {
 		switch r.Path[1] {

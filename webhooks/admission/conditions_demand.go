@@ -12,15 +12,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// maxDepth is how deep a path or a value may be: parsers of CEL have a limit for nested expressions.
+// maxDepth limits the depth of a path or a value, because parsers of CEL limit nested expressions.
 const maxDepth = 16
 
-// demand says one requirement, as an expression in parentheses; false means that it cannot be said.
+// demand expresses one requirement in parentheses. It returns false if that is not possible.
 func demand(r requirements.Requirement) (text string, ok bool) {
 	there, value, ok := place(r.Path)
 	if !ok {
 		return "", false
 	}
+	// In these requirements, values of other types count as missing.
 	if r.Texts {
 		there += " && type(" + value + ") == string"
 	}
@@ -33,6 +34,7 @@ func demand(r requirements.Requirement) (text string, ok bool) {
 		text, ok = among(value, r.Values)
 		return "(" + there + " && " + text + ")", ok
 	case selection.NotIn, selection.NotEquals:
+		// As in label selectors, a missing value is not in the list.
 		text, ok = among(value, r.Values)
 		return "!(" + there + " && " + text + ")", ok
 	case selection.GreaterThan:
@@ -46,8 +48,8 @@ func demand(r requirements.Requirement) (text string, ok bool) {
 	}
 }
 
-// place says that there is something at the path, and how it is got then. What is not a mapping has no keys. Neither
-// has(x.y) nor x.y is for all keys, so both are by index.
+// place returns an expression that reports whether the path exists, and one for its value. A value that is not a
+// mapping has no keys. Both use the index operator, because has(x.y) and x.y are not possible for all keys.
 func place(path diff.Path) (there, value string, ok bool) {
 	if len(path) == 0 || len(path) > maxDepth {
 		return "", "", false
@@ -55,6 +57,7 @@ func place(path diff.Path) (there, value string, ok bool) {
 	value = it
 	var steps []string
 	for _, key := range path {
+		// The checks guard each access: for CEL, false && error is false.
 		quoted, ok := quote(key)
 		if !ok {
 			return "", "", false
@@ -65,8 +68,9 @@ func place(path diff.Path) (there, value string, ok bool) {
 	return strings.Join(steps, " && "), value, true
 }
 
-// among says that the value is one of these.
+// among returns an expression that is true if the value is one of these.
 func among(value string, all []any) (string, bool) {
+	// In, without values, is never true.
 	if len(all) == 0 {
 		return "false", true
 	}
@@ -84,13 +88,15 @@ func among(value string, all []any) (string, bool) {
 	return "(" + strings.Join(texts, " || ") + ")", true
 }
 
-// compared says that a text is an integer on one side of the bound. What may not fit into 64 bits is left to the
-// filters, as CEL would fail; and so is what is so long that it would take a regular expression long.
+// compared returns an expression that is true if a text is an integer on the right side of the bound. It is also true
+// for integers that may not fit into 64 bits, because CEL would fail, and for texts that are too long for a cheap
+// regular expression. The operator's filters decide about these.
 func compared(value, operator string, r requirements.Requirement) (string, bool) {
 	if len(r.Values) != 1 || !r.Texts {
 		return "", false
 	}
 	text, _ := r.Values[0].(string)
+	// With at most 18 digits, a text is safe to convert. Longer ones may still fit, so the operator decides about them.
 	bound, err := strconv.ParseInt(text, 10, 64)
 	return fmt.Sprintf(`(size(%[1]s) > 63 || %[1]s.matches("^[+-]?[0-9]+$") && `+
 		`(!%[1]s.matches("^[+-]?[0-9]{1,18}$") || int(%[1]s) %[2]s %[3]d))`, value, operator, bound), err == nil

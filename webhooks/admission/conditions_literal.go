@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// exact is the bound of numbers that CEL compares exactly: it makes floats of integers to compare the two.
+// exact limits numbers to those that CEL compares exactly: it converts integers to floats to compare the two types.
 const exact = 1 << 53
 
-// literal is a JSON value in CEL, to be compared with; false means that there is none, or that the comparison would not
-// be exact.
+// literal returns a JSON value as a CEL literal. It returns false if the value is nested too deeply, or if a comparison
+// would not be exact.
 func literal(value any, depth int) (string, bool) {
 	if depth == 0 {
 		return "", false
@@ -27,8 +27,10 @@ func literal(value any, depth int) (string, bool) {
 	case string:
 		return quote(value)
 	case int64:
+		// The value in the object may be a float, so the bound applies to both types.
 		return strconv.FormatInt(value, 10), -exact < value && value < exact
 	case float64:
+		// JSON has no infinities, so these are errors here.
 		text, err := json.Marshal(value)
 		return string(text), err == nil && math.Abs(value) < exact
 	case []any:
@@ -40,7 +42,7 @@ func literal(value any, depth int) (string, bool) {
 	}
 }
 
-// list has members of any types, which API servers take only where they are told that any are meant.
+// list returns a CEL list. The API server requires dyn() for elements of different types.
 func list(values []any, depth int) (string, bool) {
 	var members []string
 	for _, one := range values {
@@ -53,6 +55,7 @@ func list(values []any, depth int) (string, bool) {
 	return "[" + strings.Join(members, ", ") + "]", true
 }
 
+// mapping returns a CEL map. The keys are sorted, so that the entries do not change without need.
 func mapping(values map[string]any, depth int) (string, bool) {
 	var members []string
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -66,8 +69,8 @@ func mapping(values map[string]any, depth int) (string, bool) {
 	return "{" + strings.Join(members, ", ") + "}", true
 }
 
-// quote is a text in CEL, in ASCII alone. The escapes of Go that it needs mean the same in CEL, but for bytes of no
-// character, which are in no object.
+// quote returns a CEL string literal that consists of ASCII characters. Go's escapes mean the same in CEL, except for
+// bytes that are not valid UTF-8, which objects do not contain.
 func quote(text string) (string, bool) {
 	return strconv.QuoteToASCII(text), utf8.ValidString(text)
 }

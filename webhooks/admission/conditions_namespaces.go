@@ -6,12 +6,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// inNamespaces is met by requests for objects in the namespaces of the scope, and for all objects outside of any
-// namespace. Objects of the kind Namespace are among these, though requests for them name one. It returns false for a
-// scope that cannot be said.
+// inNamespaces returns a condition that is true for objects in the namespaces of the scope, and for all cluster-scoped
+// objects. Namespaces are cluster-scoped, although requests for them contain a namespace. It returns false for a scope
+// that CEL cannot express.
 func inNamespaces(of namespaces.Scope) (one admissionregistrationv1.MatchCondition, ok bool) {
 	const name = "request.namespace"
+	// said becomes false if an expression cannot be quoted.
 	said := true
+	// The expressions are in RE2, which CEL uses, too.
 	expression := of.Expression(func(expression string) string {
 		quoted, ok := quote(expression)
 		said = said && ok

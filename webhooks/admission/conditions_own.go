@@ -10,18 +10,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// notOwnWrite is met by all requests but those that look like the operator's own writes: updates of nothing but
-// annotations with these prefixes and the finalizer, and updates that remove finalizers from an object that is being
-// deleted. The operator compares the same, and more, so a request that is sent in spite of this is admitted there. It
-// returns false for handlers of which no such request comes.
+// notOwnWrite returns a condition that is false for requests that look like the operator's own writes: updates that
+// only change annotations with these prefixes and the finalizer, and updates that remove finalizers from an object that
+// is being deleted. The operator makes the same comparison and further ones, so it admits such requests if they are
+// sent. It returns false for handlers that cannot get such requests.
+//
+// Without the condition, each write of the engine would be a request to the operator's own webhooks.
 func notOwnWrite(
 	h *handlers.Handler, prefixes []string, finalizer string,
 ) (one admissionregistrationv1.MatchCondition, ok bool) {
-	main := h.Subresource == "" || h.Subresource == "*"
+	main := h.Subresource == "" || h.Subresource == "*" // the condition only covers the main resource
 	updates := len(h.Operations) == 0 || slices.Contains(h.Operations, "UPDATE")
 	if !main || !updates {
 		return one, false
 	}
+	// Without prefixes, the expression must still be valid.
 	prefixed := []string{"false"}
 	for _, prefix := range prefixes {
 		quoted, ok := quote(prefix + "/")
@@ -35,7 +38,11 @@ func notOwnWrite(
 		return one, false
 	}
 	ours := "(" + strings.Join(prefixed, " || ") + ")"
+	// The expression is a negated conjunction: an UPDATE of the main resource, with small objects, and without changes
+	// outside of the metadata, in other metadata, and in foreign annotations or finalizers. At least one of annotations
+	// and finalizers must differ: an update without changes is not an own write. The list v avoids repetitions of both.
 	return admissionregistrationv1.MatchCondition{Name: "not-own-write", Expression: strings.Join([]string{
+		// Everything else than an update of an object is sent.
 		`request.operation != "UPDATE" || has(request.subResource) && request.subResource != "" || object == null || ` +
 			`oldObject == null || !(` + atMost(widest, "object", "oldObject"),
 		sameBut("object", "oldObject", `k == "metadata"`),
@@ -50,11 +57,11 @@ func notOwnWrite(
 	}, " && ")}, true
 }
 
-// widest is how many members a mapping or a list may have to be compared here. API servers bound the cost of an
-// expression, and refuse requests beyond that; wider ones are left to the operator.
+// widest limits the members of mappings and lists in this comparison. The API server limits the cost of an expression,
+// and rejects requests that exceed it. The operator itself compares larger ones.
 const widest = 100
 
-// atMost says that none of these is wider.
+// atMost returns an expression that is true if all of these have at most this size.
 func atMost(limit int, all ...string) string {
 	var texts []string
 	for _, one := range all {
@@ -63,20 +70,24 @@ func atMost(limit int, all ...string) string {
 	return strings.Join(texts, " && ")
 }
 
-// otherMetadata are the fields of the metadata that are compared apart, or that the API server sets.
+// otherMetadata contains the fields of the metadata that are compared separately, or that the API server sets.
 const otherMetadata = `k in ["annotations", "finalizers", "generation", "managedFields", "resourceVersion"]`
 
-// sameBut says that two mappings have the same values, but for the keys k for which the exception is true.
+// sameBut returns an expression that is true if two mappings have the same values, except for keys k for which the
+// exception is true.
 func sameBut(a, b, exception string) string {
 	return fmt.Sprintf("%[1]s.all(k, %[3]s || k in %[2]s && %[1]s[k] == %[2]s[k]) && %[2]s.all(k, %[3]s || k in %[1]s)",
 		a, b, exception)
 }
 
-// mappingIn and listIn are the annotations and the finalizers of an object.
+// mappingIn returns the annotations of an object.
 func mappingIn(object string) string { return orEmpty(object, "annotations", "{}") }
 
+// listIn returns the finalizers of an object.
 func listIn(object string) string { return orEmpty(object, "finalizers", "[]") }
 
+// orEmpty returns a field of the metadata, or an empty value for a missing one. The type must be dyn, because the
+// branches of a conditional expression have to agree.
 func orEmpty(object, field, empty string) string {
 	return fmt.Sprintf(`("%[2]s" in %[1]s["metadata"] && %[1]s["metadata"]["%[2]s"] != null ? `+
 		`%[1]s["metadata"]["%[2]s"] : dyn(%[3]s))`, object, field, empty)

@@ -1,11 +1,13 @@
 // Not part of the public API.
 //
-// Package admission is the admission of one operator, made of its parts: from handlers, and from what is known of the
-// cluster, it makes what is served, what is told to the cluster, and when.
+// Package admission connects the parts of admission for one operator.
 //
-// It is apart because each of the parts knows one thing, and none of the others: reviews, HTTP, configurations,
-// certificates, tunnels. It decides the order in which they come up, and never anything about a request.
+// An [Admission] finds the resources of the handlers, creates the HTTP server, and maintains the webhook
+// configurations. It decides the order in which these parts start and stop. [Options.Objects] returns the
+// configurations for printing. The files conditions*.go translate filters to CEL.
 //
-// Neighbours: the rooms of webhooks below it are the parts; reconcilers/requirements has what filters require; package
-// facade above it fills in the options, and adds it to the manager.
+// The parts are in the other packages of webhooks: review answers requests, internal/server serves HTTP, configurations
+// writes the entries, certificates and tunnels provide TLS and the address. This package never decides about a request.
+// Package reconcilers/requirements describes filters, and package facade fills in the options and adds the Admission to
+// the manager.
 package admission

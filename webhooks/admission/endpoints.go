@@ -14,11 +14,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
 )
 
-// nameOf is what a handler goes by among all of its type: its id, or, if others have that for other resources, the
-// resource and the id.
+// nameOf returns the name of a handler, which is unique for its type: its id. If handlers for other resources have the
+// same id, it is the resource and the id.
 func nameOf(r Registration, all []Registration) string {
 	for _, other := range all {
 		alike := other.Handler.ID == r.Handler.ID && other.Handler.Mutating == r.Handler.Mutating
+		// Twins are the same handler, so they share the name.
 		if alike && other.Selector != r.Selector && !other.Handler.Twin(r.Handler) {
 			return resourceIn(r.Selector) + "/" + r.Handler.ID
 		}
@@ -26,7 +27,7 @@ func nameOf(r Registration, all []Registration) string {
 	return r.Handler.ID
 }
 
-// resourceIn is a selector in a path, such as "widget.v1.example.org".
+// resourceIn returns a selector as a part of a path, such as "widget.v1.example.org".
 func resourceIn(s discovery.Selector) string {
 	name := cmp.Or(s.Name, s.Kind, s.Plural, s.Singular, s.Shortcut, s.Category)
 	switch {
@@ -44,7 +45,7 @@ func resourceIn(s discovery.Selector) string {
 	return strings.ToLower(strings.Join(parts, "."))
 }
 
-// pathOf is what requests for a handler are sent to, below the path of the operator.
+// pathOf returns the path of requests for a handler, below the path of the operator.
 func pathOf(r Registration, all []Registration) string {
 	if r.Handler.Mutating {
 		return "mutate/" + nameOf(r, all)
@@ -52,16 +53,17 @@ func pathOf(r Registration, all []Registration) string {
 	return "validate/" + nameOf(r, all)
 }
 
-// endpoints are those of all handlers. Without AsKopf, each handler has a path of its own. The paths of Kopf are always
-// served, for configurations that were written by hand: one for each id, and the root for all handlers.
+// endpoints returns the endpoints of all handlers. Without AsKopf, each handler has its own path. The paths of Kopf are
+// always served, for configurations that users have written: one for each id, and the root for all handlers.
 func (o Options) endpoints() (made []server.Endpoint) {
+	// known contains the used paths. A path of Kopf must not replace that of a handler.
 	known := map[string]bool{}
 	for i, r := range o.Registrations {
 		if o.AsKopf {
 			break
 		}
 		if firstTwin(r, o.Registrations) < i {
-			continue
+			continue // the first registration has the endpoint
 		}
 		endpoint := server.Endpoint{Path: pathOf(r, o.Registrations), Handler: r.Handler.ID, Type: "validating"}
 		if r.Handler.Mutating {
@@ -70,28 +72,31 @@ func (o Options) endpoints() (made []server.Endpoint) {
 		known[endpoint.Path] = true
 		made = append(made, endpoint)
 	}
+	// In Kopf, a path is for all handlers with its id, of both types. The finalizer handler does not exist in Kopf.
 	for _, r := range o.Registrations {
 		if id := r.Handler.ID; !known[id] && !r.Handler.Sparing {
 			known[id] = true
 			made = append(made, server.Endpoint{Path: id, Handler: id})
 		}
 	}
+	// The empty path is the root.
 	return append(made, server.Endpoint{})
 }
 
-// firstTwin is the place of the first registration of the same function under the same id. They have one endpoint and
-// one entry.
+// firstTwin returns the index of the first registration of the same function under the same id. All of them share one
+// endpoint and one entry.
 func firstTwin(r Registration, all []Registration) int {
 	return slices.IndexFunc(all, func(other Registration) bool { return other.Handler.Twin(r.Handler) })
 }
 
-// sparingTimeout is for handlers that requests go on without, in seconds: far from the 30 of others, as an API server
-// that does not get through waits for all of it.
+// sparingTimeout is the timeout, in seconds, of handlers that requests do not depend on. An API server that cannot
+// connect waits for the whole timeout, so it is much shorter than the 30 s of other handlers.
 const sparingTimeout = 3
 
-// hooks are the handlers as the cluster has to know them, given the resources that are known.
+// hooks returns the handlers in the form for the configurations, with the known resources.
 func (o Options) hooks(known resources) []configurations.Hook {
 	all := make([]configurations.Hook, 0, len(o.Registrations))
+	// places maps the indexes of registrations to those of hooks.
 	places := make(map[int]int, len(o.Registrations))
 	for i, r := range o.Registrations {
 		hook := configurations.Hook{
@@ -99,6 +104,7 @@ func (o Options) hooks(known resources) []configurations.Hook {
 			Subresource: r.Handler.Subresource, SideEffects: r.Handler.SideEffects,
 			IgnoreFailures: r.Handler.IgnoreFailures, Persistent: r.Handler.Persistent,
 		}
+		// With AsKopf, the id determines the name and the path.
 		if !o.AsKopf {
 			hook.Name, hook.Path = nameOf(r, o.Registrations), pathOf(r, o.Registrations)
 		}
@@ -111,6 +117,7 @@ func (o Options) hooks(known resources) []configurations.Hook {
 		hook.Resources = known.of(r)
 		o.restrict(&hook, r.Handler, o.isOnlyForNamespaces(r, known))
 		if first := firstTwin(r, o.Registrations); first < i {
+			// One entry must match the requests of all twins.
 			all[places[first]].Add(hook)
 			continue
 		}
@@ -120,10 +127,11 @@ func (o Options) hooks(known resources) []configurations.Hook {
 	return all
 }
 
-// restrict says which requests for its resources are sent to a hook, as far as selectors and CEL can say it. The entry
-// of the hook may be for nothing but Namespaces.
+// restrict limits the requests that are sent to a hook, as far as selectors and CEL can express that. onlyNamespaces is
+// true if the entry of the hook only matches Namespaces.
 func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler, onlyNamespaces bool) {
 	hook.Conditions = matchConditions(h)
+	// Handlers are not called for own writes, so these need not be sent.
 	if o.Own != nil {
 		own := o.Own()
 		if one, ok := notOwnWrite(h, own.Prefixes, own.Finalizer); ok {
@@ -136,16 +144,17 @@ func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler, onlyNa
 	scope := o.Scope()
 	var byLabels []metav1.LabelSelectorRequirement
 	if by := scope.Served.Labels(); by != nil && !onlyNamespaces {
-		// The reviewer does not check labels, so the entries need them. The API server compares them with those of a
-		// Namespace itself.
+		// The reviewer does not check labels of namespaces, so the entries have to. For a Namespace, the API server
+		// evaluates a namespaceSelector with the labels of the Namespace itself.
 		byLabels = configurations.Requirements(by)
 	}
 	if o.AsKopf {
-		scope.Served = nil // Kopf's entries are for the whole cluster
+		scope.Served = nil // Kopf's entries cover the whole cluster
 	}
+	// Names become a namespaceSelector, and patterns a condition.
 	in, notIn, rest, hasRest := scope.In()
 	if slices.ContainsFunc(hook.Resources, isNamespace) {
-		// A selector would be about the names of these objects themselves.
+		// A selector would apply to the Namespace objects themselves, so the names are also checked by the condition.
 		rest, hasRest = scope, len(in)+len(notIn) > 0 || hasRest
 	} else {
 		hook.Namespaces = configurations.Namespaces(in, notIn)
@@ -156,18 +165,21 @@ func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler, onlyNa
 	}
 }
 
-// isOnlyForNamespaces reports whether the entry of a handler is for no other resources.
+// isOnlyForNamespaces reports whether the entry of a handler matches no other resources than Namespaces.
 func (o Options) isOnlyForNamespaces(r Registration, known resources) bool {
 	return !slices.ContainsFunc(o.Registrations, func(other Registration) bool {
 		return other.Handler.Twin(r.Handler) && slices.ContainsFunc(known.of(other), isOther)
 	})
 }
 
+// isOther reports whether the resource is not Namespace.
 func isOther(r discovery.Resource) bool { return !isNamespace(r) }
 
+// isNamespace reports whether the resource is Namespace.
 func isNamespace(r discovery.Resource) bool { return r.Group == "" && r.Plural == "namespaces" }
 
-// form is how the entries look. Those of an operator have its name: others may share the objects.
+// form returns the form of the entries. Their names end with the name of the operator, because several operators can
+// share the objects. Kopf uses the name of the objects.
 func (o Options) form() configurations.Form {
 	suffix := o.Operator
 	if o.AsKopf {

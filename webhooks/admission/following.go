@@ -14,16 +14,17 @@ import (
 )
 
 const (
-	// scanInterval is how often the resources are looked for if no CRD changes: extension servers tell of nothing.
+	// scanInterval is the time between two scans without a change of CRDs. Aggregated API servers do not announce
+	// changes.
 	scanInterval = 5 * time.Minute
-	// settling is how many more scans follow a change of CRDs: documents of discovery are behind them.
+	// settling is the number of additional scans after a change of CRDs, because discovery lags behind.
 	settling = 3
 )
 
-// requests are those for another scan.
+// requests signals that another scan is needed.
 type requests chan struct{}
 
-// RequestResync never blocks.
+// RequestResync requests a scan. It never blocks, because one pending request is sufficient.
 func (r requests) RequestResync() {
 	select {
 	case r <- struct{}{}:
@@ -31,8 +32,10 @@ func (r requests) RequestResync() {
 	}
 }
 
-// follow keeps what is served, and what the cluster is told, up to date with the resources that there are.
+// follow scans the resources, and updates the served handlers and the entries when they change. A scan follows each
+// change of a CRD, each error, and each interval.
 func (a *Admission) follow(ctx context.Context) error {
+	// The watch of CRDs ends with the context, and is waited for.
 	changed := make(requests, 1)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -40,6 +43,7 @@ func (a *Admission) follow(ctx context.Context) error {
 		watching.Go(func() { a.crds.Run(ctx, changed) })
 	}
 	var known *resources
+	// said is the last logged error: a repeated error is logged once. unsettled counts the remaining additional scans.
 	said, unsettled, pause := "", 0, backoff()
 	for ctx.Err() == nil {
 		found, err := a.scan(ctx, known)
@@ -57,15 +61,19 @@ func (a *Admission) follow(ctx context.Context) error {
 			unsettled--
 			next = pause.Step()
 		default:
+			// A scan without an error resets the delays.
 			said, pause = "", backoff()
 		}
+		// An incomplete scan is still useful: it contains the known resources of the groups that failed.
 		if found != nil && (known == nil || !found.same(*known)) {
 			a.serves(*found)
 			known = found
 		}
+		// Reviews wait for a complete scan, because requests for unknown resources are rejected.
 		if known != nil && err == nil {
 			a.first.Do(func() { close(a.scanned) })
 		}
+		// A nil channel blocks: with ScanOnce, only an error leads to another scan.
 		var again <-chan time.Time
 		if !a.options.ScanOnce || err != nil {
 			again = time.After(next)
@@ -80,7 +88,8 @@ func (a *Admission) follow(ctx context.Context) error {
 	return nil
 }
 
-// serves changes what is served, and what the cluster is told.
+// serves updates the served handlers, and then the entries. The order matters: entries must not lead to handlers that
+// are not served yet.
 func (a *Admission) serves(known resources) {
 	served := []review.Served{}
 	for _, resource := range known.reviewed {
@@ -88,6 +97,8 @@ func (a *Admission) serves(known resources) {
 		for i, r := range a.options.Registrations {
 			if known.has(r, resource) {
 				one.Handlers = append(one.Handlers, a.handlers[i])
+				// Counters of failures start at zero for kinds that are known in advance, so that an alert sees the
+				// first increase.
 				if r.Selector.Specific() {
 					a.handlers[i].ExpectFailures(resource.GroupKind())
 				}
@@ -99,9 +110,10 @@ func (a *Admission) serves(known resources) {
 	a.announce(&known)
 }
 
-// announce hands the hooks over to the writer, for the resources, or those of the last call: the startup of the
-// operator may have changed its namespaces since then.
+// announce passes the hooks to the writer. A nil argument means the resources of the last call: the namespaces of the
+// operator may have changed in the startup.
 func (a *Admission) announce(now *resources) {
+	// The lock includes the transfer, so that older hooks never replace newer ones.
 	a.hooking.Lock()
 	defer a.hooking.Unlock()
 	if now != nil {
@@ -111,9 +123,11 @@ func (a *Admission) announce(now *resources) {
 	if a.writer != nil {
 		a.writer.Serve(hooks)
 	}
+	// Announce promises that reviews are answered.
 	if a.options.Announce == nil || !a.isOpen() {
 		return
 	}
+	// The host of the URL is arbitrary: only the paths are used.
 	objects, err := configurations.Objects(
 		a.options.Operator, hooks, tunnels.ByURL("https://announced"+a.options.Path, nil), a.options.form(),
 	)
@@ -133,7 +147,7 @@ func (a *Admission) isOpen() bool {
 	}
 }
 
-// opens lets requests in when it is time for that: the resources are known, and the indices filled.
+// opens allows reviews as soon as the resources are known and the operator is ready.
 func (a *Admission) opens(ctx context.Context) error {
 	for _, condition := range []<-chan struct{}{a.scanned, a.options.Open} {
 		if condition == nil {
@@ -146,10 +160,12 @@ func (a *Admission) opens(ctx context.Context) error {
 		}
 	}
 	close(a.open)
+	// A startup handler may have changed the namespaces.
 	a.announce(nil)
 	return nil
 }
 
+// backoff returns the delays between retries: from one second up to half a minute.
 func backoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6, Cap: 30 * time.Second}
 }

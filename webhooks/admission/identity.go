@@ -12,33 +12,36 @@ import (
 )
 
 const (
-	// identityTimeout is short, as a review waits for the answer.
+	// identityTimeout is short, because a review waits for the response.
 	identityTimeout = 5 * time.Second
-	// identityPause follows a failure: the API may be missing or forbidden.
+	// identityPause is the delay after an error: the API may be missing or forbidden.
 	identityPause = time.Minute
 )
 
-// identity is the user that the operator's requests come from. The API server is asked when the name is needed for the
-// first time, and the answer is kept: other replicas have the same user.
+// identity finds the user of the operator's requests. The API server is called when the name is needed for the first
+// time. The result is kept, because all replicas have the same user.
 type identity struct {
 	api rest.Interface
 
 	mu    sync.Mutex
 	name  string
-	after time.Time // of a failure: the next attempt
+	after time.Time // the time of the next attempt after an error
 }
 
-// user returns the name; empty if it is not known.
+// user returns the name of the user, or "" if it is not known.
 func (i *identity) user(ctx context.Context) string {
+	// Concurrent reviews wait for one request.
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.name != "" || time.Now().Before(i.after) {
 		return i.name
 	}
+	// The result is useful for other reviews, too, so it does not depend on the context of this one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), identityTimeout)
 	defer cancel()
 	var err error
 	if i.name, err = i.ask(ctx); err != nil || i.name == "" {
+		// The first error is logged, but not its repetitions.
 		if i.after.IsZero() {
 			logf.FromContext(ctx).Info("Cannot find out the operator's own user; admission handlers are called for "+
 				"its changes of the status, too", "error", errorText(err))
@@ -48,6 +51,7 @@ func (i *identity) user(ctx context.Context) string {
 	return i.name
 }
 
+// ask calls the API server. It needs no scheme: the request and its response are plain JSON.
 func (i *identity) ask(ctx context.Context) (name string, err error) {
 	question, err := json.Marshal(map[string]any{
 		"apiVersion": authenticationv1.SchemeGroupVersion.String(), "kind": "SelfSubjectReview",
@@ -55,6 +59,7 @@ func (i *identity) ask(ctx context.Context) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
+	// The kind SelfSubjectReview needs Kubernetes 1.28. Older servers return an error.
 	answer, err := i.api.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").
 		SetHeader("Content-Type", "application/json").Body(question).Do(ctx).Raw()
 	if err != nil {
@@ -65,6 +70,7 @@ func (i *identity) ask(ctx context.Context) (name string, err error) {
 	return review.Status.UserInfo.Username, err
 }
 
+// errorText returns the text of the error. Without an error, the response did not contain a name.
 func errorText(err error) string {
 	if err == nil {
 		return "the API server names no user"

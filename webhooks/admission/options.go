@@ -20,68 +20,70 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// Registration is one admitting handler for the resources that a selector means.
+// Registration is an admission handler with a selector of its resources.
 type Registration struct {
 	Selector discovery.Selector
 	Handler  *handlers.Handler
 }
 
-// Options describe the admission of one operator.
+// Options configure the admission of one operator.
 type Options struct {
-	// Operator is its name.
+	// Operator is the name of the operator.
 	Operator string
-	// Registrations are its admitting handlers, in the order of registration. With none, managed configurations lose
-	// what a former version of the operator has there.
+	// Registrations are the admission handlers, in the order of registration. Without any, the operator's entries in
+	// managed configurations are removed.
 	Registrations []Registration
-	// AsKopf serves the paths of Kopf alone, and writes configurations as Kopf does.
+	// AsKopf only serves the paths of Kopf, and writes configurations as Kopf does.
 	AsKopf bool
-	// Own returns the prefix and the finalizer of what the operator itself writes, without the user: handlers are not
-	// asked about that. Nil is nothing but the status.
+	// Own returns the prefixes and the finalizer of the operator's own writes, for which handlers are not called. The
+	// user is added here. Nil only covers the status.
 	Own func() review.OwnWrites
-	// Scope returns the namespaces whose objects the handlers are asked about; nil is all.
+	// Scope returns the namespaces whose objects are reviewed; nil means all.
 	Scope func() namespaces.Scope
-	// Config and HTTPClient are for the API server.
+	// Config and HTTPClient access the API server.
 	Config     *rest.Config
 	HTTPClient *http.Client
-	// ScanOnce finds out once which resources there are.
+	// ScanOnce scans the resources only once.
 	ScanOnce bool
-	// Metrics are those of the handlers; nil measures nothing.
+	// Metrics are the metrics of the handlers; nil measures nothing.
 	Metrics *metrics.Operator
-	// Log gets what happens here.
+	// Log gets the log lines of this package and of the reviews.
 	Log logr.Logger
-	// Path is what the paths of all handlers begin with, with a slash; empty is the root. "/" with the name of the
-	// operator is a good one, as others may be served at the same port.
+	// Path is the common prefix of all handlers' paths. It starts with a slash; empty means the root. "/" with the name
+	// of the operator is suitable, because others may be served at the same port.
 	Path string
-	// AtRoot serves the paths of Kopf below the root as well, unless others are served there.
+	// AtRoot also serves the paths of Kopf below the root, unless others are served there.
 	AtRoot bool
-	// Open is closed when reviews can be answered, such as when the indices are filled; nil is from the start.
+	// Open is closed when reviews can be answered, for example when the indices are filled; nil means at once.
 	Open <-chan struct{}
-	// Certificates are what the webhook server has its certificate from, see [Admission.GetCertificate]; nil is a
-	// server that has it from elsewhere.
+	// Certificates provides the certificate of the webhook server, see [Admission.GetCertificate]. Nil means that the
+	// server has its own.
 	Certificates certificates.Source
-	// Dump is a file for the CA bundle; empty is none. Kopf: cadump.
+	// Dump is a file for the CA bundle; empty means none. Kopf: cadump.
 	Dump string
-	// Managed is the name of the two webhook configurations; empty leaves them to others. Kopf: admission.managed.
+	// Managed is the name of the two webhook configurations. Empty means that the operator does not manage them. Kopf:
+	// admission.managed.
 	Managed string
-	// Reach says where the API server finds the paths, given the CA bundle, which is nil without Certificates: see
-	// [tunnels.ByService] and [tunnels.ByURL]. With a Tunnel, that says it. One of them is needed for Managed.
+	// Reach returns where the API server finds the paths. Its argument is the CA bundle, or nil without Certificates:
+	// see [tunnels.ByService] and [tunnels.ByURL]. A Tunnel replaces it. Managed needs one of them.
 	Reach  func(bundle []byte) admissionregistrationv1.WebhookClientConfig
 	Tunnel tunnels.Tunnel
-	// Local is where the tunnel leads to; its path and bundle are filled in.
+	// Local is the server to which the tunnel leads. Its path and bundle are filled in.
 	Local tunnels.Local
-	// Announce is called with the webhook configurations whenever they change, from the moment when reviews can be
-	// answered. The entries have URLs with the paths of their handlers, and any host. Nil is not called.
+	// Announce is called with the webhook configurations whenever they change, starting when reviews can be answered.
+	// The URLs of the entries contain the paths of their handlers, and an arbitrary host. Nil is not called.
 	Announce func(configurations []client.Object)
-	// Started tells when the webhook server can be reached, as its StartedChecker does: nothing is told to the cluster
-	// before. Nil is at once.
+	// Started checks whether the webhook server can be reached, like its StartedChecker. Entries are not written before
+	// that. Nil means at once.
 	Started healthz.Checker
-	// Conditions has the API server check filters that can be said in CEL. It has no effect with AsKopf.
+	// Conditions lets the API server evaluate filters that CEL can express. It has no effect with AsKopf.
 	Conditions bool
-	// Identity and HandOver are those of configurations.Options.
+	// Identity and HandOver are passed to configurations.Options.
 	Identity string
 	HandOver time.Duration
 }
 
+// check returns an error for options that are not sufficient.
 func (o Options) check() error {
 	switch {
 	case o.Managed != "" && o.Reach == nil && o.Tunnel == nil:

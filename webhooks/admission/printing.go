@@ -10,12 +10,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 )
 
-// Objects are the webhook configurations as they would be managed, for those who keep them by other means. It asks the
-// API server for the resources that there are now; absent are the handlers that it has none for, whose entries have no
-// rules.
+// Objects returns the webhook configurations as they would be managed, for users who apply them by other means. It
+// calls the API server to find the current resources. absent contains the ids of handlers without resources, whose
+// entries have no rules.
 func (o Options) Objects(
 	ctx context.Context, server admissionregistrationv1.WebhookClientConfig,
 ) (objects []client.Object, absent []string, err error) {
+	// No CRDs are watched for one scan.
 	o.ScanOnce = true
 	a := &Admission{options: o}
 	if err := a.connect(); err != nil {
@@ -26,6 +27,7 @@ func (o Options) Objects(
 		return nil, nil, fmt.Errorf("finding the resources that webhooks are for: %w", err)
 	}
 	hooks := o.hooks(*found)
+	// These ids become hints for the user.
 	for _, hook := range hooks {
 		if len(hook.Resources) == 0 {
 			absent = append(absent, hook.ID)

@@ -17,17 +17,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 )
 
-// startedInterval is how often the webhook server is tried before it is told to the cluster.
+// startedInterval is the time between two checks of the webhook server before its address is published.
 const startedInterval = 100 * time.Millisecond
 
-// errTunnelEnded is that of a tunnel that has none.
+// errTunnelEnded is the error of a tunnel that returns without an error while it is needed.
 var errTunnelEnded = errors.New("it ended unexpectedly")
 
-// trust takes over a new CA bundle.
+// trust sets a new CA bundle, and publishes it.
 func (a *Admission) trust(ctx context.Context, bundle []byte) {
 	a.mu.Lock()
 	a.bundle = bundle
 	a.mu.Unlock()
+	// The operator itself does not need the file, so an error is only logged.
 	if a.options.Dump != "" {
 		if err := certificates.Dump(a.options.Dump, bundle); err != nil {
 			logf.FromContext(ctx).Error(err, "Cannot dump the CA bundle of webhooks")
@@ -36,7 +37,8 @@ func (a *Admission) trust(ctx context.Context, bundle []byte) {
 	a.tell()
 }
 
-// tell says where the API server finds the paths now. A tunnel need not know that the CA bundle has changed.
+// tell passes the current address of the server to the writer, unless it is not reachable yet. A tunnel that was opened
+// with a former CA bundle gets the current one.
 func (a *Admission) tell() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -46,6 +48,7 @@ func (a *Admission) tell() {
 		a.writer.Reach(a.options.Reach(a.bundle))
 	case a.way != nil:
 		way := *a.way
+		// A tunnel that terminates TLS itself returns its own bundle, which stays.
 		if bytes.Equal(way.CABundle, a.local.Bundle) {
 			way.CABundle = a.bundle
 		}
@@ -53,13 +56,15 @@ func (a *Admission) tell() {
 	}
 }
 
-// reach waits until requests are answered, and says so.
+// reach waits until reviews are answered and the webhook server is reachable, and then publishes the address. Entries
+// that lead nowhere would block requests.
 func (a *Admission) reach(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-a.open:
 	}
+	// The server is polled, because a StartedChecker cannot notify.
 	for !a.isReachable() {
 		select {
 		case <-ctx.Done():
@@ -73,12 +78,13 @@ func (a *Admission) reach(ctx context.Context) error {
 	return nil
 }
 
-// openTunnel opens the tunnel, if there is one, as soon as the server can be reached. It stays open when the context
-// ends, until it is closed: what was sent on its way must arrive.
+// openTunnel opens the tunnel, if there is one, as soon as the webhook server is reachable. When the context ends, the
+// tunnel stays open until the returned function is called: requests still arrive until the entries are removed.
 func (a *Admission) openTunnel(running context.Context, stop context.CancelCauseFunc) (closeTunnel func()) {
 	if a.options.Tunnel == nil || a.writer == nil {
 		return func() {}
 	}
+	// The tunnel outlives the context of the other parts, see above.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(running))
 	var tunnel sync.WaitGroup
 	tunnel.Go(func() {
@@ -94,12 +100,15 @@ func (a *Admission) openTunnel(running context.Context, stop context.CancelCause
 	return func() { cancel(); tunnel.Wait() }
 }
 
-// keepTunnel opens the tunnel again whenever it fails, until the context ends. An error says that it is of no use.
+// keepTunnel keeps the tunnel open until the context ends. It opens the tunnel again after errors. It returns an error
+// if retries cannot help.
 func (a *Admission) keepTunnel(ctx context.Context) error {
 	pause := backoff()
 	for ctx.Err() == nil {
 		var opened atomic.Bool
+		// Tunnels are code of users, which can panic.
 		err := panics.Contain(func() error {
+			// The tunnel may report addresses from any goroutine.
 			return a.options.Tunnel.Run(ctx, a.local, func(way admissionregistrationv1.WebhookClientConfig) {
 				opened.Store(true)
 				a.mu.Lock()
@@ -114,11 +123,14 @@ func (a *Admission) keepTunnel(ctx context.Context) error {
 		case errors.Is(err, reconcile.TerminalError(nil)):
 			return err
 		case err == nil:
+			// A tunnel must run until its context ends.
 			err = errTunnelEnded
 		}
+		// A tunnel that was open for some time starts again with a short delay.
 		if opened.Load() {
 			pause = backoff()
 		}
+		// Before the next attempt, the last address stays in the entries.
 		after := pause.Step()
 		logf.FromContext(ctx).Error(err, "Tunnel of webhooks failed; opening it again",
 			append(panics.Stack(err), "after", after.String())...)
@@ -130,11 +142,13 @@ func (a *Admission) keepTunnel(ctx context.Context) error {
 	return nil
 }
 
-// isReachable tells whether the webhook server answers, with a certificate that clients can trust.
+// isReachable reports whether the webhook server responds, with a certificate that clients can verify. It also prepares
+// the argument of the tunnel.
 func (a *Admission) isReachable() bool {
 	if a.options.Started != nil && a.options.Started(nil) != nil {
 		return false
 	}
+	// Without a bundle, the API server could not verify the certificate.
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.reachable = a.bundle != nil || a.options.Certificates == nil

@@ -9,22 +9,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// resources are what the handlers are for.
+// resources contains the resources of the handlers. Values are not changed after a scan, so they are shared without a
+// lock.
 type resources struct {
 	reviewed []discovery.Resource
-	// spared are those of each selector that controllers can handle, for sparing handlers.
+	// spared contains, for each selector of sparing handlers, the resources that the controllers handle.
 	spared map[discovery.Selector][]discovery.Resource
 }
 
-// has tells whether a handler is for a resource.
+// has reports whether a handler reviews a resource.
 func (k resources) has(r Registration, resource discovery.Resource) bool {
+	// Sparing handlers only help the controllers, so resources without a controller do not need them.
 	if !r.Handler.Sparing {
 		return r.Selector.Matches(resource)
 	}
 	return slices.ContainsFunc(k.spared[r.Selector], func(one discovery.Resource) bool { return same(one, resource) })
 }
 
-// of are those that a handler is for.
+// of returns the resources of a handler.
 func (k resources) of(r Registration) (all []discovery.Resource) {
 	for _, resource := range k.reviewed {
 		if k.has(r, resource) {
@@ -34,22 +36,24 @@ func (k resources) of(r Registration) (all []discovery.Resource) {
 	return all
 }
 
-// same tells whether nothing differs that matters for reviews.
+// same reports whether both contain the same resources, as far as that matters for reviews.
 func (k resources) same(other resources) bool {
 	alike := func(a, b []discovery.Resource) bool { return slices.EqualFunc(a, b, same) }
 	return alike(k.reviewed, other.reviewed) && maps.EqualFunc(k.spared, other.spared, alike)
 }
 
+// same reports whether two resources are equal for reviews. Preferred matters to selectors without a version.
 func same(a, b discovery.Resource) bool { return a.Interchangeable(b) && a.Preferred == b.Preferred }
 
-// scan gives the resources that there are; not nil, unless nothing is known. Those that the API server cannot tell of
-// now are as before.
+// scan returns the current resources, or nil if nothing is known. For groups that the API server cannot list at
+// present, it keeps the resources of the former scan. In this case, it also returns an error.
 func (a *Admission) scan(ctx context.Context, before *resources) (*resources, error) {
 	if len(a.options.Registrations) == 0 {
 		return &resources{}, nil // there is nothing to look for
 	}
 	all, err := discovery.Discover(ctx, a.api, a.groups()...)
 	var incomplete *discovery.IncompleteError
+	// Groups of aggregated API servers can fail by themselves. The others are still valid.
 	if err != nil && !errors.As(err, &incomplete) {
 		return before, err
 	}
@@ -60,16 +64,18 @@ func (a *Admission) scan(ctx context.Context, before *resources) (*resources, er
 	known := &resources{spared: map[discovery.Selector][]discovery.Resource{}}
 	for _, r := range a.options.Registrations {
 		wants = append(wants, discovery.Want{Selector: r.Selector, Use: discovery.Reviewing})
+		// Controllers can handle fewer resources than can be reviewed: they need to list, watch and patch.
 		if r.Handler.Sparing {
 			handled := discovery.Serve([]discovery.Want{{Selector: r.Selector, Use: discovery.Patching}}, all).Watched
 			known.spared[r.Selector] = withUnknown(handled, before.spared[r.Selector], incomplete)
 		}
 	}
+	// Reviewed resources need neither list nor watch, so they can be subject to reviews only.
 	known.reviewed = withUnknown(discovery.Serve(wants, all).Reviewed, before.reviewed, incomplete)
 	return known, err
 }
 
-// withUnknown adds those of before that nothing is known of now.
+// withUnknown adds the former resources of groups that could not be listed.
 func withUnknown(now, before []discovery.Resource, incomplete *discovery.IncompleteError) []discovery.Resource {
 	for _, former := range before {
 		unknown := incomplete != nil && incomplete.AboutGroup(former.Group)
@@ -80,7 +86,7 @@ func withUnknown(now, before []discovery.Resource, incomplete *discovery.Incompl
 	return now
 }
 
-// groups are those in which the resources are; nil is all.
+// groups returns the API groups of the resources, or nil for all. With explicit groups, a scan needs fewer requests.
 func (a *Admission) groups() (groups []string) {
 	for _, r := range a.options.Registrations {
 		if !r.Selector.Group.Given {

@@ -12,13 +12,13 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// announced is the bundle that was told last.
+// announced is the CA bundle that was reported last.
 type announced struct {
 	last []byte
 	told func(bundle []byte)
 }
 
-// review tells the bundle if it is another one by now. One that cannot be read leaves the former one in force.
+// review reads the bundle and reports it if it has changed. After an error, the former bundle stays valid.
 func (a *announced) review(ctx context.Context, read func() ([]byte, error)) {
 	bundle, err := read()
 	switch {
@@ -30,8 +30,8 @@ func (a *announced) review(ctx context.Context, read func() ([]byte, error)) {
 	}
 }
 
-// readBundle reads a bundle that others write. An empty file may be written just now, and an empty bundle would have
-// API servers trust the CAs of their system instead.
+// readBundle reads a bundle from a file that another program writes. An empty file is an error: it may be half-written,
+// and with an empty bundle, API servers would trust the CAs of their system.
 func readBundle(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func readBundle(path string) ([]byte, error) {
 }
 
 // ParseBundle returns the certificates of a CA bundle in PEM, without comments and other blocks, such as private keys.
-// It is an error if there are none, or if one of them is not a certificate.
+// It returns an error if there are none, or if one of them is not a certificate.
 func ParseBundle(data []byte) ([]byte, error) {
 	bundle, err := onlyCertificates(data)
 	if err != nil {
@@ -57,8 +57,8 @@ func ParseBundle(data []byte) ([]byte, error) {
 	return bundle, nil
 }
 
-// onlyCertificates returns the certificates of a text in PEM, without its comments and other blocks: anyone who reads
-// the webhook configurations sees the bundle, and a private key may be in the same file.
+// onlyCertificates returns the certificates of a text in PEM, without comments and other blocks. Everyone who can read
+// the webhook configurations sees the bundle, and the same file may contain a private key.
 func onlyCertificates(data []byte) (bundle []byte, err error) {
 	const kind = "CERTIFICATE"
 	found := 0
@@ -67,13 +67,16 @@ func onlyCertificates(data []byte) (bundle []byte, err error) {
 			continue
 		}
 		found++
+		// The API server rejects a bundle that it cannot parse, so the error is found here.
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			return nil, fmt.Errorf("certificate %d: %w", found, err)
 		}
 		bundle = append(bundle, inPEM(kind, block.Bytes)...)
 	}
 	switch {
-	case bytes.Count(data, []byte("-----BEGIN "+kind+"-----")) > found: // the decoder skips blocks that it cannot read
+	case bytes.Count(data, []byte("-----BEGIN "+kind+"-----")) > found:
+		// pem.Decode skips malformed blocks without an error. Clients with a bundle that lacks a CA reject valid
+		// servers.
 		return nil, errors.New("one of its certificates is not PEM")
 	case found == 0:
 		return nil, errors.New("there is no certificate")

@@ -7,27 +7,29 @@ import (
 	"os"
 )
 
-// Clients say which clients a server serves. Kopf: verify_cafile, verify_mode.
+// Clients configures which clients a server accepts. Kopf: verify_cafile, verify_mode.
 type Clients struct {
-	// File has CAs, in PEM. Certificates that none of them has signed are refused. It is read for each connection, so
-	// that a new one counts at once; while it cannot be read, nobody is served.
+	// File contains the CAs of clients, in PEM. Clients with a certificate of another CA are rejected. The file is read
+	// for each connection, so a new file takes effect at once. While it cannot be read, all clients are rejected.
 	File string
-	// Required refuses clients without a certificate, too.
+	// Required also rejects clients without a certificate.
 	Required bool
 }
 
-// Check tells whether the file can be used.
+// Check returns an error if the file cannot be used.
 func (c Clients) Check() error {
 	_, err := c.pool()
 	return err
 }
 
-// Apply sets up what a server asks of its clients. It is for the TLSOpts of a webhook server.
+// Apply configures a server to verify its clients. It is one of the TLSOpts of a webhook server.
 func (c Clients) Apply(config *tls.Config) {
+	// As in Kopf, a client without a certificate is accepted by default.
 	config.ClientAuth = tls.VerifyClientCertIfGiven
 	if c.Required {
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
+	// The configuration is cloned for each connection, so it includes changes of later TLSOpts.
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		pool, err := c.pool()
 		if err != nil {
@@ -35,16 +37,18 @@ func (c Clients) Apply(config *tls.Config) {
 		}
 		fresh := config.Clone()
 		fresh.ClientCAs = pool
-		fresh.SessionTicketsDisabled = true // a client that is known no more must not come back by its ticket
+		fresh.SessionTicketsDisabled = true // a rejected client must not resume a former session
 		return fresh, nil
 	}
 }
 
+// pool reads the CAs from the file.
 func (c Clients) pool() (*x509.CertPool, error) {
 	data, err := os.ReadFile(c.File)
 	if err != nil {
 		return nil, fmt.Errorf("reading the CAs of clients: %w", err)
 	}
+	// An empty pool would reject all clients, so a file without certificates is an error.
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(data) {
 		return nil, fmt.Errorf("reading the CAs of clients: there is no certificate in %s", c.File)

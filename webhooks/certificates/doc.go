@@ -1,13 +1,12 @@
 // Not part of the public API.
 //
-// Package certificates is where the certificate of a webhook server comes from, and what its clients must know to trust
-// it: files that somebody else renews, a pair in memory for development, or a Secret in which the replicas of an
-// operator renew theirs together.
+// Package certificates provides the certificate of a webhook server, and the CA bundle by which its clients verify it.
 //
-// It is apart because certificates have times of their own: they change while nothing else does, and must have been
-// told to all clients before they are used. It never serves anything, and never writes a webhook configuration: it
-// says what has changed.
+// A [Source] comes from one of four constructors. [Files] reads files that another program renews. [SelfSigned] creates
+// a certificate in memory, for development. [Rotation] keeps a certificate in a Secret, which the replicas of an
+// operator renew together. [Foreign] provides only the bundle, because another component terminates TLS.
 //
-// Neighbours: webhooks/internal/server serves with the certificates; webhooks/configurations writes the bundle to
-// the cluster.
+// A new certificate must be in the bundle of all clients before a server uses it. The package decides about that time,
+// and reports each change of the bundle. It does not serve anything and does not write webhook configurations:
+// webhooks/internal/server uses the certificates, and webhooks/configurations writes the bundle to the cluster.
 package certificates

@@ -9,33 +9,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
 
-// bundleInterval is how often the file of the bundle is read, of which no watcher tells.
+// bundleInterval is the time between two reads of the bundle's file. certwatcher only watches the certificate and the
+// key.
 const bundleInterval = time.Minute
 
-// Files are a certificate and its key in files, which are read again when they change, as those of a Secret do that is
-// mounted: no connection is refused meanwhile. Kopf: certfile, pkeyfile, cafile, cadata.
+// Files is a certificate with its key in files. They are reloaded when they change, as the files of a mounted Secret
+// do. No connection is rejected meanwhile. Kopf: certfile, pkeyfile, cafile, cadata.
 type Files struct {
-	// Certificate and Key are the files, in PEM.
+	// Certificate and Key are the paths of the files, in PEM.
 	Certificate, Key string
-	// CA is the file of the bundle; empty is none.
+	// CA is the path of the CA bundle. Empty means that there is no such file.
 	CA string
-	// Bundle is what the file is for, in PEM. With neither of them, the bundle is the certificate itself.
+	// Bundle is the content of a CA bundle, in PEM. It has priority over CA. Without both, the bundle is the
+	// certificate itself.
 	Bundle []byte
 }
 
-// Open reads the files.
+// Open reads the files and returns their source.
 func (f Files) Open() (Source, error) {
 	watcher, err := certwatcher.New(f.Certificate, f.Key)
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificate %s with the key %s: %w", f.Certificate, f.Key, err)
 	}
+	// An unusable bundle is an error of the set-up. Later, the former bundle would stay valid.
 	if _, err := f.bundle(); err != nil {
 		return nil, err
 	}
 	return &files{given: f, watcher: watcher}, nil
 }
 
-// files are the files that are open.
+// files is the source of opened files.
 type files struct {
 	ready
 	given   Files
@@ -50,6 +53,7 @@ func (f *files) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, er
 // Run implements Source.
 func (f *files) Run(ctx context.Context, told func(bundle []byte)) error {
 	changed, failed := make(chan struct{}, 1), make(chan error, 1)
+	// The callback must not block the watcher, and one pending signal is sufficient.
 	f.watcher.RegisterCallback(func(tls.Certificate) {
 		select {
 		case changed <- struct{}{}:
@@ -57,6 +61,7 @@ func (f *files) Run(ctx context.Context, told func(bundle []byte)) error {
 		}
 	})
 	go func() { failed <- f.watcher.Start(ctx) }()
+	// The bundle is reviewed at once, after each change of the certificate, and at intervals.
 	known := announced{told: told}
 	for ctx.Err() == nil {
 		known.review(ctx, f.given.bundle)
@@ -65,20 +70,22 @@ func (f *files) Run(ctx context.Context, told func(bundle []byte)) error {
 		case <-changed:
 		case <-time.After(bundleInterval):
 		case err := <-failed:
+			// Without the watcher, a renewed certificate would never be used.
 			if ctx.Err() == nil && err != nil {
 				return fmt.Errorf("watching the certificate %s: %w", f.given.Certificate, err)
 			}
-			failed = nil
+			failed = nil // a nil channel blocks: the interval alone remains
 		}
 	}
 	return nil
 }
 
-// bundle is what clients must know.
+// bundle returns the current CA bundle.
 func (f Files) bundle() ([]byte, error) {
 	if len(f.Bundle) > 0 {
 		return ParseBundle(f.Bundle)
 	}
+	// A self-signed certificate is its own CA.
 	path := f.CA
 	if path == "" {
 		path = f.Certificate

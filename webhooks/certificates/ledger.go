@@ -11,33 +11,36 @@ import (
 	"time"
 )
 
-// Ledger keeps the fingerprints of issued certificates where writers of the Secret cannot write.
+// Ledger stores the fingerprints of issued certificates in a place that writers of the Secret cannot change. Without
+// it, anyone who can write the Secret could make API servers trust another CA.
 type Ledger interface {
-	// Read returns the recorded fingerprints, and the CA bundles that API servers use now, in PEM.
+	// Read returns the recorded fingerprints, and the CA bundles that API servers currently use, in PEM.
 	Read(ctx context.Context) (fingerprints []string, published []byte, err error)
-	// Record adds fingerprints and puts them before all others. It may remove the last ones.
+	// Record adds fingerprints in front of all others. It may remove the last ones.
 	Record(ctx context.Context, fingerprints []string) error
 }
 
-// provenance says which certificates the operator has issued. Without a ledger, that is every one.
+// provenance decides which certificates come from the operator. Without a ledger, all do.
 type provenance struct {
 	unknown bool // there is no ledger
-	// recorded are fingerprints; published are the certificates that API servers trust now.
+	// recorded contains fingerprints. published contains the certificates that API servers trust now.
 	recorded  map[string]bool
 	published []*x509.Certificate
-	// closed refuses what is published but not recorded.
+	// closed rejects certificates that are published but not recorded.
 	closed bool
 	// longest is the longest lifetime of a certificate of this operator.
 	longest time.Duration
 }
 
-// isIssued reports whether the certificate is one of the operator. A record does not extend the lifetime.
+// isIssued reports whether the operator has issued the certificate. The lifetime is checked, too, so a record cannot
+// make a long-lived certificate acceptable.
 func (p provenance) isIssued(c *x509.Certificate) bool {
 	return p.unknown || p.recorded[fingerprint(c)] && c.NotAfter.Sub(c.NotBefore) <= p.longest
 }
 
-// isPublished reports whether API servers trust the certificate already: that of a version without a ledger. It counts
-// until a certificate of the ledger has taken its place, so that an upgrade refuses no request.
+// isPublished reports whether API servers already trust a certificate without a record, from a version of the operator
+// without a ledger. Such a certificate is accepted until a recorded one has replaced it, so an upgrade does not
+// interrupt reviews.
 func (p provenance) isPublished(c *x509.Certificate) bool {
 	return !p.closed && slices.ContainsFunc(p.published, c.Equal)
 }
@@ -45,26 +48,28 @@ func (p provenance) isPublished(c *x509.Certificate) bool {
 // accepts reports whether clients may trust the certificate.
 func (p provenance) accepts(c *x509.Certificate) bool { return p.isIssued(c) || p.isPublished(c) }
 
-// fingerprint identifies a certificate.
+// fingerprint returns the SHA-256 digest of the certificate in hex.
 func fingerprint(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.Raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// certificatesIn are the certificates of a bundle in PEM. Everything else is skipped.
+// certificatesIn returns the certificates of a bundle in PEM, and skips everything else.
 func certificatesIn(bundle []byte) (all []*x509.Certificate) {
 	for rest := bundle; ; {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
 			return all
 		}
+		// One malformed certificate must not make all others unknown.
 		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
 			all = append(all, c)
 		}
 	}
 }
 
-// newestFirst sorts certificates in the order that all replicas write them in.
+// newestFirst sorts certificates. All replicas must write them in the same order: otherwise, they would overwrite each
+// other's bundles forever.
 func newestFirst(all []*x509.Certificate) {
 	slices.SortFunc(all, func(a, b *x509.Certificate) int {
 		return cmp.Or(b.NotBefore.Compare(a.NotBefore), cmp.Compare(fingerprint(a), fingerprint(b)))

@@ -18,22 +18,23 @@ import (
 )
 
 const (
-	// skew is how much the clocks of others may be behind.
+	// skew is the tolerated clock skew: a new certificate is valid for clients whose clocks are behind by this time.
 	skew = 5 * time.Minute
-	// developing is how long a pair in memory lasts: longer than any process that is started by hand.
+	// developing is the lifetime of a certificate in memory. It exceeds that of any process that is started by hand.
 	developing = 365 * 24 * time.Hour
-	// serialBits are what RFC 5280 allows for.
+	// serialBits is the size of serial numbers. RFC 5280 limits them to 20 octets.
 	serialBits = 128
 )
 
-// pair is a certificate that vouches for itself, and its key, in PEM.
+// pair is a self-signed certificate with its key: in PEM as the Secret stores them, and parsed.
 type pair struct {
 	cert, key []byte
-	leaf      *x509.Certificate
-	pair      *tls.Certificate
+	// leaf is the parsed certificate, and pair what a server needs.
+	leaf *x509.Certificate
+	pair *tls.Certificate
 }
 
-// newPair makes a certificate for names and addresses, from now on.
+// newPair creates a certificate for names and IP addresses. It is valid from now on, minus the skew.
 func newPair(hosts []string, lifetime time.Duration) (*pair, error) {
 	if len(hosts) == 0 {
 		return nil, errors.New("making a certificate: it needs a host at least")
@@ -42,17 +43,20 @@ func newPair(hosts []string, lifetime time.Duration) (*pair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a key: %w", err)
 	}
+	// A serial number is positive, so the sign bit of its encoding is left out.
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits-1))
 	if err != nil {
 		return nil, fmt.Errorf("making a serial number: %w", err)
 	}
 	now := time.Now()
+	// The certificate is its own CA: clients verify it by itself, so no CA key has to be stored.
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: hosts[0]},
 		NotBefore: now.Add(-skew), NotAfter: now.Add(lifetime),
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true, IsCA: true,
 	}
+	// Go clients, such as API servers, ignore the common name, so each host must be an alternative name.
 	for _, host := range hosts {
 		if address := net.ParseIP(host); address != nil {
 			template.IPAddresses = append(template.IPAddresses, address)
@@ -71,7 +75,7 @@ func newPair(hosts []string, lifetime time.Duration) (*pair, error) {
 	return readPair(inPEM("CERTIFICATE", cert), inPEM("PRIVATE KEY", private))
 }
 
-// readPair reads what a pair says.
+// readPair parses a pair. It returns an error if the key does not belong to the certificate.
 func readPair(cert, key []byte) (*pair, error) {
 	both, err := tls.X509KeyPair(cert, key)
 	if err != nil {
@@ -80,22 +84,23 @@ func readPair(cert, key []byte) (*pair, error) {
 	return &pair{cert, key, both.Leaf, &both}, nil
 }
 
-// issued is when the certificate was made.
+// issued returns the time when the certificate was created.
 func (p *pair) issued() time.Time { return p.leaf.NotBefore.Add(skew) }
 
-// isValid reports whether clients accept the time of the certificate. One that a clock ahead of the others has made
-// begins in the future.
+// isValid reports whether clients accept the certificate at this time. A replica with a fast clock creates certificates
+// that start in the future.
 func (p *pair) isValid(now time.Time) bool {
 	return p != nil && !now.Before(p.leaf.NotBefore) && now.Before(p.leaf.NotAfter)
 }
 
 // isOld reports whether the certificate is due for renewal.
 func (p *pair) isOld(now time.Time) bool {
+	// The skew is not a part of the lifetime.
 	life := p.leaf.NotAfter.Sub(p.issued())
 	return now.Sub(p.issued()) >= time.Duration(renewal*float64(life))
 }
 
-// equals reports whether both have the same certificate. Nil equals nil only.
+// equals reports whether both have the same certificate. Nil only equals nil.
 func (p *pair) equals(other *pair) bool {
 	if p == nil || other == nil {
 		return p == other
@@ -103,7 +108,7 @@ func (p *pair) equals(other *pair) bool {
 	return p.leaf.Equal(other.leaf)
 }
 
-// covers reports whether the certificate is for all of the hosts.
+// covers reports whether the certificate is valid for all of the hosts.
 func (p *pair) covers(hosts ...string) bool {
 	for _, host := range hosts {
 		if p.leaf.VerifyHostname(host) != nil {
@@ -113,7 +118,7 @@ func (p *pair) covers(hosts ...string) bool {
 	return true
 }
 
-// hosts are those that the certificate is for.
+// hosts returns the hosts of the certificate.
 func (p *pair) hosts() []string {
 	hosts := slices.Clone(p.leaf.DNSNames)
 	for _, address := range p.leaf.IPAddresses {
@@ -122,21 +127,22 @@ func (p *pair) hosts() []string {
 	return hosts
 }
 
-// isOurs tells whether the certificate vouches for itself, as those do that are made here.
+// isOurs reports whether the certificate is self-signed, as are all certificates of this package.
 func (p *pair) isOurs() bool { return p.leaf.CheckSignatureFrom(p.leaf) == nil }
 
+// inPEM encodes a PEM block.
 func inPEM(kind string, data []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data})
 }
 
-// selfSigned is a pair that does not change.
+// selfSigned is the source of a certificate that does not change.
 type selfSigned struct {
 	ready
 	*pair
 }
 
-// SelfSigned makes a pair in memory for these names and addresses, of which the first one is the common name. It is for
-// development: no other process has it, and it ends with this one.
+// SelfSigned creates a certificate in memory for these names and addresses. The first one is the common name. It is for
+// development: other processes have different certificates, and the certificate is lost with the process.
 func SelfSigned(hosts ...string) (Source, error) {
 	made, err := newPair(hosts, developing)
 	if err != nil {

@@ -28,45 +28,47 @@ import (
 )
 
 const (
-	// DefaultLifetime is that of a certificate. It is renewed when two thirds of it are over.
+	// DefaultLifetime is the default lifetime of a certificate. It is renewed after two thirds of that.
 	DefaultLifetime = 90 * 24 * time.Hour
-	// DefaultOverlap is plenty for the way of a bundle into the API servers.
+	// DefaultOverlap is more than enough time for a bundle to reach the API servers.
 	DefaultOverlap = 10 * time.Minute
-	// looks is how many times the Secret is looked at within an overlap, so that no replica misses a new pair.
+	// looks is how often the Secret is read within an overlap, so that each replica sees a new pair before it is used.
 	looks = 4
-	// longestLook is the longest time between two looks, after which a replica learns about the hosts of others.
+	// longestLook is the longest time between two reads. Within this time, replicas see the hosts of other replicas.
 	longestLook = time.Minute
-	// settling is how long a replica that had to replace a published certificate at once is not ready.
+	// settling is how long a replica is not ready after it had to replace a published certificate without an overlap.
 	settling = 90 * time.Second
 )
 
-// Rotation is a certificate in a Secret, which all replicas of an operator use, and which any of them makes and renews.
-// A new certificate is in the bundle before it is used, and a former one for as long as it could be: so no request is
-// refused while clients and replicas change over.
+// Rotation is a certificate in a Secret, which all replicas of an operator use. Any replica creates and renews it. A
+// new certificate is in the bundle before it is used, and a former one stays there for as long as it may be used. So no
+// request fails while clients and replicas change over.
 type Rotation struct {
-	// Client reads and writes Secrets, live: see [NewClient].
+	// Client reads and writes Secrets without a cache: see [NewClient].
 	Client client.Client
-	// Namespace and Name are those of the Secret, which is made if it is not there.
+	// Namespace and Name identify the Secret. It is created if it does not exist.
 	Namespace, Name string
 	// Operator is the field manager.
 	Operator string
-	// Hosts are the names and addresses of the server; the first one is the common name.
+	// Hosts are the names and addresses of the server. The first one is the common name.
 	Hosts []string
-	// Lifetime is that of a certificate; zero is [DefaultLifetime].
+	// Lifetime is the lifetime of a certificate; zero means [DefaultLifetime].
 	Lifetime time.Duration
-	// Overlap is how long a certificate is in the bundle before it is used; zero is [DefaultOverlap]. It must be less
-	// than a quarter of the lifetime.
+	// Overlap is how long a certificate is in the bundle before it is used; zero means [DefaultOverlap]. It must be
+	// less than a quarter of the lifetime.
 	Overlap time.Duration
-	// Ledger, if set, has the fingerprints of issued certificates. Pairs and CAs in the Secret without such a record
-	// are replaced. If it is nil, the Secret is trusted: writers of the Secret decide which CA is published.
+	// Ledger, if set, contains the fingerprints of issued certificates. Pairs and CAs in the Secret without such a
+	// record are replaced. If it is nil, the Secret is trusted: writers of the Secret decide which CA is published.
 	Ledger Ledger
 }
 
-// errForeign is the error for a Secret with the certificate of another CA.
+// errForeign is the error of a Secret that contains a certificate of another CA, such as one of cert-manager. It must
+// not be overwritten.
 var errForeign = errors.New("has a certificate of another CA: name another Secret, or mount this one and give the " +
 	"operator the files")
 
-// NewClient makes a client for Secrets alone, which reads them live. The transport may be nil.
+// NewClient returns a client that can only read and write Secrets, without a cache. It does not use discovery. The
+// transport may be nil.
 func NewClient(config *rest.Config, transport *http.Client) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -79,40 +81,50 @@ func NewClient(config *rest.Config, transport *http.Client) (client.Client, erro
 	return client.New(config, client.Options{HTTPClient: transport, Scheme: scheme, Mapper: mapper})
 }
 
-// Open checks what is given.
+// Open validates the settings and returns the source. It does not access the API server.
 func (r Rotation) Open() (Source, error) {
 	r.Lifetime, r.Overlap = cmp.Or(r.Lifetime, DefaultLifetime), cmp.Or(r.Overlap, DefaultOverlap)
 	switch {
 	case len(r.Hosts) == 0:
 		return nil, errors.New("a certificate in a Secret needs a host at least")
 	case r.Overlap < 0 || r.Overlap*4 >= r.Lifetime:
+		// A pair is renewed after two thirds of its lifetime, so its successor must be usable well before the end.
 		return nil, fmt.Errorf("an overlap of %s is too long for certificates that last %s: it must be less than a "+
 			"quarter of that", r.Overlap, r.Lifetime)
 	}
+	// Certificates start before their creation by the skew, which extends their lifetime.
 	by := provenance{unknown: r.Ledger == nil, longest: r.Lifetime + skew, recorded: map[string]bool{}}
 	return &rotation{given: r, by: by}, nil
 }
 
-// rotation is one replica's part.
+// rotation is the part of one replica. All replicas run the same steps, and the Secret decides between them.
+//
+// A certificate starts as the next pair: the replica that creates it records it in the ledger, and writes it to the
+// Secret together with the new bundle. All replicas read the Secret several times per overlap and report the bundle.
+// After the overlap, they serve with the new certificate, and the next write makes it the current pair. The former
+// certificate stays in the bundle until it expires, because replicas and API servers change over at different times.
 type rotation struct {
 	given Rotation
-	by    provenance // of Run alone
-	read  bool       // the ledger has been read
+	by    provenance // only Run uses it, so it needs no lock
+	read  bool       // the ledger has been read at least once
 
-	mu    sync.RWMutex
+	// mu guards the fields below: Run writes them, and TLS handshakes read them.
+	mu sync.RWMutex
+	// known is the content of the Secret after the last successful read.
 	known shared
-	// held are the pairs to serve with: those of known, and former ones.
+	// held contains the pairs to serve with: those of known, and former ones.
 	held []*pair
-	// settled is when clients know the certificate that had to be used at once; failure is the last error.
+	// settled is when clients trust the certificate that had to be used at once. failure is the error of the last read.
 	settled time.Time
 	failure error
 }
 
-// GetCertificate implements Source. While hosts change, the former one is served with the former certificate.
+// GetCertificate implements Source. While the hosts change, requests for a former host get the former certificate.
 func (r *rotation) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	now := time.Now()
+	// Clients that connect by an IP address send no server name. They get the certificate for the first host.
 	if hello != nil && hello.ServerName != "" {
 		if used := r.known.used(now, r.given.Overlap, hello.ServerName, r.held); used != nil {
 			return used.pair, nil
@@ -130,10 +142,13 @@ func (r *rotation) Check() error {
 	_, err := r.GetCertificate(nil)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	// The reason for a missing certificate is the error of the last read.
 	switch {
 	case err != nil && r.failure != nil:
 		return fmt.Errorf("%w: %w", err, r.failure)
 	case err == nil && time.Now().Before(r.settled):
+		// A replica that is not ready gets no requests through a Service, so API servers with an old bundle do not
+		// fail.
 		return errors.New("API servers learn about a new certificate that replaces a lost one")
 	default:
 		return err
@@ -148,6 +163,7 @@ func (r *rotation) Run(ctx context.Context, told func(bundle []byte)) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		// Before the first success, an error can be permanent, such as a missing permission.
 		if err != nil && last == nil {
 			if err := r.permanent(err); err != nil {
 				return err
@@ -160,6 +176,7 @@ func (r *rotation) Run(ctx context.Context, told func(bundle []byte)) error {
 		r.failure = err
 		bundle := r.known.bundle
 		r.mu.Unlock()
+		// The bundle is reported even after an error, but an error does not change it.
 		if !bytes.Equal(bundle, last) {
 			last = bundle
 			told(bundle)
@@ -172,8 +189,8 @@ func (r *rotation) Run(ctx context.Context, told func(bundle []byte)) error {
 	return nil
 }
 
-// permanent returns the error of the first look if no retry can help. Later, the process has a certificate to serve
-// with, so it goes on.
+// permanent returns the error of the first read if retries cannot help. Later, the process has a certificate to serve
+// with, so it continues.
 func (r *rotation) permanent(err error) error {
 	if errors.Is(err, errForeign) || apierrors.IsForbidden(err) {
 		return err
@@ -181,7 +198,7 @@ func (r *rotation) permanent(err error) error {
 	return nil
 }
 
-// explained says what to grant if the API server refuses access to the Secret.
+// explained adds the missing permission to an error of the Secret, if the API server denies access.
 func (r *rotation) explained(doing string, err error) error {
 	if apierrors.IsForbidden(err) {
 		err = fmt.Errorf("the operator may not keep its certificate in a Secret: grant it get, create and update of "+
@@ -190,7 +207,8 @@ func (r *rotation) explained(doing string, err error) error {
 	return fmt.Errorf("%s the Secret %s/%s: %w", doing, r.given.Namespace, r.given.Name, err)
 }
 
-// look takes over what the Secret has, and writes what it should have.
+// look reads the Secret, decides about its new content, writes that if it differs, and starts to use it. It starts
+// again if another replica has written the Secret in the meantime.
 func (r *rotation) look(ctx context.Context) error {
 	for {
 		secret, err := r.get(ctx)
@@ -198,6 +216,7 @@ func (r *rotation) look(ctx context.Context) error {
 			return err
 		}
 		found := readShared(secret.Data)
+		// Without a ledger, a certificate that is not self-signed shows that another program owns the Secret.
 		if r.by.unknown && found.current != nil && !found.current.isOurs() {
 			return fmt.Errorf("the Secret %s/%s %w", r.given.Namespace, r.given.Name, errForeign)
 		}
@@ -209,16 +228,18 @@ func (r *rotation) look(ctx context.Context) error {
 			return err
 		}
 		data := wanted.data(secret.Data)
+		// Replicas only write if something changes. Otherwise, each would cause conflicts for the others.
 		if !maps.EqualFunc(data, secret.Data, bytes.Equal) {
 			secret.Data = data
 			err = r.write(ctx, secret)
 		}
 		switch {
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
-			continue // another replica was faster: its pair counts
+			continue // another replica was faster, and its pair counts
 		case err != nil:
 			return r.explained("writing", err)
 		}
+		// The pairs are only used after they have been stored.
 		r.mu.Lock()
 		if r.isSudden(wanted.current) {
 			r.settled = time.Now().Add(min(settling, r.given.Overlap))
@@ -229,14 +250,16 @@ func (r *rotation) look(ctx context.Context) error {
 	}
 }
 
-// isSudden reports whether a pair replaces others that are published, and that this process cannot serve with.
+// isSudden reports whether a new pair replaces published ones that this process cannot serve with, such as after the
+// loss of the Secret. API servers do not trust the new pair yet.
 func (r *rotation) isSudden(current *pair) bool {
 	now := time.Now()
 	return r.known.used(now, r.given.Overlap, r.given.Hosts[0], r.held) == nil && len(r.by.published) > 0 &&
 		!current.isKnown(now, r.given.Overlap) && !slices.ContainsFunc(r.by.published, current.leaf.Equal)
 }
 
-// readLedger reads the ledger at first, and whenever the Secret has a certificate that is not known to be issued.
+// readLedger reads the ledger the first time, and whenever the Secret contains a certificate without a known record:
+// another replica may have recorded it. Otherwise, it saves the requests.
 func (r *rotation) readLedger(ctx context.Context, found shared) error {
 	isIssued := func(c *x509.Certificate) bool { return r.by.recorded[fingerprint(c)] }
 	all := found.certificates()
@@ -247,9 +270,12 @@ func (r *rotation) readLedger(ctx context.Context, found shared) error {
 	if err != nil {
 		return fmt.Errorf("reading which certificates have been issued: %w", err)
 	}
+	// Known records are kept: the ledger may have dropped some that are still in use.
 	for _, one := range fingerprints {
 		r.by.recorded[one] = true
 	}
+	// Certificates that were published earlier and are still served count as published, even if the bundle in the
+	// cluster has already changed.
 	former := r.by
 	r.by.published = certificatesIn(published)
 	for _, p := range r.held {
@@ -261,22 +287,27 @@ func (r *rotation) readLedger(ctx context.Context, found shared) error {
 	return nil
 }
 
-// decide is the content that the Secret should have, and the pairs to serve with. New certificates are recorded before
-// any replica can read them.
+// decide returns the content that the Secret should have, and the pairs to serve with. New certificates are recorded
+// before other replicas can read them: a replica replaces pairs that it does not find in the ledger.
 func (r *rotation) decide(ctx context.Context, found shared, missing bool) (shared, []*pair, error) {
 	now, by := time.Now(), &r.by
+	// First, drop the pairs that must not be used, and add those that only this process still has.
 	by.closed = false
 	accepted := found.accepted(now, *by)
 	r.warn(ctx, now, found)
 	former := accepted.restored(r.known.accepted(now, *by))
+	// Users renew a certificate by deleting the Secret. A current pair without a record needs a successor with one.
 	renew := former.current != nil && (missing || !by.isIssued(former.current.leaf))
 	wanted, err := former.advanced(now, r.given, renew)
 	if err != nil {
 		return wanted, nil, err
 	}
+	// The record must be stored before the Secret: see above.
 	if err := r.record(ctx, wanted); err != nil {
 		return wanted, nil, err
 	}
+	// Unrecorded certificates are accepted until a recorded one is current and as old as two overlaps, so that no
+	// replica still serves an unrecorded one.
 	by.closed = by.isIssued(wanted.current.leaf) && wanted.current.isKnown(now, 2*r.given.Overlap)
 	held := wanted.keep(now, *by, r.held)
 	bundle, dropped := wanted.trusted(now, *by, held)
@@ -288,11 +319,13 @@ func (r *rotation) decide(ctx context.Context, found shared, missing bool) (shar
 	return wanted, held, nil
 }
 
-// record adds new certificates to the ledger, with those that are in use.
+// record adds new certificates to the ledger, together with those in use. So the ledger, which drops the last ones,
+// keeps all that matter.
 func (r *rotation) record(ctx context.Context, wanted shared) error {
 	var fingerprints []string
 	isNew := false
 	for _, p := range append([]*pair{wanted.next, wanted.current}, r.held...) {
+		// A certificate that is only accepted because it is published does not get a record.
 		if p == nil || r.by.unknown || r.by.isPublished(p.leaf) && !r.by.isIssued(p.leaf) {
 			continue
 		}
@@ -311,7 +344,7 @@ func (r *rotation) record(ctx context.Context, wanted shared) error {
 	return nil
 }
 
-// warn logs pairs of the Secret that are not used.
+// warn logs the pairs of the Secret that are not used.
 func (r *rotation) warn(ctx context.Context, now time.Time, found shared) {
 	log := logf.FromContext(ctx).WithValues("secret", r.given.Namespace+"/"+r.given.Name)
 	for _, p := range []*pair{found.current, found.next} {
@@ -327,6 +360,7 @@ func (r *rotation) warn(ctx context.Context, now time.Time, found shared) {
 	}
 }
 
+// get returns the Secret, or a new one without a resource version if it does not exist.
 func (r *rotation) get(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: r.given.Namespace, Name: r.given.Name}
@@ -342,6 +376,7 @@ func (r *rotation) get(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
+// write creates or updates the Secret. The resource version of an update makes a write of another replica a conflict.
 func (r *rotation) write(ctx context.Context, secret *corev1.Secret) error {
 	if secret.ResourceVersion == "" {
 		return r.given.Client.Create(ctx, secret, client.FieldOwner(r.given.Operator))

@@ -7,27 +7,28 @@ import (
 	"time"
 )
 
-// The keys of the Secret. The first three are as everywhere, so that others may mount it.
+// The keys of the Secret. The first two are those of Secrets of the type kubernetes.io/tls, and the third is a
+// convention of cert-manager and others. So proxies can mount the Secret.
 const (
 	certKey, privateKey, bundleKey = "tls.crt", "tls.key", "ca.crt"
 	nextCertKey, nextPrivateKey    = "next.crt", "next.key"
 )
 
 const (
-	// renewal is the share of the lifetime after which a certificate gets its successor.
+	// renewal is the fraction of the lifetime after which a certificate is replaced.
 	renewal = 2.0 / 3
-	// mostTrusted is how many certificates the bundle has at most. Rotation alone needs three.
+	// mostTrusted limits the number of certificates in the bundle. Rotation alone needs three.
 	mostTrusted = 8
 )
 
-// shared is the content of the Secret: the pair in use; the next one, if there is one, which is published before it is
-// used; and the certificates of both, with former ones that have not expired.
+// shared is the content of the Secret, which all replicas share. The current pair is in use. The next pair, if any, is
+// published before it is used. The bundle contains the certificates of both, and former ones that have not expired.
 type shared struct {
 	current, next *pair
 	bundle        []byte
 }
 
-// readShared reads the Secret. A pair that cannot be read counts as missing.
+// readShared reads the content of the Secret. An unreadable pair counts as missing, so that it is replaced.
 func readShared(data map[string][]byte) shared {
 	s := shared{bundle: data[bundleKey]}
 	if p, err := readPair(data[certKey], data[privateKey]); err == nil {
@@ -39,13 +40,14 @@ func readShared(data map[string][]byte) shared {
 	return s
 }
 
-// data is the new content of the Secret. Other keys stay.
+// data returns the new content of the Secret. Keys of other programs stay.
 func (s shared) data(former map[string][]byte) map[string][]byte {
 	data := maps.Clone(former)
 	if data == nil {
 		data = map[string][]byte{}
 	}
 	data[certKey], data[privateKey], data[bundleKey] = s.current.cert, s.current.key, s.bundle
+	// A next pair that has become the current one must disappear.
 	delete(data, nextCertKey)
 	delete(data, nextPrivateKey)
 	if s.next != nil {
@@ -54,7 +56,7 @@ func (s shared) data(former map[string][]byte) map[string][]byte {
 	return data
 }
 
-// certificates are all certificates of the Secret.
+// certificates returns all certificates in the Secret.
 func (s shared) certificates() []*x509.Certificate {
 	all := certificatesIn(s.bundle)
 	for _, p := range []*pair{s.current, s.next} {
@@ -65,23 +67,26 @@ func (s shared) certificates() []*x509.Certificate {
 	return all
 }
 
-// accepted leaves only pairs that are valid now and that the operator has issued. A current pair that a version
+// accepted removes the pairs that are not valid now, or that the operator has not issued. A current pair that a version
 // without a ledger has published stays until its successor is in use.
 func (s shared) accepted(now time.Time, by provenance) shared {
 	if !s.current.isValid(now) || !by.accepts(s.current.leaf) {
 		s.current = nil
 	}
+	// An unrecorded next pair is not in use yet, so it can be dropped without a successor.
 	if !s.next.isValid(now) || !by.isIssued(s.next.leaf) {
 		s.next = nil
 	}
 	return s
 }
 
-// restored adds the pairs of this process that the Secret has lost: it was deleted, or damaged by others.
+// restored adds the pairs of this process that are missing in the Secret, because the Secret was deleted or damaged.
+// Clients already trust them, but not a new certificate.
 func (s shared) restored(known shared) shared {
 	if s.current == nil {
 		s.current = known.current
 	}
+	// A pair that is older than the current one is not a successor: it has already been replaced.
 	lost := s.next == nil && known.next != nil && !known.next.equals(s.current)
 	if lost && (s.current == nil || known.next.issued().After(s.current.issued())) {
 		s.next = known.next
@@ -92,18 +97,23 @@ func (s shared) restored(known shared) shared {
 	return s
 }
 
-// advanced is the content that the Secret should have now. All replicas come to the same result, except for new pairs:
-// the first replica to write its own wins. If renew is set, the current pair gets a successor at once.
+// advanced returns the content that the Secret should have now. All replicas compute the same result, except for new
+// pairs: the first replica that writes its pair wins. If renew is set, the current pair gets a successor at once. A
+// successor keeps waiting as the next pair until all clients trust it. Only a missing current pair is replaced without
+// that delay.
 func (s shared) advanced(now time.Time, o Rotation, renew bool) (shared, error) {
+	// The next pair becomes the current one when all clients trust it, or if there is no alternative.
 	if s.next != nil && (s.current == nil || s.next.isKnown(now, o.Overlap)) {
 		s.current, s.next = s.next, nil
 	}
 	var err error
 	if s.current == nil {
-		// The Secret has no pair that clients accept, so waiting would not help.
+		// No pair in the Secret is acceptable for clients, so waiting would not help.
 		s.current, err = newPair(o.Hosts, o.Lifetime)
 		return s, err
 	}
+	// A successor is needed if the hosts have changed, if the pair is old, or if renew is set. Only one can be pending,
+	// so new hosts replace a pending successor.
 	hosts := o.Hosts
 	switch {
 	case s.next != nil && !s.next.covers(hosts...):
@@ -117,7 +127,8 @@ func (s shared) advanced(now time.Time, o Rotation, renew bool) (shared, error) 
 	return s, err
 }
 
-// union is for replicas of two versions, which may have other hosts: each needs all of its own.
+// union returns all hosts of both lists. During an update, replicas of two versions can have different hosts, and each
+// needs all of its own.
 func union(hosts, more []string) []string {
 	all := slices.Clone(hosts)
 	for _, host := range more {
@@ -128,19 +139,20 @@ func union(hosts, more []string) []string {
 	return all
 }
 
-// isKnown reports whether all clients have had the time to learn about the certificate.
+// isKnown reports whether the certificate is old enough for all clients to trust it.
 func (p *pair) isKnown(now time.Time, overlap time.Duration) bool {
 	return !now.Before(p.issued().Add(overlap))
 }
 
-// used is the pair to serve a host with: the newest one of the Secret that all clients know; otherwise the one that
-// this process has had for the longest time. It is nil if no valid pair is for the host.
+// used returns the pair to serve a host with: the newest one of the Secret that all clients trust, or else the one that
+// this process has held for the longest time. It returns nil if no valid pair covers the host.
 func (s shared) used(now time.Time, overlap time.Duration, host string, held []*pair) *pair {
 	for _, p := range []*pair{s.next, s.current} {
 		if p.isValid(now) && p.covers(host) && p.isKnown(now, overlap) {
 			return p
 		}
 	}
+	// These pairs are in the bundle for as long as this process holds them.
 	for _, p := range held {
 		if p.isValid(now) && p.covers(host) {
 			return p
@@ -149,8 +161,9 @@ func (s shared) used(now time.Time, overlap time.Duration, host string, held []*
 	return nil
 }
 
-// trusted is the bundle: the certificates of both pairs, of those that this process serves, and former ones, unless
-// they have expired. Dropped are those of the Secret that the operator has not issued.
+// trusted returns the bundle: the certificates of both pairs, of those that this process serves, and former ones that
+// have not expired. It also returns the certificates that it drops from the Secret, because the operator has not issued
+// them.
 func (s shared) trusted(now time.Time, by provenance, held []*pair) (bundle []byte, dropped []*x509.Certificate) {
 	listed := certificatesIn(s.bundle)
 	former := slices.Concat(listed, by.published)
@@ -161,7 +174,9 @@ func (s shared) trusted(now time.Time, by provenance, held []*pair) (bundle []by
 	for _, p := range held {
 		former = append(former, p.leaf)
 	}
+	// If there are too many certificates, the oldest ones are left out.
 	newestFirst(former)
+	// Equal certificates are adjacent after sorting.
 	for _, c := range slices.CompactFunc(former, (*x509.Certificate).Equal) {
 		switch {
 		case !now.Before(c.NotAfter) || slices.ContainsFunc(all, c.Equal):
@@ -177,8 +192,8 @@ func (s shared) trusted(now time.Time, by provenance, held []*pair) (bundle []by
 	return bundle, dropped
 }
 
-// keep are the pairs that this process may serve with, in the order in which it got them: former ones, and those of the
-// Secret.
+// keep returns the pairs that this process may serve with, in the order in which it got them: former ones, then those
+// of the Secret.
 func (s shared) keep(now time.Time, by provenance, former []*pair) []*pair {
 	isUseless := func(p *pair) bool { return !p.isValid(now) || !by.accepts(p.leaf) }
 	kept := slices.DeleteFunc(slices.Clone(former), isUseless)
@@ -187,6 +202,7 @@ func (s shared) keep(now time.Time, by provenance, former []*pair) []*pair {
 			kept = append(kept, p)
 		}
 	}
+	// Each pair takes a place in the bundle, so the oldest are removed. The pairs of the Secret always stay.
 	for len(kept) > mostTrusted/2 {
 		oldest := slices.IndexFunc(kept, func(p *pair) bool { return !p.equals(s.current) && !p.equals(s.next) })
 		kept = slices.Delete(kept, oldest, oldest+1)

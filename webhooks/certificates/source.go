@@ -8,27 +8,28 @@ import (
 	"path/filepath"
 )
 
-// Source is where a certificate comes from.
+// Source provides a certificate and its CA bundle.
 type Source interface {
-	// Run keeps the certificate up to date until the context ends. It tells the bundle, in PEM, by which clients know
-	// the server: before the certificate can be had, and whenever the bundle changes. An error says that there never
-	// will be a certificate.
+	// Run keeps the certificate up to date until the context ends. It reports the bundle, in PEM, by which clients
+	// verify the server: once before the certificate is available, and whenever the bundle changes. An error means that
+	// there will never be a certificate.
 	Run(ctx context.Context, told func(bundle []byte)) error
-	// GetCertificate is for tls.Config.GetCertificate. It is an error if there is none yet.
+	// GetCertificate is used as tls.Config.GetCertificate. It returns an error while there is no certificate.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Check is for readiness: it returns an error while clients would refuse the certificate.
+	// Check is for readiness: it returns an error while clients would reject the certificate.
 	Check() error
 }
 
-// ready is for sources whose certificate is there from the beginning.
+// ready is embedded in sources whose certificate is available from the start.
 type ready struct{}
 
 // Check implements Source.
 func (ready) Check() error { return nil }
 
-// Dump writes a bundle to a file, for clients such as curl with --cacert. Who reads it meanwhile has the former one.
-// Kopf: cadump.
+// Dump writes a bundle to a file, for clients such as curl with --cacert. Readers of the file never see a half-written
+// bundle. Kopf: cadump.
 func Dump(path string, bundle []byte) error {
+	// The temporary file is in the same directory, because a rename is only atomic within a file system.
 	file, err := os.CreateTemp(filepath.Dir(path), ".ca-*")
 	if err != nil {
 		return fmt.Errorf("dumping the CA bundle: %w", err)
@@ -41,7 +42,7 @@ func Dump(path string, bundle []byte) error {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(file.Name()) // the first error says more
+		_ = os.Remove(file.Name()) // the first error is more useful
 		return fmt.Errorf("dumping the CA bundle to %s: %w", path, err)
 	}
 	return nil

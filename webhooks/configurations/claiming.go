@@ -13,20 +13,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// claim makes the operator the only field manager of its entries. Server-side apply keeps what another field manager
-// has set in them: a former release of this operator by updates, or a client with entries of the same names. The CA
-// bundles that others have set in the wanted entries stay theirs.
+// claim makes the operator the only field manager of its entries. Server-side apply only removes fields that no other
+// manager owns. Other managers own such fields after updates by a former release of this operator, or if a client has
+// written entries of the same names. CA bundles that others have injected into the wanted entries stay theirs.
 func (k *kept) claim(ctx context.Context, d document, wanted []any) error {
-	const claimant = "claimed" // a field manager for csaupgrade, which has these fields for a moment
+	const claimant = "claimed" // a temporary field manager for csaupgrade
 	own, injected := ownFields(d, wanted)
 	before, managed, claimed := d.object.DeepCopy(), d.object.GetManagedFields(), fieldpath.NewSet()
+	// First, move the fields of the operator's entries away from all other managers.
 	for i, one := range managed {
 		isOwn, all := one.Manager == k.options.Operator, fieldpath.NewSet()
+		// The operator's own apply keeps its fields. Unreadable fields are skipped.
 		if isOwn && one.Operation == metav1.ManagedFieldsOperationApply || one.FieldsV1 == nil ||
 			all.FromJSON(bytes.NewReader(one.FieldsV1.Raw)) != nil {
 			continue
 		}
 		rest := all.RecursiveDifference(own)
+		// An injector, such as cert-manager's, keeps the CA bundle that it has set. A former release of this operator
+		// does not.
 		if !isOwn {
 			rest = rest.Union(all.Intersection(injected))
 		}
@@ -35,9 +39,11 @@ func (k *kept) claim(ctx context.Context, d document, wanted []any) error {
 			managed[i].FieldsV1 = encoded(rest)
 		}
 	}
+	// Usually there is nothing to move, so this request is rare.
 	if claimed.Empty() {
 		return nil
 	}
+	// Then, csaupgrade merges the moved fields into the operator's apply entry.
 	d.object.SetManagedFields(append(managed, metav1.ManagedFieldsEntry{
 		Manager: claimant, Operation: metav1.ManagedFieldsOperationUpdate,
 		APIVersion: k.kind.GroupVersion().String(), FieldsType: "FieldsV1", FieldsV1: encoded(claimed),
@@ -48,16 +54,19 @@ func (k *kept) claim(ctx context.Context, d document, wanted []any) error {
 	return k.patchFrom(ctx, before, d)
 }
 
-// ownFields are the operator's entries in the object, and the fields of them that an injector of CA bundles has set.
+// ownFields returns the fields of the operator's entries in the object, and those that an injector of CA bundles may
+// own.
 func ownFields(d document, wanted []any) (own, injected *fieldpath.Set) {
 	own, injected = fieldpath.NewSet(), fieldpath.NewSet()
 	names := namesOf(wanted)
 	for _, name := range d.ownNames(wanted) {
+		// Webhooks are an associative list: the name of an entry is its key.
 		entry := []any{"webhooks", fieldpath.KeyByFields("name", name)}
 		own.Insert(fieldpath.MakePathOrDie(entry...))
 		if !slices.Contains(names, name) {
-			continue // an injector must not keep an entry that is removed
+			continue // an injector must not keep a removed entry alive
 		}
+		// The parents of the bundle are included, because an owner of a field also owns the path to it.
 		for _, path := range [][]any{nil, {"name"}, {"clientConfig"}, {"clientConfig", "caBundle"}} {
 			injected.Insert(fieldpath.MakePathOrDie(slices.Concat(entry, path)...))
 		}
@@ -65,13 +74,14 @@ func ownFields(d document, wanted []any) (own, injected *fieldpath.Set) {
 	return own, injected
 }
 
-// encoded returns the fields as managedFields have them. All of them were decoded before.
+// encoded returns the fields in the encoding of managedFields. They were decoded before, so this cannot fail.
 func encoded(fields *fieldpath.Set) *metav1.FieldsV1 {
 	data, _ := fields.ToJSON()
 	return &metav1.FieldsV1{Raw: data}
 }
 
-// patchFrom writes the changes of the object since a former state, unless others have changed it meanwhile.
+// patchFrom writes the changes since a former state of the object. It is a conflict if others have changed the object
+// in the meantime.
 func (k *kept) patchFrom(ctx context.Context, before client.Object, d document) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return k.options.Client.Patch(ctx, d.object, patch, client.FieldOwner(k.options.Operator))

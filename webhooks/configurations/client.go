@@ -11,16 +11,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The two types of objects.
+// The two kinds of webhook configurations. An operator has an object of each, with the same name.
 var (
 	validatingKind = admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration")
 	mutatingKind   = admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration")
 )
 
-// NewClient makes a client for webhook configurations: it knows them beforehand, so it never asks the API server what
-// it has, nor anybody for a scheme. The transport may be nil.
+// NewClient returns a client for webhook configurations. Both kinds are known in advance, so it needs neither discovery
+// nor a scheme. The transport may be nil.
 func NewClient(config *rest.Config, transport *http.Client) (client.WithWatch, error) {
 	mapper := meta.NewDefaultRESTMapper(nil)
+	// The plural names cannot be derived without discovery.
 	for plural, kind := range map[string]schema.GroupVersionKind{
 		"validatingwebhookconfigurations": validatingKind, "mutatingwebhookconfigurations": mutatingKind,
 	} {

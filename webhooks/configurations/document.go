@@ -10,16 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// mark is the annotation that an operator sets in the object with its entries.
+// mark is the annotation of an operator in an object with its entries. It coordinates the operator's processes: the
+// youngest one writes, and an exiting one waits for a successor.
 type mark struct {
 	// Writer is the identity of the process that wrote last. It is empty if that process has removed its entries.
 	Writer string `json:"writer,omitempty"`
-	// Started is when that process started.
+	// Started is the start time of that process.
 	Started time.Time `json:"started,omitzero"`
-	// Leaving is true if that process exits and soon removes its entries, unless another process of the operator takes
-	// over.
+	// Leaving is true if that process is exiting. It soon removes its entries, unless another process of the operator
+	// takes over.
 	Leaving bool `json:"leaving,omitempty"`
-	// Entries are the names of the entries of the operator.
+	// Entries are the names of the operator's entries.
 	Entries []string `json:"entries,omitempty"`
 }
 
@@ -30,6 +31,8 @@ type document struct {
 	annotation string
 }
 
+// newDocument returns an object without entries. It is unstructured, so that fields of newer API versions are
+// preserved.
 func newDocument(kind schema.GroupVersionKind, name, annotation string) document {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(kind)
@@ -37,7 +40,7 @@ func newDocument(kind schema.GroupVersionKind, name, annotation string) document
 	return document{object, annotation}
 }
 
-// mark returns the mark of the operator. An unreadable mark counts as an empty one.
+// mark returns the operator's mark. An unreadable mark counts as an empty one, which is due to be overwritten.
 func (d document) mark() mark {
 	var m mark
 	if json.Unmarshal([]byte(d.object.GetAnnotations()[d.annotation]), &m) != nil {
@@ -46,29 +49,31 @@ func (d document) mark() mark {
 	return m
 }
 
-// isMarked reports whether the operator has a mark in the object.
+// isMarked reports whether the object contains a mark of the operator.
 func (d document) isMarked() bool {
 	_, marked := d.object.GetAnnotations()[d.annotation]
 	return marked
 }
 
+// entries returns the entries of all operators.
 func (d document) entries() []any {
 	entries, _ := d.object.Object["webhooks"].([]any)
 	return entries
 }
 
 // ownNames returns the names of the operator's entries in the object: those in its mark, and those of the wanted
-// entries, which another client may have written.
+// entries, because another client may have written entries of the same names.
 func (d document) ownNames(wanted []any) (names []string) {
 	own := append(d.mark().Entries, namesOf(wanted)...)
 	return slices.DeleteFunc(namesOf(d.entries()), func(name string) bool { return !slices.Contains(own, name) })
 }
 
-// declare sets the entries and the mark, which the object does not have yet.
+// declare sets the entries and the mark in an object for server-side apply. The object must have neither.
 func (d document) declare(entries []any, m mark) error {
 	if m.Entries = namesOf(entries); len(entries) > 0 {
 		d.object.Object["webhooks"] = entries
 	}
+	// Applying nothing removes the entries and the mark, which the operator owns.
 	if m.Writer == "" && len(entries) == 0 {
 		return nil
 	}
@@ -80,12 +85,14 @@ func (d document) declare(entries []any, m mark) error {
 	return nil
 }
 
+// bundleOf returns the CA bundle of an entry, in base64 as in JSON.
 func bundleOf(entry any) any {
 	fields, _ := entry.(map[string]any)
 	client, _ := fields["clientConfig"].(map[string]any)
 	return client["caBundle"]
 }
 
+// namesOf returns the names of entries.
 func namesOf(entries []any) (names []string) {
 	for _, entry := range entries {
 		fields, _ := entry.(map[string]any)

@@ -10,35 +10,38 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Timeout is how long the API server waits for an answer, in seconds: as long as it can. Kopf: the same.
+// Timeout is how many seconds the API server waits for a response. It is the maximum that Kubernetes allows. Kopf: the
+// same.
 const Timeout = 30
 
-// Form says how entries look.
+// Form is the form of the entries.
 type Form struct {
-	// Suffix is what the names of all entries end with. Under AsKopf, it is the name of the two objects; else the name
-	// of the operator is a good one, as several operators may share the objects.
+	// Suffix is the end of all entries' names. With AsKopf, it is the name of the two objects. Otherwise, the name of
+	// the operator is suitable, because several operators may share the objects.
 	Suffix string
-	// AsKopf makes the entries as Kopf has them: with names that the API server may refuse, and without conditions.
+	// AsKopf creates the entries exactly as Kopf does: with names that the API server may reject, and without
+	// conditions.
 	AsKopf bool
-	// Conditions puts those of the hooks into the entries, so that requests which do not meet them are not even sent.
+	// Conditions adds the conditions of the hooks to the entries, so that the API server does not send other requests.
 	Conditions bool
-	// PersistentOnly leaves out what does not outlive the operator.
+	// PersistentOnly leaves out the entries that must not outlive the operator.
 	PersistentOnly bool
 }
 
-// Validating makes the entries of the validating handlers among the hooks, in their order; never nil. The client
-// configuration says where the server is: to its URL or the path of its service, or both, the path of the handler is
-// added. Two entries of one name are an error, for the API server refuses them.
+// Validating returns the entries of the validating handlers among the hooks, in their order, and never nil. The client
+// configuration is the address of the server. The path of each handler is appended to its URL or to the path of its
+// Service. Two entries with the same name are an error, because the API server rejects them.
 func Validating(
 	hooks []Hook, client admissionregistrationv1.WebhookClientConfig, f Form,
 ) ([]admissionregistrationv1.ValidatingWebhook, error) {
 	return f.entries(hooks, client, false)
 }
 
-// Mutating does the same for the mutating handlers.
+// Mutating returns the entries of the mutating handlers in the same way.
 func Mutating(
 	hooks []Hook, client admissionregistrationv1.WebhookClientConfig, f Form,
 ) ([]admissionregistrationv1.MutatingWebhook, error) {
+	// Both types have the same JSON except for reinvocationPolicy, which is not set.
 	entries, err := plain(hooks, client, f, true)
 	all := make([]admissionregistrationv1.MutatingWebhook, len(entries))
 	for i, entry := range entries {
@@ -50,11 +53,12 @@ func Mutating(
 	return all, err
 }
 
-// entries are those of one type, as the validating ones are written.
+// entries returns the entries of one type, with the Go type of validating ones.
 func (f Form) entries(
 	hooks []Hook, client admissionregistrationv1.WebhookClientConfig, mutating bool,
 ) ([]admissionregistrationv1.ValidatingWebhook, error) {
 	all := make([]admissionregistrationv1.ValidatingWebhook, 0, len(hooks))
+	// taken maps the names of entries to those of their hooks, for the error.
 	taken := map[string]string{}
 	for _, hook := range hooks {
 		if hook.Mutating != mutating || (f.PersistentOnly && !hook.Persistent) {
@@ -71,10 +75,12 @@ func (f Form) entries(
 	return all, nil
 }
 
-// entry is one entry: all that the two types of them have in common, which is all but the policy of reinvocation.
+// entry returns one entry. The two types of entries differ only in reinvocationPolicy.
 func (f Form) entry(
 	h Hook, client admissionregistrationv1.WebhookClientConfig,
 ) admissionregistrationv1.ValidatingWebhook {
+	// The defaults equal Kopf's. Equivalent also matches requests for other versions of the resource, which the API
+	// server converts.
 	entry := admissionregistrationv1.ValidatingWebhook{
 		Name: f.name(h.name()), ClientConfig: at(client, h.path()), Rules: h.rules(f),
 		FailurePolicy:  ptr.To(admissionregistrationv1.Fail),
@@ -82,6 +88,7 @@ func (f Form) entry(
 		SideEffects:    ptr.To(admissionregistrationv1.SideEffectClassNone),
 		TimeoutSeconds: ptr.To(cmp.Or(h.Timeout, Timeout)), AdmissionReviewVersions: []string{"v1", "v1beta1"},
 	}
+	// By default, a request is rejected while the server cannot be reached.
 	if h.IgnoreFailures {
 		entry.FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
 	}
@@ -94,13 +101,14 @@ func (f Form) entry(
 	if len(h.Namespaces) > 0 {
 		entry.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: h.Namespaces}
 	}
+	// Kopf's entries do not have conditions.
 	if f.Conditions && !f.AsKopf {
 		entry.MatchConditions = h.Conditions
 	}
 	return entry
 }
 
-// plain are the entries of one type as JSON has them.
+// plain returns the entries of one type as JSON values.
 func plain(
 	hooks []Hook, client admissionregistrationv1.WebhookClientConfig, f Form, mutating bool,
 ) ([]any, error) {

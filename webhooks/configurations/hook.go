@@ -11,44 +11,44 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// Hook is one handler of admission requests, as far as the cluster has to know it.
+// Hook is the part of an admission handler that affects the webhook configurations.
 type Hook struct {
 	// ID is the full id of the handler.
 	ID string
-	// Name is what the entry is named after, and Path what requests for the handler are sent to, below the path of the
-	// server, not escaped. Empty is the id. Where an id stands for handlers of several kinds, they need other ones.
+	// Name determines the name of the entry. Path is the path of requests for the handler below that of the server,
+	// without escapes. Both default to the id. If handlers of several kinds have the same id, they need other values.
 	Name, Path string
-	// Mutating tells in which of the two objects the entry stands.
+	// Mutating selects the object that contains the entry.
 	Mutating bool
-	// Resources are all those that the handler's selector matches; none makes an entry that no request fits. Unlike for
-	// objects that are watched, those of the core group have no priority over others.
+	// Resources are all resources that the handler's selector matches. Without any, the entry matches no requests.
+	// Unlike for watched objects, resources of the core group do not have priority over others.
 	Resources []discovery.Resource
-	// Operations are CREATE, UPDATE, DELETE, CONNECT; none is all. Kopf: operations.
+	// Operations are CREATE, UPDATE, DELETE, CONNECT; none means all. Kopf: operations.
 	Operations []string
-	// Subresource is empty for the objects as a whole; "*" is any, and them. Kopf: subresource.
+	// Subresource is empty for the objects as a whole. "*" means any subresource, and the objects as a whole. Kopf:
+	// subresource.
 	Subresource string
-	// Labels are what the objects must have, as far as it can be said so. See [Requirements].
+	// Labels are the requirements for the labels of objects that a selector can express. See [Requirements].
 	Labels []metav1.LabelSelectorRequirement
-	// Namespaces are what the namespaces of the objects must have, as far as it can be said so.
+	// Namespaces are the requirements for the labels of namespaces that a selector can express. See [Namespaces].
 	Namespaces []metav1.LabelSelectorRequirement
-	// Conditions are what else can be said of the requests, in CEL. Kopf has none.
+	// Conditions are further conditions for requests, in CEL. Kopf does not have them.
 	Conditions []admissionregistrationv1.MatchCondition
-	// SideEffects tells that the handler changes something elsewhere, though not for requests of a dry run. Kopf:
-	// side_effects.
+	// SideEffects is true if the handler has side effects, except for dry-run requests. Kopf: side_effects.
 	SideEffects bool
-	// IgnoreFailures lets requests pass while the server does not answer. Kopf: ignore_failures.
+	// IgnoreFailures allows requests while the server does not respond. Kopf: ignore_failures.
 	IgnoreFailures bool
 	// Persistent keeps the entry when the operator exits. Kopf: persistent.
 	Persistent bool
-	// Timeout is how many seconds the API server waits for an answer; zero is [Timeout].
+	// Timeout is how many seconds the API server waits for a response; zero means [Timeout].
 	Timeout int32
 
-	more []Hook // further registrations of the same function: see Add
+	more []Hook // further registrations of the same function: see [Hook.Add]
 }
 
-// Add merges another registration of the same function under the same id into the hook. The entry sends the requests
-// for both of them. Labels and conditions stay only if both have the same ones, and of the requirements for namespaces
-// those that both have: the server checks the others.
+// Add merges another registration of the same function under the same id into the hook. The entry then sends the
+// requests of both. Labels and conditions only stay if they are equal. Of the requirements for namespaces, the common
+// ones stay. The server checks the rest.
 func (h *Hook) Add(other Hook) {
 	if !reflect.DeepEqual(h.Labels, other.Labels) {
 		h.Labels = nil
@@ -56,11 +56,13 @@ func (h *Hook) Add(other Hook) {
 	if !reflect.DeepEqual(h.Conditions, other.Conditions) {
 		h.Conditions = nil
 	}
+	// All requirements of a selector must be met, so fewer of them match more namespaces.
 	h.Namespaces = slices.DeleteFunc(slices.Clone(h.Namespaces), func(one metav1.LabelSelectorRequirement) bool {
 		return !slices.ContainsFunc(other.Namespaces, func(theirs metav1.LabelSelectorRequirement) bool {
 			return reflect.DeepEqual(one, theirs)
 		})
 	})
+	// The merged entry must be correct for both, so each option takes the value that is safe for both.
 	h.SideEffects = h.SideEffects || other.SideEffects
 	h.IgnoreFailures = h.IgnoreFailures && other.IgnoreFailures
 	h.Persistent = h.Persistent || other.Persistent
@@ -68,12 +70,14 @@ func (h *Hook) Add(other Hook) {
 	h.more = append(h.more, other)
 }
 
+// name returns the name from which the entry's name is derived.
 func (h Hook) name() string { return cmp.Or(h.Name, h.ID) }
 
+// path returns the path below that of the server.
 func (h Hook) path() string { return cmp.Or(h.Path, h.ID) }
 
-// operations are those of the rules. Kopf sends deletions to mutating handlers, too, which do not get them: an endpoint
-// that is down would hold deletions up for nothing.
+// operations returns the operations of the rules. Kopf also sends deletions for mutating handlers, which it then does
+// not call. That is left out here, because a server that is down would block deletions without need.
 func (h Hook) operations(f Form) []admissionregistrationv1.OperationType {
 	given := h.Operations
 	if len(given) == 0 && h.Mutating && !f.AsKopf {
@@ -89,8 +93,9 @@ func (h Hook) operations(f Form) []admissionregistrationv1.OperationType {
 	return all
 }
 
-// rules are one for each resource of each registration; equal ones are left out.
+// rules returns a rule for each resource of each registration, without duplicates.
 func (h Hook) rules(f Form) []admissionregistrationv1.RuleWithOperations {
+	// As in Kopf, rules cover namespaced and cluster-scoped resources.
 	scope := admissionregistrationv1.AllScopes
 	var all []admissionregistrationv1.RuleWithOperations
 	for _, resource := range h.Resources {
@@ -114,8 +119,8 @@ func (h Hook) rules(f Form) []admissionregistrationv1.RuleWithOperations {
 	return all
 }
 
-// resources are what the rules have for a resource: "plural/*" alone would leave the objects as a whole out, which the
-// handler takes.
+// resources returns the resources of a rule. "plural/*" alone would exclude the objects as a whole, for which the
+// handler is called, too. Kopf only has "plural/*".
 func (h Hook) resources(plural string) []string {
 	switch h.Subresource {
 	case "":

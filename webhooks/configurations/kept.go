@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// attempts is how many times a write is made that collides with those of others, before it waits.
+// attempts limits how often a write is retried at once after a conflict. After that, the retry is delayed.
 const attempts = 10
 
 // kept is one of the two objects.
@@ -26,8 +26,8 @@ type kept struct {
 	writer  *Writer
 	options Options
 	kind    schema.GroupVersionKind
-	// written is the version of the entries that were applied last, and applied the resource version of the object
-	// since then.
+	// written is the version of the entries that this process applied last, or zero. applied is the resource version of
+	// the object after that. Only the goroutine of Run uses them.
 	written int
 	applied string
 }
@@ -41,37 +41,44 @@ func (k *kept) keep(ctx context.Context, wanted []any, version int) error {
 		if !k.isDue(d, version) {
 			return nil
 		}
+		// An operator without admission handlers does not issue certificates, so its records are removed, too.
 		if k.writer.isWithdrawn() && len(d.records()) > 0 {
 			if err := k.setRecords(ctx, d, nil); err != nil {
 				return err
 			}
 		}
+		// Without entries, an object is neither created nor marked.
 		if len(wanted) > 0 || d.isMarked() {
 			own := mark{Writer: k.options.Identity, Started: k.options.Started}
 			if err := k.apply(ctx, d, wanted, own); err != nil {
 				return err
 			}
 		}
+		// After an error, the former version stays, so the next check applies the entries again.
 		k.written = version
 		return nil
 	})
 }
 
-// isDue reports whether the entries are to be applied: they are new here, no process is responsible for them any more,
-// an older process has written its own, or the object was changed by others, maybe in these entries.
+// isDue reports whether the entries must be applied: they have changed here, no process is responsible for them any
+// more, an older process has written its own, or others have changed the object, possibly in these entries.
 func (k *kept) isDue(d document, version int) bool {
 	m := d.mark()
 	switch {
 	case version != k.written || m.Writer == "":
 		return true
 	case m.Writer == k.options.Identity:
+		// Leaving can remain from an exit that was not completed. Any change of the object could concern these entries.
+		// Applying them again repairs them, and changes nothing if they are intact.
 		return m.Leaving || d.object.GetResourceVersion() != k.applied
 	default:
+		// The youngest process wins, so a younger one's entries stay until it leaves.
 		return m.Leaving || k.writer.older(m)
 	}
 }
 
-// edit reads the object and changes it. It starts again if others have changed the object meanwhile.
+// edit reads the object and changes it. It retries if others have changed, created or deleted the object in the
+// meantime.
 func (k *kept) edit(ctx context.Context, change func(d document) error) error {
 	var err error
 	for range attempts {
@@ -80,6 +87,7 @@ func (k *kept) edit(ctx context.Context, change func(d document) error) error {
 			return err
 		}
 		err = change(d)
+		// The three errors mean that the object was changed, created or deleted after it was read.
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
 			break
 		}
@@ -87,7 +95,7 @@ func (k *kept) edit(ctx context.Context, change func(d document) error) error {
 	return explained(err, k.written > 0)
 }
 
-// read returns the object, or a new one without a version if the cluster does not have it.
+// read returns the object, or a new one without a resource version if it does not exist.
 func (k *kept) read(ctx context.Context) (document, error) {
 	d := newDocument(k.kind, k.options.Name, k.options.Operator+"/webhooks")
 	err := k.options.Client.Get(ctx, client.ObjectKey{Name: k.options.Name}, d.object)
@@ -97,23 +105,27 @@ func (k *kept) read(ctx context.Context) (document, error) {
 	return d, explained(err, k.written > 0)
 }
 
-// apply replaces the operator's entries and its mark. All of its processes are one field manager, so each of them names
-// the state that it replaces: a process that writes meanwhile makes it a conflict.
+// apply replaces the operator's entries and its mark. All processes of the operator are one field manager, so apply
+// alone does not detect their conflicts. The resource version does: a concurrent write of another process is a
+// conflict.
 func (k *kept) apply(ctx context.Context, d document, entries []any, m mark) error {
 	former := d.object.GetResourceVersion()
 	if err := k.claim(ctx, d, entries); err != nil {
 		return err
 	}
+	// The applied object only contains the operator's own fields.
 	declared := newDocument(k.kind, k.options.Name, d.annotation)
 	declared.object.SetResourceVersion(d.object.GetResourceVersion())
 	if err := declared.declare(entries, m); err != nil {
 		return err
 	}
+	// ForceOwnership resolves conflicts with other field managers in favor of the operator.
 	err := k.options.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(declared.object),
 		client.FieldOwner(k.options.Operator), client.ForceOwnership)
 	if err != nil {
 		return err
 	}
+	// Apply of the same content does not change the resource version, and is not logged.
 	if k.applied = declared.object.GetResourceVersion(); k.applied != former {
 		logf.FromContext(ctx).Info("Wrote a webhook configuration", "kind", k.kind.Kind, "name", k.options.Name,
 			"entries", len(entries))
@@ -121,11 +133,13 @@ func (k *kept) apply(ctx context.Context, d document, entries []any, m mark) err
 	return nil
 }
 
-// keepAsKopf replaces all entries that the object has when there are new ones here.
+// keepAsKopf replaces all entries of the object when those of this operator have changed. As in Kopf, it does not read
+// the object, and does not detect changes by others.
 func (k *kept) keepAsKopf(ctx context.Context, wanted []any, version int) error {
 	if version == k.written {
 		return nil
 	}
+	// The patch below does not create a missing object.
 	d := newDocument(k.kind, k.options.Name, "")
 	if k.written == 0 {
 		err := k.options.Client.Create(ctx, d.object, client.FieldOwner(k.options.Operator))
@@ -135,7 +149,7 @@ func (k *kept) keepAsKopf(ctx context.Context, wanted []any, version int) error 
 	}
 	if err := k.patch(ctx, wanted); err != nil {
 		if apierrors.IsNotFound(err) {
-			k.written = 0 // somebody has deleted it
+			k.written = 0 // the object was deleted: the next attempt creates it
 		}
 		return err
 	}
@@ -145,8 +159,9 @@ func (k *kept) keepAsKopf(ctx context.Context, wanted []any, version int) error 
 	return nil
 }
 
-// patch replaces all entries.
+// patch replaces all entries, with a merge patch as in Kopf.
 func (k *kept) patch(ctx context.Context, wanted []any) error {
+	// A null would be valid, too, but Kopf writes an empty list.
 	if wanted == nil {
 		wanted = []any{}
 	}
@@ -159,12 +174,15 @@ func (k *kept) patch(ctx context.Context, wanted []any) error {
 		client.FieldOwner(k.options.Operator))
 }
 
-// watch has the object looked at when it changes, until the context ends. Who may not watch looks at intervals.
+// watch triggers a check of the object whenever it changes, until the context ends. Without the permission to watch,
+// changes by others are only found at intervals.
 func (k *kept) watch(ctx context.Context) {
+	// A missing permission is logged once.
 	said := false
 	for ctx.Err() == nil {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(k.kind)
+		// The selector allows a permission to watch that is restricted to this object by resourceNames.
 		events, err := k.options.Client.Watch(ctx, list, &client.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector("metadata.name", k.options.Name),
 		})
@@ -179,11 +197,13 @@ func (k *kept) watch(ctx context.Context) {
 			said = true
 		}
 		if err == nil {
+			// The content of events is not used, because the check reads the object anyway.
 			for range events.ResultChan() {
 				k.writer.look()
 			}
 			events.Stop()
 		}
+		// A watch that ends at once must not become a busy loop.
 		select {
 		case <-ctx.Done():
 		case <-time.After(after):

@@ -9,17 +9,21 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// leave takes the entries away that are not persistent, unless another process of the operator has written, or does so
-// when it is told that this one leaves.
+// leave removes the entries that are not persistent when the process exits. It keeps them if another process of the
+// operator has written them, or takes over after this process has announced its exit.
 func (w *Writer) leave(ctx context.Context) error {
+	// The context has ended, but the cleanup must still reach the API server.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout+w.options.HandOver)
 	defer cancel()
+	// First, give a successor the time to take over, so that requests are reviewed without a gap.
 	if w.options.HandOver > 0 && !w.options.Form.AsKopf && w.announce(ctx) {
 		w.awaitOthers(ctx)
 	}
+	// Then, remove the entries that no other process took over.
 	var failed []error
 	for _, object := range w.objects {
 		persistent, version, err := w.wanted(object, true)
+		// An object that this process has never written is not its own.
 		if err == nil && version > 0 && object.written > 0 {
 			err = object.clear(ctx, persistent)
 		}
@@ -27,13 +31,14 @@ func (w *Writer) leave(ctx context.Context) error {
 			failed = append(failed, fmt.Errorf("%s %q: %w", object.kind.Kind, w.options.Name, err))
 		}
 	}
+	// The process exits anyway, so an error is only logged.
 	if err := errors.Join(failed...); err != nil {
 		logf.FromContext(ctx).Error(err, "Failed to clean up a webhook configuration; its entries stay")
 	}
 	return nil
 }
 
-// announce marks the objects that this process wrote last: it is leaving. It reports whether there are any.
+// announce marks the objects that this process wrote last as being left. It reports whether there are any.
 func (w *Writer) announce(ctx context.Context) bool {
 	isLast := false
 	for _, object := range w.objects {
@@ -41,6 +46,7 @@ func (w *Writer) announce(ctx context.Context) bool {
 		if err != nil || version == 0 {
 			continue
 		}
+		// Only the mark changes: requests are still sent to this process.
 		m := mark{Writer: w.options.Identity, Started: w.options.Started, Leaving: true}
 		found, err := object.replace(ctx, entries, m)
 		if isLast = isLast || found; err != nil {
@@ -50,7 +56,8 @@ func (w *Writer) announce(ctx context.Context) bool {
 	return isLast
 }
 
-// awaitOthers returns when others have taken both objects over, or the time for that is over.
+// awaitOthers blocks until other processes have taken over both objects, or the time for that is over. The entries stay
+// valid meanwhile, so this process must still serve.
 func (w *Writer) awaitOthers(ctx context.Context) {
 	over := time.After(w.options.HandOver)
 	for w.isMine(ctx) {
@@ -64,10 +71,11 @@ func (w *Writer) awaitOthers(ctx context.Context) {
 	}
 }
 
-// isMine tells whether this process is the last writer of an object.
+// isMine reports whether this process is the last writer of an object, or if that is unknown.
 func (w *Writer) isMine(ctx context.Context) bool {
 	for _, object := range w.objects {
 		d, err := object.read(ctx)
+		// After an error, waiting is the safe choice.
 		if err != nil || d.mark().Writer == w.options.Identity {
 			return true
 		}
@@ -75,7 +83,7 @@ func (w *Writer) isMine(ctx context.Context) bool {
 	return false
 }
 
-// clear leaves the persistent entries alone.
+// clear removes all entries except for the persistent ones.
 func (k *kept) clear(ctx context.Context, persistent []any) error {
 	if k.options.Form.AsKopf {
 		return k.patch(ctx, persistent)
@@ -84,12 +92,14 @@ func (k *kept) clear(ctx context.Context, persistent []any) error {
 	return err
 }
 
-// replace applies the entries and the mark if this process is the last writer of the object, and reports whether it is.
+// replace applies the entries and the mark if this process was the last writer of the object. It reports whether it
+// was.
 func (k *kept) replace(ctx context.Context, entries []any, m mark) (isLast bool, err error) {
 	if k.written == 0 {
 		return false, nil
 	}
 	err = k.edit(ctx, func(d document) error {
+		// Checked for each attempt, because the conflict may be with a successor.
 		if isLast = d.mark().Writer == k.options.Identity; !isLast {
 			return nil
 		}

@@ -11,20 +11,22 @@ import (
 )
 
 const (
-	// longestName is that of the names of entries.
+	// longestName is the API server's limit for the name of an entry.
 	longestName = 253
-	// fewestLabels is how many parts with dots between them the API server demands of the name of an entry.
+	// fewestLabels is how many labels, separated by dots, the API server requires in the name of an entry.
 	fewestLabels = 3
 )
 
-// name is that of an entry that is named after an id, or something alike.
+// name returns the name of the entry for an id.
 func (f Form) name(id string) string {
+	// Kopf does not make names valid, so the API server may reject them.
 	if f.AsKopf {
 		return suffixed(escaped(id), f.Suffix)
 	}
 	return f.validName(id)
 }
 
+// suffixed appends the suffix, if there is one.
 func suffixed(name, suffix string) string {
 	if suffix == "" {
 		return name
@@ -32,8 +34,8 @@ func suffixed(name, suffix string) string {
 	return name + "." + suffix
 }
 
-// escaped is the id in a name, as Kopf has it. The case of letters is kept, and so are letters of all scripts,
-// which the API server refuses.
+// escaped returns the id in the form that Kopf uses in names. Like Kopf, it keeps upper case and letters of all
+// scripts, which the API server rejects.
 func escaped(id string) string {
 	var name strings.Builder
 	for _, char := range id {
@@ -45,23 +47,27 @@ func escaped(id string) string {
 		case char == '.' || char == '-' || unicode.IsLetter(char) || unicode.IsNumber(char):
 			name.WriteRune(char)
 		default:
+			// In Kopf, this is the hex of all bytes of the character in UTF-8.
 			name.WriteString(hex.EncodeToString([]byte(string(char))))
 		}
 	}
 	return name.String()
 }
 
-// validName is Kopf's name, if the API server takes it. Otherwise, it is one as similar as possible, with a digest of
-// the id, so that no two of them are the same.
+// validName returns Kopf's name if the API server accepts it. Otherwise, it returns a similar name with a digest of the
+// id, so that different ids have different names.
 func (f Form) validName(id string) string {
 	suffix := strings.ToLower(f.Suffix)
 	name := escaped(id)
+	// Ids without dots and short names of operators need more labels.
 	for strings.Count(suffixed(name, suffix), ".")+1 < fewestLabels {
 		suffix = strings.TrimPrefix(suffix+".admission", ".")
 	}
+	// Different ids can have the same legible form, so every change of the name needs the digest.
 	if legible := legible(name); legible != name || len(name) > longestName-len(suffix)-1 {
 		digest := sha256.Sum256([]byte(id))
 		mark := hex.EncodeToString(digest[:4])
+		// The two bytes are for the dash and the dot.
 		most := max(longestName-len(suffix)-len(mark)-2, 0)
 		legible = strings.TrimRight(legible[:min(len(legible), most)], ".-")
 		name = strings.TrimPrefix(legible+"-"+mark, "-")
@@ -69,8 +75,8 @@ func (f Form) validName(id string) string {
 	return suffixed(name, suffix)
 }
 
-// legible leaves of a name what the API server takes: small letters of ASCII, digits, dots, and dashes inside of what
-// is between the dots, which is never empty.
+// legible removes the characters that the API server rejects. It leaves lower-case ASCII letters, digits, dots, and
+// dashes within labels, and no empty labels.
 func legible(name string) string {
 	name = strings.Map(func(char rune) rune {
 		if char < unicode.MaxASCII {
@@ -87,11 +93,12 @@ func legible(name string) string {
 	return strings.Join(labels, ".")
 }
 
-// at is where the server is, for one path on it. What is given stays as it is.
+// at returns the client configuration for one path on the server. It does not change the given one.
 func at(
 	client admissionregistrationv1.WebhookClientConfig, below string,
 ) admissionregistrationv1.WebhookClientConfig {
 	path := quoted(below)
+	// As in Kopf, trailing slashes of a URL are removed, but not those of a Service's path.
 	if client.URL != nil {
 		client.URL = ptr.To(strings.TrimRight(*client.URL, "/") + "/" + path)
 	}
@@ -103,7 +110,7 @@ func at(
 	return client
 }
 
-// quoted is a path as a part of a URL: all but ASCII letters, digits and "_.-~/" by the codes of its bytes.
+// quoted escapes a path as Kopf does: all bytes except for ASCII letters, digits and "_.-~/".
 func quoted(plain string) string {
 	const digits = "0123456789ABCDEF"
 	var path strings.Builder

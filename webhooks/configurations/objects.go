@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Objects are the two objects with nothing but these hooks, to be printed for those who keep them by other means. An
-// object that would have no entries is left out.
+// Objects returns the two objects with only these hooks, for users who apply them by other means. An object without
+// entries is left out.
 func Objects(
 	name string, hooks []Hook, server admissionregistrationv1.WebhookClientConfig, f Form,
 ) ([]client.Object, error) {
@@ -19,6 +19,7 @@ func Objects(
 	if err != nil {
 		return nil, err
 	}
+	// Printed objects need apiVersion and kind, which typed objects otherwise lack.
 	version := admissionregistrationv1.SchemeGroupVersion.String()
 	var all []client.Object
 	if len(validating) > 0 {

@@ -11,17 +11,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mostRecords is how many fingerprints an object has at most. The bundle of a certificate has fewer.
+// mostRecords limits the fingerprints in an object. It exceeds the number of certificates in a bundle.
 const mostRecords = 16
 
-// Records keeps the fingerprints of the certificates that an operator has issued, in an annotation of an object of
-// webhook configurations. Tenants cannot write those, even where they can write Secrets.
+// Records stores the fingerprints of the certificates that an operator has issued, in an annotation of a webhook
+// configuration. It implements the ledger of package certificates. Tenants who can write Secrets usually cannot write
+// webhook configurations, which are cluster-scoped.
 type Records struct {
-	objects []*kept // the first one gets new records
-	all     bool    // all entries are those of the operator
+	objects []*kept // both objects; the first one gets new records
+	all     bool    // all entries belong to the operator
 }
 
-// NewRecords returns the records of the operator. New ones are written into the mutating object if mutating is set.
+// NewRecords returns the records of the operator. New ones are stored in the mutating object if mutating is set. Both
+// are read, because the choice may have been different earlier.
 func NewRecords(o Options, mutating bool) *Records {
 	objects := []*kept{{options: o, kind: validatingKind}, {options: o, kind: mutatingKind}}
 	if mutating {
@@ -30,7 +32,7 @@ func NewRecords(o Options, mutating bool) *Records {
 	return &Records{objects: objects, all: o.Form.AsKopf}
 }
 
-// Read returns the fingerprints of both objects, and the CA bundles of the operator's entries, in PEM.
+// Read returns the fingerprints in both objects, and the CA bundles of the operator's entries, in PEM.
 func (r *Records) Read(ctx context.Context) (fingerprints []string, published []byte, err error) {
 	for _, object := range r.objects {
 		d, err := object.read(ctx)
@@ -40,10 +42,13 @@ func (r *Records) Read(ctx context.Context) (fingerprints []string, published []
 		fingerprints = append(fingerprints, d.records()...)
 		own := d.ownNames(nil)
 		var former string
+		// Entries of this operator may have been published by a version that did not record certificates.
 		for i, name := range namesOf(d.entries()) {
+			// Entries of other operators have their own CAs.
 			if !r.all && !slices.Contains(own, name) {
 				continue
 			}
+			// Entries usually have the same bundle, so repetitions are skipped.
 			text, _ := bundleOf(d.entries()[i]).(string)
 			if bundle, err := base64.StdEncoding.DecodeString(text); err == nil && text != former {
 				published = append(published, bundle...)
@@ -54,9 +59,10 @@ func (r *Records) Read(ctx context.Context) (fingerprints []string, published []
 	return fingerprints, published, nil
 }
 
-// Record puts fingerprints before the others. The last ones are removed if there are too many.
+// Record puts fingerprints in front of the others. If there are too many, the last ones are dropped.
 func (r *Records) Record(ctx context.Context, fingerprints []string) error {
 	object := r.objects[0]
+	// The whole list is replaced, so concurrent writes of two replicas must be conflicts.
 	return object.edit(ctx, func(d document) error {
 		all := slices.Clone(fingerprints)
 		for _, former := range d.records() {
@@ -68,24 +74,26 @@ func (r *Records) Record(ctx context.Context, fingerprints []string) error {
 	})
 }
 
-// recordsKey is the annotation of the records.
+// recordsKey returns the key of the annotation with the records, next to that of the mark.
 func (d document) recordsKey() string {
 	return strings.TrimSuffix(d.annotation, "/webhooks") + "/certificates"
 }
 
-// records are the fingerprints in the object.
+// records returns the fingerprints in the object.
 func (d document) records() []string {
 	return strings.Fields(d.object.GetAnnotations()[d.recordsKey()])
 }
 
-// setRecords replaces the fingerprints in the object. An empty list removes the annotation.
+// setRecords replaces the fingerprints in the object, and creates the object if necessary. An empty list removes the
+// annotation.
 func (k *kept) setRecords(ctx context.Context, d document, fingerprints []string) error {
 	before, path := d.object.DeepCopy(), []string{"metadata", "annotations", d.recordsKey()}
 	unstructured.RemoveNestedField(d.object.Object, path...)
 	if len(fingerprints) > 0 {
 		text := strings.Join(fingerprints, " ")
-		_ = unstructured.SetNestedField(d.object.Object, text, path...) // all of them are maps
+		_ = unstructured.SetNestedField(d.object.Object, text, path...) // this cannot fail: all parents are maps
 	}
+	// The first certificate is recorded before there are entries.
 	if before.GetResourceVersion() == "" {
 		return k.options.Client.Create(ctx, d.object, client.FieldOwner(k.options.Operator))
 	}

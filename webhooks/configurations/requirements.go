@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
+// operators maps the operators of selectors to those of the API. Comparisons of numbers are not in the API.
 var operators = map[selection.Operator]metav1.LabelSelectorOperator{
 	selection.Equals: metav1.LabelSelectorOpIn, selection.DoubleEquals: metav1.LabelSelectorOpIn,
 	selection.In: metav1.LabelSelectorOpIn, selection.NotEquals: metav1.LabelSelectorOpNotIn,
@@ -14,8 +15,8 @@ var operators = map[selection.Operator]metav1.LabelSelectorOperator{
 	selection.DoesNotExist: metav1.LabelSelectorOpDoesNotExist,
 }
 
-// Requirements are those of the selector that an object selector can have, for [Hook.Labels]. Comparisons of numbers
-// are left out: then requests come that the handler is not called for, which its own filters take care of.
+// Requirements returns the requirements of the selector that an objectSelector can express, for [Hook.Labels]. Without
+// the others, the API server sends more requests, but the handler's own filters still apply.
 func Requirements(selector labels.Selector) []metav1.LabelSelectorRequirement {
 	given, _ := selector.Requirements()
 	var all []metav1.LabelSelectorRequirement
@@ -33,7 +34,8 @@ func Requirements(selector labels.Selector) []metav1.LabelSelectorRequirement {
 	return all
 }
 
-// Namespaces are the requirements of [Hook.Namespaces] for namespaces of these names, nil being any, and not of those.
+// Namespaces returns the requirements for [Hook.Namespaces]: the namespace has one of the names in the first list, if
+// it is not empty, and none of those in the second.
 func Namespaces(in, notIn []string) (all []metav1.LabelSelectorRequirement) {
 	if len(in) > 0 {
 		all = append(all, metav1.LabelSelectorRequirement{

@@ -17,65 +17,72 @@ import (
 )
 
 const (
-	// lookInterval is how often the objects are looked at if no watch tells of changes.
+	// lookInterval is the time between two checks of the objects without an event of a watch.
 	lookInterval = 5 * time.Minute
-	// leaveTimeout is how long it may take to write the objects when the operator exits, beside [Options.HandOver].
+	// leaveTimeout limits the writes when the operator exits, in addition to [Options.HandOver].
 	leaveTimeout = 10 * time.Second
 )
 
-// Options say what a Writer keeps in the cluster.
+// Options configure a Writer.
 type Options struct {
-	// Client is for the objects: see [NewClient].
+	// Client accesses the objects: see [NewClient].
 	Client client.WithWatch
-	// Name is that of the two objects. Kopf: admission.managed.
+	// Name is the name of both objects. Kopf: admission.managed.
 	Name string
-	// Operator is the name of the operator; several may share the objects. It is the field manager, and the prefix of
-	// an annotation.
+	// Operator is the name of the operator. It is the field manager and the prefix of an annotation, so several
+	// operators can share the objects.
 	Operator string
-	// Identity names this process among those of the operator, and Started tells which of them is the youngest.
+	// Identity is unique for each process of the operator. Started decides which process is the youngest.
 	Identity string
 	Started  time.Time
-	// Form says how the entries look. With AsKopf, the objects have the entries of one operator only, no process looks
-	// at what others have written, and each of them leaves nothing but persistent entries behind, as with Kopf.
+	// Form is the form of the entries. With AsKopf, as in Kopf, an object only contains the entries of one operator, no
+	// process reads the writes of others, and each exit only leaves the persistent entries.
 	Form Form
-	// HandOver is how long a process that exits, and wrote last, waits for another one of the operator to take its
-	// place, before it takes the entries away: meanwhile it must serve. Zero is no time at all.
+	// HandOver is how long an exiting process that wrote last waits for another process of the operator to take over,
+	// before it removes the entries. It must serve meanwhile. Zero does not wait.
 	HandOver time.Duration
 }
 
-// Writer keeps the entries of one operator in the two objects of webhook configurations: whenever they change here, are
-// changed there by others, or were taken away by another process of the operator. The entries of the youngest process
-// win. When it ends, it leaves the persistent entries alone, unless another process wrote after it.
+// Writer keeps the entries of one operator in the two webhook configurations. It writes when the entries change here,
+// when others change the objects, and when another process of the operator removes the entries. The entries of the
+// youngest process win. When the Writer ends, it only leaves the persistent entries, unless another process has written
+// after it.
+//
+// The processes of an operator coordinate by an annotation in each object. A new process replaces the entries of older
+// ones, which then stop writing. An exiting process announces its exit there, and waits. If another process is running,
+// its watch reports the annotation, and it writes its own entries. Otherwise, the exiting process removes its entries.
 type Writer struct {
 	options Options
 	objects [2]*kept
-	news    chan struct{} // there is something to look at
+	news    chan struct{} // a signal to check the objects; one pending signal is sufficient
 
+	// mu guards the fields below. Any goroutine may set them, and Run reads them.
 	mu sync.Mutex
-	// hooks and server are what the entries are made of; nil if they are not known yet.
+	// hooks and server determine the entries. They are nil until they are known.
 	hooks  []Hook
 	server *admissionregistrationv1.WebhookClientConfig
-	// version counts their changes.
+	// version counts their changes. Each object stores the version that was written last.
 	version int
 }
 
-// NewWriter makes a writer. It writes nothing before [Writer.Serve] and [Writer.Reach] have been called.
+// NewWriter returns a Writer. It does not write before [Writer.Serve] and [Writer.Reach] have been called.
 func NewWriter(o Options) *Writer {
 	w := &Writer{options: o, news: make(chan struct{}, 1)}
 	w.objects = [2]*kept{{writer: w, options: o, kind: validatingKind}, {writer: w, options: o, kind: mutatingKind}}
 	return w
 }
 
-// Serve says which hooks there are from now on. Any goroutine may call it, again and again.
+// Serve sets the hooks. Any goroutine may call it, any number of times.
 func (w *Writer) Serve(hooks []Hook) {
 	w.change(func() { w.hooks = append([]Hook{}, hooks...) })
 }
 
-// Reach says where the server is from now on. Any goroutine may call it, again and again.
+// Reach sets the address of the server. Any goroutine may call it, any number of times.
 func (w *Writer) Reach(server admissionregistrationv1.WebhookClientConfig) {
 	w.change(func() { w.server = &server })
 }
 
+// change applies a change under the lock, and triggers a check of the objects.
 func (w *Writer) change(how func()) {
 	w.mu.Lock()
 	how()
@@ -84,7 +91,7 @@ func (w *Writer) change(how func()) {
 	w.look()
 }
 
-// look has the objects looked at soon. It never blocks.
+// look triggers a check of the objects. It never blocks.
 func (w *Writer) look() {
 	select {
 	case w.news <- struct{}{}:
@@ -92,13 +99,15 @@ func (w *Writer) look() {
 	}
 }
 
-// Run writes until the context ends, and cleans up then. An error says that the operator cannot go on: it may not write
-// the objects, or two of its entries have the same name. Other failures are logged, and it tries again.
+// Run writes until the context ends, and then cleans up. It returns an error if the operator cannot continue: it may
+// not write the objects, or two of its entries have the same name. It logs and retries all other errors.
 func (w *Writer) Run(ctx context.Context) error {
+	// The watches go on after the end of the context: a process that exits waits for events of its successor.
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watches sync.WaitGroup
 	defer watches.Wait()
 	defer stop()
+	// Kopf does not react to changes by others.
 	if !w.options.Form.AsKopf {
 		for _, object := range w.objects {
 			watches.Go(func() { object.watch(watching) })
@@ -106,11 +115,14 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 	pause := backoff()
 	for {
+		// The timer restarts for each check, so a signal resets it.
 		again := time.After(lookInterval)
 		err := w.keep(ctx)
+		// An error is logged and retried with growing delays, unless it is permanent.
 		var forever *hopeless
 		switch {
 		case ctx.Err() != nil:
+			// The error of an interrupted write does not matter.
 			return w.leave(ctx)
 		case errors.As(err, &forever):
 			return err
@@ -130,13 +142,14 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// keep does for both objects what there is to do.
+// keep checks both objects, and writes them if that is due.
 func (w *Writer) keep(ctx context.Context) error {
 	var failed []error
 	for _, object := range w.objects {
+		// An error of one object does not prevent the write of the other.
 		wanted, version, err := w.wanted(object, false)
 		if version == 0 {
-			return err // what to write is not known yet
+			return err // the hooks or the address are not known yet
 		}
 		if err == nil {
 			err = object.keep(ctx, wanted, version)
@@ -148,7 +161,8 @@ func (w *Writer) keep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// wanted are the entries for an object, and the version of what they are made of, which is zero if that is not known.
+// wanted returns the entries for an object and their version. The version is zero if the hooks or the address are not
+// known yet.
 func (w *Writer) wanted(of *kept, persistentOnly bool) (entries []any, version int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,32 +172,35 @@ func (w *Writer) wanted(of *kept, persistentOnly bool) (entries []any, version i
 	form := w.options.Form
 	form.PersistentOnly = persistentOnly
 	entries, err = plain(w.hooks, *w.server, form, of.kind == mutatingKind)
+	// The hooks themselves are invalid, so a retry would fail, too.
 	if err != nil {
 		err = &hopeless{err}
 	}
 	return entries, w.version, err
 }
 
-// isWithdrawn reports whether the operator has no handlers of admission any more.
+// isWithdrawn reports whether the operator has no admission handlers any more.
 func (w *Writer) isWithdrawn() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.hooks != nil && len(w.hooks) == 0
 }
 
-// older tells whether another process started before this one. Of those that started at once, the identity decides.
+// older reports whether the process with this mark started before this one. If both started at the same time, the
+// identity decides, so that all processes agree.
 func (w *Writer) older(m mark) bool {
 	return cmp.Or(m.Started.Compare(w.options.Started), cmp.Compare(m.Writer, w.options.Identity)) < 0
 }
 
-// hopeless is an error that no retry can mend.
+// hopeless is an error that no retry can resolve.
 type hopeless struct{ err error }
 
 func (h *hopeless) Error() string { return h.err.Error() }
 
 func (h *hopeless) Unwrap() error { return h.err }
 
-// explained makes a refusal hopeless, if nothing was written before: then permissions are missing.
+// explained returns a hopeless error if the API server denies a request and nothing was written before: the operator
+// lacks permissions. After the first write, the Writer retries even then.
 func explained(err error, before bool) error {
 	if before || !apierrors.IsForbidden(err) {
 		return err
@@ -192,6 +209,7 @@ func explained(err error, before bool) error {
 		"and watch of them, or turn their management off: %w", err)}
 }
 
+// backoff returns the delays between retries: from one second up to half a minute.
 func backoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6, Cap: 30 * time.Second}
 }

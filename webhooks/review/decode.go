@@ -17,21 +17,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
+// The kind and the API versions of reviews. Both versions are decoded in the same way.
 const (
 	kind   = "AdmissionReview"
 	v1     = "admission.k8s.io/v1"
 	v1beta = "admission.k8s.io/v1beta1"
 )
 
-// request is a valid review.
+// request is a decoded and valid review.
 type request struct {
+	// apiVersion is also that of the response.
 	apiVersion string
 	uid        types.UID
 	resource   schema.GroupVersionResource
 	admission  *handlers.Admission
 }
 
-// logger adds the object. The name and the namespace of the request are not verified if the sender is not an API
+// logger adds the object to the logger. The name and the namespace are not verified: the sender may not be an API
 // server.
 func (r *request) logger(log logr.Logger, of discovery.Resource) logr.Logger {
 	key := types.NamespacedName{Namespace: r.admission.Namespace, Name: r.admission.Name}
@@ -39,12 +41,14 @@ func (r *request) logger(log logr.Logger, of discovery.Resource) logr.Logger {
 	return logging.OfKindAndObject(log, of.GroupVersionKind, key, types.UID(uid))
 }
 
-// decode reads a review. All fields that handlers rely on must be there, and have the right type. The objects stay
-// texts, because few handlers need them as maps.
+// decode decodes and validates a review. All fields that handlers rely on must be present, with the right type. The
+// objects stay texts, because few handlers need them as maps.
 func decode(in Request) (*request, error) {
+	// The decoder below assumes valid JSON.
 	if !json.Valid(in.Body) {
 		return nil, fmt.Errorf("the review is not a JSON object: %w", json.Unmarshal(in.Body, new(any)))
 	}
+	// First, decode the envelope. As in Kopf, the API version and the kind are optional.
 	var given string
 	var of, asked []byte
 	out, problems := &request{admission: &handlers.Admission{
@@ -56,10 +60,12 @@ func decode(in Request) (*request, error) {
 	if out.apiVersion = cmp.Or(out.apiVersion, v1); !isObject {
 		return nil, errors.New("the review is not a JSON object")
 	}
+	// Without a valid envelope, errors of the request would be misleading.
 	if out.apiVersion != v1 && out.apiVersion != v1beta || cmp.Or(given, kind) != kind || len(problems) > 0 {
 		problems = append(problems, fmt.Errorf("it is no %s of %s or %s", kind, v1, v1beta))
 		return nil, errors.Join(problems...)
 	}
+	// Then, decode the request. All its errors are reported at once.
 	const name, resource = "review's request", "resource of the review's request"
 	a := out.admission
 	hasRequest := problems.read(asked, name, []field{
@@ -70,40 +76,46 @@ func decode(in Request) (*request, error) {
 	if !hasRequest {
 		return nil, errors.New("the review has no request")
 	}
+	// The resource of the review decides which handlers are called, so it must be complete.
 	problems.read(of, resource, []field{
 		{"group", &out.resource.Group}, {"version", &out.resource.Version}, {"resource", &out.resource.Resource},
 	})
+	// Without a name, as with generateName, or a namespace, a request is valid.
 	problems.need(name, "uid", out.uid != "")
 	problems.need(resource, "version", out.resource.Version != "")
 	problems.need(resource, "resource", out.resource.Resource != "")
 	problems.need(name, "userInfo", a.User != nil)
+	// DELETE has only the old object, CREATE only the new one.
 	problems.need(name, "object, and no oldObject either", a.Body() != nil)
 	return out, errors.Join(problems...)
 }
 
-// field is one field of a JSON object, and where its value belongs: a *string, *bool, **jsontext.Object, or, for the
-// text of an object, *[]byte.
+// field is one field of a JSON object, and the destination of its value: a *string, *bool, **jsontext.Object, or, for
+// the text of an object, *[]byte.
 type field struct {
 	key  string
 	into any
 }
 
-// problems are the errors of a review.
+// problems collects the errors of a review.
 type problems []error
 
-// read decodes fields of an object, whose name is for errors. The text is valid JSON, or empty. If that is not an
-// object, it returns false. A null is like a missing field, and of several fields with one name, the last one counts.
+// read decodes fields of a JSON object. The name of the object is for errors. The text must be valid JSON, or empty. It
+// returns false if the text is not an object. A null counts as a missing field. If a field occurs several times, the
+// last one counts, as in encoding/json.
 func (p *problems) read(text []byte, name string, all []field) (isObject bool) {
 	return jsontext.Members(text, func(m jsontext.Member) {
 		i := slices.IndexFunc(all, func(f field) bool { return f.key == string(m.Key) })
+		// Unknown fields are ignored, because newer API servers may add some.
 		if i < 0 {
 			return
 		}
+		// The first byte of valid JSON determines the type.
 		given, wanted := sortOf(m.Value[0]), "an object"
 		switch into := all[i].into.(type) {
 		case *string:
 			if *into, wanted = "", "a text"; given == wanted {
-				_ = json.Unmarshal(m.Value, into) // it is valid
+				_ = json.Unmarshal(m.Value, into) // the text is valid
 			}
 		case *bool:
 			*into, wanted = m.Value[0] == 't', "a boolean"
@@ -114,6 +126,7 @@ func (p *problems) read(text []byte, name string, all []field) (isObject bool) {
 		case *[]byte:
 			*into = m.Value
 		}
+		// Like a missing field, a null leaves the zero value.
 		if given != wanted && given != "null" {
 			*p = append(*p, fmt.Errorf("%s of the %s must be %s, not %s", m.Key, name, wanted, given))
 		}
@@ -127,7 +140,7 @@ func (p *problems) need(name, what string, is bool) {
 	}
 }
 
-// sortOf names the type of a JSON value by its first character. The value may be too large to be shown.
+// sortOf returns the type of a JSON value by its first byte. Errors contain the type only, because values can be large.
 func sortOf(first byte) string {
 	switch first {
 	case 'n':

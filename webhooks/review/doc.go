@@ -1,11 +1,12 @@
 // Not part of the public API.
 //
-// Package review takes one admission review from its request to its response: it decodes it, chooses the handlers that
-// serve it, calls them, and says what they said: errors, warnings, and their changes as one JSON patch.
+// Package review answers admission reviews.
 //
-// It is apart because a review has neither a queue nor a memory nor retries: one request, one answer. It knows no HTTP,
-// no certificates and no cluster, and it never writes to the object under review.
+// A [Reviewer] decodes a request, chooses the handlers, calls them, and returns a [Response] with their errors,
+// warnings, and changes as a JSON patch. Each review is independent: there are no queues, records or retries.
+// [OwnWrites] describes the requests of the operator itself, for which no handler is called.
 //
-// Neighbours: webhooks/internal/server brings the requests and sends the responses; reconcilers/adapters below make the
-// calls; reconcilers/patching turns the changes into operations.
+// The package has no HTTP server and no connection to the cluster, and it does not modify the object under review.
+// Package webhooks/internal/server receives the requests, reconcilers/adapters calls the handlers, and
+// reconcilers/patching computes the patch.
 package review

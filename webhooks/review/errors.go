@@ -7,23 +7,24 @@ import (
 	"net/http"
 )
 
-// Error is a review that cannot be answered.
+// Error is the error of a review that cannot be answered.
 type Error struct {
-	// Status is the HTTP status to answer with: 400 for a bad request, 404 for a resource that no handler reviews, 409
-	// for one that is served more than once, 413 for one that is too heavy to be decoded, 503 for one that the client
-	// does not wait for any more, 500 for the rest.
+	// Status is the HTTP status of the response: 400 for an invalid request, 404 for a resource without handlers, 409
+	// for a resource that is served several times, 413 for a review that is too large to be decoded, 503 if the client
+	// no longer waits, and 500 otherwise.
 	Status int
-	err    error
+	// err is sent to the client as text.
+	err error
 }
 
-// Error says what is wrong.
+// Error returns the text of the error.
 func (e *Error) Error() string { return e.err.Error() }
 
-// Unwrap gives the error below.
+// Unwrap returns the wrapped error.
 func (e *Error) Unwrap() error { return e.err }
 
-// awaited returns an error if the client does not wait for the answer any more. It is called before each step that may
-// take long.
+// awaited returns an error if the client no longer waits for the response. Call it before each step that may take long:
+// its result would be discarded.
 func awaited(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -32,7 +33,7 @@ func awaited(ctx context.Context) error {
 		"the client does not wait for the answer any more: %w", context.Cause(ctx))}
 }
 
-// StatusOf is the HTTP status of an error of a review.
+// StatusOf returns the HTTP status of an error of a review.
 func StatusOf(err error) int {
 	var known *Error
 	if errors.As(err, &known) {

@@ -15,30 +15,32 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// OwnWrites describes what the operator itself writes to the objects of its handlers. Such updates are admitted without
-// calling a handler: a handler that refused them would keep an invalid object from being handled and deleted.
+// OwnWrites describes the writes of the operator itself to the objects of its handlers. Such updates are admitted
+// without calling a handler: a handler that rejected them would prevent an invalid object from being handled and
+// deleted.
 type OwnWrites struct {
-	// Prefixes are the domains of the operator's annotations.
+	// Prefixes are the prefixes of the operator's annotations.
 	Prefixes []string
-	// Finalizer is the operator's; an empty one matches none.
+	// Finalizer is the operator's finalizer. An empty one matches none.
 	Finalizer string
-	// User returns the name of the user that the operator's requests come from; empty if it is not known. It may ask
-	// the API server. Nil is a user that is not known.
+	// User returns the name of the operator's user, or "" if it is not known. It may call the API server. Nil means
+	// that the user is not known.
 	User func(ctx context.Context) string
 }
 
-// systemFields of the metadata are set by the API server alone.
+// systemFields are fields of the metadata that only the API server sets.
 var systemFields = []string{"generation", "managedFields", "resourceVersion"}
 
-// admit reports whether a request is an update of nothing but the operator's annotations and finalizer, whoever sends
-// it; of these and the status, by the operator's own user; or, for an object that is being deleted, one that removes
-// finalizers. An update that changes nothing is none of these. Subresources have neither annotations nor finalizers.
+// admit reports whether a request is an own write. There are three cases: an update of only the operator's annotations
+// and finalizer, by any user; an update of these and the status, by the operator's user; and an update that removes
+// finalizers from an object that is being deleted. An update without changes is not an own write.
 func (o OwnWrites) admit(ctx context.Context, asked *handlers.Admission) bool {
-	covered := asked.Subresource == "" || asked.Subresource == "status"
+	covered := asked.Subresource == "" || asked.Subresource == "status" // others do not change the metadata
 	if asked.Operation != "UPDATE" || !covered || asked.Object == nil || asked.Old == nil {
 		return false
 	}
 	changed, ok := changedFields(asked.Object, asked.Old)
+	// Everything outside of the metadata and the status is a change by a user or another controller.
 	foreign := func(field string) bool { return field != "metadata" && field != "status" }
 	if !ok || slices.ContainsFunc(changed, foreign) {
 		return false
@@ -51,20 +53,23 @@ func (o OwnWrites) admit(ctx context.Context, asked *handlers.Admission) bool {
 		}
 		isOwn = count > 0
 	}
+	// Names show which annotations belong to the operator. A status does not, so it depends on the user.
 	if slices.Contains(changed, "status") {
 		return o.isSender(ctx, asked)
 	}
+	// A request for the status subresource cannot change the metadata.
 	return isOwn && asked.Subresource == ""
 }
 
-// isSender reports whether the request comes from the operator's own user.
+// isSender reports whether the request comes from the operator's user.
 func (o OwnWrites) isSender(ctx context.Context, asked *handlers.Admission) bool {
+	// An unknown user must not equal an unknown sender.
 	sender := asked.User.String("username")
 	return sender != "" && o.User != nil && o.User(ctx) == sender
 }
 
-// logRefusals names the handlers that deny a request of the operator's own user: the operator cannot go on with the
-// object then, and the error of its write names only a webhook.
+// logRefusals logs the handlers that deny a request of the operator itself. The operator cannot continue with the
+// object then, and the API server's error only contains the name of a webhook.
 func (o OwnWrites) logRefusals(ctx context.Context, r *reviewing) {
 	for _, a := range r.attempts {
 		if a.Outcome.Err != nil && o.isSender(ctx, r.request.admission) {
@@ -74,7 +79,8 @@ func (o OwnWrites) logRefusals(ctx context.Context, r *reviewing) {
 	}
 }
 
-// countOwn counts the changed annotations and finalizers of the metadata. It returns false if anything else differs.
+// countOwn returns how many annotations and finalizers of the operator have changed. It returns false if anything else
+// has changed.
 func (o OwnWrites) countOwn(now, old map[string]any) (count int, own bool) {
 	for _, key := range differingKeys(now, old) {
 		switch {
@@ -91,13 +97,14 @@ func (o OwnWrites) countOwn(now, old map[string]any) (count int, own bool) {
 			}
 			count++
 		default:
+			// Any other change needs a review.
 			return 0, false
 		}
 	}
 	return count, true
 }
 
-// ownsAnnotations reports whether all of them have one of the operator's prefixes.
+// ownsAnnotations reports whether all names have one of the operator's prefixes.
 func (o OwnWrites) ownsAnnotations(names []string) bool {
 	for _, name := range names {
 		if prefix, _, found := strings.Cut(name, "/"); !found || !slices.Contains(o.Prefixes, prefix) {
@@ -107,24 +114,28 @@ func (o OwnWrites) ownsAnnotations(names []string) bool {
 	return true
 }
 
-// ownsFinalizers reports whether the lists differ in the operator's finalizer alone, or, of an object that is being
-// deleted, in finalizers that were removed.
+// ownsFinalizers reports whether the lists differ only in the operator's finalizer or, for an object that is being
+// deleted, only in removed finalizers.
 func (o OwnWrites) ownsFinalizers(now, old any, deleting bool) bool {
 	after, ok := asTexts(now)
 	before, known := asTexts(old)
 	if !ok || !known {
 		return false
 	}
+	// Other controllers also remove their finalizers, and rejecting that would block the deletion.
 	if deleting && len(after) < len(before) && sets.New(before...).HasAll(after...) {
 		return true
 	}
 	isOwn := func(one string) bool { return o.Finalizer != "" && one == o.Finalizer }
+	// Without the operator's finalizer, both lists must be the same, in the same order.
 	return slices.Equal(slices.DeleteFunc(after, isOwn), slices.DeleteFunc(before, isOwn))
 }
 
-// changedFields are the fields at the top of two states of an object that differ. Objects are compared as texts, as one
-// encoder wrote both: nothing is decoded for that, however large they are. It returns false if that is not possible.
+// changedFields returns the top-level fields that differ between two states of an object. It compares the texts: the
+// same encoder has written both, so nothing has to be decoded, even for large objects. It returns false if that is not
+// possible.
 func changedFields(now, old *jsontext.Object) (keys []string, ok bool) {
+	// Objects without texts are compared by their values.
 	if !now.Encoded() || !old.Encoded() {
 		after, wrong := now.Value()
 		before, failed := old.Value()
@@ -141,20 +152,21 @@ func changedFields(now, old *jsontext.Object) (keys []string, ok bool) {
 		}
 		delete(before, key)
 	}
+	// The remaining fields were removed.
 	for key := range before {
 		keys = append(keys, key)
 	}
 	return keys, ok
 }
 
-// topFields are the texts of an object's fields. Keys with escapes stay as they are written.
+// topFields returns the texts of an object's fields. Keys with escapes are not decoded.
 func topFields(text []byte) (fields map[string][]byte, whole bool) {
 	fields = map[string][]byte{}
 	whole = jsontext.Members(text, func(m jsontext.Member) { fields[string(m.Key)] = m.Value })
 	return fields, whole
 }
 
-// differingKeys are those under which two mappings have different values, or only one has any.
+// differingKeys returns the keys with different values, and those that only one of the mappings has.
 func differingKeys(now, old map[string]any) (keys []string) {
 	for key, value := range now {
 		if former, found := old[key]; !found || !diff.Equal(value, former) {
@@ -169,9 +181,10 @@ func differingKeys(now, old map[string]any) (keys []string) {
 	return keys
 }
 
+// asMapping returns the value as a mapping, or nil.
 func asMapping(value any) map[string]any { mapping, _ := value.(map[string]any); return mapping }
 
-// asTexts are the elements of a list of texts; nothing is an empty one.
+// asTexts returns the elements of a list of texts. A missing list is empty.
 func asTexts(value any) (texts []string, ok bool) {
 	list, isList := value.([]any)
 	for _, one := range list {

@@ -5,19 +5,19 @@ import (
 	"net/http"
 )
 
-// Request is an admission review as it came to an endpoint.
+// Request is an admission review as an endpoint has received it.
 type Request struct {
 	// Body is the AdmissionReview in JSON, of v1 or v1beta1.
 	Body []byte
-	// Hint is the id of the handler that the endpoint is for; an empty one is that of no handler, and nil is any.
+	// Hint is the id of the endpoint's handler. An empty id matches no handler, and nil matches all. Kopf: webhook.
 	Hint *string
-	// Type is of the configuration that the endpoint is for: "validating" or "mutating"; empty is any.
+	// Type is the type of the endpoint's handlers: "validating" or "mutating"; empty means both.
 	Type string
-	// TooHeavy is true if there is not enough memory to decode the objects: only a review that calls no handler is
-	// answered, such as that of the operator's own finalizer.
+	// TooHeavy is true if there is not enough memory to decode the objects. Only reviews that call no handler are
+	// answered then, such as those of the operator's own finalizer.
 	TooHeavy bool
-	// Headers are those of the HTTP request; nil is none.
+	// Headers are the headers of the HTTP request; nil means none.
 	Headers http.Header
-	// PeerCertificates are those of the client, its own first; nil is none.
+	// PeerCertificates are the certificates of the client, its own first; nil means none.
 	PeerCertificates []*x509.Certificate
 }

@@ -7,34 +7,35 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Response is the answer to a review, to be encoded in JSON: its version is that of the request.
+// Response is the response to a review. Its API version is that of the request.
 type Response struct {
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
 	Response   Verdict `json:"response"`
 }
 
-// Verdict is what is said of the object.
+// Verdict is the decision about the object.
 type Verdict struct {
+	// UID is that of the request. The API server compares them.
 	UID     types.UID `json:"uid"`
 	Allowed bool      `json:"allowed"`
-	// Warnings are shown to whoever has made the request.
+	// Warnings are shown to the user who has made the request.
 	Warnings []string `json:"warnings,omitempty"`
-	// Patch is a list of JSON-patch operations; JSON has it in base64.
+	// Patch is a list of JSON patch operations. JSON encodes it in base64.
 	Patch     []byte `json:"patch,omitempty"`
 	PatchType string `json:"patchType,omitempty"`
-	// Status is why the request is denied; nil if it is not.
+	// Status is the reason for a denial; nil if the request is allowed.
 	Status *Status `json:"status,omitempty"`
 }
 
-// Status is why a request is denied.
+// Status is the reason for a denial.
 type Status struct {
 	Message string `json:"message"`
 	Code    int32  `json:"code"`
-	// Reason and Details are those of an error that has them, such as one of field validation.
+	// Reason and Details come from errors that have them, such as those of field validation.
 	Reason  metav1.StatusReason   `json:"reason,omitempty"`
 	Details *metav1.StatusDetails `json:"details,omitempty"`
 }
 
-// JSON is the body of the HTTP response.
+// JSON returns the body of the HTTP response.
 func (r Response) JSON() ([]byte, error) { return json.Marshal(r) }

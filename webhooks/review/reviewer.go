@@ -13,34 +13,36 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// errTooHeavy is the error of a review for which there is never enough memory.
+// errTooHeavy is the error of a review that exceeds the total memory.
 var errTooHeavy = errors.New("the admission review takes too much memory once it is decoded")
 
-// Served is one resource with the admitting handlers that review it, in the order of registration.
+// Served is one resource with the handlers that review it, in the order of registration.
 type Served struct {
 	Resource discovery.Resource
 	Handlers []*adapters.Handler
 }
 
-// Reviewer answers reviews. Any number of them may be answered at once.
+// Reviewer answers reviews, any number of them at the same time.
 type Reviewer struct {
-	// Served gives what is served now. It is called for each review, and what it gives is not modified.
+	// Served returns the resources and their handlers. It is called for each review, and its result is not modified.
 	Served func() []Served
-	// Serves reports whether handlers are asked about objects in a namespace; nil is about all of them. Objects outside
-	// of any namespace, Namespaces included, are always reviewed.
+	// Serves reports whether objects in a namespace are reviewed; nil means all. Cluster-scoped objects, including
+	// Namespaces, are always reviewed.
 	Serves func(namespace string) bool
-	// Own returns what the operator itself writes, which no handler is asked about; nil is nothing. It is called for
-	// each review.
+	// Own returns the operator's own writes, for which no handler is called; nil means none. It is called for each
+	// review.
 	Own func() OwnWrites
 }
 
-// Review answers one review. The handlers' errors are in the response, which denies the request then; an error here is
-// that of a review that cannot be answered, an [Error] with its HTTP status. The logger in the context gets the object.
+// Review answers one review. Errors of handlers become a denial in the response. The returned error concerns a review
+// that cannot be answered: it is an [Error] with an HTTP status. The logger in the context gets the object.
 func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
+	// First, decode the request without its objects, and find the resource.
 	asked, err := decode(in)
 	if err != nil {
 		return Response{}, &Error{http.StatusBadRequest, err}
 	}
+	// A large review takes long to decode, so the client may have disconnected.
 	if err := awaited(ctx); err != nil {
 		return Response{}, err
 	}
@@ -50,12 +52,15 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	}
 	ctx = logf.IntoContext(ctx, asked.logger(logf.FromContext(ctx), served.Resource))
 	one, own := &reviewing{request: asked, resource: served.Resource}, r.own()
+	// The API server applies the same conditions only as far as they can be expressed, so they are checked here again.
 	if !r.serves(served.Resource, asked.admission.Namespace) || own.admit(ctx, asked.admission) {
-		return one.response(ctx) // no handler was called, so all is allowed
+		return one.response(ctx) // without handlers, the request is allowed
 	}
+	// From here on, whole objects are decoded.
 	if in.TooHeavy {
 		return Response{}, &Error{http.StatusRequestEntityTooLarge, errTooHeavy}
 	}
+	// Then, decode the objects as far as necessary, call the handlers, and combine their results.
 	if err := one.decode(served.Handlers); err != nil {
 		return Response{}, &Error{http.StatusBadRequest, err}
 	}
@@ -70,12 +75,12 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	return response, nil
 }
 
-// serves reports whether handlers are asked about an object.
+// serves reports whether an object is reviewed.
 func (r *Reviewer) serves(of discovery.Resource, namespace string) bool {
 	return r.Serves == nil || !of.Namespaced || namespace == "" || r.Serves(namespace)
 }
 
-// own is what the operator writes.
+// own returns the operator's own writes.
 func (r *Reviewer) own() OwnWrites {
 	if r.Own == nil {
 		return OwnWrites{}
@@ -83,7 +88,7 @@ func (r *Reviewer) own() OwnWrites {
 	return r.Own()
 }
 
-// internal is an error without a status of its own.
+// internal adds the status 500 to an error without a status.
 func internal(err error) error {
 	if known := (*Error)(nil); errors.As(err, &known) {
 		return err
@@ -91,7 +96,7 @@ func internal(err error) error {
 	return &Error{http.StatusInternalServerError, err}
 }
 
-// find finds the resource that a review is about.
+// find returns the resource of a review. It must be served exactly once, as in Kopf.
 func (r *Reviewer) find(asked schema.GroupVersionResource) (found Served, err error) {
 	count := 0
 	for _, one := range r.Served() {
@@ -111,7 +116,7 @@ func (r *Reviewer) find(asked schema.GroupVersionResource) (found Served, err er
 	}
 }
 
-// nameOf is as messages have resources.
+// nameOf returns the name of a resource for messages.
 func nameOf(r schema.GroupVersionResource) string {
 	return fmt.Sprintf("%s/%s/%s", r.Group, r.Version, r.Resource)
 }

@@ -14,20 +14,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// reviewing is one review that is being served.
+// reviewing is the state of one review.
 type reviewing struct {
 	request  *request
 	resource discovery.Resource
+	// cause contains the object as filters and handlers see it. Unlike for changes, old and new are whole objects.
 	cause    cause.Cause
 	attempts []*execution.Attempt // in the order of the calls
 }
 
-// decode decodes as much of the objects as the handlers need that may be called.
+// decode decodes the objects as far as the handlers need them. Decoding is the most expensive step of a review.
 func (r *reviewing) decode(all []*adapters.Handler) (err error) {
 	admission := r.request.admission
+	// whole is set if a handler needs both objects and their difference, body if a filter needs the object.
 	body, whole := false, false
 	for _, h := range all {
 		d := h.Description
+		// Handlers that read the text decode it themselves, into their own types.
 		whole = whole || !d.ReadsText
 		body = body || d.Answers(admission) && (d.Field != nil || len(d.Filters) > 0)
 	}
@@ -40,6 +43,7 @@ func (r *reviewing) decode(all []*adapters.Handler) (err error) {
 		}
 		r.cause.Diff = diff.Compute(orNull(r.cause.Old), orNull(r.cause.New))
 	}
+	// Filters apply to the new object or, for a deletion, to the old one.
 	r.cause.Object = admission.Body()
 	if body || whole {
 		_, err = r.cause.Object.Value()
@@ -47,13 +51,15 @@ func (r *reviewing) decode(all []*adapters.Handler) (err error) {
 	return err
 }
 
-// serve calls the handlers that the request is for, one after another. Each sees what those before it have remembered.
+// serve calls the handlers of the request, one after another. Each handler sees the changes of the former ones.
 func (r *reviewing) serve(ctx context.Context, all []*adapters.Handler) error {
+	// All filters are evaluated first, with the original object.
 	chosen, err := r.choose(ctx, all)
 	if err != nil {
 		return err
 	}
 	for _, h := range chosen {
+		// Handlers can be slow, so the client may have disconnected during the former one.
 		if err := awaited(ctx); err != nil {
 			return err
 		}
@@ -62,35 +68,39 @@ func (r *reviewing) serve(ctx context.Context, all []*adapters.Handler) error {
 			return err
 		}
 		h.Run(ctx, a)
-		a.Call.WorkOn(nil) // it is not needed any more, and may be large
+		a.Call.WorkOn(nil) // frees the working copy, which may be large
 		r.attempts = append(r.attempts, a)
 	}
 	return nil
 }
 
-// attempt makes the call of a handler.
+// attempt returns the call of a handler, with the object as the former handlers have changed it.
 func (r *reviewing) attempt(h *handlers.Handler) (*execution.Attempt, error) {
 	admission := r.request.admission
 	patch := patching.Patch{Transforms: r.remembered()}
 	var given *jsontext.Object
+	// Without changes, a handler can decode the text of the request by itself.
 	if len(patch.Transforms) == 0 {
 		given = admission.Body()
 	}
 	var object map[string]any
+	// All other handlers get a copy, with the changes applied.
 	if !h.ReadsText || !given.Encoded() {
 		var err error
 		if object, err = patch.ApplyTo(r.cause.Body()); err != nil {
 			return nil, err
 		}
 	}
+	// There are no retries, so the attempt has no record.
 	a := execution.New(h, &r.cause, object)
 	a.Call.Given, a.Call.Admission, a.Call.Resource, a.Call.Started = given, admission, &r.resource, time.Now().UTC()
 	return a, nil
 }
 
-// choose gives the handlers that the request is for, in the order of registration; the same function under the same id
-// once. An error is that of a filter.
+// choose returns the handlers of the request, in the order of registration. The same function under the same id is
+// called once. An error comes from a filter.
 func (r *reviewing) choose(ctx context.Context, all []*adapters.Handler) (chosen []*adapters.Handler, err error) {
+	// The filters of all handlers see the same call.
 	question := execution.Attempt{Call: handlers.Invocation{
 		Cause: &r.cause, Admission: r.request.admission, Resource: &r.resource,
 	}}
@@ -109,7 +119,7 @@ func (r *reviewing) choose(ctx context.Context, all []*adapters.Handler) (chosen
 	return chosen, nil
 }
 
-// remembered are the changes of all handlers so far.
+// remembered returns the changes of all handlers so far.
 func (r *reviewing) remembered() (all []patching.Transform) {
 	for _, a := range r.attempts {
 		all = append(all, a.Made()...)
@@ -117,7 +127,7 @@ func (r *reviewing) remembered() (all []patching.Transform) {
 	return patching.Contained(all)
 }
 
-// orNull keeps a nil mapping a null: in an interface, it would be an object.
+// orNull returns nil for a nil mapping. In an interface, a nil mapping would be an empty object.
 func orNull(object map[string]any) any {
 	if object == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// response is what the handlers have said.
+// response returns the response to the review. As in Kopf, it contains the patch even if the request is denied.
 func (r *reviewing) response(ctx context.Context) (Response, error) {
 	admission := r.request.admission
 	out := Response{APIVersion: r.request.apiVersion, Kind: kind, Response: Verdict{
@@ -20,6 +20,7 @@ func (r *reviewing) response(ctx context.Context) (Response, error) {
 	if denied := r.foremost(); denied != nil {
 		out.Response.Allowed, out.Response.Status = false, &denied.status
 	}
+	// The object is only decoded if there is a patch.
 	patch := patching.Patch{Merge: admission.Merged(), Transforms: r.remembered()}
 	if patch.Empty() {
 		return out, nil
@@ -45,16 +46,18 @@ func (r *reviewing) response(ctx context.Context) (Response, error) {
 	return out, nil
 }
 
-// denial is what a handler's error means to the user.
+// denial is a handler's error as the user sees it.
 type denial struct {
-	rank   int // the lowest one is told
+	rank   int // the lowest rank is reported
 	status Status
 }
 
-// foremost is the denial that is told; nil if there is none. An error that is meant for the user goes before one that
-// is permanent, that before a temporary one, and all of these before others; of several, it is the first.
+// foremost returns the denial to report, or nil. The API only has room for one. As in Kopf, an error that is meant for
+// the user goes first, then a permanent one, then a temporary one, then all others. Within a rank, the first one
+// counts.
 func (r *reviewing) foremost() (told *denial) {
 	for _, a := range r.attempts {
+		// A strict comparison keeps the first denial of a rank.
 		if one := denialBy(a); one != nil && (told == nil || one.rank < told.rank) {
 			told = one
 		}
@@ -62,16 +65,18 @@ func (r *reviewing) foremost() (told *denial) {
 	return told
 }
 
-// denialBy is nil if the handler does not deny the request.
+// denialBy returns the denial of a handler, or nil if the handler allows the request.
 func denialBy(a *execution.Attempt) (out *denial) {
 	err := a.Outcome.Err
 	if err == nil {
 		return nil
 	}
 	out = &denial{ordinary, Status{Message: err.Error(), Code: http.StatusInternalServerError}}
+	// An empty message would leave the user without any reason.
 	if out.status.Message == "" {
 		out.status.Message = fmt.Sprintf("handler %q gives no reason", a.Call.Handler.ID)
 	}
+	// Only an error for the user can choose the status. As in Kopf, a code of zero means 500.
 	switch by := a.Outcome.Denial; {
 	case by.Status != nil:
 		out.rank, out.status.Code = meant, cmp.Or(by.Status.Code, out.status.Code)
@@ -84,7 +89,7 @@ func denialBy(a *execution.Attempt) (out *denial) {
 	return out
 }
 
-// The ranks of errors.
+// The ranks of errors, by priority.
 const (
 	meant = iota
 	permanent

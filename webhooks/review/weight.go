@@ -6,25 +6,26 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// What the parts of a JSON text take in memory as Go values, in bytes.
+// The approximate memory of parts of a JSON text as Go values, in bytes.
 const (
-	weightOfObject = 336 // a map with room for eight members
-	weightOfMember = 48  // in a map with more of them
+	weightOfObject = 336 // a map with space for eight members
+	weightOfMember = 48  // in a map with more than eight members
 	weightOfList   = 48
 	weightOfItem   = 24 // an interface with a small value
 	weightOfString = 32 // in addition to its characters
 )
 
-// Weigh estimates how many bytes the values of a review take once they are decoded, from its text alone. For most
-// reviews, it is an overestimate. A text of small objects takes fifty times its size.
+// Weigh estimates how many bytes the values of a review take once they are decoded, by its text alone. Usually, the
+// estimate is too high, which is safe. A text of many small objects takes fifty times its size.
 func Weigh(body []byte) int64 {
 	var objects, lists, members, commas, strings, characters int64
 	for at := 0; at < len(body); at++ {
 		switch body[at] {
 		case '"':
+			// Strings are skipped as a whole, because they can contain the characters of the other cases.
 			end := jsontext.PastString(body, at)
 			if end == 0 {
-				return int64(len(body)) // it is not JSON, and will not be decoded
+				return int64(len(body)) // not JSON, so it will not be decoded
 			}
 			strings++
 			characters += int64(end - at)
@@ -39,16 +40,17 @@ func Weigh(body []byte) int64 {
 			commas++
 		}
 	}
-	// An object and a list have one comma less than members or items.
+	// An object with n members has n-1 commas, and so does a list with n items.
 	items := max(commas-members+objects, 0) + lists
 	return int64(len(body)) + objects*weightOfObject + max(members-8*objects, 0)*weightOfMember +
 		lists*weightOfList + (items+members)*weightOfItem + strings*weightOfString + characters
 }
 
-// IsDeletion finds the operation DELETE in the beginning of a review, where API servers write it. The rest of the
-// review may be missing.
+// IsDeletion reports whether the start of a review contains the operation DELETE. API servers write the operation
+// before the objects, so the rest may be missing.
 func IsDeletion(beginning []byte) (is bool) {
 	_, request, _ := bytes.Cut(beginning, []byte(`"request":`))
+	// The text may end within an object, which stops the iteration.
 	jsontext.Members(request, func(m jsontext.Member) {
 		if string(m.Key) == "operation" {
 			is = string(m.Value) == `"DELETE"`

@@ -11,17 +11,18 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// randomBytes are more than anybody can try.
+// randomBytes is the size of a secret: too large to be guessed.
 const randomBytes = 16
 
-// ports are those that a URL need not have.
+// ports are the default ports, which URLs leave out.
 var ports = map[string]int{"http": 80, "https": 443}
 
-// URL is the address of a server. Addresses of IPv6 come without brackets.
+// URL returns the URL of a server. IPv6 addresses are given without brackets.
 func URL(scheme, host string, port int, path string) string {
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
+	// An unknown scheme has the default port 0, so the URL contains the port.
 	if port != ports[scheme] {
 		host += ":" + strconv.Itoa(port)
 	}
@@ -31,8 +32,8 @@ func URL(scheme, host string, port int, path string) string {
 	return scheme + "://" + host + path
 }
 
-// Routable is where a server is found that listens at an address: one that stands for all of them is replaced by that
-// of this machine for itself, and none at all by its name.
+// Routable returns the host by which this machine reaches a server that listens at an address. For an unspecified
+// address, that is the loopback address, and for an empty one "localhost". Kopf: the same.
 func Routable(address string) string {
 	ip := net.ParseIP(address)
 	switch {
@@ -47,12 +48,12 @@ func Routable(address string) string {
 	}
 }
 
-// ByURL is the client configuration of a server outside of the cluster.
+// ByURL returns the client configuration of a server outside of the cluster.
 func ByURL(url string, bundle []byte) admissionregistrationv1.WebhookClientConfig {
 	return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: bundle}
 }
 
-// ByService is that of one behind a Service in the cluster; the path may be empty.
+// ByService returns the client configuration of a server behind a Service in the cluster. The path may be empty.
 func ByService(
 	namespace, name string, port int32, path string, bundle []byte,
 ) admissionregistrationv1.WebhookClientConfig {
@@ -63,16 +64,17 @@ func ByService(
 	return admissionregistrationv1.WebhookClientConfig{Service: service, CABundle: bundle}
 }
 
-// ServiceHosts are the names of a Service by which API servers connect to it, and others in the cluster.
+// ServiceHosts returns the names by which API servers and other clients in the cluster connect to a Service. API
+// servers use the first one.
 func ServiceHosts(namespace, name string) []string {
 	whole := name + "." + namespace + ".svc"
 	return []string{whole, whole + ".cluster.local", name + "." + namespace, name}
 }
 
-// Secret is a part of a path that nobody can guess, new in every call: who finds the public end of a tunnel by chance
-// gets no answer.
+// Secret returns a random part of a path, different in each call. Tunnels are public, so requests without the secret
+// must not reach the handlers.
 func Secret() string {
 	secret := make([]byte, randomBytes)
-	_, _ = rand.Read(secret) // it never fails
+	_, _ = rand.Read(secret) // crypto/rand never returns an error
 	return hex.EncodeToString(secret)
 }

@@ -16,22 +16,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// errElsewhere is a cluster that nobody has said a way from.
+// errElsewhere is the error for an unknown cluster without another tunnel.
 var errElsewhere = errors.New("the cluster is none of k3d, minikube and Docker Desktop, so it is not known by which " +
 	"name it finds this machine: say so by a URL, or lead there by a tunnel")
 
-// Detecting is the way from a cluster on this machine, by the name that it has for the machine: nothing is opened for
-// it, but the server must listen on all addresses. Kopf: WebhookAutoServer, WebhookAutoTunnel, WebhookK3dServer,
+// Detecting is the tunnel from a cluster on this machine. It finds the name that the cluster has for the machine, and
+// opens nothing. The server must listen on all addresses. Kopf: WebhookAutoServer, WebhookAutoTunnel, WebhookK3dServer,
 // WebhookMinikubeServer, WebhookDockerDesktopServer.
 type Detecting struct {
-	// Config and HTTPClient are for the API server, which is asked what it is.
+	// Config and HTTPClient access the API server, whose certificate and version identify the cluster.
 	Config     *rest.Config
 	HTTPClient *http.Client
-	// Otherwise is the way from any other cluster. With none, another cluster is a reconcile.TerminalError.
+	// Otherwise is the tunnel for other clusters. If it is nil, another cluster is a reconcile.TerminalError.
 	Otherwise Tunnel
 }
 
-// DetectableHosts are all names that clusters on this machine have for it, for the certificate of the server.
+// DetectableHosts returns the names of this machine in all known clusters. The certificate of the server needs them.
 func DetectableHosts() (hosts []string) {
 	for _, cluster := range clusters {
 		hosts = append(hosts, cluster.host)
@@ -48,6 +48,7 @@ func (d Detecting) Run(
 	case err != nil:
 		return fmt.Errorf("finding out which cluster it is: %w", err)
 	case host == "" && d.Otherwise == nil:
+		// The cluster does not change, so retries cannot help.
 		return reconcile.TerminalError(errElsewhere)
 	case host == "":
 		return d.Otherwise.Run(ctx, to, told)
@@ -60,18 +61,21 @@ func (d Detecting) Run(
 	if err != nil {
 		return reconcile.TerminalError(fmt.Errorf("reading the port of the webhook server: %w", err))
 	}
+	// The address does not change either. Only the port comes from the local server.
 	return Fixed(URL("https", host, port, "")).Run(ctx, to, told)
 }
 
-// host is the name that the cluster has for this machine; empty if it is none of those that are known.
+// host returns the name of this machine in the cluster, or "" for an unknown cluster.
 func (d Detecting) host(ctx context.Context) (string, error) {
 	certificate, err := Certificate(ctx, d.Config)
 	if err != nil {
 		return "", err
 	}
+	// Most clusters are identified by the certificate, without another request.
 	if host := HostFor(certificate, ""); host != "" {
 		return host, nil
 	}
+	// The API server can have any other certificate, so its version is read, too.
 	client, err := discovery.NewDiscoveryClientForConfigAndClient(d.Config, d.HTTPClient)
 	if err != nil {
 		return "", fmt.Errorf("making the discovery client: %w", err)

@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// dialTimeout is for one connection to the API server.
+// dialTimeout limits one connection to the API server.
 const dialTimeout = 10 * time.Second
 
-// clusters are those on the developer's machine whose pods and API servers have a name for that machine. They are
-// recognised by words in the names of the API server's certificate.
+// clusters are the clusters for development that have a name for the machine on which they run. Pods and API servers
+// resolve it. Each is identified by words in the certificate of its API server, as in Kopf.
 var clusters = []struct {
 	host  string
 	words []string
@@ -28,9 +28,9 @@ var clusters = []struct {
 	{"host.docker.internal", []string{"docker-desktop", "docker-for-desktop", "kubernetes.docker.internal"}},
 }
 
-// HostFor is the name by which a cluster on this machine finds the machine: of k3d, minikube or Docker Desktop. It is
-// empty for any other cluster. The certificate is that of the API server, nil if it has none; the version is its
-// gitVersion. Kopf: WebhookAutoServer.
+// HostFor returns the name of this machine in a cluster of k3d, minikube or Docker Desktop that runs on it, or "" for
+// other clusters. The certificate is that of the API server, or nil. The version is its gitVersion. Kopf:
+// WebhookAutoServer.
 func HostFor(certificate *x509.Certificate, version string) string {
 	if certificate != nil {
 		words := wordsOf(certificate)
@@ -40,14 +40,15 @@ func HostFor(certificate *x509.Certificate, version string) string {
 			}
 		}
 	}
+	// k3s is also marked in the version.
 	if strings.Contains(version, "+k3s") {
 		return clusters[0].host
 	}
 	return ""
 }
 
-// wordsOf are the names that the certificate and its issuer have, in small letters; of those of k3s, the first word,
-// as in "k3s-server-ca@1700000000".
+// wordsOf returns the names of the certificate and its issuer in lower case. For names of k3s, it adds the first word,
+// such as that of "k3s-server-ca@1700000000".
 func wordsOf(certificate *x509.Certificate) []string {
 	names := append([]string{certificate.Subject.CommonName, certificate.Issuer.CommonName}, certificate.DNSNames...)
 	names = append(append(names, certificate.Subject.Organization...), certificate.Issuer.Organization...)
@@ -62,7 +63,7 @@ func wordsOf(certificate *x509.Certificate) []string {
 	return words
 }
 
-// Certificate asks the API server for its certificate; nil for one without TLS.
+// Certificate returns the certificate of the API server, or nil without TLS. It opens a separate connection.
 func Certificate(ctx context.Context, config *rest.Config) (*x509.Certificate, error) {
 	server, err := url.Parse(config.Host)
 	if err != nil {
@@ -79,6 +80,7 @@ func Certificate(ctx context.Context, config *rest.Config) (*x509.Certificate, e
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificates for the API server: %w", err)
 	}
+	// Without explicit settings, the CAs of the system apply.
 	if settings == nil {
 		settings = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
@@ -89,6 +91,7 @@ func Certificate(ctx context.Context, config *rest.Config) (*x509.Certificate, e
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server at %s: %w", config.Host, err)
 	}
+	// The handshake is complete after the dial, so the certificate is known.
 	defer connection.Close()
 	secure, is := connection.(*tls.Conn)
 	if !is || len(secure.ConnectionState().PeerCertificates) == 0 {

@@ -1,9 +1,10 @@
-// Package tunnels is where the API server finds a webhook server: by a service in the cluster, by a URL outside of it,
-// or through a tunnel.
+// Package tunnels provides the address at which the API server finds a webhook server: a Service in the cluster, a URL
+// outside of it, or a tunnel.
 //
-// It is apart because the way from a cluster to a developer's machine depends on what the cluster is made of, and on
-// nothing else here. It never serves anything, and knows neither handlers nor certificates.
+// [ByService] and [ByURL] return fixed addresses. A [Tunnel] reports its address while it runs. [Detecting] finds this
+// machine from k3d, minikube or Docker Desktop, and package ngrok implements a public tunnel.
 //
-// Neighbours: webhooks/configurations writes what comes out of here into the cluster; tunnelstest has a tunnel that
-// goes nowhere far.
+// The package does not serve webhooks, and does not depend on handlers or on the certificate of the webhook server.
+// Package webhooks/configurations writes the addresses to the cluster. Package tunnelstest contains a local tunnel for
+// tests.
 package tunnels

@@ -23,20 +23,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// DefaultCleanup is the default of CleanupTimeout: the default grace period of a pod in Kubernetes.
+// DefaultCleanup is the default of CleanupTimeout. It equals the default grace period of a pod in Kubernetes.
 const DefaultCleanup = 30 * time.Second
 
-// ActivityRunner calls the handlers of the startup, the cleanup, logins and probes.
+// ActivityRunner calls the handlers of the activities: startup, cleanup, login and probes.
 type ActivityRunner struct {
-	// Probing calls the probes.
+	// Probing calls the probes and caches their results. The health check and the liveness endpoint share it.
 	Probing *activities.Probing
 
+	// operator is the name of the operator, which errors contain.
 	operator string
 	registry *registry.HandlerRegistry
-	state    func() ActivityState
+	// state returns the current settings. Call it with the lock of the registry.
+	state func() ActivityState
 }
 
-// ActivityState is what activities depend on at the time of a call.
+// ActivityState contains the settings that activities depend on. They are read for each call, because a startup handler
+// can change them.
 type ActivityState struct {
 	Backoff, CleanupTimeout time.Duration
 	Metrics                 prometheus.Registerer
@@ -44,9 +47,11 @@ type ActivityState struct {
 	Started bool
 }
 
-// NewActivityRunner returns the runner of an operator. The state is read with the lock of the registry. The logger of
-// the registry is not used yet: 30 s after the start of a process, controller-runtime prints a stack trace and discards
-// all logs at the first use of a logger that the program has not set.
+// NewActivityRunner returns the runner of an operator. The runner calls state with the lock of the registry held.
+//
+// The probes get the logger as a function, so that the logger of the registry is not used here: 30 s after the start of
+// a process, controller-runtime prints a stack trace and discards all logs at the first use of a logger that the
+// program has not set.
 func NewActivityRunner(operator string, r *registry.HandlerRegistry, state func() ActivityState) *ActivityRunner {
 	a := &ActivityRunner{operator: operator, registry: r, state: state}
 	a.Probing = activities.NewProbing(func() logr.Logger { return r.Log() }, func() activities.Activity {
@@ -55,7 +60,7 @@ func NewActivityRunner(operator string, r *registry.HandlerRegistry, state func(
 	return a
 }
 
-// activity has the handlers of one activity, in the order of registration.
+// activity returns one activity with its handlers, in the order of registration.
 func (a *ActivityRunner) activity(name string) activities.Activity {
 	a.registry.Lock()
 	defer a.registry.Unlock()
@@ -63,7 +68,7 @@ func (a *ActivityRunner) activity(name string) activities.Activity {
 	activity := activities.Activity{Name: name, Backoff: state.Backoff}
 	measured, err := metrics.New(a.operator, state.Metrics)
 	if err != nil {
-		measured = nil // the engine registers the same ones and reports the error
+		measured = nil // the engine registers the same metrics and reports the error
 	}
 	for _, h := range a.registry.Activities {
 		if h.Activity == name {
@@ -73,8 +78,8 @@ func (a *ActivityRunner) activity(name string) activities.Activity {
 	return activity
 }
 
-// failure adds the name of the operator. An activity that was interrupted by the end of the operator has not failed,
-// unless a handler did not end.
+// failure adds the name of the operator to an error of an activity. It returns nil for an activity that was interrupted
+// because the operator stops: that is not a failure, unless a handler failed or had to be abandoned.
 func (a *ActivityRunner) failure(err error) error {
 	var interrupted *activities.InterruptedError
 	if errors.As(err, &interrupted) && interrupted.Graceful() {
@@ -83,8 +88,8 @@ func (a *ActivityRunner) failure(err error) error {
 	return fmt.Errorf("operator %q: %w", a.operator, err)
 }
 
-// StartUp calls the startup handlers. It returns false if the operator must not continue: with an error, or because the
-// operator is stopping.
+// StartUp calls the startup handlers. It returns false if the operator must not continue: with an error if a handler
+// failed, without one if the operator is stopping.
 func (a *ActivityRunner) StartUp(ctx context.Context) (ready bool, err error) {
 	_, err = a.activity(activities.Startup).Run(logf.IntoContext(ctx, a.registry.Log()))
 	if err != nil {
@@ -93,9 +98,11 @@ func (a *ActivityRunner) StartUp(ctx context.Context) (ready bool, err error) {
 	return true, nil
 }
 
-// CleanUp calls the cleanup handlers. The operator is exiting: its context may have ended.
+// CleanUp calls the cleanup handlers, for CleanupTimeout at most. It ignores the end of the context, because the
+// context of an exiting operator has usually ended already.
 func (a *ActivityRunner) CleanUp(ctx context.Context) error {
 	a.registry.Lock()
+	// The startup may have changed the timeout, so it is read now.
 	limit := a.state().CleanupTimeout
 	a.registry.Unlock()
 	ctx = logf.IntoContext(context.WithoutCancel(ctx), a.registry.Log())
@@ -104,23 +111,26 @@ func (a *ActivityRunner) CleanUp(ctx context.Context) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, cleanupTimeoutError(limit))
 		defer cancel()
 	}
+	// Unlike in the other activities, an interruption is an error here: it means that the timeout was too short.
 	if _, err := a.activity(activities.Cleanup).Run(ctx); err != nil {
 		return fmt.Errorf("operator %q: %w", a.operator, err)
 	}
 	return nil
 }
 
-// cleanupTimeoutError is the cause with which cleanup handlers are cancelled.
+// cleanupTimeoutError is the cause of the context when CleanupTimeout cancels the cleanup handlers.
 type cleanupTimeoutError time.Duration
 
+// Error names the setting to change.
 func (t cleanupTimeoutError) Error() string {
 	return fmt.Sprintf("it took longer than %s (CleanupTimeout)", time.Duration(t))
 }
 
-// Unwrap returns ErrExiting, so the attempt does not count.
+// Unwrap returns ErrExiting, so the interrupted attempt does not count.
 func (cleanupTimeoutError) Unwrap() error { return execution.ErrExiting }
 
-// LogIn calls the login handlers. Without any, it finds the cluster as kubectl does, or as pods do.
+// LogIn returns the credentials by the ids of the login handlers. Without such handlers, it finds the cluster as
+// kubectl does, or as pods do. A handler without credentials has a nil entry.
 func (a *ActivityRunner) LogIn(ctx context.Context, to serving.Cluster) (map[string]*credentials.Info, error) {
 	if !a.registry.Acts(activities.Login) {
 		info, err := connection.Login(to.Kubeconfig, to.Context)
@@ -129,6 +139,7 @@ func (a *ActivityRunner) LogIn(ctx context.Context, to serving.Cluster) (map[str
 	login := a.activity(activities.Login)
 	results, err := login.Run(ctx)
 	if err != nil {
+		// An interruption is not a failure of the login, but the caller still needs an error: there are no credentials.
 		if err := a.failure(err); err != nil {
 			return nil, err
 		}
@@ -141,7 +152,8 @@ func (a *ActivityRunner) LogIn(ctx context.Context, to serving.Cluster) (map[str
 	return infos, nil
 }
 
-// AddProbes adds a health check for the probes, if there are any. A program ends them itself, after all else.
+// AddProbes adds a health check to the manager if there are probes. In a manager of the project, it also stops the
+// probes when the manager stops. A program stops them itself, after everything else.
 func (a *ActivityRunner) AddProbes(m ctrl.Manager, program bool) error {
 	if !a.registry.Acts(activities.Probe) {
 		return nil
@@ -152,25 +164,28 @@ func (a *ActivityRunner) AddProbes(m ctrl.Manager, program bool) error {
 	return m.Add(probeStopper{a.Probing})
 }
 
-// checkProbes is the health check. It passes during the startup, as a long startup must not cause a restart.
+// checkProbes is the health check. It passes during the startup, because a long startup must not make the kubelet
+// restart the pod.
 func (a *ActivityRunner) checkProbes(r *http.Request) error {
+	// Requests come in other goroutines than the startup, which sets Started and may change the settings.
 	a.registry.Lock()
 	isEarly := a.registry.Acts(activities.Startup) && !a.state().Started
 	a.registry.Unlock()
 	if isEarly {
 		return nil
 	}
+	// This limits the time, and concurrent requests share one run of the probes.
 	_, err := a.Probing.Ask(r.Context())
 	return err
 }
 
-// probeStopper ends the probes when the project's manager ends, in every replica.
+// probeStopper stops the probes when the project's manager stops.
 type probeStopper struct{ probing *activities.Probing }
 
-// NeedLeaderElection is false.
+// NeedLeaderElection returns false: every replica answers its own health checks.
 func (probeStopper) NeedLeaderElection() bool { return false }
 
-// Start waits for the end.
+// Start blocks until the context ends, and then stops the probes.
 func (s probeStopper) Start(ctx context.Context) error {
 	<-ctx.Done()
 	s.probing.Stop()

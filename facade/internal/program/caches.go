@@ -19,18 +19,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// cacheLimits is how the cache of a project's manager is limited, as far as it shows. The operator has caches of its
-// own, to which none of it applies.
+// cacheLimits describes how the cache of a project's manager is restricted, as far as that can be detected. The
+// operator has its own caches, which ignore these restrictions.
 type cacheLimits struct {
-	namespaces  []string                  // Cache.DefaultNamespaces; nil is all
+	namespaces  []string                  // Cache.DefaultNamespaces; nil means all
 	hasSelector bool                      // Cache.DefaultLabelSelector or DefaultFieldSelector
-	kinds       []schema.GroupVersionKind // of Cache.ByObject, with namespaces or selectors
+	kinds       []schema.GroupVersionKind // kinds of Cache.ByObject with namespaces or selectors
 }
 
-// limitsOf reads the fields of controller-runtime's caches, which do not export their options: a read would need an API
-// server, and a cache that has started. It finds nothing in caches of other types.
+// limitsOf reads the restrictions of a cache by reflection, because the caches of controller-runtime do not export
+// their options. Observing them through reads would need an API server and a started cache. For caches of other types,
+// or if controller-runtime renames its fields, the result is empty.
 func limitsOf(given any) (limits cacheLimits) {
 	cache := structOf(reflect.ValueOf(given))
+	// With Cache.ByObject, the cache delegates to one cache for each of these kinds, and to a default cache.
 	if byKind := fieldOf(cache, "caches", reflect.Map); byKind.IsValid() {
 		for _, key := range byKind.MapKeys() {
 			if own := limitsOfOne(structOf(byKind.MapIndex(key))); own.namespaces == nil && !own.hasSelector {
@@ -40,6 +42,7 @@ func limitsOf(given any) (limits cacheLimits) {
 				Group: textOf(key, "Group"), Version: textOf(key, "Version"), Kind: textOf(key, "Kind"),
 			})
 		}
+		// Maps have no order, but warnings should be the same after each start.
 		slices.SortFunc(limits.kinds, func(a, b schema.GroupVersionKind) int {
 			return cmp.Compare(a.String(), b.String())
 		})
@@ -50,14 +53,16 @@ func limitsOf(given any) (limits cacheLimits) {
 	return limits
 }
 
-// limitsOfOne are those of a cache that is the same for all of its kinds.
+// limitsOfOne returns the restrictions of a cache that has the same ones for all of its kinds.
 func limitsOfOne(cache reflect.Value) (limits cacheLimits) {
 	byNamespace := fieldOf(cache, "namespaceToCache", reflect.Map)
+	// Without namespaces, this is an informer cache, which has the selectors itself.
 	if !byNamespace.IsValid() {
 		selector := fieldOf(structOf(fieldOf(cache, "Informers", reflect.Pointer)), "selector", reflect.Struct)
 		limits.hasSelector = isSet(selector, "Label") || isSet(selector, "Field")
 		return limits
 	}
+	// A cache of several namespaces has one cache for each.
 	for _, key := range byNamespace.MapKeys() {
 		if key.Kind() == reflect.String && key.String() == "" {
 			return cacheLimits{} // all namespaces, with other options for some
@@ -68,7 +73,7 @@ func limitsOfOne(cache reflect.Value) (limits cacheLimits) {
 	return limits
 }
 
-// structOf is what pointers and interfaces lead to; invalid if it is not a struct.
+// structOf follows pointers and interfaces. It returns an invalid value if they do not lead to a struct.
 func structOf(v reflect.Value) reflect.Value {
 	for v.IsValid() && (v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer) {
 		v = v.Elem()
@@ -79,6 +84,7 @@ func structOf(v reflect.Value) reflect.Value {
 	return v
 }
 
+// fieldOf returns a field of the struct, or an invalid value if there is no such field of this kind.
 func fieldOf(v reflect.Value, name string, kind reflect.Kind) reflect.Value {
 	if !v.IsValid() || v.Kind() != reflect.Struct {
 		return reflect.Value{}
@@ -89,17 +95,21 @@ func fieldOf(v reflect.Value, name string, kind reflect.Kind) reflect.Value {
 	return reflect.Value{}
 }
 
+// isSet reports whether the struct has a field of an interface type that is not nil.
 func isSet(v reflect.Value, name string) bool {
 	field := fieldOf(v, name, reflect.Interface)
 	return field.IsValid() && !field.IsNil()
 }
 
+// textOf returns the text of a field. For a missing field, reflect returns "<invalid Value>" instead of panicking.
 func textOf(v reflect.Value, name string) string { return fieldOf(v, name, reflect.String).String() }
 
-// WarnOfCache logs the limits of the project's cache that do not hold for the handlers, and what to do about them.
+// WarnOfCache logs the restrictions of the project's cache that do not apply to handlers, with the settings to use
+// instead. Users expect them to apply, because the operator runs in this manager.
 func WarnOfCache(m ctrl.Manager, operator string, served namespaces.Patterns, plan []reconcilers.Registration) {
 	limits := limitsOf(m.GetCache())
 	log := m.GetLogger().WithValues("operator", operator)
+	// With Settings.Namespaces, the user has already decided which namespaces are served.
 	if limits.namespaces != nil && len(served) == 0 {
 		logging.Warn(log, "Cache.DefaultNamespaces of the manager does not apply to handlers, which serve all "+
 			"namespaces: give the namespaces to kopf.New as Settings.Namespaces", "namespaces", limits.namespaces)
@@ -108,6 +118,7 @@ func WarnOfCache(m ctrl.Manager, operator string, served namespaces.Patterns, pl
 		logging.Warn(log, "The default selectors of the manager's cache do not apply to handlers: narrow their "+
 			"selections down by MatchingLabels")
 	}
+	// Kinds that no handler can select do not matter.
 	for _, kind := range limits.kinds {
 		if slices.ContainsFunc(plan, func(r reconcilers.Registration) bool {
 			return r.Selector.MayMean(discovery.OfKind(kind))
@@ -119,7 +130,7 @@ func WarnOfCache(m ctrl.Manager, operator string, served namespaces.Patterns, pl
 	}
 }
 
-// CheckCachedReads checks that each object of CachedReads names a kind.
+// CheckCachedReads returns an error for each object of CachedReads that does not name a kind.
 func CheckCachedReads(objects []client.Object, scheme *runtime.Scheme) (problems []error) {
 	for i, object := range objects {
 		if err := checkKind(object, scheme); err != nil {
@@ -129,6 +140,7 @@ func CheckCachedReads(objects []client.Object, scheme *runtime.Scheme) (problems
 	return problems
 }
 
+// checkKind returns an error that explains how to name the kind of the object.
 func checkKind(object client.Object, scheme *runtime.Scheme) error {
 	if object == nil {
 		return errors.New("the object is nil: give an empty one of the kind, such as &corev1.Secret{}")
@@ -136,6 +148,7 @@ func checkKind(object client.Object, scheme *runtime.Scheme) error {
 	_, err := serving.CachedKind(object, scheme)
 	switch {
 	case runtime.IsNotRegisteredError(err):
+		// The usual mistake is a missing AddToScheme.
 		return fmt.Errorf(
 			"the scheme does not know %T: give the AddToScheme of its package to Settings.AddToScheme", object,
 		)

@@ -25,29 +25,37 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// Coordination decides whether an operator may act: by its peers, or by the lease of its manager.
+// Coordination decides whether an operator may act: by its peers, or by the lease of its manager. It guards against two
+// processes that handle the same objects.
+//
+// There are three cases. An operator with peers pauses while a peer has priority. With the lock, the peering also
+// elects the leader of the manager. Without peers, an operator in a manager of the project pauses while the lease may
+// be lost.
 type Coordination struct {
 	// Operator is the name of the operator.
 	Operator string
-	// Lease is that of the project's manager.
+	// Lease follows the lease of the project's manager.
 	Lease peering.Lease
-	// Program is true for a manager of the operator's own, Embedded for one of Run.
+	// Program is true if the operator has its own manager, and Embedded if this manager belongs to a call of Run.
 	Program, Embedded bool
 
-	lock    *peering.Lock // nil unless it was asked for
+	lock *peering.Lock // nil unless the project has requested it
+	// present is the attendance of the last set-up or startup. Health checks read it concurrently.
 	present atomic.Pointer[attendance.Attendance]
 }
 
-// CoordinationSettings are the settings that decide: as they were given, and with defaults.
+// CoordinationSettings contains the peering settings as they were given, and with defaults.
 type CoordinationSettings struct {
 	Given, Resolved defaults.Peering
 	Served          defaults.NamespaceScope
 }
 
-// Lock returns a lock that makes a manager's leader election follow the peering. All calls return the same one.
+// Lock returns a lock that makes a manager's leader election follow the peering. All calls return the same one. The
+// caller holds the lock of the registry.
 func (c *Coordination) Lock(given defaults.Peering) resourcelock.Interface {
 	if c.lock == nil {
 		_ = given.Resolve(c.Operator) // the set-up reports the error
+		// The lock needs the identity now, before there is a context of the manager.
 		if given.Identity == "" {
 			given.Identity = c.identify(context.Background())
 		}
@@ -59,7 +67,7 @@ func (c *Coordination) Lock(given defaults.Peering) resourcelock.Interface {
 // HasLock reports whether the manager's leader election follows the peering.
 func (c *Coordination) HasLock() bool { return c.lock != nil }
 
-// Peers are the records of all operators of the peering that are known by now.
+// Peers returns the known records of all operators in the peering, or nil before the first set-up.
 func (c *Coordination) Peers() []attendance.Peer {
 	if present := c.present.Load(); present != nil {
 		return present.Peers()
@@ -67,7 +75,8 @@ func (c *Coordination) Peers() []attendance.Peer {
 	return nil
 }
 
-// Describe says how the operator finds out whether another process handles the same objects.
+// Describe returns the way in which the operator detects other processes with the same objects, for the log line at the
+// start.
 func (c *Coordination) Describe(by CoordinationSettings) string {
 	own := by.Resolved
 	switch {
@@ -82,7 +91,8 @@ func (c *Coordination) Describe(by CoordinationSettings) string {
 	}
 }
 
-// identify returns the default identity. A process of the project may have several operators in one pod.
+// identify returns the default identity. Operators that share a process also share POD_ID, so the name of the operator
+// is added. A program has one operator, and uses the identity as Kopf makes it.
 func (c *Coordination) identify(ctx context.Context) string {
 	pod := os.Getenv("POD_ID")
 	if pod != "" && (!c.Program || c.Embedded) {
@@ -91,13 +101,13 @@ func (c *Coordination) identify(ctx context.Context) string {
 	return peering.Identity(pod, peering.Present(ctx), false)
 }
 
-// HasPeers reports whether the operator looks for peers: by default in its own program, and elsewhere if the settings
-// name a peering.
+// HasPeers reports whether the operator looks for peers. By default, a program does. In other managers, the settings
+// must name a peering, or the project must have requested the lock.
 func (c *Coordination) HasPeers(given defaults.Peering) bool {
 	return !given.Standalone && (c.Program || given.Name != "" || given.Mandatory) || c.lock != nil
 }
 
-// peersReady is the health check for known peers, as of the last startup.
+// peersReady is a readiness check that fails until the peers are known. It uses the attendance of the last startup.
 func (c *Coordination) peersReady(*http.Request) error {
 	if present := c.present.Load(); present != nil {
 		return present.Ready()
@@ -105,13 +115,16 @@ func (c *Coordination) peersReady(*http.Request) error {
 	return nil
 }
 
-// Add adds the peering to the options and the manager, if the operator looks for peers.
+// Add connects the operator to its peering, if it looks for peers, and adds a readiness check. Otherwise, in a manager
+// of the project, the operator follows the lease of the manager.
 func (c *Coordination) Add(m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings) error {
 	if !c.HasPeers(by.Given) {
+		// Other peering settings without a name are probably a mistake: the operator would run without peers.
 		if by.Given.Idle() {
 			logging.Warn(m.GetLogger(),
 				"Settings of peering have no effect, as no peering is named: set Peering.Name", "operator", c.Operator)
 		}
+		// A program without peers has neither a lease nor a gate: it must run as one replica.
 		if !c.Program {
 			c.newLeaseGate(options)
 		}
@@ -127,12 +140,14 @@ func (c *Coordination) Add(m ctrl.Manager, options *reconcilers.Options, by Coor
 	return m.Add(before)
 }
 
-// Change changes the options of a running manager of the project, as the startup has left the settings.
+// Change updates the options in a running manager of the project, because a startup handler may have changed the
+// settings. Unlike [Coordination.Add], it adds nothing to the manager.
 func (c *Coordination) Change(
 	m ctrl.Manager, options *reconcilers.Options, before reconcilers.Options, by CoordinationSettings,
 ) (err error) {
 	switch {
 	case c.lock != nil:
+		// The elector already uses the lock, so the gate that belongs to it must stay.
 		options.Gate, options.Matching = before.Gate, before.Matching
 	case c.HasPeers(by.Given):
 		_, err = c.connect(m, options, by)
@@ -142,14 +157,18 @@ func (c *Coordination) Change(
 	return err
 }
 
-// connect connects the options to the peering. It returns the part that runs before the manager has a leader, if any.
+// connect connects the options to the peering. It returns the part that must run before the manager has a leader, or
+// nil.
 func (c *Coordination) connect(
 	m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings,
 ) (manager.Runnable, error) {
 	gate, live := peering.Gate(c.newGate(options).Add()), cmp.Or(options.Matching, namespaces.NewLive())
 	options.Matching = live
+	// Peers wait for the running attempts of this operator, so its record contains their number.
 	member := by.Resolved.Member()
 	member.Busy, member.Idle = options.Gate.Busy, options.Gate.Idle
+	// An operator that elects the leader by its peers must not lead without a peering object, so the object is
+	// mandatory. Both the engine's gate and the lock follow the membership.
 	if c.lock != nil {
 		member.Mandatory, member.Self.Identity = true, c.lock.Identity()
 		gate = peering.Gates{gate, c.lock}
@@ -160,19 +179,27 @@ func (c *Coordination) connect(
 	}
 	present.Identify(c.identify)
 	c.present.Store(present)
+	// With namespaces, the operator joins the KopfPeering of each of them instead of the ClusterKopfPeering.
 	if patterns := by.Served.Patterns(); len(patterns) > 0 && !by.Resolved.Clusterwide {
 		names, plain := patterns.Plain()
 		switch {
 		case plain:
+			// All namespaces are named in full, so they are known without the API server.
 			present.Follow(namespaces.NewLive(names...))
 		case c.lock == nil:
+			// Patterns are resolved while the operator runs. A new namespace is served as soon as the demands of its
+			// peers are known.
 			present.Follow(live)
 			options.Admitted = namespaces.NewLive()
 			present.Admit(options.Admitted.Set)
 		default:
+			// Only the leader resolves patterns, but here the namespaces would have to be known before there is a
+			// leader.
 			return nil, errors.New("PeeringLock: which namespaces match is known to the leader only, so their " +
 				"peering objects cannot decide who leads: set Peering.Clusterwide, or name the namespaces in full")
 		}
+		// By Kopf's rules, a peer in one namespace pauses the whole operator. Otherwise, it pauses only this namespace.
+		// An elector has one state for all namespaces.
 		if own := options.Gate; c.lock == nil && !by.Resolved.KopfRules {
 			present.PauseNamespaces(func(namespace string) attendance.Gate { return own.In(namespace) })
 		}
@@ -180,11 +207,13 @@ func (c *Coordination) connect(
 	if c.lock != nil {
 		return attending{present, m.GetLogger().WithName(c.Operator)}, nil
 	}
+	// The search for peers starts with the operator and ends after the last handler.
 	options.Beside = beside(options.Beside, present.Begin)
 	return nil, nil
 }
 
-// attending keeps up a presence in every process, whichever leads. The manager ends it after all that needs a leader.
+// attending keeps the records of this process in the peering while the manager runs, whether or not the process leads.
+// The manager stops it after everything that needs leader election.
 type attending struct {
 	present *attendance.Attendance
 	log     logr.Logger
@@ -192,17 +221,17 @@ type attending struct {
 
 var _ manager.LeaderElectionRunnable = attending{}
 
-// NeedLeaderElection is false: it is what decides who leads.
+// NeedLeaderElection returns false, because the attendance decides who leads.
 func (attending) NeedLeaderElection() bool { return false }
 
-// Start runs until the context ends.
+// Start runs the attendance until the context ends.
 func (a attending) Start(ctx context.Context) error {
 	a.present.Run(logf.IntoContext(ctx, a.log))
 	return nil
 }
 
-// newGate sets a combined gate of the options and returns it. In a manager of the project, it also closes when the
-// process may have lost its lease, unless the peering elects the leader.
+// newGate sets a combined gate in the options and returns it. In a manager of the project, the gate also closes when
+// the process may have lost its lease, unless the peering elects the leader.
 func (c *Coordination) newGate(options *reconcilers.Options) *peering.CombinedGate {
 	options.Gate = &reconcilers.Gate{}
 	gate := peering.ClosedByAny(options.Gate)
@@ -210,6 +239,7 @@ func (c *Coordination) newGate(options *reconcilers.Options) *peering.CombinedGa
 		return gate
 	}
 	c.Lease.Follow(gate.Add())
+	// Whether there is a leader election is known only when the operator starts, because managers do not export it.
 	options.Beside = func(ctx context.Context) (rest func()) {
 		return func() {
 			if electsLeader() {
@@ -220,16 +250,16 @@ func (c *Coordination) newGate(options *reconcilers.Options) *peering.CombinedGa
 	return gate
 }
 
-// newLeaseGate gives the options a gate that only the lease of a leader closes.
+// newLeaseGate sets a gate that only the lease of a leader closes. Without a leader election, objects bypass the gate.
 func (c *Coordination) newLeaseGate(options *reconcilers.Options) {
 	c.newGate(options)
 	options.NeedsGate = electsLeader
 }
 
-// electsLeader reports whether a manager of this process leads by an election. Managers do not say that, but their
-// electors have a metric.
+// electsLeader reports whether a manager of this process leads after an election. Managers do not export that, but each
+// elector sets the metric leader_election_master_status.
 func electsLeader() bool {
-	families, _ := metrics.Registry.Gather() // others may fail, with those that do not returned
+	families, _ := metrics.Registry.Gather() // an error concerns other collectors; the rest is returned
 	for _, family := range families {
 		if family.GetName() != "leader_election_master_status" {
 			continue
@@ -243,7 +273,8 @@ func electsLeader() bool {
 	return false
 }
 
-// beside runs two things beside the operator.
+// beside combines two functions that run beside the operator. They begin one after the other. The result runs both
+// rests concurrently and returns when both have ended.
 func beside(first, second func(ctx context.Context) (rest func())) func(ctx context.Context) (rest func()) {
 	if first == nil {
 		return second

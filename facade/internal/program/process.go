@@ -19,38 +19,46 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// RunnableOperator is the part of an operator that a process uses.
+// RunnableOperator is the part of an operator that a process uses. It is an interface, so that a process can be tested
+// without a cluster.
 type RunnableOperator interface { //nolint:interfacebloat // a process uses all of it
-	// Settings are those of the manager, as they are now. They come with all errors of registrations.
+	// Settings returns the current settings of the manager, with all errors of registrations.
 	Settings() (serving.Settings, error)
-	// Apply takes over the flags. They win over the settings, but not over the startup.
+	// Apply sets the flags. They override the settings, but the startup handlers override them.
 	Apply(given commandline.Given)
-	// UseClient gives the startup a client.
+	// UseClient sets the client of the startup handlers.
 	UseClient(late client.Client)
-	// StartUp may change the settings. It returns false if the operator must not continue.
+	// StartUp calls the startup handlers, which may change the settings. It returns false if the operator must not
+	// continue.
 	StartUp(ctx context.Context) (ready bool, err error)
+	// CleanUp calls the cleanup handlers.
 	CleanUp(ctx context.Context) error
 	// SetupWithManager adds the operator to the manager. The default namespace is that of the credentials.
 	SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error
-	// ExitTimeout limits the exit of the process.
+	// ExitTimeout returns the limit of the exit of the process.
 	ExitTimeout() time.Duration
 }
 
-// Process runs an operator with a manager of its own. The command line and Run use it.
+// Process runs an operator with its own manager. The command line and Run use it.
 type Process struct {
 	RunnableOperator
 
+	// Name is the name of the operator.
 	Name string
-	Log  func() logr.Logger
+	// Log returns the logger of the operator. It is a function, because the command line sets the logger late.
+	Log func() logr.Logger
 }
 
 var _ commandline.Operator = Process{}
 
-// Around calls serve between the startup and the cleanup.
+// Around calls serve between the startup and the cleanup. It limits the time of the exit, so a process that hangs is
+// killed.
 func (p Process) Around(ctx context.Context, given commandline.Given, serve func() error) error {
+	// The limit starts when the context ends, and also when serve returns by itself.
 	limit := serving.WatchExit(ctx, p.Log(), p.ExitTimeout)
 	defer limit.Stop()
 	p.Apply(given)
+	// The settings depend on the flags.
 	own, err := p.Settings()
 	if err == nil {
 		err = p.useLateClient(ctx, own, given.Cluster)
@@ -61,7 +69,8 @@ func (p Process) Around(ctx context.Context, given commandline.Given, serve func
 	return p.around(ctx, serve, limit.Begin)
 }
 
-// useLateClient gives the startup a client, which logs in when it is used first.
+// useLateClient gives the startup handlers a client, which logs in at its first request. A startup that does not use it
+// needs no cluster.
 func (p Process) useLateClient(ctx context.Context, settings serving.Settings, to serving.Cluster) error {
 	late, err := settings.LateClient(ctx, p.Name, to)
 	if err != nil {
@@ -71,18 +80,20 @@ func (p Process) useLateClient(ctx context.Context, settings serving.Settings, t
 	return nil
 }
 
-// around calls serve between the startup and the cleanup, and calls returned after serve.
+// around calls serve between the startup and the cleanup, and calls returned after serve. The cleanup only runs after a
+// successful startup, but also after an error of serve.
 func (p Process) around(ctx context.Context, serve func() error, returned func()) error {
 	ready, err := p.StartUp(ctx)
 	if !ready {
 		return err
 	}
+	// An error of the cleanup must not hide the error of serve.
 	err = serve()
 	returned()
 	return errors.Join(err, p.CleanUp(ctx))
 }
 
-// RunSettings are those of Run, as package facade documents them.
+// RunSettings are the settings of Run. Package facade documents them.
 type RunSettings struct {
 	Config              *rest.Config
 	Kubeconfig, Context string
@@ -95,11 +106,13 @@ type RunSettings struct {
 	Liveness           string
 }
 
-// Resolve returns the mistake, and chooses the logger.
+// Resolve returns an error for settings that exclude each other, and sets the default logger: the handler of the
+// settings, or else the logger of controller-runtime.
 func (s *RunSettings) Resolve(handler slog.Handler, logsIn bool) error {
 	if part := s.inspection().Unserved(); part != "" {
 		return fmt.Errorf("%s: it is served at the DebugBindAddress: set it", part)
 	}
+	// A Config contains the credentials, so every other way to find the cluster would be ignored.
 	if s.Config != nil && (s.Kubeconfig != "" || s.Context != "" || logsIn) {
 		return errors.New("the Config says which cluster, so there must be neither Kubeconfig, nor Context, nor " +
 			"OnLogin: give one of them")
@@ -107,6 +120,7 @@ func (s *RunSettings) Resolve(handler slog.Handler, logsIn bool) error {
 	switch {
 	case s.Log.GetSink() != nil:
 	case handler != nil:
+		// An explicit logger wins over the handler of the settings.
 		s.Log = logr.FromSlogHandler(handler)
 	default:
 		s.Log = logf.Log
@@ -114,13 +128,15 @@ func (s *RunSettings) Resolve(handler slog.Handler, logsIn bool) error {
 	return nil
 }
 
-// inspection is the debug server.
+// inspection returns the settings of the debug server.
 func (s *RunSettings) inspection() commandline.Inspection {
 	return commandline.Inspection{Address: s.DebugBindAddress, Console: s.Console, Profiling: s.Profiling}
 }
 
-// Run runs the operator until the context ends, without a command line, signals and exit.
+// Run runs the operator until the context ends. Unlike the command line, it uses no flags and no signals, and does not
+// exit the process or limit the time of the exit. The order is the same: startup, login, manager, cleanup.
 func (p Process) Run(ctx context.Context, given RunSettings) error {
+	// The settings are read twice, before and after the startup. Config replaces the login both times.
 	settings := func() (serving.Settings, error) {
 		now, err := p.Settings()
 		if given.Config != nil {
@@ -130,15 +146,17 @@ func (p Process) Run(ctx context.Context, given RunSettings) error {
 		}
 		return now, err
 	}
-	first, err := settings() // before anything is started
+	first, err := settings() // errors are reported before anything starts
 	if err != nil {
 		return err
 	}
 	options := serving.Options{
 		Name: p.Name, Log: given.Log, Metrics: given.MetricsBindAddress, Health: given.HealthProbeBindAddress,
-		Cluster:  serving.Cluster{Kubeconfig: given.Kubeconfig, Context: given.Context},
+		Cluster: serving.Cluster{Kubeconfig: given.Kubeconfig, Context: given.Context},
+		// Other operators in the process may have controllers of the same names.
 		Embedded: true, SetUp: p.SetupWithManager,
 	}
+	// The startup handlers run before there is a manager, so they get a client of their own.
 	if err := p.useLateClient(ctx, first, options.Cluster); err != nil {
 		return err
 	}
@@ -149,6 +167,7 @@ func (p Process) Run(ctx context.Context, given RunSettings) error {
 		}
 		options.Liveness = &endpoint
 	}
+	// For the operator, the settings of Run are like flags.
 	p.Apply(commandline.Given{
 		Inspection: given.inspection(), Metrics: given.MetricsBindAddress, Health: given.HealthProbeBindAddress,
 		Cluster: options.Cluster,

@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 )
 
-// StartLine returns the keys and values that the operator logs when it starts.
+// StartLine returns the keys and values of the line that the operator logs when it starts.
 func StartLine(
 	plan []reconcilers.Registration, namespaces []string, coordination string, given commandline.Given,
 ) []any {
@@ -29,6 +29,7 @@ func StartLine(
 		if registry.Watches(r.Handler) || registry.Reports(r.Handler) || r.Handler.Sparing {
 			continue // not a handler of the user
 		}
+		// Registrations with the same kind and id count as one handler.
 		kind := r.Selector.String()
 		kinds[kind], ids[kind+" "+r.Handler.ID] = true, true
 	}
@@ -39,6 +40,7 @@ func StartLine(
 		"kinds", strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), "handlers", len(ids), "namespaces", namespaces,
 		"coordination", coordination,
 	}
+	// Servers that are off are left out.
 	for _, server := range []struct{ key, address, path string }{
 		{"metrics", given.Metrics, "/metrics"},
 		{"health", given.Health, ""},
@@ -53,7 +55,7 @@ func StartLine(
 	return line
 }
 
-// AddDebugServer adds a server of explanations to the manager, unless it is off.
+// AddDebugServer adds the server of explanations to the manager, unless it is off.
 func AddDebugServer(
 	m ctrl.Manager, at commandline.Inspection, j *journal.Journal, peers func() []attendance.Peer, log logr.Logger,
 ) error {
@@ -67,7 +69,7 @@ func AddDebugServer(
 	return m.Add(inspector{at, inspection.Handler(j, parts), log})
 }
 
-// inspector serves what the operator knows as long as the manager runs.
+// inspector serves the explanations, and optionally the console and profiles, while the manager runs.
 type inspector struct {
 	at      commandline.Inspection
 	handler http.Handler
@@ -76,10 +78,11 @@ type inspector struct {
 
 var _ manager.LeaderElectionRunnable = inspector{}
 
-// NeedLeaderElection is false: each replica can be asked.
+// NeedLeaderElection returns false, because each replica explains its own decisions.
 func (inspector) NeedLeaderElection() bool { return false }
 
-// Start serves until the context ends.
+// Start serves until the context ends. If an optional address is in use, it logs that and returns nil: the processes on
+// one machine have the same default address.
 func (i inspector) Start(ctx context.Context) error {
 	server, err := inspection.Serve(i.at.Address, i.handler)
 	switch {

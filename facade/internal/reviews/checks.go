@@ -11,11 +11,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// Check returns the mistakes, wherever the operator runs.
+// Check returns all errors that do not depend on where the operator runs. [ReviewSettings.CheckServer] and
+// [ReviewSettings.CheckProgramOnly] return the others.
 func (a *ReviewSettings) Check() (problems []error) {
+	// All errors are collected, so that the user can fix them at once.
 	wrong := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("Admission."+format, args...))
 	}
+	// Both configurations have this name.
 	if texts := validation.IsDNS1123Subdomain(a.Managed); a.Managed != "" && len(texts) > 0 {
 		wrong("Managed: %q cannot be the name of webhook configurations: %s", a.Managed, texts[0])
 	}
@@ -31,9 +34,11 @@ func (a *ReviewSettings) Check() (problems []error) {
 	if a.Port < 0 || a.Port > 65535 {
 		wrong("Port: %d: it must be a port, up to 65535, or zero for the default of 9443", a.Port)
 	}
+	// The address is given to net.Listen together with the port, so it must be an IP address alone.
 	if a.Address != "" && net.ParseIP(a.Address) == nil {
 		wrong("Address: %q is not an IP address: write one such as \"127.0.0.1\"; the port is Admission.Port", a.Address)
 	}
+	// Certificates can contain wildcard names, such as *.example.org.
 	for _, host := range a.ExtraHosts {
 		isName := len(validation.IsDNS1123Subdomain(strings.TrimPrefix(host, "*."))) == 0
 		if !isName && net.ParseIP(host) == nil {
@@ -45,12 +50,14 @@ func (a *ReviewSettings) Check() (problems []error) {
 			wrong("ExcludedNamespaces: %w", err)
 		}
 	}
+	// The fields are valid by themselves. The rest concerns combinations.
 	problems = append(problems, a.checkWays()...)
 	problems = append(problems, a.checkCertificates()...)
 	return append(problems, a.checkPlain()...)
 }
 
-// fieldsGiven are the names of the fields that are set.
+// fieldsGiven returns the names of the fields that are set. The arguments alternate: a name without its prefix, and
+// whether this field is set.
 func fieldsGiven(fields ...any) (names []string) {
 	for i := 0; i < len(fields); i += 2 {
 		if set, _ := fields[i+1].(bool); set {
@@ -60,22 +67,26 @@ func fieldsGiven(fields ...any) (names []string) {
 	return names
 }
 
-// checkWays tells whether there is one way to the webhook server at most, and one if it is needed.
+// checkWays checks that there is at most one way to the webhook server, and that there is one if it is needed.
 func (a *ReviewSettings) checkWays() (problems []error) {
+	// DetectCluster is not counted: it can be combined with a URL or a Tunnel for other clusters.
 	ways := fieldsGiven("Service", a.Service != "", "URL", a.URL != "", "Tunnel", a.Tunnel != nil)
 	if len(ways) > 1 {
 		problems = append(problems, fmt.Errorf("%s: each of them is a way to the operator, and the API server takes "+
 			"one: leave the others out", strings.Join(ways, ", ")))
 	}
+	// A detected cluster calls this machine, but a Service leads to pods.
 	if a.Service != "" && a.DetectCluster {
 		problems = append(problems, errors.New("Admission.DetectCluster: with a Service, the operator is in the "+
 			"cluster, and not on your machine beside it: leave one of them out"))
 	}
+	// Managed configurations contain the address, so the operator must be able to determine it.
 	if a.Managed != "" && len(ways) == 0 && !a.DetectCluster {
 		problems = append(problems, errors.New("Admission.Managed: it is not known where the API server finds the "+
 			"operator: set Admission.Service in a cluster; outside of it, Admission.URL, Admission.DetectCluster or "+
 			"Admission.Tunnel"))
 	}
+	// The address of a tunnel or of a detected cluster exists only at run time. Only managed configurations follow it.
 	for _, way := range fieldsGiven("Tunnel", a.Tunnel != nil, "DetectCluster", a.DetectCluster) {
 		if a.Managed == "" {
 			problems = append(problems, fmt.Errorf("%s: the API server would not get the address the way: set "+
@@ -85,31 +96,35 @@ func (a *ReviewSettings) checkWays() (problems []error) {
 	return problems
 }
 
-// certificates are the names of those settings that are one.
+// certificates returns the names of the fields that provide a certificate.
 func (a *ReviewSettings) certificates() []string {
 	return fieldsGiven("CertificateDir", a.CertificateDir != "", "Secret", a.Secret != "", "SelfSigned", a.SelfSigned)
 }
 
-// checkCertificates tells whether there is one certificate at most, and whether it can be.
+// checkCertificates checks that there is at most one certificate, and that it can be created.
 func (a *ReviewSettings) checkCertificates() (problems []error) {
 	if sources := a.certificates(); len(sources) > 1 {
 		problems = append(problems, fmt.Errorf("%s: each of them is a certificate, and there can be one: leave the "+
 			"others out", strings.Join(sources, ", ")))
 	}
+	// An entry has one CA bundle, so the replicas behind a Service must share a certificate.
 	if a.SelfSigned && a.Service != "" {
 		problems = append(problems, errors.New("Admission.SelfSigned: behind a Service, there may be several "+
 			"processes, each with a certificate of its own: leave it out, and the operator keeps one in a Secret"))
 	}
+	// A certificate is valid for certain hosts only.
 	if a.Secret != "" && a.Service == "" && a.URL == "" && !a.DetectCluster {
 		problems = append(problems, errors.New("Admission.Secret: it is not known which hosts the certificate is for: "+
 			"set Admission.Service or Admission.URL"))
 	}
+	// ExtraHosts only affect certificates that the operator creates.
 	for _, other := range fieldsGiven("CertificateDir", a.CertificateDir != "", "Insecure", a.Insecure) {
 		if len(a.ExtraHosts) > 0 {
 			problems = append(problems, fmt.Errorf("Admission.ExtraHosts: with %s, the operator makes no certificate: "+
 				"leave one of them out", other))
 		}
 	}
+	// The server needs the CAs that sign the certificates of clients.
 	if a.RequireClientCertificate && a.ClientCA == "" {
 		problems = append(problems, errors.New("Admission.RequireClientCertificate: it is not known whose "+
 			"certificates are to be taken: set Admission.ClientCA"))
@@ -117,52 +132,62 @@ func (a *ReviewSettings) checkCertificates() (problems []error) {
 	return problems
 }
 
-// checkPlain tells what does not go together with a server that is somebody else's, or without TLS.
+// checkPlain checks settings that contradict a server without TLS, or a server that the user provides.
 func (a *ReviewSettings) checkPlain() (problems []error) {
 	wrong := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("Admission."+format, args...))
 	}
 	sources := a.certificates()
+	// Without TLS, a certificate would have no effect.
 	if a.Insecure && len(sources) > 0 {
 		wrong("Insecure: there is no TLS, so no client sees the certificate of %s: leave one of them out", sources[0])
 	}
+	// The API server only calls https URLs.
 	if a.Insecure && a.DetectCluster {
 		wrong("Insecure: the API server does not call webhooks without TLS, which DetectCluster prepares: leave one of " +
 			"them out")
 	}
 	foreign := a.foreignCA()
+	// A foreign CA belongs to a certificate that the operator does not have. It would not match the operator's own.
 	if len(foreign) > 0 && len(sources) > 0 {
 		problems = append(problems, fmt.Errorf(
 			"%s: the CA is that of %s: leave one of them out", foreign[0], sources[0],
 		))
 	}
 	if len(foreign) > 1 {
+		// CAFile and CABundle are two forms of the same setting.
 		problems = append(problems, fmt.Errorf(
 			"%s and %s mean the same: leave one of them out", foreign[0], foreign[1],
 		))
 	}
 	switch {
+	// ClientCA configures the webhook server that the operator creates, and requires TLS.
 	case a.ClientCA != "" && a.Server != nil:
 		wrong("ClientCA: Server decides on its clients by itself: give it ClientCAs in its tls.Config")
 	case a.ClientCA != "" && a.Insecure:
 		wrong("ClientCA: without TLS, clients show no certificates: leave Insecure out")
 	}
+	// TLSOpts only affect the TLS server that the operator creates.
 	for _, other := range fieldsGiven("Server", a.Server != nil, "Insecure", a.Insecure) {
 		if len(a.TLSOpts) > 0 {
 			wrong("TLSOpts: with %s, they have no effect: leave one of them out", other)
 		}
 	}
 	if a.Address != "" && a.Server != nil {
+		// A given server already has its address.
 		wrong("Address: Server decides by itself where it listens: leave one of them out")
 	}
 	return problems
 }
 
-// CheckServer returns the mistake of settings that are not sufficient for a server of admission handlers.
+// CheckServer returns an error if the settings are not sufficient to serve admission handlers. Call it only if there
+// are such handlers. It returns the first error, because the later checks assume that the former ones have passed.
 func (a *ReviewSettings) CheckServer(program bool) error {
+	// In a program, a Service implies a Secret, and development settings imply a certificate in memory.
 	certified := len(a.certificates()) > 0 || program && (a.Service != "" || a.isSelfSigned()) && !a.isForeign()
 	switch {
 	case program && a.ClientCA != "" && a.clients().Check() != nil:
+		// The file is read here already, so a missing one is found before the first request.
 		return fmt.Errorf("Admission.ClientCA: %w", a.clients().Check())
 	case program && len(a.foreignCA()) > 0 && !a.isForeign():
 		return fmt.Errorf("%s: the CA is that of the operator's own certificate: leave it out, or set "+
@@ -170,9 +195,11 @@ func (a *ReviewSettings) CheckServer(program bool) error {
 	case certified:
 		return nil
 	case a.DumpCA != "" && len(a.foreignCA()) == 0 && (!program || a.isForeign()):
+		// Without a source of a certificate here, there is no CA to write to the file.
 		return errors.New("Admission.DumpCA: only the webhook server knows its certificate: set " +
 			"Admission.CertificateDir or Admission.Secret, or leave it out")
 	case program && !a.isForeign():
+		// FinalizerOnCreate adds a handler that the user has not registered, so the error mentions it.
 		who := "there are handlers of admission"
 		if a.FinalizerOnCreate {
 			who += ", that of FinalizerOnCreate among them"
@@ -181,6 +208,7 @@ func (a *ReviewSettings) CheckServer(program bool) error {
 		return fmt.Errorf("Admission: %s, and no certificate to serve them with: set Admission.Service or "+
 			"Admission.CertificateDir in a cluster, Admission.SelfSigned for development", who)
 	default:
+		// The project's manager, a given Server or a proxy provides the certificate.
 		return nil
 	}
 }

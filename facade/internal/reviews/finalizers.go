@@ -13,20 +13,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// finalizerID is the id of the mutating handlers that set the finalizer, one for each selection.
+// finalizerID is the id of the mutating handlers that set the finalizer. There is one for each selection.
 const finalizerID = "finalizer"
 
-// Learn takes over the work of the engine on new objects, again after a change by the startup.
+// Learn sets the part of the engine that decides about finalizers of new objects. The startup can change the settings,
+// so it is called again after it, while reviews are served.
 func (r *ReviewServer) Learn(creations *reconcilers.Creations) { r.creations.Store(creations) }
 
-// SetsFinalizers returns a mutating handler of the operator's own for each selection whose objects are to be held on
-// their deletion. With it, the object is stored with the finalizer already, which would be a write of its own.
+// SetsFinalizers returns a mutating handler for each selection whose objects need the operator's finalizer. The API
+// server then stores new objects with the finalizer, which saves the engine a separate write for each.
 func (r *ReviewServer) SetsFinalizers(all []registry.ResolvedEntry) (more []registry.ResolvedEntry) {
 	if !r.settings.FinalizerOnCreate {
 		return nil
 	}
 	for _, one := range all {
+		// Several handlers of one selection share the finalizer.
 		known := func(other registry.ResolvedEntry) bool { return other.Selector == one.Selector }
+		// Handlers that do not delay a deletion need no finalizer.
 		if one.Handler.Holds() && !slices.ContainsFunc(more, known) {
 			more = append(more, r.setsFinalizer(one, all))
 		}
@@ -34,10 +37,12 @@ func (r *ReviewServer) SetsFinalizers(all []registry.ResolvedEntry) (more []regi
 	return more
 }
 
-// setsFinalizer is the handler of one selection. It only blocks requests for objects that need the finalizer.
+// setsFinalizer returns the handler of one selection. It only blocks requests for objects that need the finalizer.
 func (r *ReviewServer) setsFinalizer(one registry.ResolvedEntry, all []registry.ResolvedEntry) registry.ResolvedEntry {
 	selector := one.Selector
 	h := &handlers.Handler{
+		// The handler is an optimization: if it fails, the engine adds the finalizer later, so failures are ignored.
+		// Sparing limits it to resources that the engine handles, with a short timeout.
 		ID: finalizerID, Family: handlers.Admitting, Mutating: true, Operations: []string{"CREATE"},
 		IgnoreFailures: true, Sparing: true, ReadsText: true, Labels: commonLabels(selector, all),
 		Location: r.location,
@@ -50,17 +55,21 @@ func (r *ReviewServer) setsFinalizer(one registry.ResolvedEntry, all []registry.
 	}
 }
 
-// setFinalizer adds the finalizer to an object that is about to be created, if the engine would. It denies nothing.
+// setFinalizer adds the finalizer to an object that is being created, if the engine would add it. It never denies a
+// request.
 func (r *ReviewServer) setFinalizer(ctx context.Context, of discovery.Selector, call *handlers.Invocation) error {
 	known := r.creations.Load()
+	// The operator is not set up yet.
 	if known == nil {
 		return nil
 	}
+	// Earlier mutating handlers may have changed the object, so the filters see their result.
 	object, err := call.Working()
 	if err != nil {
 		return err
 	}
 	hold, err := known.Hold(ctx, of, *call.Resource, call.Admission.Namespace, object)
+	// A filter has failed. The engine calls it again when it handles the object, and then reports the error.
 	if err != nil {
 		logf.FromContext(ctx).V(1).Info("Cannot decide whether a created object needs the finalizer; "+
 			"not setting it now", "error", err.Error())
@@ -69,11 +78,12 @@ func (r *ReviewServer) setFinalizer(ctx context.Context, of discovery.Selector, 
 	if hold == nil {
 		return nil
 	}
+	// The response contains this change as a part of the patch.
 	return call.Writes.Remember(hold)
 }
 
-// commonLabels are what all handlers for which objects are held demand of the labels, if it is the same; nil is
-// nothing.
+// commonLabels returns the label selector that all handlers with a finalizer of the selection share, or nil. It becomes
+// the objectSelector of the webhook, which may only exclude objects that no handler selects.
 func commonLabels(of discovery.Selector, all []registry.ResolvedEntry) (common labels.Selector) {
 	first := true
 	for _, one := range all {
@@ -81,10 +91,13 @@ func commonLabels(of discovery.Selector, all []registry.ResolvedEntry) (common l
 		switch {
 		case one.Selector != of || !one.Handler.Holds():
 		case own == nil:
+			// A handler without labels selects all objects.
 			return nil
 		case first:
+			// Selectors are compared by their texts, which are sorted by key.
 			common, first = own, false
 		case common.String() != own.String():
+			// An objectSelector cannot express alternatives.
 			return nil
 		}
 	}

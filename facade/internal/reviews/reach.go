@@ -19,11 +19,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// handOver is how long a process behind a Service that exits waits for another one to take its place.
+// handOver is how long an exiting process behind a Service waits for another replica to take over its webhook entries.
 const handOver = time.Second
 
-// reach fills in the certificate, and how the API server finds the handlers. It reports whether the webhook server is
-// to use the certificate.
+// reach sets the certificate, and how the API server finds the handlers. It reports whether the webhook server must use
+// this certificate: a foreign one is only known by its CA.
 func (r *ReviewServer) reach(m ctrl.Manager, o *admission.Options, program bool) (certified bool, err error) {
 	own := r.settings
 	source, foreign, err := own.source(m, o, program)
@@ -31,15 +31,17 @@ func (r *ReviewServer) reach(m ctrl.Manager, o *admission.Options, program bool)
 		return false, err
 	}
 	o.Certificates, o.Dump, o.Managed = source, own.DumpCA, own.Managed
+	// Entries in the cluster are only written when the webhook server is listening.
 	o.Started = m.GetWebhookServer().StartedChecker()
 	o.Identity = processIdentity()
 	own.lead(m, o)
 	return source != nil && !foreign, nil
 }
 
-// reach is the way from the API server, if it is known beforehand; nil otherwise.
+// reach returns a function that adds the CA bundle to the address of the operator. It returns nil if only a tunnel or
+// the detection of the cluster can find the address.
 func (a *ReviewSettings) reach(path string) func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
-	service, port, _ := a.service() // it has been checked
+	service, port, _ := a.service() // [ReviewSettings.Check] reports the error
 	switch {
 	case a.Service != "":
 		return func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
@@ -53,44 +55,55 @@ func (a *ReviewSettings) reach(path string) func(bundle []byte) admissionregistr
 	return nil
 }
 
-// lead fills in the way from the API server.
+// lead sets how the API server finds the operator. A Service or a URL is a fixed address. DetectCluster finds this
+// machine by a name that the cluster resolves, and uses the URL or the Tunnel only for other clusters. A Tunnel reports
+// its address when it is open.
 func (a *ReviewSettings) lead(m ctrl.Manager, o *admission.Options) {
+	// A tunnel overrides Reach: see [admission.Options].
 	o.Reach = a.reach(o.Path)
 	switch {
 	case a.Service != "":
+		// Only a Service can lead to another replica.
 		o.HandOver = handOver
 	case a.Tunnel != nil:
+		// The other end of a tunnel is public, so the path contains a secret.
 		o.Tunnel, o.Local, o.Path = a.Tunnel, a.local(), "/"+tunnels.Secret()+o.Path
 	case a.URL != "" && a.DetectCluster:
+		// The detection comes first. The URL is for other clusters.
 		o.Tunnel = tunnels.Fixed(a.URL)
 	}
 	if a.DetectCluster {
+		// Only a tunnel or the detection needs the local port.
 		o.Local = a.local()
 		o.Tunnel = tunnels.Detecting{Config: m.GetConfig(), HTTPClient: m.GetHTTPClient(), Otherwise: o.Tunnel}
 	}
 }
 
-// processIdentity is that of no other process: pods have names of their own, but not their containers.
+// processIdentity returns a unique identity of this process. The name of the host alone does not suffice: the
+// containers of a pod share it, and so does a restarted container.
 func processIdentity() string {
-	host, _ := os.Hostname() // the rest is enough
+	host, _ := os.Hostname() // the random part is sufficient
 	return host + "_" + string(uuid.NewUUID())
 }
 
-// isForeign tells whether TLS is somebody else's matter, in a program.
+// isForeign reports whether something other than the operator is responsible for TLS, in a program.
 func (a *ReviewSettings) isForeign() bool { return a.Insecure || a.Server != nil }
 
-// isSelfSigned tells whether a program makes a certificate in memory.
+// isSelfSigned reports whether a program creates a certificate in memory. With development settings, that is the
+// default.
 func (a *ReviewSettings) isSelfSigned() bool {
 	development := a.DetectCluster || a.Tunnel != nil
 	return a.SelfSigned || development && len(a.certificates()) == 0 && !a.isForeign()
 }
 
-// secret is where a certificate is kept in the cluster; none, if it is not.
+// secret returns the Secret that contains the certificate, or an empty name. In a program, the default follows from the
+// name of the Service.
 func (a *ReviewSettings) secret(program bool) (types.NamespacedName, error) {
 	secret, err := object(a.Secret)
 	if err != nil {
 		return secret, err
 	}
+	// In a manager, a Service alone does not imply a Secret, because the project may have a certificate already.
 	if service, _, _ := a.service(); program && service.Name != "" && a.Secret == "" && !a.isForeign() {
 		secret = service
 		secret.Name += "-certificate"
@@ -98,8 +111,9 @@ func (a *ReviewSettings) secret(program bool) (types.NamespacedName, error) {
 	return secret, nil
 }
 
-// source is where the certificate comes from; nil if the webhook server has one. If it is foreign, only the bundle is
-// known.
+// source returns the source of the certificate, or nil if the webhook server has its own. If foreign is true, only the
+// CA bundle is known. An explicit source has priority over the default Secret. The checks of the settings ensure that
+// there is at most one explicit source.
 func (a *ReviewSettings) source(
 	m ctrl.Manager, o *admission.Options, program bool,
 ) (source certificates.Source, foreign bool, err error) {
@@ -122,22 +136,24 @@ func (a *ReviewSettings) source(
 	return source, false, err
 }
 
-// foreignCA are the fields that give the CA of a certificate that is not of these settings.
+// foreignCA returns the names of the fields with the CA of a certificate that does not come from these settings.
 func (a *ReviewSettings) foreignCA() []string {
 	return fieldsGiven("CABundle", len(a.CABundle) > 0, "CAFile", a.CAFile != "")
 }
 
-// ownHosts are those for a certificate in memory.
+// ownHosts returns the hosts of a certificate in memory. It includes this machine, so that tunnels and local clients
+// can verify the server.
 func (a *ReviewSettings) ownHosts() []string {
 	all := slices.Concat(a.hosts(), []string{"localhost", loopback, "::1"})
+	// An unspecified address, such as 0.0.0.0, is not a host that clients use.
 	if a.Address != "" && !slices.Contains(all, tunnels.Routable(a.Address)) {
 		all = append(all, a.Address)
 	}
 	return all
 }
 
-// rotation is the certificate in the Secret. Where the operator manages the webhook configurations, they have the
-// fingerprints of its certificates.
+// rotation returns the certificate in the Secret. If the operator manages webhook configurations, these contain the
+// fingerprints of its certificates: write access to the Secret alone then does not suffice to publish another CA.
 func (a *ReviewSettings) rotation(
 	m ctrl.Manager, o *admission.Options, secret types.NamespacedName,
 ) (certificates.Source, error) {
@@ -149,6 +165,8 @@ func (a *ReviewSettings) rotation(
 		Client: client, Namespace: secret.Namespace, Name: secret.Name, Operator: o.Operator, Hosts: a.hosts(),
 	}
 	if a.Managed == "" {
+		// Without managed configurations, nothing outside of the Secret can store fingerprints, so the Secret is
+		// trusted.
 		return rotation.Open()
 	}
 	if rotation.Ledger, err = a.records(m, o); err != nil {
@@ -157,12 +175,13 @@ func (a *ReviewSettings) rotation(
 	return rotation.Open()
 }
 
-// records are the fingerprints of certificates in the webhook configurations.
+// records returns the fingerprints of certificates in the webhook configurations.
 func (a *ReviewSettings) records(m ctrl.Manager, o *admission.Options) (*configurations.Records, error) {
 	client, err := configurations.NewClient(m.GetConfig(), m.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("making the client of webhook configurations: %w", err)
 	}
+	// Without validating handlers, only the mutating configuration is needed, so it gets the fingerprints.
 	mutating := !slices.ContainsFunc(o.Registrations, func(r admission.Registration) bool {
 		return !r.Handler.Mutating
 	})
@@ -171,14 +190,16 @@ func (a *ReviewSettings) records(m ctrl.Manager, o *admission.Options) (*configu
 	}, mutating), nil
 }
 
-// files are those of the directory.
+// files returns the certificate in the directory, with the file names of Secrets of the type kubernetes.io/tls.
 func (a *ReviewSettings) files() (certificates.Source, error) {
 	files := certificates.Files{
 		Certificate: filepath.Join(a.CertificateDir, "tls.crt"), Key: filepath.Join(a.CertificateDir, "tls.key"),
 	}
+	// ca.crt is optional: the certificate may be signed by itself.
 	if ca := filepath.Join(a.CertificateDir, "ca.crt"); exists(ca) {
 		files.CA = ca
 	}
+	// Open reads the files, so a missing file is an error of the set-up.
 	source, err := files.Open()
 	if err != nil {
 		return nil, fmt.Errorf("Admission.CertificateDir: %w", err)
@@ -186,6 +207,7 @@ func (a *ReviewSettings) files() (certificates.Source, error) {
 	return source, nil
 }
 
+// exists reports whether there is a file. A file that cannot be checked counts as missing.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -18,14 +18,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// scope returns the namespaces whose objects are reviewed. By default, the operator's own one is not among them: while
-// the operator is down, its handlers would refuse the objects that start it.
+// scope returns the namespaces whose objects are reviewed. By default, this excludes the operator's own namespace:
+// while the operator is down, its webhooks would reject the objects that start it.
 func (a *ReviewSettings) scope(served defaults.NamespaceScope, asKopf bool) *namespaces.Scope {
 	scope := &namespaces.Scope{Served: served.Patterns(), NamedOnly: served.NamedOnly}
 	for _, text := range a.ExcludedNamespaces {
 		scope.Excluded = append(scope.Excluded, namespaces.Parse(text))
 	}
+	// A nil list means the default. An empty list means that no namespace is excluded.
 	own := a.ownNamespace()
+	// A namespace that the user names explicitly is reviewed. With Kopf's formats, all are, as in Kopf.
 	isNamed := slices.Contains(served.Names, own)
 	if a.ExcludedNamespaces == nil && own != "" && !isNamed && !asKopf {
 		scope.Excluded = namespaces.Patterns{namespaces.Parse(own)}
@@ -33,7 +35,8 @@ func (a *ReviewSettings) scope(served defaults.NamespaceScope, asKopf bool) *nam
 	return scope
 }
 
-// ownNamespace is where the operator runs: that of its Service, or of the pod; empty outside of a cluster.
+// ownNamespace returns the namespace in which the operator runs: that of its Service, or of the pod. It returns ""
+// outside of a cluster.
 func (a *ReviewSettings) ownNamespace() string {
 	if service, _, err := a.service(); err == nil && service.Namespace != "" {
 		return service.Namespace
@@ -41,20 +44,25 @@ func (a *ReviewSettings) ownNamespace() string {
 	return connection.PodNamespace()
 }
 
-// ownWrites are the annotations and the finalizer that the operator writes by these settings. Storages of the user's
-// own code may write anything, so only those of this framework are looked at.
+// ownWrites describes the annotations and the finalizer that the operator writes with these settings. It only covers
+// the storages of this framework, because storages of the user's code may write anything.
 func ownWrites(p defaults.Persistence) *review.OwnWrites {
+	// Storages can have prefixes that differ from the general one.
 	prefixes := slices.Concat([]string{p.AnnotationPrefix}, diffbasePrefixes(p.DiffbaseStorage),
 		progressPrefixes(p.ProgressStorage))
+	// The prefixes become a condition of webhook entries. A stable order avoids needless updates.
 	slices.Sort(prefixes)
+	// The user is added later, because it is only known at run time.
 	return &review.OwnWrites{Prefixes: slices.Compact(prefixes), Finalizer: p.Finalizer}
 }
 
+// diffbasePrefixes returns the prefixes of annotations with last-handled configurations.
 func diffbasePrefixes(of diffbase.Storage) (prefixes []string) {
 	switch of := of.(type) {
 	case diffbase.Annotations:
 		return []string{cmp.Or(of.Prefix, keys.KopfPrefix)}
 	case diffbase.Multi:
+		// A storage can combine others, also for a migration between prefixes.
 		for _, one := range of {
 			prefixes = append(prefixes, diffbasePrefixes(one)...)
 		}
@@ -62,9 +70,11 @@ func diffbasePrefixes(of diffbase.Storage) (prefixes []string) {
 	return prefixes
 }
 
+// progressPrefixes returns the prefixes of annotations with records.
 func progressPrefixes(of progress.Storage) (prefixes []string) {
 	switch of := of.(type) {
 	case progress.Annotations:
+		// Storages in the status do not have a prefix.
 		return []string{cmp.Or(of.Prefix, keys.KopfPrefix)}
 	case progress.Smart:
 		return []string{cmp.Or(of.Prefix, keys.KopfPrefix)}
@@ -76,14 +86,15 @@ func progressPrefixes(of progress.Storage) (prefixes []string) {
 	return prefixes
 }
 
-// ReviewedObjects are the objects of the requests that handlers are reviewing, by their pointers: memos are made
-// another way for them.
+// ReviewedObjects maps the objects that admission handlers currently review to their requests. The keys are pointers.
+// Memo uses it, because an object under review may never be stored, and a new one does not have a UID.
 type ReviewedObjects struct {
 	mu  sync.RWMutex
 	all map[any]*handlers.Admission
 }
 
-// Begin adds the objects of a request; the returned function removes them.
+// Begin adds the objects of a request. The returned function removes them. Both run for each request, and requests are
+// concurrent.
 func (r *ReviewedObjects) Begin(of *handlers.Admission, objects ...client.Object) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,10 +113,11 @@ func (r *ReviewedObjects) Begin(of *handlers.Admission, objects ...client.Object
 	}
 }
 
-// Of is the request that the object is of; nil if it is of none.
+// Of returns the request in which the object is under review, or nil.
 func (r *ReviewedObjects) Of(object client.Object) *handlers.Admission {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	// A value that is not a pointer may not be comparable, and would panic as a key.
 	if len(r.all) == 0 || reflect.TypeOf(object).Kind() != reflect.Pointer {
 		return nil
 	}

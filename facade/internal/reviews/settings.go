@@ -21,10 +21,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// defaultServicePort is the port of a Service without an explicit port, as in webhook configurations.
+// defaultServicePort is the default port of a Service, as in webhook configurations.
 const defaultServicePort = 443
 
-// ReviewSettings are the settings of admission, as package facade documents them.
+// ReviewSettings are the settings of admission. Package facade documents them, and converts its own type to this one,
+// so both must have the same fields in the same order.
 type ReviewSettings struct {
 	Managed                                   string
 	FinalizerOnCreate, WithoutMatchConditions bool
@@ -45,7 +46,8 @@ type ReviewSettings struct {
 	DumpCA                                    string
 }
 
-// host returns the host of the URL, or "" without a URL.
+// host returns the host of the URL, or "" without a URL. The API server only accepts https URLs without user, query and
+// fragment.
 func (a *ReviewSettings) host() (string, error) {
 	if a.URL == "" {
 		return "", nil
@@ -67,6 +69,7 @@ func (a *ReviewSettings) service() (name types.NamespacedName, port int32, err e
 	if err != nil || !given {
 		return name, defaultServicePort, err
 	}
+	// Port 0 is valid for listeners, but not for a Service.
 	number, err := strconv.ParseUint(after, 10, 16)
 	if err != nil || number == 0 {
 		return name, 0, fmt.Errorf("%q is not a port: write the Service such as \"namespace/name:443\"", after)
@@ -77,6 +80,7 @@ func (a *ReviewSettings) service() (name types.NamespacedName, port int32, err e
 // object parses "namespace/name". An empty text gives an empty name.
 func object(text string) (types.NamespacedName, error) {
 	namespace, name, _ := strings.Cut(text, "/")
+	// A namespace is a label of DNS, but a name can contain dots.
 	bad := len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0
 	if text != "" && bad {
 		return types.NamespacedName{}, fmt.Errorf("%q is not understood: write \"namespace/name\"", text)
@@ -84,14 +88,16 @@ func object(text string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// hosts returns the hosts of the certificate: those that the API server calls, and ExtraHosts.
+// hosts returns the hosts of the certificate: those that the API server calls, and ExtraHosts. The first one becomes
+// the common name.
 func (a *ReviewSettings) hosts() (hosts []string) {
-	if service, _, _ := a.service(); service.Name != "" { // it has been checked
+	if service, _, _ := a.service(); service.Name != "" { // [ReviewSettings.Check] reports the error
 		return slices.Concat(tunnels.ServiceHosts(service.Namespace, service.Name), a.ExtraHosts)
 	}
 	if host, _ := a.host(); host != "" {
 		hosts = append(hosts, host)
 	}
+	// The cluster is not detected yet when the certificate is created, so it contains the names of all of them.
 	if a.DetectCluster {
 		hosts = append(hosts, tunnels.DetectableHosts()...)
 	}
@@ -101,7 +107,8 @@ func (a *ReviewSettings) hosts() (hosts []string) {
 // loopback is the address of a server that only this machine can reach.
 const loopback = "127.0.0.1"
 
-// CheckProgramOnly returns an error for each setting of a server that a given manager has already.
+// CheckProgramOnly returns an error for each setting of the webhook server. In a manager of the project, the project
+// has already configured this server.
 func (a *ReviewSettings) CheckProgramOnly() []error {
 	const server = "give webhook.NewServer to the manager as its WebhookServer"
 	const way = "the server is the manager's: set Admission.URL or Admission.Service"
@@ -111,6 +118,7 @@ func (a *ReviewSettings) CheckProgramOnly() []error {
 		only("Admission.Address", a.Address != "", server),
 		only("Admission.SelfSigned", a.SelfSigned,
 			"other replicas would have another certificate: set Admission.Secret"),
+		// Without TLS, the project uses a webhook.Server of its own.
 		only("Admission.Insecure", a.Insecure, "give a webhook.Server without TLS to the manager as its WebhookServer"),
 		only("Admission.Server", a.Server != nil, "give it to the manager as its WebhookServer"),
 		only("Admission.ClientCA", a.ClientCA != "", server+", with ClientCAs in its TLSOpts"),
@@ -120,39 +128,44 @@ func (a *ReviewSettings) CheckProgramOnly() []error {
 	)
 }
 
-// WebhookServer is that of a program.
+// WebhookServer returns the webhook server of a program.
 func (a *ReviewSettings) WebhookServer() webhook.Server {
 	host, port := a.listens()
 	switch {
 	case a.Server != nil:
 		return a.Server
 	case a.Insecure:
+		// The server of controller-runtime cannot serve without TLS.
 		return serving.NewPlainServer(net.JoinHostPort(host, strconv.Itoa(port)))
 	}
 	options := webhook.Options{Host: host, Port: port, TLSOpts: slices.Clone(a.TLSOpts)}
+	// Last, because this sets GetConfigForClient, which one of the TLSOpts may have set, too.
 	if a.ClientCA != "" {
 		options.TLSOpts = append(options.TLSOpts, a.clients().Apply)
 	}
 	return webhook.NewServer(options)
 }
 
+// clients returns the check of client certificates.
 func (a *ReviewSettings) clients() certificates.Clients {
 	return certificates.Clients{File: a.ClientCA, Required: a.RequireClientCertificate}
 }
 
-// listens is where the server of a program listens; no host is all of them.
+// listens returns where the server of a program listens. An empty host means all addresses.
 func (a *ReviewSettings) listens() (host string, port int) {
 	host, port = a.Address, cmp.Or(a.Port, webhook.DefaultPort)
+	// A DefaultServer of the user decides by itself.
 	if own, is := a.Server.(*webhook.DefaultServer); is {
 		return own.Options.Host, cmp.Or(own.Options.Port, port)
 	}
+	// A proxy or a tunnel is on the same machine. A detected cluster is not, although it may run on it.
 	if host == "" && (a.Insecure || a.Tunnel != nil && !a.DetectCluster) {
 		host = loopback
 	}
 	return host, port
 }
 
-// local is where a tunnel leads to.
+// local returns the server that a tunnel leads to.
 func (a *ReviewSettings) local() tunnels.Local {
 	host, port := a.listens()
 	local := tunnels.Local{Scheme: "https", Address: net.JoinHostPort(tunnels.Routable(host), strconv.Itoa(port))}
@@ -162,24 +175,28 @@ func (a *ReviewSettings) local() tunnels.Local {
 	return local
 }
 
-// certifiable is a webhook server of the project's own that can be given a certificate.
+// certifiable is a webhook server of the project that accepts a certificate.
 type certifiable interface {
 	SetGetCertificate(get func(*tls.ClientHelloInfo) (*tls.Certificate, error))
 }
 
-// certify has the webhook server use the certificate of these settings.
+// certify makes the webhook server use the certificate of these settings.
 func certify(on webhook.Server, get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) error {
 	switch on := on.(type) {
 	case *webhook.DefaultServer:
+		// The options are functions, so the only way to detect a certificate is to apply them to an empty
+		// configuration.
 		given := &tls.Config{MinVersion: tls.VersionTLS12}
 		for _, change := range on.Options.TLSOpts {
 			change(given)
 		}
+		// Two operators in one manager would replace each other's certificate.
 		if given.GetCertificate != nil {
 			//nolint:staticcheck // the text begins with the name of a field
 			return errors.New("Admission: the webhook server of the manager has a certificate already, by its " +
 				"TLSOpts or by another operator: leave out CertificateDir and Secret")
 		}
+		// Options are read when the server starts, so adding one here still has an effect.
 		on.Options.TLSOpts = append(slices.Clone(on.Options.TLSOpts), func(c *tls.Config) { c.GetCertificate = get })
 	case certifiable:
 		on.SetGetCertificate(get)

@@ -28,53 +28,63 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// ReviewServer serves the admission handlers of one operator.
+// ReviewServer serves the admission handlers of one operator. It exists for the whole life of the operator; a plan
+// provides its settings.
 type ReviewServer struct {
+	// location is the file and line where the operator was created. Errors about the operator's own handlers mention
+	// it.
 	operator, location string
-	// InProcess answers reviews without a port; nil in products.
+	// InProcess answers reviews without a port, for tests. It is nil in production.
 	InProcess *kit.Webhooks
 
-	// These are as of the last plan.
+	// These fields come from the last plan. Reviews read the atomic ones concurrently, because the startup makes
+	// another plan.
 	settings  ReviewSettings
 	served    defaults.NamespaceScope
 	asKopf    bool
 	scope     atomic.Pointer[namespaces.Scope]
 	ownWrites atomic.Pointer[review.OwnWrites]
 
-	creations atomic.Pointer[reconcilers.Creations] // nothing, before the operator is set up
-	indexed   chan struct{}                         // closed by open
-	open      sync.Once
-	added     bool // handlers are served
+	creations atomic.Pointer[reconcilers.Creations] // nil before the operator is set up
+	indexed   chan struct{}                         // closed by open, when reviews may call handlers
+	// open closes indexed once, because several plans can return a function for it.
+	open  sync.Once
+	added bool // there are handlers, and they are served
 }
 
-// NewReviewServer returns the server of an operator that was made at this location.
+// NewReviewServer returns the server of an operator that was created at this location.
 func NewReviewServer(operator, location string) *ReviewServer {
 	return &ReviewServer{operator: operator, location: location, indexed: make(chan struct{})}
 }
 
-// Settle takes over the settings of a plan. In the process, it replaces them: without a port, a certificate or
-// configurations in the cluster. A Server of the settings stays.
+// Settle sets the settings of a plan. For reviews in the process, it replaces most of them, because there is no port,
+// no certificate and no configuration in the cluster. A Server in the settings has priority over that. A plan is made
+// before the set-up, and again after the startup handlers have changed the settings.
 func (r *ReviewServer) Settle(
 	own *ReviewSettings, served defaults.NamespaceScope, kept defaults.Persistence, hasHandlers bool,
 ) {
+	// Requests may arrive during a startup, so these values are replaced atomically.
 	r.ownWrites.Store(ownWrites(kept))
 	r.served, r.asKopf = served, kept.KopfFormats
 	r.scope.Store(own.scope(served, r.asKopf))
 	switch {
 	case r.InProcess == nil:
-	case own.Server == r.InProcess.Server: // settled before
+	case own.Server == r.InProcess.Server: // an earlier plan has already replaced the settings
+	// Attach connects the API server in memory. It is only called if the operator has any admission handlers.
 	case own.Server != nil || !own.FinalizerOnCreate && !hasHandlers || !r.InProcess.Attach():
 		r.InProcess = nil
 	default:
+		// Only the settings that decide which requests are reviewed stay.
 		*own = ReviewSettings{
 			Server: r.InProcess.Server, FinalizerOnCreate: own.FinalizerOnCreate,
 			ExcludedNamespaces: own.ExcludedNamespaces, WithoutMatchConditions: true,
 		}
 	}
+	// The caller's settings are changed, too, because other parts of the plan read them.
 	r.settings = *own
 }
 
-// Await waits until admission handlers can be called in the process. It returns false if the operator ends before.
+// Await blocks until admission handlers can be called in the process. It returns false if the operator ends first.
 func (r *ReviewServer) Await(ctx context.Context) bool {
 	if r.InProcess == nil || !r.added {
 		return true
@@ -87,8 +97,7 @@ func (r *ReviewServer) Await(ctx context.Context) bool {
 	}
 }
 
-// CheckServer returns the mistake of settings that are not sufficient for a server of the admission handlers of the
-// plan, if there are any.
+// CheckServer returns an error if the plan has admission handlers and the settings are not sufficient to serve them.
 func (r *ReviewServer) CheckServer(plan []reconcilers.Registration, program bool) error {
 	if len(Watching(plan)) == len(plan) {
 		return nil
@@ -96,8 +105,8 @@ func (r *ReviewServer) CheckServer(plan []reconcilers.Registration, program bool
 	return r.settings.CheckServer(program)
 }
 
-// Opener returns the function that lets admission handlers be called: they may need what the startup makes, and the
-// indices. It is nil if there are no such handlers.
+// Opener returns a function that allows calls of admission handlers. The engine calls it when the startup has succeeded
+// and the indices are filled, because handlers may need both. It returns nil if the plan has no such handlers.
 func (r *ReviewServer) Opener(plan []reconcilers.Registration) func() {
 	if len(Watching(plan)) == len(plan) {
 		return nil
@@ -105,7 +114,7 @@ func (r *ReviewServer) Opener(plan []reconcilers.Registration) func() {
 	return func() { r.open.Do(func() { close(r.indexed) }) }
 }
 
-// Watching are the handlers that the engine watches objects for. Those of admission need no objects.
+// Watching returns the handlers for which the engine watches objects. Admission handlers get objects from requests.
 func Watching(plan []reconcilers.Registration) []reconcilers.Registration {
 	return slices.DeleteFunc(slices.Clone(plan), func(r reconcilers.Registration) bool {
 		return registry.Admits(r.Handler)
@@ -118,35 +127,41 @@ func (r *ReviewServer) WithOperations(h *handlers.Handler) *handlers.Handler {
 	if !registry.Admits(h) || h.Mutating || len(h.Operations) > 0 || r.asKopf {
 		return h
 	}
+	// The handler belongs to the registry, which later plans read again, so only a copy is changed.
 	own := *h
 	own.Operations = []string{string(admissionv1.Create), string(admissionv1.Update), string(admissionv1.Connect)}
 	return &own
 }
 
-// ReviewSetup has the arguments of a set-up with a manager.
+// ReviewSetup contains the arguments of the set-up with a manager.
 type ReviewSetup struct {
 	Plan []reconcilers.Registration
-	// Program is true for the manager of a program.
+	// Program is true if the operator has its own manager.
 	Program bool
-	// AfterStartup delays reviews until the startup of the operator in the manager.
+	// AfterStartup delays reviews until the startup handlers have run in the manager.
 	AfterStartup bool
 	Metrics      prometheus.Registerer
 }
 
-// Add has the admission handlers of the plan served by the manager's webhook server.
+// Add serves the admission handlers of the plan by the manager's webhook server. A plan without such handlers only
+// removes the entries of former ones.
 func (r *ReviewServer) Add(m ctrl.Manager, s ReviewSetup) error {
 	options := r.options(s.Plan)
+	// The paths of Kopf are at the root, too, but not in a project's manager or behind a public tunnel.
 	options.AtRoot = s.Program && !options.AsKopf && r.settings.Tunnel == nil
 	options.Config, options.HTTPClient = m.GetConfig(), m.GetHTTPClient()
+	// With ScanningDisabled, the resources are scanned once, as in the engine.
 	options.ScanOnce = r.served.NamedOnly
 	options.Log = m.GetLogger().WithName(r.operator)
 	if len(options.Registrations) == 0 {
 		return r.withdraw(m, options)
 	}
+	// Reviews wait until handlers can use all that they need. Without a startup and indices, they need nothing.
 	indexes := func(r reconcilers.Registration) bool { return r.Handler.Index != nil }
 	if s.AfterStartup || slices.ContainsFunc(s.Plan, indexes) {
 		options.Open = r.indexed
 	}
+	// The API server in memory gets the configurations directly.
 	if r.InProcess != nil {
 		options.Announce = r.InProcess.Announce
 	}
@@ -154,10 +169,12 @@ func (r *ReviewServer) Add(m ctrl.Manager, s ReviewSetup) error {
 	if options.Metrics, err = metrics.New(r.operator, s.Metrics); err != nil {
 		return err
 	}
+	// From here on, errors concern the certificate or the address.
 	certified, err := r.reach(m, &options, s.Program)
 	if err != nil {
 		return err
 	}
+	// The paths and names are checked here, before anything is registered.
 	served, err := admission.New(options)
 	if err != nil {
 		return err
@@ -166,15 +183,17 @@ func (r *ReviewServer) Add(m ctrl.Manager, s ReviewSetup) error {
 	return r.serve(m, served, certified)
 }
 
-// options are those that follow from the plan alone.
+// options returns the options that follow from the plan alone.
 func (r *ReviewServer) options(plan []reconcilers.Registration) admission.Options {
 	options := admission.Options{
 		Operator: r.operator, AsKopf: r.asKopf, Path: "/" + r.operator,
 		Conditions: !r.settings.WithoutMatchConditions,
-		Own:        func() review.OwnWrites { return *r.ownWrites.Load() },
-		Scope:      func() namespaces.Scope { return *r.scope.Load() },
+		// A startup handler can change these two, so they are read for each request.
+		Own:   func() review.OwnWrites { return *r.ownWrites.Load() },
+		Scope: func() namespaces.Scope { return *r.scope.Load() },
 	}
 	if options.AsKopf {
+		// Kopf's configurations refer to the root.
 		options.Path = ""
 	}
 	for _, one := range plan {
@@ -185,14 +204,15 @@ func (r *ReviewServer) options(plan []reconcilers.Registration) admission.Option
 	return options
 }
 
-// withdraw takes away what a former version of the operator, with admission handlers, has left in the managed
-// configurations: persistent entries, and those of a process that was killed.
+// withdraw removes entries of the operator from the managed configurations when it has no admission handlers any more:
+// persistent ones, and those of a process that was killed. They would still block requests.
 func (r *ReviewServer) withdraw(m ctrl.Manager, options admission.Options) error {
 	options.Managed = r.settings.Managed
 	if options.Managed == "" {
 		return nil
 	}
 	options.ScanOnce, options.Identity = true, processIdentity()
+	// There are no entries to write, so no address is needed.
 	options.Reach = func([]byte) (none admissionregistrationv1.WebhookClientConfig) { return none }
 	served, err := admission.New(options)
 	if err != nil {
@@ -201,7 +221,8 @@ func (r *ReviewServer) withdraw(m ctrl.Manager, options admission.Options) error
 	return m.Add(served)
 }
 
-// serve adds the server to the manager.
+// serve registers the handlers at the webhook server, and adds the readiness check and the background work to the
+// manager.
 func (r *ReviewServer) serve(m ctrl.Manager, served *admission.Admission, certified bool) error {
 	on := m.GetWebhookServer()
 	if err := served.Register(on); err != nil {
@@ -212,30 +233,33 @@ func (r *ReviewServer) serve(m ctrl.Manager, served *admission.Admission, certif
 			return err
 		}
 	}
+	// A pod that cannot answer reviews must not get requests of its Service.
 	if err := m.AddReadyzCheck(r.operator+"/admission", served.Check); err != nil {
 		return fmt.Errorf("adding a readiness check of admission: %w", err)
 	}
 	return m.Add(served)
 }
 
-// PrintedReviews are the webhook configurations of a plan, for those who keep them by other means.
+// PrintedReviews contains the webhook configurations of a plan, for users who apply them by other means.
 type PrintedReviews struct {
 	options admission.Options
 	own     ReviewSettings
 	bundle  []byte
 }
 
-// Print returns the webhook configurations of the plan, as they would be managed.
+// Print returns the webhook configurations of the plan, as the operator would manage them.
 func (r *ReviewServer) Print(plan []reconcilers.Registration, way commandline.Way) (p PrintedReviews, err error) {
 	p.own, p.bundle = r.settings, way.Bundle
+	// The flags replace the way of the settings, so those must not be checked together.
 	if way.Service != "" || way.URL != "" {
 		p.own = ReviewSettings{
 			Managed: p.own.Managed, Service: way.Service, URL: way.URL, ExcludedNamespaces: p.own.ExcludedNamespaces,
 		}
 	}
 	p.options = r.options(plan)
+	// Printed configurations need names even if the operator does not manage them.
 	p.options.Managed = cmp.Or(p.own.Managed, r.operator)
-	scope := *p.own.scope(r.served, r.asKopf) // of the printed way
+	scope := *p.own.scope(r.served, r.asKopf) // a Service of the flags changes the excluded namespace
 	p.options.Scope = func() namespaces.Scope { return scope }
 	switch {
 	case len(p.options.Registrations) == 0:
@@ -244,18 +268,21 @@ func (r *ReviewServer) Print(plan []reconcilers.Registration, way commandline.Wa
 		return p, errors.New("it is not known where the API server will find the operator: say so by --service " +
 			"or --url")
 	}
+	// The other checks are those of a running operator. Only invalid fields matter here.
 	return p, errors.Join(p.own.Check()...)
 }
 
-// Objects returns the configurations for the resources of the cluster, and hints for the user.
+// Objects returns the configurations for the resources that the cluster has now, and hints for the user.
 func (p PrintedReviews) Objects(
 	ctx context.Context, cluster *rest.Config,
 ) (objects []client.Object, hints []string, err error) {
+	// PrintedReviews is a value, so its options stay unchanged.
 	options := p.options
 	options.Config = cluster
 	if options.HTTPClient, err = rest.HTTPClientFor(cluster); err != nil {
 		return nil, nil, fmt.Errorf("making a client for the cluster: %w", err)
 	}
+	// Resources without a CRD get entries without rules, which would match nothing.
 	objects, absent, err := options.Objects(ctx, p.own.reach(options.Path)(p.bundle))
 	if err != nil {
 		return nil, nil, fmt.Errorf("printing the webhook configurations of operator %q: %w", options.Operator, err)
@@ -265,6 +292,7 @@ func (p PrintedReviews) Objects(
 			"Install the CRDs, and print again.", id))
 	}
 	if len(p.bundle) == 0 {
+		// A bundle can also be injected later, so its absence is only a hint.
 		hints = append(hints, "There is no caBundle: without one, such as that of cert-manager's injector, the API "+
 			"server trusts only the CAs of its system. See --ca-file.")
 	}

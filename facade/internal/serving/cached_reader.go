@@ -13,14 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// A read that has waited for its cache this long looks whether that cannot be filled, and again after each polling.
-// Caches of other namespaces that cannot be filled should not disturb one that can.
+// A read that waits for its cache for the time of patience checks whether an informer of its kind fails, and again
+// after each polling interval. The delay is for caches of other namespaces: if they fail, they should not disturb a
+// read from a cache that is filled.
 const (
 	patience = 500 * time.Millisecond
 	polling  = 100 * time.Millisecond
 )
 
-// cachedReader reads from the API server, or from the cache.
+// cachedReader reads some kinds from the cache and all others from the API server.
 type cachedReader struct {
 	reads        *CachedReads
 	live, cached client.Reader
@@ -37,14 +38,15 @@ func (r cachedReader) Get(
 	})
 }
 
-// List reads many objects.
+// List reads all matching objects.
 func (r cachedReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	return r.read(ctx, list, func(ctx context.Context, from client.Reader) error {
 		return from.List(ctx, list, opts...)
 	})
 }
 
-// read chooses where to read from. A cache that cannot be filled ends the context of the read.
+// read chooses the source of the read. It cancels a cached read whose cache cannot be filled, instead of blocking until
+// the caller's context ends.
 func (r cachedReader) read(
 	ctx context.Context, object runtime.Object, read func(ctx context.Context, from client.Reader) error,
 ) error {
@@ -52,24 +54,26 @@ func (r cachedReader) read(
 	if err != nil {
 		return err
 	}
+	// CachedReads contains the kinds of objects, not of lists.
 	if meta.IsListType(object) {
 		kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	}
 	if !r.reads.kinds[kind] {
 		return read(ctx, r.live)
 	}
+	// A read from a filled cache is fast, so the timer usually does not fire.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer time.AfterFunc(patience, func() { r.watchFilling(ctx, kind, cancel) }).Stop()
 	err = read(ctx, r.cached)
-	if cause := context.Cause(ctx); err != nil && cause != nil { // the cache says that it has waited
+	if cause := context.Cause(ctx); err != nil && cause != nil { // the cache only reports a timeout
 		return fmt.Errorf("reading %s from the cache, as Settings.CachedReads says: %w", kind, cause)
 	}
 	return err
 }
 
-// watchFilling ends a read that would wait in vain. Which cache it waits for is not known: there is one for each
-// namespace and each form of an object.
+// watchFilling cancels a read that would block forever. It checks all informers of the kind, because the one that
+// blocks is not known: there is one for each namespace and each form of an object.
 func (r cachedReader) watchFilling(ctx context.Context, kind schema.GroupVersionKind, end context.CancelCauseFunc) {
 	ticker := time.NewTicker(polling)
 	defer ticker.Stop()

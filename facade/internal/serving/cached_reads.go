@@ -15,31 +15,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// CachedReads is the client of a program: it reads the kinds that were named from the manager's cache, and all others
-// from the API server. Only named kinds are cached, because a cache must be allowed to list and watch a whole kind. A
-// cached read never waits for a cache that cannot be filled: it returns an error with the reason.
+// CachedReads is the client of a program. It reads the given kinds from the manager's cache, and all others from the
+// API server. Only given kinds are cached, because a cache requires the permission to list and watch all objects of a
+// kind. A cached read does not block on a cache that cannot be filled: it returns an error with the reason.
+//
+// For that, it creates the informers of the cache itself and records their errors. controller-runtime only retries, and
+// its reads block until the context ends.
 type CachedReads struct {
 	scheme *runtime.Scheme
-	kinds  map[schema.GroupVersionKind]bool
+	// kinds are the kinds that are read from the cache. They do not change after the start.
+	kinds map[schema.GroupVersionKind]bool
 
+	// mu guards informers and their errors. Reflectors report errors from their own goroutines.
 	mu        sync.Mutex
 	informers map[schema.GroupVersionKind][]*informer
 }
 
-// informer is what fills one cache of a kind. There are several where there are several namespaces, or where the kind
-// is read in several forms.
+// informer fills one cache of a kind. A kind has several informers if there are several namespaces, or if it is read in
+// several forms: typed, unstructured or as metadata.
 type informer struct {
 	synced func() bool
-	err    error // the last one
+	err    error // the last error of a list or watch
 }
 
-// CachedKind returns the kind of an object that names a kind to be cached.
+// CachedKind returns the kind of an object that stands for a kind to be cached.
 func CachedKind(object client.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	return apiutil.GVKForObject(object, scheme)
 }
 
 // NewCachedReads returns a client that reads the kinds of these objects from the cache. It returns an error for a kind
-// that the scheme does not have.
+// that is not in the scheme.
 func NewCachedReads(scheme *runtime.Scheme, cached []client.Object) (*CachedReads, error) {
 	r := &CachedReads{
 		scheme: scheme, kinds: map[schema.GroupVersionKind]bool{},
@@ -55,13 +60,13 @@ func NewCachedReads(scheme *runtime.Scheme, cached []client.Object) (*CachedRead
 	return r, nil
 }
 
-// Configure has a manager's client read so.
+// Configure makes the manager's client read in this way.
 func (r *CachedReads) Configure(options *ctrl.Options) {
 	options.NewClient = r.newClient
 	options.Cache.NewInformer = r.newInformer
 }
 
-// newClient makes the client of the manager.
+// newClient returns the client of the manager.
 func (r *CachedReads) newClient(config *rest.Config, options client.Options) (client.Client, error) {
 	live, err := client.New(config, client.Options{
 		HTTPClient: options.HTTPClient, Scheme: options.Scheme, Mapper: options.Mapper,
@@ -69,27 +74,29 @@ func (r *CachedReads) newClient(config *rest.Config, options client.Options) (cl
 	if err != nil {
 		return nil, err
 	}
+	// The cachedReader decides itself what to cache. Unstructured objects would otherwise always be read live.
 	options.Cache = &client.CacheOptions{
 		Reader: cachedReader{reads: r, live: live, cached: options.Cache.Reader}, Unstructured: true,
 	}
 	return client.New(config, options)
 }
 
-// newInformer makes an informer of the manager's cache, and notes what it fails of.
+// newInformer returns an informer of the manager's cache. It records why the informer fails to list or watch.
 func (r *CachedReads) newInformer(
 	source toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
 	made := toolscache.NewSharedIndexInformer(source, object, resync, indexers)
 	kind, err := apiutil.GVKForObject(object, r.scheme)
 	if err != nil {
-		return made // the cache fails for it by itself
+		return made // the cache itself reports the error
 	}
 	own := &informer{synced: made.HasSynced}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.informers[kind] = append(r.informers[kind], own)
-	// It fails for an informer that has started, which this one has not.
+	// This only fails for an informer that has started, and this one has not.
 	_ = made.SetWatchErrorHandlerWithContext(func(ctx context.Context, from *toolscache.Reflector, err error) {
+		// The default handler logs the error.
 		toolscache.DefaultWatchErrorHandler(ctx, from, err)
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -98,11 +105,13 @@ func (r *CachedReads) newInformer(
 	return made
 }
 
-// failure is why a cache of a kind cannot be filled at present; nil if all are filled, or are about to be.
+// failure returns the reason why a cache of the kind cannot be filled at present. It returns nil if all caches are
+// filled or being filled.
 func (r *CachedReads) failure(kind schema.GroupVersionKind) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, one := range r.informers[kind] {
+		// A synced informer still serves its objects, even if its watch has failed since.
 		if one.err != nil && !one.synced() {
 			return fmt.Errorf("it cannot be filled: %w", one.err)
 		}

@@ -9,34 +9,39 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// DefaultExitLimit is the limit if none is set, as in Kopf.
+// DefaultExitLimit is the default limit, as in Kopf.
 const DefaultExitLimit = 10 * time.Minute
 
-// killedExitCode is the exit code of a process that is killed.
+// killedExitCode is the exit code of a process that was killed by SIGKILL, as shells report it.
 const killedExitCode = 128 + 9
 
-// ExitLimit kills the process if one run of a program does not end in time. Kopf: process.ultimate_exiting_timeout.
+// ExitLimit kills the process if one run of a program does not exit in time. Kopf: process.ultimate_exiting_timeout.
 type ExitLimit struct {
-	log     logr.Logger
-	limit   func() time.Duration
+	log logr.Logger
+	// limit returns the current limit. A negative one never ends.
+	limit func() time.Duration
+	// unwatch stops the start of the limit by the context.
 	unwatch func() bool
 
+	// mu guards the fields below.
 	mu    sync.Mutex
 	over  bool
 	began time.Time
 	timer *time.Timer
 }
 
-// WatchExit starts the limit when the context ends. It calls limit then, because the value can change before. With
-// a negative value, the exit can take any time.
+// WatchExit starts the limit when the context ends. It calls limit at that time, because a startup handler can change
+// the value. With a negative value, the exit can take any time.
 func WatchExit(ctx context.Context, log logr.Logger, limit func() time.Duration) *ExitLimit {
 	l := &ExitLimit{log: log, limit: limit}
 	l.unwatch = context.AfterFunc(ctx, l.Begin)
 	return l
 }
 
-// Begin starts the limit unless it has started, and reads the current value.
+// Begin starts the limit, unless it has started, and applies the current value. It can be called several times: the
+// time counts from the first call.
 func (l *ExitLimit) Begin() {
+	// Not under the lock, because limit takes the lock of the operator.
 	limit := l.limit()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +57,7 @@ func (l *ExitLimit) Begin() {
 	l.timer = time.AfterFunc(limit-time.Since(l.began), func() { l.kill(limit) })
 }
 
-// kill ends the process. It takes no lock and waits for the log for a second at most, because either can hang.
+// kill ends the process. It takes no lock and waits for the log for at most a second, because either can be stuck.
 func (l *ExitLimit) kill(limit time.Duration) {
 	logged := make(chan struct{})
 	go func() {
@@ -66,7 +71,7 @@ func (l *ExitLimit) kill(limit time.Duration) {
 	os.Exit(killedExitCode) //nolint:revive // the process does not react to anything else
 }
 
-// Stop ends the limit of a program that has ended by itself.
+// Stop ends the limit of a program that has exited by itself.
 func (l *ExitLimit) Stop() {
 	l.unwatch()
 	l.mu.Lock()

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// LivenessProbe returns the results of the probes by their ids.
+// LivenessProbe returns the results of the probes by the ids of their handlers.
 type LivenessProbe func(context.Context) (map[string]any, error)
 
-// LivenessEndpoint serves the results of the probes at one address, as JSON.
+// LivenessEndpoint serves the results of the probes at one address as JSON. Kopf: --liveness.
 type LivenessEndpoint struct {
 	listener net.Listener
 	server   http.Server
 }
 
-// ServeLiveness starts to serve the results at the address. It returns an error if the address is in use.
+// ServeLiveness serves the results at the address, in the background. It returns an error if the address is in use.
 func ServeLiveness(at LivenessAddress, probe LivenessProbe) (*LivenessEndpoint, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(context.Background(), "tcp", at.host)
@@ -29,25 +29,25 @@ func ServeLiveness(at LivenessAddress, probe LivenessProbe) (*LivenessEndpoint, 
 	return serveLiveness(listener, at.path, probe), nil
 }
 
-// serveLiveness has limits for clients that send or read slowly, or never end: the probes themselves have their own.
+// serveLiveness limits the time of clients that send or read slowly, or never finish. The probes have their own limits.
 func serveLiveness(listener net.Listener, path string, probe LivenessProbe) *LivenessEndpoint {
 	e := &LivenessEndpoint{listener: listener, server: http.Server{
 		Handler: LivenessHandler(path, probe), DisableGeneralOptionsHandler: true, MaxHeaderBytes: 16 << 10,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // they are errors of clients
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // these are errors of clients
 	}}
 	go func() { _ = e.server.Serve(listener) }()
 	return e
 }
 
-// Addr is the network address of the endpoint.
+// Addr returns the network address of the endpoint.
 func (e *LivenessEndpoint) Addr() net.Addr { return e.listener.Addr() }
 
-// Close ends the service at once, with all requests.
+// Close stops the endpoint at once, including running requests.
 func (e *LivenessEndpoint) Close() { _ = e.server.Close() }
 
-// LivenessHandler answers requests for exactly that path: with the results, or with 500 and the error as a text.
+// LivenessHandler answers requests for exactly this path: with the results, or with status 500 and the error as text.
 func LivenessHandler(path string, probe LivenessProbe) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -59,6 +59,7 @@ func LivenessHandler(path string, probe LivenessProbe) http.Handler {
 			http.Error(w, "405 method not allowed", http.StatusMethodNotAllowed)
 			return
 		}
+		// A result that cannot be encoded is an error like a failed probe, so nothing is written before the encoding.
 		results, err := probe(r.Context())
 		if err == nil {
 			var body []byte
@@ -72,7 +73,8 @@ func LivenessHandler(path string, probe LivenessProbe) http.Handler {
 	})
 }
 
-// encoded is a mapping even without results. What cannot be encoded is named.
+// encoded returns the results as a JSON object, an empty one without results. Its errors name the handler whose result
+// cannot be encoded.
 func encoded(results map[string]any) ([]byte, error) {
 	whole := make(map[string]json.RawMessage, len(results))
 	for id, result := range results {

@@ -7,8 +7,9 @@ import (
 	"strconv"
 )
 
-// LivenessAddress is the address of a liveness endpoint.
+// LivenessAddress is the parsed address of a liveness endpoint.
 type LivenessAddress struct {
+	// text is the URL as given, host the network address with the port.
 	text, host, path string
 }
 
@@ -34,11 +35,12 @@ func ParseLiveness(text string) (LivenessAddress, error) {
 	if path == "" {
 		path = "/"
 	}
+	// url.Parse accepts any digits as a port. Port 0 lets the system choose one.
 	if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 && port != "0" {
 		return LivenessAddress{}, fmt.Errorf("%q: there is no port %s", text, port)
 	}
 	return LivenessAddress{text: text, host: net.JoinHostPort(host, port), path: path}, nil
 }
 
-// String is the URL as it was given.
+// String returns the URL as it was given.
 func (a LivenessAddress) String() string { return a.text }

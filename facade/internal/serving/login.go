@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// authorized calls serve with a connection to the cluster. When there are no credentials for it any more, the context
-// ends, and the error is the reason.
+// authorized calls serve with a connection to the cluster. If the credentials expire and cannot be replaced, it cancels
+// the context of serve and returns the reason.
 func (o Options) authorized(
 	ctx context.Context, settings Settings, serve func(ctx context.Context, to *credentials.Connection) error,
 ) error {
@@ -23,25 +23,28 @@ func (o Options) authorized(
 	}))
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			return nil // it is told to stop before it has begun
+			return nil // the operator was stopped before it began
 		}
 		return err
 	}
 	err = serve(serving, to)
+	// The error of serve is then only a consequence of the cancelled context.
 	var failed *unauthorizedError
 	if errors.As(context.Cause(serving), &failed) {
 		return failed
 	}
+	// A login may be running when the context ends. Close waits for it and returns its error.
 	if ctx.Err() != nil {
 		err = errors.Join(err, to.Close())
 	}
 	return err
 }
 
-// credentials say how the operator logs in.
+// credentials returns how the operator logs in.
 func (s Settings) credentials(name string, to Cluster, fail func(error)) credentials.Options {
 	return credentials.Options{
 		Login: func(ctx context.Context) (map[string]*credentials.Info, error) { return s.Login(ctx, to) },
+		// These settings apply to the connection of each login.
 		Prepare: func(config *rest.Config) {
 			s.Connection.Apply(rest.AddUserAgent(config, name))
 			config.Wrap(s.Transport)
@@ -50,23 +53,23 @@ func (s Settings) credentials(name string, to Cluster, fail func(error)) credent
 	}
 }
 
-// LateClient is a client without a cache that logs in when it is used first: for a startup, which may use none. An
-// error of a login is that of the request.
+// LateClient returns a client without a cache that logs in at its first request. It is for startup handlers, which may
+// not use a client at all. An error of the login is returned by the request.
 func (s Settings) LateClient(ctx context.Context, name string, to Cluster) (client.Client, error) {
 	config := credentials.ConnectLate(ctx, s.credentials(name, to, func(error) {}))
 	return client.New(rest.AddUserAgent(config, name), client.Options{Scheme: s.Scheme})
 }
 
-// unauthorizedError is why an operator ends that has no credentials any more.
+// unauthorizedError is the error of an operator that has lost its credentials.
 type unauthorizedError struct {
 	name  string
 	cause error
 }
 
-// Error names the operator.
+// Error contains the name of the operator.
 func (e *unauthorizedError) Error() string {
 	return fmt.Sprintf("running operator %q: there are no credentials any more: %v", e.name, e.cause)
 }
 
-// Unwrap gives the error of the login.
+// Unwrap returns the error of the login.
 func (e *unauthorizedError) Unwrap() error { return e.cause }

@@ -15,37 +15,39 @@ import (
 )
 
 const (
-	// headerTimeout is how long a client may take for the headers of a request, idleTimeout how long between two.
+	// headerTimeout limits the time for the headers of a request, idleTimeout the time between two requests. They equal
+	// those of controller-runtime's webhook server.
 	headerTimeout, idleTimeout = 32 * time.Second, 90 * time.Second
-	// shutdownTimeout is how long the requests may take that are there at the end.
+	// shutdownTimeout limits the time for running requests at the end.
 	shutdownTimeout = time.Minute
 )
 
 // PlainServer is a webhook.Server without TLS, for use behind a proxy that terminates TLS. The server of
-// controller-runtime always has TLS.
+// controller-runtime always uses TLS.
 type PlainServer struct {
-	address   string
-	mux       *http.ServeMux
+	address string
+	mux     *http.ServeMux
+	// listening is set by Start and read by readiness checks.
 	listening atomic.Bool
 }
 
 var _ webhook.Server = (*PlainServer)(nil)
 
-// NewPlainServer makes a server for a host and a port.
+// NewPlainServer returns a server for a host and a port.
 func NewPlainServer(address string) *PlainServer {
 	return &PlainServer{address: address, mux: http.NewServeMux()}
 }
 
-// NeedLeaderElection tells the manager that every replica serves.
+// NeedLeaderElection returns false, because every replica serves webhooks.
 func (*PlainServer) NeedLeaderElection() bool { return false }
 
-// Register puts a handler at a path. It panics if there is one.
+// Register sets the handler of a path. It panics if the path already has one, as the server of controller-runtime does.
 func (s *PlainServer) Register(path string, hook http.Handler) { s.mux.Handle(path, hook) }
 
-// WebhookMux has all handlers.
+// WebhookMux returns the multiplexer with all handlers.
 func (s *PlainServer) WebhookMux() *http.ServeMux { return s.mux }
 
-// StartedChecker is an error until the server listens.
+// StartedChecker returns a check that fails until the server listens.
 func (s *PlainServer) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
 		if !s.listening.Load() {
@@ -55,12 +57,13 @@ func (s *PlainServer) StartedChecker() healthz.Checker {
 	}
 }
 
-// Start serves until the context ends, and then what is there.
+// Start serves until the context ends, and then finishes running requests.
 func (s *PlainServer) Start(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address)
 	if err != nil {
 		return fmt.Errorf("serving webhooks without TLS: %w", err)
 	}
+	// The listener queues connections, so the server is reachable before Serve is called.
 	s.listening.Store(true)
 	logf.FromContext(ctx).Info("Serving webhooks without TLS", "address", listener.Addr().String())
 	server := &http.Server{Handler: s.mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
@@ -71,6 +74,7 @@ func (s *PlainServer) Start(ctx context.Context) error {
 		return fmt.Errorf("serving webhooks without TLS: %w", err)
 	case <-ctx.Done():
 	}
+	// The context has ended, but running requests may finish.
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := server.Shutdown(limited); err != nil {

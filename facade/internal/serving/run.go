@@ -19,34 +19,34 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// none is the address of what is not served.
+// none is the address that turns a server off.
 const none = "0"
 
-// remainingExit is how long the manager waits for all that is left when handlers have had their time: what ignores its
-// context, and the last writes of webhooks. It is what controller-runtime has for the whole exit.
+// remainingExit is the additional time of an exit after the handlers have had theirs: for code that ignores its
+// context, and for the last writes of webhooks. It equals controller-runtime's default for the whole exit.
 const remainingExit = 30 * time.Second
 
-// Options say how one operator is run.
+// Options configure the run of one operator.
 type Options struct {
-	// Name is the operator's; it is also its user agent.
+	// Name is the name of the operator. It is also its user agent.
 	Name string
-	// Log gets all lines of the manager.
+	// Log gets all log lines of the manager.
 	Log logr.Logger
-	// Cluster is where the cluster is described, for the login.
+	// Cluster selects the cluster of the login.
 	Cluster Cluster
-	// Metrics and Health are the addresses of the manager's servers; empty and "0" are off.
+	// Metrics and Health are the addresses of the manager's servers. Empty and "0" turn a server off.
 	Metrics, Health string
-	// Liveness is where the results of the probes are served; nil is nowhere.
+	// Liveness is the address of the results of the probes; nil serves none.
 	Liveness *LivenessAddress
-	// Embedded is for an operator that is not the only thing in its process: others may have controllers of the same
-	// names.
+	// Embedded is true if the process contains more than this operator. Other controllers may have the same names then.
 	Embedded bool
-	// SetUp adds the operator to the manager. The default namespace is that of the credentials, if they have one, at
-	// any time.
+	// SetUp adds the operator to the manager. The function returns the current default namespace of the credentials, or
+	// "".
 	SetUp func(m ctrl.Manager, defaultNamespace func() string) error
 }
 
-// Run serves until the context ends, which is no error.
+// Run serves until the context ends, which is not an error. It starts the endpoint of the probes first, before the
+// login.
 func Run(ctx context.Context, settings Settings, o Options) error {
 	if o.Liveness != nil {
 		endpoint, err := ServeLiveness(*o.Liveness, settings.Probe)
@@ -55,9 +55,11 @@ func Run(ctx context.Context, settings Settings, o Options) error {
 		}
 		defer endpoint.Close()
 	}
+	// Deferred calls run in reverse: first the probes end, then their endpoint.
 	if settings.StopProbes != nil {
 		defer settings.StopProbes()
 	}
+	// Neither this nor the options depend on the connection, so their errors precede the login.
 	reads, err := NewCachedReads(settings.Scheme, settings.CachedReads)
 	if err != nil {
 		return err
@@ -70,7 +72,7 @@ func Run(ctx context.Context, settings Settings, o Options) error {
 	})
 }
 
-// serve runs the operator in a manager of its own.
+// serve runs the operator in its own manager.
 func (o Options) serve(ctx context.Context, to *credentials.Connection, options ctrl.Options) error {
 	m, err := ctrl.NewManager(rest.AddUserAgent(to.Config, o.Name), options)
 	if err != nil {
@@ -79,12 +81,14 @@ func (o Options) serve(ctx context.Context, to *credentials.Connection, options 
 	if err := o.SetUp(m, to.DefaultNamespace); err != nil {
 		return err
 	}
+	// A manager can return the end of its context as an error, which is not a failure.
 	if err := m.Start(ctx); err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {
 		return fmt.Errorf("running operator %q: %w", o.Name, err)
 	}
 	return nil
 }
 
+// manager returns the options of the manager.
 func (o Options) manager(settings Settings) ctrl.Options {
 	options := ctrl.Options{
 		Scheme: settings.Scheme, Logger: o.Log, Metrics: metricsserver.Options{BindAddress: cmp.Or(o.Metrics, none)},
@@ -92,11 +96,12 @@ func (o Options) manager(settings Settings) ctrl.Options {
 		WebhookServer:           settings.WebhookServer,
 		GracefulShutdownTimeout: ptr.To(remainingExit + max(0, settings.ExitTimeout)),
 	}
+	// controller-runtime validates that names are unique in the process.
 	if o.Embedded {
 		options.Controller.SkipNameValidation = ptr.To(true)
 	}
 	if len(settings.CachedNamespaces) > 0 {
-		// What is read from the cache must not ask for more than the operator may see.
+		// The cache must not list namespaces that the operator may not read.
 		options.Cache.DefaultNamespaces = map[string]cache.Config{}
 		for _, name := range settings.CachedNamespaces {
 			options.Cache.DefaultNamespaces[name] = cache.Config{}

@@ -16,39 +16,39 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// Settings are what an operator says of its manager.
+// Settings are the settings of an operator that affect its manager.
 type Settings struct {
-	// Scheme has all types of the operator.
+	// Scheme contains all types of the operator.
 	Scheme *runtime.Scheme
-	// Namespaces are patterns of those that the operator is restricted to; none means the whole cluster.
+	// Namespaces are patterns of the served namespaces; none means the whole cluster.
 	Namespaces []string
-	// Patterns are the same, with regular expressions.
+	// Patterns are the same patterns, with regular expressions.
 	Patterns namespaces.Patterns
-	// CachedNamespaces are those that the manager's cache has; none means all.
+	// CachedNamespaces are the namespaces in the manager's cache; none means all.
 	CachedNamespaces []string
-	// Connection says how the cluster is connected to.
+	// Connection configures the connection to the cluster.
 	Connection connection.Settings
-	// Transport is put around that of all clients; nil is nothing.
+	// Transport wraps the transport of all clients; nil wraps nothing.
 	Transport func(http.RoundTripper) http.RoundTripper
-	// Probe gives the results of the probes, StopProbes ends them; nil is without any.
+	// Probe returns the results of the probes, and StopProbes ends them. Both are nil without probes.
 	Probe      LivenessProbe
 	StopProbes func()
-	// Login gives the credentials for the cluster, by the ids of the handlers that have them.
+	// Login returns the credentials for the cluster by the ids of the login handlers.
 	Login func(ctx context.Context, to Cluster) (map[string]*credentials.Info, error)
 	// CachedReads are objects of the kinds that the manager's client reads from its cache.
 	CachedReads []client.Object
-	// WebhookServer is that of the manager; nil is the default one.
+	// WebhookServer is the webhook server of the manager; nil means the default one.
 	WebhookServer webhook.Server
-	// LogHandler gets the log; nil has it written to stderr.
+	// LogHandler gets the log; nil writes it to stderr.
 	LogHandler slog.Handler
-	// ExitTimeout is how long handlers may go on at the exit; the manager waits longer than that.
+	// ExitTimeout limits the handlers during the exit. The manager waits longer than that.
 	ExitTimeout time.Duration
 }
 
-// Cluster is where the cluster is described.
+// Cluster selects a cluster in a kubeconfig file.
 type Cluster struct {
-	// Kubeconfig is the file that has it; empty is that of the environment, as for kubectl.
+	// Kubeconfig is the path of the file. Empty means that of the environment, as for kubectl.
 	Kubeconfig string
-	// Context is the name of the context there; empty is the current one.
+	// Context is the name of a context in the file. Empty means the current one.
 	Context string
 }

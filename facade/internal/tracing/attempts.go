@@ -17,26 +17,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// scope is what all spans are from.
+// scope is the name of the instrumentation library in all spans.
 const scope = "github.com/kopf-runtime/kopf-runtime"
 
-// header is that of W3C's Trace Context.
+// header is the header of W3C Trace Context. The other header, tracestate, is not stored.
 const header = "traceparent"
 
-// Attempts makes the spans of attempts.
+// Attempts creates the spans of attempts.
 type Attempts struct {
-	// Provider makes the spans; nil makes none.
+	// Provider creates the spans. If it is nil, nothing is traced.
 	Provider trace.TracerProvider
-	// Operator is its name.
+	// Operator is the name of the operator.
 	Operator string
-	// Apart makes each attempt a trace of its own, with a link to the first one.
+	// Apart makes each attempt a separate trace, with a link to the trace of the first attempt. Retries can be hours
+	// apart.
 	Apart bool
 }
 
-// attempt is what the contexts of attempts have: requests are traced with them, and with no others.
+// attempt is the key of a context value that marks the context of an attempt. Only requests with such a context are
+// traced.
 type attempt struct{}
 
-// Observer tells of attempts by their spans; it is nil without a provider.
+// Observer returns a function that creates a span for each attempt. It returns nil without a provider.
 func (t Attempts) Observer() handlers.Observer {
 	if t.Provider == nil {
 		return nil
@@ -46,12 +48,15 @@ func (t Attempts) Observer() handlers.Observer {
 		parent, options := t.place(ctx, call)
 		options = append(options, trace.WithAttributes(t.describe(call)...))
 		ctx, span := tracer.Start(parent, name(call), options...)
+		// Only the first attempt sets the trace, and sub-handlers belong to the trace of their parent.
 		if call.Handler.Root == "" && call.Trace == "" {
 			call.Trace = keep(ctx)
 		}
 		return context.WithValue(ctx, attempt{}, true), func(outcome string, err error) {
 			defer span.End()
 			span.SetAttributes(attribute.String("kopf.outcome", outcome))
+			// An attempt that was aborted, for example because the operator exits, does not count, so the span does not
+			// have the status of an error.
 			if err != nil && !pending(err) {
 				span.SetAttributes(attribute.String("error.type", kindOf(err)))
 				if outcome != "aborted" {
@@ -62,13 +67,15 @@ func (t Attempts) Observer() handlers.Observer {
 	}
 }
 
-// place says which trace the attempt belongs to. A sub-handler is a part of the attempt that calls it, and a request
-// for admission is one of what its server traces, if it does. All others go on with the trace of the attempts before,
-// or begin one: what the context of the operator has is about the program.
+// place returns the context from which the span of an attempt starts. A sub-handler belongs to the attempt that calls
+// it. An admission request belongs to the trace of the webhook server, if that traces requests. All other attempts
+// continue the trace of the former attempts, or start a new one: a span in the operator's own context concerns the
+// whole program.
 func (t Attempts) place(ctx context.Context, call *handlers.Invocation) (context.Context, []trace.SpanStartOption) {
 	if call.Handler.Root != "" || call.Admission != nil {
 		return ctx, nil
 	}
+	// The records store only the traceparent, so the former span is a remote one.
 	carrier := propagation.MapCarrier{header: string(call.Trace)}
 	before := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
 	switch {
@@ -83,14 +90,15 @@ func (t Attempts) place(ctx context.Context, call *handlers.Invocation) (context
 	}
 }
 
-// keep is the trace of the context, for the progress of the handler; empty if there is none.
+// keep returns the trace of the context, in the form that records store. It is empty without a trace.
 func keep(ctx context.Context) progress.Trace {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	return progress.Trace(carrier[header])
 }
 
-// describe are the attributes of an attempt: none has anything that is in an object, but for its names.
+// describe returns the attributes of an attempt. They contain no content of the object except for its name, namespace
+// and UID.
 func (t Attempts) describe(call *handlers.Invocation) []attribute.KeyValue {
 	all := []attribute.KeyValue{
 		attribute.String("kopf.operator", t.Operator), attribute.String("kopf.handler", call.Handler.ID),
@@ -103,11 +111,13 @@ func (t Attempts) describe(call *handlers.Invocation) []attribute.KeyValue {
 	}
 	add("kopf.kind", call.Kind())
 	add("kopf.reason", reason(call))
+	// Activities do not have an object.
 	object := unstructured.Unstructured{}
 	if call.Cause != nil {
 		object.Object = call.Cause.Body()
 	}
 	namespace, own := object.GetNamespace(), object.GetName()
+	// The object of a request may lack them, so the request has priority.
 	if asked := call.Admission; asked != nil {
 		namespace, own = asked.Namespace, asked.Name
 	}
@@ -117,7 +127,8 @@ func (t Attempts) describe(call *handlers.Invocation) []attribute.KeyValue {
 	return all
 }
 
-// name is that of the span, which has the ids of no sub-handlers, as there may be any number of them.
+// name returns the name of the span. It does not contain the ids of sub-handlers: their number is not limited, but
+// names of spans should have a low cardinality.
 func name(call *handlers.Invocation) string {
 	id := call.Handler.Label()
 	if kind := call.Kind(); kind != "" {
@@ -129,7 +140,7 @@ func name(call *handlers.Invocation) string {
 	return id
 }
 
-// reason is what the handler is called for; empty for daemons and timers.
+// reason returns why the handler is called. It is empty for daemons and timers.
 func reason(call *handlers.Invocation) string {
 	switch {
 	case call.Admission != nil:

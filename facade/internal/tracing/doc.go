@@ -1,11 +1,12 @@
 // Not part of the public API.
 //
-// Package tracing makes a span of each attempt of a handler, and one of each request that it sends to the API server.
+// Package tracing creates a span for each attempt of a handler, and one for each request that the attempt sends to the
+// API server. [Attempts] observes the handlers, and [Requests] wraps a transport.
 //
-// It is apart because it alone decides what a span has: ids of handlers, names of objects, outcomes and types of
-// errors, and nothing else. No value of an object and no text of an error ever enters a span. It links the API of
-// OpenTelemetry, never its SDK, and uses no global of it.
+// This package alone decides about the content of spans: ids of handlers, names of objects, outcomes and types of
+// errors. A span never contains values of an object or texts of errors. The package uses the API of OpenTelemetry, but
+// not its SDK, and no global of it.
 //
-// Neighbours: the facade gives it the provider, and its observer to the handlers; the progress of handlers keeps the
-// trace for their next attempts.
+// The facade passes the provider, and adds the observer to the handlers. The records of handlers store the trace for
+// later attempts.
 package tracing

@@ -7,14 +7,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// pending tells whether the error is none: a handler waits for its sub-handlers, or for a child.
+// pending reports whether the error only means that the handler waits, for its sub-handlers or for a child.
 func pending(err error) bool {
 	var waits *execution.PendingError
 	return errors.As(err, &waits)
 }
 
-// kindOf is all that a span tells of an error: the Go type of the innermost one, or that it was a panic. A text may
-// quote whatever the handler has read, and nobody can tell.
+// kindOf returns the Go type of the innermost error, or "panic". A span does not contain the text of an error, because
+// the text may quote secrets that the handler has read.
 func kindOf(err error) string {
 	var panicked *panics.Error
 	if errors.As(err, &panicked) {

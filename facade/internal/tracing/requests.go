@@ -13,9 +13,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// Requests gives a transport that makes a span of each request that an attempt sends: one with its context. Others pass
-// through as they are. A span ends when the head of the answer is there. The server is told of it by the header
-// traceparent.
+// Requests returns a transport that creates a span for each request of an attempt. It recognizes these requests by
+// their context, and forwards all others unchanged. The span ends when the response headers have arrived. The header
+// traceparent passes the trace to the server.
 func Requests(provider trace.TracerProvider, next http.RoundTripper) http.RoundTripper {
 	if provider == nil {
 		return next
@@ -23,13 +23,14 @@ func Requests(provider trace.TracerProvider, next http.RoundTripper) http.RoundT
 	return transport{provider.Tracer(scope), next}
 }
 
-// transport is below that of a client.
+// transport creates the spans. It runs below the other wrappers of a client.
 type transport struct {
 	tracer trace.Tracer
 	next   http.RoundTripper
 }
 
-// traced is what the contexts of requests have that are traced already.
+// traced is the key of a context value that marks a traced request. A client can have several layers of this transport,
+// and only the outermost one creates a span.
 type traced struct{}
 
 // RoundTrip sends the request.
@@ -42,6 +43,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, span := t.tracer.Start(ctx, request.String(), trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(attributes(r.Method, request)...))
 	defer span.End()
+	// A RoundTripper must not change the original request.
 	sent := r.WithContext(context.WithValue(ctx, traced{}, true))
 	sent.Header = r.Header.Clone()
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(sent.Header))
@@ -60,7 +62,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// attributes are of a request, which may have no resource.
+// attributes returns the attributes of a request. A request without a resource, such as for /version, lacks some of
+// them.
 func attributes(method string, request metrics.APIRequest) []attribute.KeyValue {
 	all := []attribute.KeyValue{
 		attribute.String("http.request.method", method), attribute.String("kopf.verb", request.Verb),
@@ -74,5 +77,5 @@ func attributes(method string, request metrics.APIRequest) []attribute.KeyValue 
 	return all
 }
 
-// WrappedRoundTripper lets client-go find the transport below, to close its idle connections.
+// WrappedRoundTripper lets client-go find the wrapped transport, to close its idle connections.
 func (t transport) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -1,12 +1,12 @@
 // Not part of the public API.
 //
-// Package server serves the reviews of one operator over HTTP: which path is of which handler, who may not go on, and
-// which status a request gets that is no review.
+// Package server serves the admission reviews of one operator over HTTP.
 //
-// It is apart because what comes over the network is nobody's: it may be anything, of any size and at any pace, while a
-// review is a matter of JSON and handlers alone. It never reads a review itself, and it has neither a port nor a
-// certificate: those are of the webhook server of controller-runtime, on which it is registered.
+// [New] returns a [Server] for the paths of the handlers. [Server.Register] adds it to a webhook server of
+// controller-runtime, which has the port and the certificate. The package limits the size and the time of requests, and
+// the memory of all requests together, because clients are not trusted. It decides which HTTP status a request gets
+// that is not a review.
 //
-// Neighbours: webhooks/review below answers the reviews; webhooks/configurations tells the cluster the paths;
-// webhooks/certificates has the certificates.
+// It does not decode reviews. Package webhooks/review answers them, webhooks/configurations writes the paths to the
+// cluster, and webhooks/certificates provides the certificates.
 package server

@@ -8,35 +8,37 @@ import (
 	"time"
 )
 
-// class is how urgent a review is. A higher class goes first, and a part of the memory is reserved for it.
+// class is the priority of a review. Higher classes go first, and have a reserved share of the memory.
 type class int
 
 const (
 	ordinary class = iota
-	deletion       // nothing goes away while deletions wait
-	small          // such reviews are many, and cost little
+	deletion       // an object cannot disappear while its deletion waits
+	small          // such reviews are frequent and need little memory
+	// classes is the number of classes.
 	classes
 )
 
 const (
-	// smallBody is the size of most bodies, at most.
+	// smallBody is the largest size, in bytes, of most bodies.
 	smallBody = 64 << 10
-	// smallValues is what the values of most reviews take, at most.
+	// smallValues is the largest size, in bytes, of the values of most reviews.
 	smallValues = 1 << 20
-	// patienceOfPlace is how long a review waits until others have ended.
+	// patienceOfPlace is how long a review waits for other reviews to end. API servers repeat rejected requests.
 	patienceOfPlace = time.Second
-	// grace is how long a body may take before it can be given up for another one.
+	// grace is how long a client may take to send a body before the body can be dropped in favor of another one.
 	grace = time.Second
 )
 
 var (
-	// errFull is the error of a review for which there is no memory now.
+	// errFull is the error of a review for which there is no memory at present.
 	errFull = errors.New("too many large admission reviews at once")
-	// errSlow is the error of a body that was given up for another one.
+	// errSlow is the error of a body that was dropped in favor of another one.
 	errSlow = errors.New("the admission review came too slowly, and its memory was needed")
 )
 
-// share is how much of the limit the reviews of this class and all lower ones may use together.
+// share returns how much of the limit the reviews of this class and all lower ones may use together. Ordinary reviews
+// get two thirds, and small reviews have a twelfth that no other class uses.
 func (c class) share(limit int64) int64 {
 	switch c {
 	case ordinary:
@@ -48,19 +50,24 @@ func (c class) share(limit int64) int64 {
 	}
 }
 
-// pool is the memory of all reviews together. Bodies are counted as they come, whoever sends them. Values are counted
-// by their estimated size, from when the whole body is there until the review is answered. So a slow client holds
-// nothing but what it has sent, and that only for as long as nobody else needs it.
+// pool limits the memory of all reviews together. Bodies are counted while they arrive. Values are counted by their
+// estimated size, from the end of the body until the review is answered. So a slow client only holds the memory of the
+// bytes that it has sent, and loses even that if another request needs it.
+//
+// Large reviews cannot block the others: ordinary reviews use at most two thirds of the memory, deletions and ordinary
+// ones eleven twelfths.
 type pool struct {
 	limit int64 // of values; bodies have two thirds of it in addition
 
 	mu             sync.Mutex
 	bodies, values int64
-	reading        map[*intake]bool
-	waiting        [classes][]*place
+	// reading contains the bodies that are not complete. Only these can be dropped.
+	reading map[*intake]bool
+	// waiting contains the reviews without memory, by class, in the order of their arrival.
+	waiting [classes][]*place
 }
 
-// place is the permission to decode and answer one review.
+// place is the permission to decode and answer one review. The channel is closed when it is granted.
 type place struct {
 	pool    *pool
 	class   class
@@ -68,7 +75,7 @@ type place struct {
 	granted chan struct{}
 }
 
-// add counts further bytes of a body.
+// add counts further bytes of a body. If there is no memory for them, it drops slow bodies.
 func (p *pool) add(in *intake, bytes int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +83,7 @@ func (p *pool) add(in *intake, bytes int64) error {
 	case in.givenUp:
 		return errSlow
 	case bytes == 0:
-		return nil // it may be the end
+		return nil // this may be the end of the body
 	}
 	p.reading[in] = true
 	for p.bodies+bytes > in.class.share(p.limit/3*2) {
@@ -89,7 +96,8 @@ func (p *pool) add(in *intake, bytes int64) error {
 	return nil
 }
 
-// giveUpSlowest ends the reading of the body that has taken longest, if that is long enough.
+// giveUpSlowest drops the incomplete body that has taken longest, if that exceeds the grace period. It returns false if
+// there is no such body.
 func (p *pool) giveUpSlowest(but *intake) bool {
 	var slowest *intake
 	for in := range p.reading {
@@ -103,11 +111,12 @@ func (p *pool) giveUpSlowest(but *intake) bool {
 	}
 	slowest.givenUp = true
 	p.drop(slowest)
+	// The reader is blocked in a read of its connection.
 	slowest.interrupt()
 	return true
 }
 
-// complete keeps a body from being given up.
+// complete protects a complete body from being dropped. It returns an error if that has already happened.
 func (p *pool) complete(in *intake) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,32 +127,37 @@ func (p *pool) complete(in *intake) error {
 	return nil
 }
 
-// release is for a body that is not needed any more.
+// release frees the memory of a body.
 func (p *pool) release(in *intake) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drop(in)
 }
 
+// drop frees the memory of a body. It can be called several times. The caller holds the lock.
 func (p *pool) drop(in *intake) {
 	delete(p.reading, in)
 	p.bodies -= in.held
 	in.held = 0
 }
 
-// enter waits for the memory of values. The place must be left.
+// enter waits for the memory of values. The caller must release the returned permission. Requests that wait too long
+// get errFull, and API servers retry them.
 func (p *pool) enter(ctx context.Context, c class, values int64) (*place, error) {
+	// The class was chosen by the body. The estimated size of the values decides whether the review is small.
 	if values <= smallValues {
 		c = small
 	} else if c == small {
 		c = ordinary
 	}
-	// What a review takes beyond the share of its class is not counted: the rest stays reserved for other classes.
+	// A review that exceeds the share of its class is only counted with that share: it can still run, alone in its
+	// class, and the rest of the memory stays reserved for other classes.
 	one := &place{pool: p, class: c, values: min(values, c.share(p.limit)), granted: make(chan struct{})}
 	p.mu.Lock()
 	p.waiting[c] = append(p.waiting[c], one)
 	p.grant()
 	p.mu.Unlock()
+	// Usually there is memory at once, so this path needs no timer.
 	select {
 	case <-one.granted:
 		return one, nil
@@ -160,11 +174,12 @@ func (p *pool) enter(ctx context.Context, c class, values int64) (*place, error)
 	case <-timer.C:
 		err = errFull
 	}
+	// The permission may have been granted at the same moment, which this handles, too.
 	one.leave()
 	return nil, err
 }
 
-// leave gives the memory to others, or ends the wait for it.
+// leave frees the memory for other reviews, or ends the wait for it.
 func (o *place) leave() {
 	p := o.pool
 	p.mu.Lock()
@@ -177,7 +192,8 @@ func (o *place) leave() {
 	p.grant()
 }
 
-// grant lets reviews in: those of higher classes first, and those that came first.
+// grant admits waiting reviews: higher classes first, and in the order of arrival. If the first review of a class does
+// not fit, lower classes also wait, so that they do not take the memory that it needs. The caller holds the lock.
 func (p *pool) grant() {
 	for c := small; c >= ordinary; c-- {
 		for len(p.waiting[c]) > 0 {

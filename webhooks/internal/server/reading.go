@@ -12,31 +12,36 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// intake is the body of one request, as far as it has come.
+// intake is the body of one request, as far as it has arrived.
 type intake struct {
 	body      []byte
 	class     class
 	began     time.Time
-	interrupt func() // ends a read that waits
+	interrupt func() // ends a blocked read
 
-	// These are guarded by the mutex of the pool.
+	// The mutex of the pool guards these fields. held is the number of counted bytes.
 	held    int64
 	givenUp bool
 }
 
-// read returns the body of the request, within the limits. It has to be released when it is not needed any more.
+// read returns the body of the request within the limits. The caller must release it, even after an error.
 func (s *Server) read(w http.ResponseWriter, r *http.Request) (*intake, error) {
 	control := http.NewResponseController(w)
+	// A deadline in the past ends a blocked read.
 	in := &intake{class: small, began: time.Now(), interrupt: func() { _ = control.SetReadDeadline(time.Unix(1, 0)) }}
 	tooLarge := &refusal{status: http.StatusRequestEntityTooLarge, reason: fmt.Sprintf(
 		"an admission review has %d bytes at most", s.options.BodyLimit)}
+	// An announced size that is too large is rejected before any byte is read.
 	if r.ContentLength > s.options.BodyLimit {
 		return in, tooLarge
 	}
+	// The deadline is reset after the body, because the connection can be reused. Connections without deadlines are not
+	// limited.
 	if err := control.SetReadDeadline(in.began.Add(s.options.ReadTimeout)); err == nil {
 		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	}
 	err := in.readAll(http.MaxBytesReader(w, r.Body, s.options.BodyLimit), r.ContentLength, &s.pool)
+	// The error of an interrupted read is only a consequence of the dropped body.
 	if done := s.pool.complete(in); done != nil {
 		err = done
 	}
@@ -58,16 +63,17 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (*intake, error) {
 	return in, err
 }
 
-// roomAhead is how much room a client gets by announcing as much: most reviews fit in.
+// roomAhead limits the memory that is allocated only because a client announces a size. Most reviews are smaller.
 const roomAhead = 16 << 10
 
-// readAll is io.ReadAll with room for what was announced, which may be unknown, as negative. Only what has come counts,
-// and only then is there room for more: a client that announces much and sends nothing costs nothing.
+// readAll is like io.ReadAll, with an announced size, which is negative if it is unknown. It allocates more memory only
+// when bytes have arrived and were counted, so a client that announces much and sends nothing costs nothing.
 func (in *intake) readAll(from io.Reader, announced int64, p *pool) error {
 	in.body = make([]byte, 0, max(min(announced, roomAhead), 0)+bytes.MinRead)
 	for {
 		n, err := from.Read(in.body[len(in.body):cap(in.body)])
 		in.body = in.body[:len(in.body)+n]
+		// The operation is in the first part of a review, so deletions get their priority before the rest arrives.
 		if in.class == small && len(in.body) > smallBody {
 			if in.class = ordinary; review.IsDeletion(in.body[:smallBody]) {
 				in.class = deletion
@@ -83,6 +89,7 @@ func (in *intake) readAll(from io.Reader, announced int64, p *pool) error {
 		case err != nil:
 			return err
 		case len(in.body) == cap(in.body):
+			// Doubling limits the number of copies. The announced size avoids an unused rest.
 			room := 2 * cap(in.body)
 			if announced > int64(len(in.body)) {
 				room = min(room, int(announced)+bytes.MinRead)

@@ -10,8 +10,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// Register puts the server on a webhook server, such as that of a manager, for its path and all below of it. A path
-// that others have is an error, where the webhook server itself panics. The root that is wanted beside it is not.
+// Register adds the server to a webhook server, such as that of a manager, for its path and all paths below it. If the
+// path is taken, it returns an error, although the webhook server itself panics. If only the root is taken, it logs
+// that.
 func (s *Server) Register(on webhook.Server) error {
 	if err := s.registerAt(on, s.options.Path+"/"); err != nil {
 		return err
@@ -24,9 +25,11 @@ func (s *Server) Register(on webhook.Server) error {
 	return nil
 }
 
+// registerAt adds the server at one pattern of the multiplexer.
 func (s *Server) registerAt(on webhook.Server, pattern string) error {
 	taken := fmt.Errorf("the webhooks of operator %q cannot be served at %q: others are, by this webhook server",
 		s.options.Operator, pattern)
+	// A pattern of another handler for the same path is found by a lookup. The panic below also covers conflicts.
 	if mux := on.WebhookMux(); mux != nil {
 		_, found := mux.Handler(&http.Request{Method: http.MethodPost, URL: &url.URL{Path: pattern}})
 		if found == pattern {

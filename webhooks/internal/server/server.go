@@ -15,71 +15,77 @@ import (
 )
 
 const (
-	// DefaultBodyLimit is enough for an object and its predecessor, each as large as the API server takes them.
+	// DefaultBodyLimit is enough for two states of an object, each of the maximum size that the API server accepts.
 	DefaultBodyLimit = 7 << 20
-	// defaultMemory is enough for the largest objects that can be stored, and for several of the usual kind.
+	// defaultMemory is enough for the largest objects that can be stored, and for several ordinary ones at the same
+	// time.
 	defaultMemory = 96 << 20
-	// DefaultReadTimeout is short, as the API server has the whole review in memory when it sends the first byte.
+	// DefaultReadTimeout is short, because an API server has the whole review in memory before it sends the first byte.
 	DefaultReadTimeout = 10 * time.Second
 )
 
-// Reviewer answers reviews, as a [review.Reviewer] does: any number of them at once. The HTTP status of an error is
-// that of [review.StatusOf].
+// Reviewer answers reviews, any number of them at the same time, like [review.Reviewer]. [review.StatusOf] returns the
+// HTTP status of its errors.
 type Reviewer interface {
+	// Review answers one review.
 	Review(ctx context.Context, request review.Request) (review.Response, error)
 }
 
-// Endpoint is a path with the handlers that requests to it are for.
+// Endpoint is a path and the handlers that its requests call.
 type Endpoint struct {
-	// Path is below that of the server, and not escaped, such as "validate/quota"; empty is the path of the server
-	// itself.
+	// Path is relative to that of the server, and not escaped, such as "validate/quota". Empty means the path of the
+	// server itself.
 	Path string
-	// Handler is the id of the handlers; empty is all of them, and is the only one that can be at an empty path.
+	// Handler is the id of the handlers. Empty means all handlers, and is required for an empty path.
 	Handler string
-	// Type is "validating" or "mutating"; empty is either.
+	// Type is "validating" or "mutating"; empty means both.
 	Type string
 }
 
-// Options say what is served, and how.
+// Options configure a Server.
 type Options struct {
 	// Operator is the name of the operator, for messages.
 	Operator string
-	// Path is what all endpoints are below of: it begins with a slash, and does not end with one; empty is the root.
+	// Path is the common prefix of all endpoints. It starts with a slash, and does not end with one; empty means the
+	// root.
 	Path string
-	// Endpoints are all that there are. The status of any other path is 404. Kopf: any path is answered, and allows
-	// the request where there is no such handler (deviation D-admission-root).
+	// Endpoints are all endpoints. Other paths have the status 404. Kopf responds at any path, and allows the request
+	// if there is no such handler (deviation D-admission-root).
 	Endpoints []Endpoint
-	// AtRoot serves the endpoints below the root as well, unless that is taken, for configurations that were written
-	// for Kopf.
+	// AtRoot also serves the endpoints below the root, unless that is taken, for configurations that were written for
+	// Kopf.
 	AtRoot bool
-	// Reviewer answers.
+	// Reviewer answers the reviews.
 	Reviewer Reviewer
-	// Open is closed when reviews can be answered, such as when the indices are filled; before, the status is 503. Nil
-	// is from the start.
+	// Open is closed when reviews can be answered, for example when the indices are filled. Before that, the status is
+	// 503. Nil means from the start.
 	Open <-chan struct{}
-	// BodyLimit is how large a request may be, in bytes; zero is [DefaultBodyLimit]. Beyond, the status is 413.
+	// BodyLimit is the maximum size of a request in bytes; zero means [DefaultBodyLimit]. Larger ones have the status
+	// 413.
 	BodyLimit int64
-	// Memory is how many bytes the values of all reviews may take at once, as far as that can be estimated from their
-	// texts; zero is 96 MiB. The texts may take two thirds of it in addition. Beyond, reviews wait for a second; then
-	// the status is 503, with the header Retry-After. A review that takes more by itself has the status 413. A part of
-	// the memory is reserved for deletions, and a part for small reviews.
+	// Memory is the maximum size, in bytes, of the values of all reviews together, as estimated from their texts; zero
+	// means 96 MiB. The texts may use two thirds of it in addition. If it is exceeded, reviews wait for a second. After
+	// that, the status is 503, with the header Retry-After. A review that exceeds it alone has the status 413. A part
+	// of the memory is reserved for deletions, and a part for small reviews.
 	Memory int64
-	// ReadTimeout is how long a client may take to send a request; zero is [DefaultReadTimeout]. After that, the status
-	// is 408.
+	// ReadTimeout is how long a client may take to send a request; zero means [DefaultReadTimeout]. After that, the
+	// status is 408.
 	ReadTimeout time.Duration
-	// Log gets what is wrong here, and at the level of debugging what is wrong with requests.
+	// Log gets errors of this process and, at the debug level, errors of requests.
 	Log logr.Logger
 }
 
-// Server serves the reviews of one operator. It is an [http.Handler] for its path, and for what is below of it.
+// Server serves the reviews of one operator. It is an [http.Handler] for its path and all paths below it.
 type Server struct {
-	options   Options
+	options Options
+	// endpoints contains the endpoints by their paths.
 	endpoints map[string]Endpoint
 	pool      pool
 }
 
-// New makes a server. A path that cannot be served, or that is of two handlers, is an error.
+// New returns a server. It returns an error if a path cannot be served, or if two handlers have the same path.
 func New(o Options) (*Server, error) {
+	// Braces and spaces have a meaning in the patterns of http.ServeMux.
 	if strings.ContainsAny(o.Path, "{} ") || !clean(strings.TrimPrefix(o.Path, "/")) || !rooted(o.Path) {
 		return nil, fmt.Errorf("the path %q of webhooks cannot be served: write one such as %q", o.Path, "/webhooks")
 	}
@@ -102,19 +108,21 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// rooted tells whether the path is empty or begins with a slash.
+// rooted reports whether the path is empty or begins with a slash.
 func rooted(of string) bool { return of == "" || strings.HasPrefix(of, "/") }
 
-// clean tells whether a path arrives as it is sent: multiplexers redirect others, and the API server does not follow.
+// clean reports whether http.ServeMux leaves a path unchanged. It redirects other paths, which the API server does not
+// follow.
 func clean(below string) bool { return below == "" || path.Clean("/"+below) == "/"+below }
 
-// Check is a check of readiness: an error until reviews can be answered. It is a healthz.Checker of controller-runtime.
+// Check is a readiness check. It fails until reviews can be answered. It is a healthz.Checker of controller-runtime.
 func (s *Server) Check(*http.Request) error {
 	select {
 	case <-s.options.Open:
 		return nil
 	default:
 	}
+	// A nil channel never becomes ready, but means that there is nothing to wait for.
 	if s.options.Open == nil {
 		return nil
 	}
@@ -122,9 +130,10 @@ func (s *Server) Check(*http.Request) error {
 		s.options.Operator)
 }
 
-// find gives the endpoint of a path, as it comes decoded.
+// find returns the endpoint of a decoded path.
 func (s *Server) find(whole string) (Endpoint, bool) {
 	below, under := strings.CutPrefix(whole, s.options.Path)
+	// The path can begin with the prefix, but continue in the same segment.
 	if !under || !rooted(below) {
 		if !s.options.AtRoot {
 			return Endpoint{}, false

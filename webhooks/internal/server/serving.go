@@ -15,21 +15,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// longestReview is after what time the API server has given up for sure.
+// longestReview is the longest time that the API server waits for a response.
 const longestReview = 30 * time.Second
 
-// refusal is a request that is not answered by a review.
+// refusal is the error of a request that does not get a review as its response.
 type refusal struct {
 	status int
 	reason string
-	again  bool // a later attempt may succeed
+	again  bool // a retry may succeed
 }
 
-// overloaded has the client repeat the request. API servers do so, until their own timeout.
+// overloaded returns a refusal after which the client should retry. API servers do so until their own timeout.
 func overloaded(err error) *refusal {
 	return &refusal{status: http.StatusServiceUnavailable, reason: err.Error(), again: true}
 }
 
+// Error is the body of the response.
 func (r *refusal) Error() string { return r.reason }
 
 // ServeHTTP answers one request.
@@ -40,10 +41,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // who does not listen has no answer
+	_, _ = w.Write(body) // an error means that the client has disconnected
 }
 
-// serve gives the body of the answer.
+// serve returns the body of the response.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	endpoint, known := s.find(r.URL.Path)
 	switch {
@@ -54,15 +55,19 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, &refusal{status: http.StatusMethodNotAllowed, reason: "admission reviews come by POST"}
 	}
+	// Handlers may need indices or the startup.
 	if err := s.Check(r); err != nil {
 		return nil, &refusal{status: http.StatusServiceUnavailable, reason: err.Error()}
 	}
+	// The body stays in memory until the response is complete, because the review refers to its bytes.
 	in, err := s.read(w, r)
 	defer s.pool.release(in)
 	if err != nil {
 		return nil, err
 	}
+	// The values can take many times the memory of the text, so they are estimated before they are decoded.
 	weight := review.Weigh(in.body)
+	// From here on, the request counts twice: with its body and with its values.
 	place, err := s.pool.enter(r.Context(), in.class, weight)
 	switch {
 	case errors.Is(err, errFull):
@@ -74,7 +79,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return s.review(r, endpoint, review.Request{Body: in.body, TooHeavy: weight > s.pool.limit})
 }
 
-// review has a request answered. A panic is an error as any other.
+// review calls the reviewer, and limits its time. A panic becomes an error.
 func (s *Server) review(r *http.Request, endpoint Endpoint, asked review.Request) (answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(logf.IntoContext(r.Context(), s.options.Log), patience(r))
 	defer cancel()
@@ -91,7 +96,7 @@ func (s *Server) review(r *http.Request, endpoint Endpoint, asked review.Request
 	return answer, err
 }
 
-// hint is the id of the handlers; nil is all of them.
+// hint returns the id of the handlers, or nil for all of them.
 func (e *Endpoint) hint() *string {
 	if e.Handler == "" {
 		return nil
@@ -99,7 +104,7 @@ func (e *Endpoint) hint() *string {
 	return &e.Handler
 }
 
-// headersOf returns the headers as the client has sent them: net/http keeps Host apart.
+// headersOf returns the headers as the client has sent them: net/http removes Host from them.
 func headersOf(r *http.Request) http.Header {
 	all := maps.Clone(r.Header)
 	if r.Host != "" {
@@ -108,7 +113,7 @@ func headersOf(r *http.Request) http.Header {
 	return all
 }
 
-// patience is how long the API server waits for the answer: it says so in the query.
+// patience returns how long the API server waits for the response. The query parameter timeout contains this time.
 func patience(r *http.Request) time.Duration {
 	said, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || said <= 0 {
@@ -117,7 +122,8 @@ func patience(r *http.Request) time.Duration {
 	return min(said, longestReview)
 }
 
-// verified are the certificates of the client, if they are genuine: the server may ask for some without checking them.
+// verified returns the certificates of the client if they were verified. A server can also request certificates without
+// verifying them.
 func verified(r *http.Request) []*x509.Certificate {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return nil
@@ -125,7 +131,7 @@ func verified(r *http.Request) []*x509.Certificate {
 	return r.TLS.PeerCertificates
 }
 
-// refuse tells the client what is wrong; and the log, if it is here that something is.
+// refuse sends an error to the client. It logs errors of this process, and errors of requests only at the debug level.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status := review.StatusOf(err)
 	var refused *refusal
@@ -135,7 +141,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	}
 	log := s.options.Log.WithValues("path", r.URL.Path, "status", status)
-	gone := r.Context().Err() != nil // then nobody listens any more, and the error is that of the end
+	gone := r.Context().Err() != nil // the client has disconnected, and the error is only a consequence
 	if status == http.StatusInternalServerError && !gone {
 		log.Error(err, "Cannot answer an admission review", panics.Stack(err)...)
 	} else {

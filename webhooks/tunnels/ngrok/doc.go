@@ -1,10 +1,10 @@
-// Package ngrok is a tunnel through the service of that name, for operators on machines that the cluster cannot reach.
-// It needs an account there, and its token:
+// Package ngrok provides a tunnel through the ngrok service, for operators on machines that the cluster cannot reach.
+// It needs an account of the service, and its token:
 //
 //	kopf.Settings{Admission: kopf.AdmissionSettings{Managed: "databases.example.org", Tunnel: ngrok.Tunnel{}}}
 //
-// It is a module of its own, as it brings the official SDK of ngrok with it: whoever does not import it has none of
-// that. It never decides what is served, and never ends TLS on this machine: at its public end, ngrok does.
+// It is a separate module, so that other programs do not depend on the SDK of ngrok. It does not decide which requests
+// are served, and does not terminate TLS on this machine: the service does that at the public end.
 //
-// Neighbours: webhooks/tunnels says what a tunnel is; package facade opens it.
+// Package webhooks/tunnels defines the interface, and package kopf opens the tunnel.
 package ngrok

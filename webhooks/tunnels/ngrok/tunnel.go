@@ -26,41 +26,39 @@ import (
 )
 
 const (
-	// closeTimeout is how long the last requests may take.
+	// closeTimeout limits the time for running requests at the end.
 	closeTimeout = 5 * time.Second
-	// headerTimeout is how long the service may take for the headers of a request, idleTimeout how long connections to
-	// the webhook server are kept.
+	// headerTimeout limits the time in which the service sends the headers of a request. idleTimeout is how long unused
+	// connections to the webhook server are kept.
 	headerTimeout, idleTimeout = 10 * time.Second, 30 * time.Second
 )
 
-// hopeless are the codes of what no retry mends: tokens that are malformed, unknown, revoked, or missing.
+// hopeless are the codes of errors that retries cannot resolve: the token is malformed, unknown, revoked, or missing.
 var hopeless = []string{"ERR_NGROK_105", "ERR_NGROK_106", "ERR_NGROK_107", "ERR_NGROK_4018"}
 
-// Agent is what opens the endpoint at ngrok: any ngrok.Agent is one.
+// Agent opens the endpoint at ngrok. Each ngrok.Agent implements it.
 type Agent interface {
 	Listen(context.Context, ...ngrok.EndpointOption) (ngrok.EndpointListener, error)
 	Disconnect() error
 }
 
-// Tunnel is one through ngrok. Its zero value is that of the account whose token is in the environment. Kopf:
-// WebhookNgrokTunnel.
+// Tunnel is a tunnel through ngrok. The zero value uses the token in the environment. Kopf: WebhookNgrokTunnel.
 type Tunnel struct {
-	// Authtoken is that of the account. Default: $NGROK_AUTHTOKEN. Kopf: token.
+	// Authtoken is the token of the account. Default: $NGROK_AUTHTOKEN. Kopf: token.
 	Authtoken string
-	// URL is the public one, such as "https://databases.ngrok.app", for accounts that have it. Default: ngrok chooses
-	// one.
+	// URL is the public URL, such as "https://databases.ngrok.app", if the account has one. Default: ngrok chooses it.
 	URL string
-	// Options are further ones of the endpoint at ngrok, such as ngrok.WithTrafficPolicy.
+	// Options are further options of the endpoint, such as ngrok.WithTrafficPolicy.
 	Options []ngrok.EndpointOption
-	// NewAgent makes what opens the endpoint, each time that the tunnel is opened. Default: ngrok.NewAgent, with the
-	// token, and with what it logs in the log of the operator, for debugging.
+	// NewAgent returns the agent of the endpoint. It is called each time the tunnel is opened. Default: ngrok.NewAgent,
+	// with the token and the logger of the operator at the debug level.
 	NewAgent func(ctx context.Context) (Agent, error)
 }
 
 var _ tunnels.Tunnel = Tunnel{}
 
-// Run implements [tunnels.Tunnel]. It is of no use to try again, so a reconcile.TerminalError, if ngrok does not take
-// the token, or if there is none.
+// Run implements [tunnels.Tunnel]. If the token is missing or ngrok rejects it, retries cannot help, so the error is a
+// reconcile.TerminalError.
 func (t Tunnel) Run(
 	ctx context.Context, to tunnels.Local, told func(admissionregistrationv1.WebhookClientConfig),
 ) error {
@@ -72,8 +70,9 @@ func (t Tunnel) Run(
 	if err != nil {
 		return err
 	}
-	defer func() { _ = agent.Disconnect() }() // what is to be said of that has been said by closing
+	defer func() { _ = agent.Disconnect() }() // the endpoint is closed, or was never open
 	options := t.Options
+	// Options belongs to the user, so it is copied.
 	if t.URL != "" {
 		options = append(slices.Clone(options), ngrok.WithURL(t.URL))
 	}
@@ -81,9 +80,12 @@ func (t Tunnel) Run(
 	if err != nil {
 		return explained(err)
 	}
+	// The endpoint is a listener: requests of the service arrive in this process and are forwarded to the webhook
+	// server.
 	server := &http.Server{Handler: proxy, ReadHeaderTimeout: headerTimeout}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(endpoint) }()
+	// The service has a public certificate, so there is no CA bundle.
 	told(tunnels.ByURL(strings.TrimRight(endpoint.URL().String(), "/")+to.Path, nil))
 	select {
 	case err := <-ended:
@@ -92,12 +94,13 @@ func (t Tunnel) Run(
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	_ = server.Shutdown(limited) // the service may be gone already
+	_ = server.Shutdown(limited) // the service may already be disconnected
 	return nil
 }
 
-// agent makes what opens the endpoint.
+// agent returns the agent of the endpoint.
 func (t Tunnel) agent(ctx context.Context) (Agent, error) {
+	// The operator appends its own path to the URL, and API servers only call https.
 	if public, err := url.Parse(t.URL); t.URL != "" && (err != nil || public.Scheme != "https" || public.Path != "") {
 		return nil, reconcile.TerminalError(fmt.Errorf(
 			"the URL %q cannot be that of a tunnel: write one such as %q", t.URL, "https://databases.ngrok.app"))
@@ -118,12 +121,13 @@ func (t Tunnel) agent(ctx context.Context) (Agent, error) {
 	return agent, nil
 }
 
-// proxyTo sends requests on to the webhook server.
+// proxyTo returns a handler that forwards requests to the webhook server.
 func proxyTo(ctx context.Context, local tunnels.Local) (http.Handler, error) {
 	target, err := url.Parse(local.URL())
 	if err != nil {
 		return nil, fmt.Errorf("reading the address of the webhook server: %w", err)
 	}
+	// Without a bundle, the CAs of the system apply.
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if local.Bundle != nil {
 		config.RootCAs = x509.NewCertPool()
@@ -138,7 +142,7 @@ func proxyTo(ctx context.Context, local tunnels.Local) (http.Handler, error) {
 	}, nil
 }
 
-// explained tells whether there is any use in trying again.
+// explained marks errors that retries cannot resolve.
 func explained(err error) error {
 	err = fmt.Errorf("opening a tunnel at ngrok: %w", err)
 	var coded ngrok.Error

@@ -1,4 +1,3 @@
-// Package tunnelstest has a tunnel for tests: a TCP proxy on this machine, which can move to another port.
-//
-// It is apart as nothing of it is for a program. It never looks into what it carries.
+// Package tunnelstest provides a tunnel for tests. [New] returns a TCP proxy on this machine, and [Proxy.Move] moves it
+// to another port. The proxy does not interpret the bytes that it forwards. Programs do not need this package.
 package tunnelstest

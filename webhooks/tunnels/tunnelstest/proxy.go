@@ -12,15 +12,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// Proxy is a tunnel from a port of this machine to another one.
+// Proxy is a tunnel from one port of this machine to another. Each value of moves is closed when the proxy has moved.
 type Proxy struct{ moves chan chan struct{} }
 
 var _ tunnels.Tunnel = (*Proxy)(nil)
 
-// New makes a proxy.
+// New returns a proxy.
 func New() *Proxy { return &Proxy{moves: make(chan chan struct{})} }
 
-// Move closes the port, opens another one, and returns when that is told. The tunnel must be open.
+// Move moves the open tunnel to another port, and returns when the new address is reported. It blocks until the tunnel
+// is open.
 func (p *Proxy) Move() {
 	moved := make(chan struct{})
 	p.moves <- moved
@@ -38,6 +39,7 @@ func (p *Proxy) Run(
 			return err
 		}
 		told(tunnels.ByURL(to.Scheme+"://"+address+to.Path, to.Bundle))
+		// Move returns only after the new address is reported, so that tests can rely on it.
 		if moved != nil {
 			close(moved)
 		}
@@ -45,24 +47,26 @@ func (p *Proxy) Run(
 		case <-ctx.Done():
 		case moved = <-p.moves:
 		}
+		// The former port refuses connections before the next one is opened.
 		stop()
 	}
 	return nil
 }
 
-// open listens, and carries connections until it is stopped.
+// open listens on a free port and forwards connections until stop is called, which waits for all of them.
 func open(ctx context.Context, to string) (stop func(), address string, err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, "", fmt.Errorf("opening the tunnel to %s: %w", to, err)
 	}
+	// The context ends the running connections. Closing the listener only prevents new ones.
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
 			near, err := listener.Accept()
 			if err != nil {
-				return // it is closed
+				return // the listener is closed
 			}
 			all.Go(func() { carry(ctx, near, to) })
 		}
@@ -70,7 +74,7 @@ func open(ctx context.Context, to string) (stop func(), address string, err erro
 	return func() { cancel(); _ = listener.Close(); all.Wait() }, listener.Addr().String(), nil
 }
 
-// carry copies both ways until one of the sides, or the tunnel, is closed.
+// carry copies bytes in both directions until one side closes the connection, or the tunnel closes.
 func carry(ctx context.Context, near net.Conn, to string) {
 	defer near.Close()
 	far, err := (&net.Dialer{}).DialContext(ctx, "tcp", to)
@@ -79,11 +83,13 @@ func carry(ctx context.Context, near net.Conn, to string) {
 	}
 	defer far.Close()
 	ctx, cancel := context.WithCancel(ctx)
+	// Each direction cancels the context when its source ends or its destination fails.
 	copying := func(to io.Writer, from io.Reader) {
 		defer cancel()
 		_, _ = io.Copy(to, from)
 	}
 	go copying(far, near)
 	go copying(near, far)
+	// Closing both connections ends the copying in the other direction.
 	<-ctx.Done()
 }
