@@ -57,8 +57,8 @@ func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizer
 		memory.losses.grow(now)
 		p.lost = true
 		logging.Warn(logf.FromContext(ctx), "Another client has removed or replaced the annotations or the finalizer "+
-			"of the operator; continuing with the state in memory, and writing them again", "losses", memory.losses.count,
-			"finalizer", finalizerLost, "next", memory.losses.delay.String())
+			"of the operator; continuing with the state in memory, and writing them again",
+			"losses", memory.losses.count, "finalizer", finalizerLost, "next", memory.losses.delay.String())
 	}
 	_ = p.object.separateForeignMemory() // from now on, keep our memory apart from a copy; the round handles errors
 	switch {

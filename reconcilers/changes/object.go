@@ -251,7 +251,8 @@ func (o *object) hasLostRecords(found *execution.State) bool {
 	}
 	for id := range open.byID {
 		record, err := found.Fetch(id)
-		if record == nil && err == nil && o.misread { // a malformed record is not lost
+		// The state can return a record from memory, or skip a malformed one. Only the object shows whether it is lost.
+		if _, isInMemory := o.memory.records[id]; isInMemory || record == nil && err == nil && o.misread {
 			record, err = o.handling.Progress.Fetch(o.own, id)
 		}
 		if err != nil || record != nil {

@@ -299,10 +299,10 @@ func holdsAll(body, patch map[string]any) bool {
 	for key, value := range patch {
 		held := body[key]
 		inner, isMapping := value.(map[string]any)
-		into, _ := held.(map[string]any)
+		into, wasMapping := held.(map[string]any)
 		switch {
 		case value == nil: // a removal: nothing can be dropped
-		case isMapping && !holdsAll(into, inner), !isMapping && !diff.Equal(held, value):
+		case isMapping && (!wasMapping || !holdsAll(into, inner)), !isMapping && !diff.Equal(held, value):
 			return false
 		}
 	}

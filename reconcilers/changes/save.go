@@ -20,8 +20,8 @@ import (
 
 // errNotKept explains memory that is missing after a successful write.
 var errNotKept = errors.New(
-	"the API server took the write, but did not keep the stored progress or configuration: if it is in the status, the " +
-		"CRD must allow that field, such as with x-kubernetes-preserve-unknown-fields",
+	"the API server took the write, but did not keep the stored progress or configuration: if it is in the status, " +
+		"the CRD must allow that field, such as with x-kubernetes-preserve-unknown-fields",
 )
 
 // closeOrContinue writes the unwritten outcomes, and closes the cause if all handlers are finished.

@@ -161,10 +161,6 @@ func isDistinct(texts []string) bool {
 	return true
 }
 
-// ReadAgain makes [State.Fetch] read the records of handlers without a state again, after the object has
-// changed.
-func (s *State) ReadAgain() { s.others = nil }
-
 // Detach drops the reference to the object, to free its memory. [State.Fetch] then finds no more records.
 func (s *State) Detach() {
 	s.ReadAgain()

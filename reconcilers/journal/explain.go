@@ -142,8 +142,8 @@ func (j *Journal) sentences(served Served, e Explanation) (all []string) {
 		if served.Labels != "" {
 			others = fmt.Sprintf("or it does not match %q, which all handlers require, ", served.Labels)
 		}
-		all = append(all, fmt.Sprintf("The operator has no record of the object: it does not exist, %sor the watch has "+
-			"not delivered it yet, or at least %d other objects changed since its last change.",
+		all = append(all, fmt.Sprintf("The operator has no record of the object: it does not exist, %sor the watch "+
+			"has not delivered it yet, or at least %d other objects changed since its last change.",
 			others, j.most()))
 	}
 	// The reason that holds the object comes last, after the general ones.
@@ -163,8 +163,8 @@ func last(history []Entry) []string {
 		case entry.Look == nil || !entry.Look.OfChange():
 			// Events, writes, and calls outside of changes say nothing about this: look further back.
 		case entry.Look.Reason == string(cause.Noop):
-			return []string{"The last evaluation, " + clock(entry.At) + ", found no essential change: the status, and " +
-				"metadata of Kubernetes and other operators, do not count."}
+			return []string{"The last evaluation, " + clock(entry.At) + ", found no essential change: the status, " +
+				"and metadata of Kubernetes and other operators, do not count."}
 		case entry.Look.Reason == string(cause.Free):
 			return []string{"The object is being deleted, and this operator does not block that. Last evaluated " +
 				clock(entry.At) + "."}

@@ -28,7 +28,8 @@ func (v Verdict) sentence() string {
 	case execution.OtherChange:
 		return fmt.Sprintf("field %s has not changed as required: expected %s, found %s", v.Field, v.Expected, v.Found)
 	case execution.OtherValue:
-		return fmt.Sprintf("field %s does not have the required value: expected %s, found %s", v.Field, v.Expected, v.Found)
+		return fmt.Sprintf("field %s does not have the required value: expected %s, found %s",
+			v.Field, v.Expected, v.Found)
 	case execution.FilteredOut:
 		// Without a field, the filter is a function.
 		if v.Field == "" {

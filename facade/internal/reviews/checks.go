@@ -36,7 +36,8 @@ func (a *ReviewSettings) Check() (problems []error) {
 	}
 	// The address is given to net.Listen together with the port, so it must be an IP address alone.
 	if a.Address != "" && net.ParseIP(a.Address) == nil {
-		wrong("Address: %q is not an IP address: write one such as \"127.0.0.1\"; the port is Admission.Port", a.Address)
+		wrong("Address: %q is not an IP address: write one such as \"127.0.0.1\"; the port is Admission.Port",
+			a.Address)
 	}
 	// Certificates can contain wildcard names, such as *.example.org.
 	for _, host := range a.ExtraHosts {
@@ -144,8 +145,8 @@ func (a *ReviewSettings) checkPlain() (problems []error) {
 	}
 	// The API server only calls https URLs.
 	if a.Insecure && a.DetectCluster {
-		wrong("Insecure: the API server does not call webhooks without TLS, which DetectCluster prepares: leave one of " +
-			"them out")
+		wrong("Insecure: the API server does not call webhooks without TLS, which DetectCluster prepares: leave one " +
+			"of them out")
 	}
 	foreign := a.foreignCA()
 	// A foreign CA belongs to a certificate that the operator does not have. It would not match the operator's own.
