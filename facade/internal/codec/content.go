@@ -1,7 +1,7 @@
 package codec
 
-// Content is what a change of the object can be about, in its raw form: without its identity, and without anything
-// empty, as nobody cares whether a list is nil, empty, null or absent.
+// Content returns the raw form of an object without its identity and without empty values. It is the basis for finding
+// changes: the difference between a nil list, an empty list, null and an absent field is not one.
 func (c *Codec[T]) Content(object T) (map[string]any, error) {
 	tree, err := c.encode(object)
 	if err != nil {
@@ -20,12 +20,13 @@ func (c *Codec[T]) Content(object T) (map[string]any, error) {
 		}
 	}
 	if content["metadata"] == nil {
-		content["metadata"] = map[string]any{} // so that a first label is a difference in the labels
+		content["metadata"] = map[string]any{} // makes a first label a difference in the labels alone
 	}
 	return content, nil
 }
 
-// withoutEmpty leaves out, in place, fields with nothing in them; nil is nothing at all.
+// withoutEmpty removes nulls and empty maps and lists in place. It returns nil if nothing is left. Items of lists keep
+// their positions.
 func withoutEmpty(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

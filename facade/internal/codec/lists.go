@@ -8,25 +8,27 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Lists says how the items of changed lists are recognised, so that fields which the Go type does not have stay with
-// their items.
+// Lists determines how the items of changed lists are matched with their former state. Matched items keep the fields
+// that the Go type does not have.
 type Lists struct {
-	// Keys gives the fields that identify the items of a list by the schema of the kind; nil if there are none, or if
-	// the schema is not known. It is called only where an item has fields that the Go type does not have, and where the
-	// tags of Go fields do not say. It may ask the API server. Nil is for kinds without a schema.
+	// Keys returns the fields that identify the items of a list by the schema of the kind. It returns nil without such
+	// fields, or if the schema is unknown. It may send a request, so it is called only if an item has fields that the
+	// Go type does not have and the tags of Go fields name no keys. A nil Keys is for kinds without a schema.
 	Keys func(list diff.Path) []string
-	// Lost is called with the paths of fields that are lost because items could not be recognised. Nil does nothing.
+	// Lost is called with the paths of fields that are lost because items could not be matched. A nil Lost ignores
+	// them.
 	Lost func(fields []string)
 }
 
-// guesses are keys that items of most lists have, if the type and the schema name none.
+// guesses are keys that are common in lists. They are tried if neither type nor schema names any.
 var guesses = [][]string{{"name"}, {"key"}, {"id"}, {"type"}, {"port", "protocol"}}
 
-// furtherKeys complete the merge key of a strategic patch where it is not unique, as in ports of containers. The tags
-// of the built-in types do not have them.
+// furtherKeys complete a patchMergeKey that is not unique, as in the ports of containers. The tags of the built-in
+// types do not list them.
 var furtherKeys = []string{"protocol", "whenUnsatisfiable"}
 
-// taggedKeys are the keys that the tag of a list has: one, or one with another.
+// taggedKeys returns the candidates for keys that the Go tag of a list names: single keys, and pairs with one of
+// furtherKeys.
 func taggedKeys(tag reflect.StructTag) (candidates [][]string) {
 	if keys := tag.Get("listMapKey"); keys != "" {
 		candidates = append(candidates, strings.Split(keys, ","))
@@ -40,7 +42,8 @@ func taggedKeys(tag reflect.StructTag) (candidates [][]string) {
 	return candidates
 }
 
-// origins gives the former place of each item, and -1 for a new one.
+// origins returns the former index of each item, or -1 for a new one. It records the hidden fields of items that could
+// not be matched.
 func (m *merger) origins(raw, before, after []any) []int {
 	p := newPairing(raw, before, after)
 	typ, tag := fieldAt(m.typ, m.path)
@@ -59,7 +62,7 @@ func (m *merger) origins(raw, before, after []any) []int {
 	return p.origins
 }
 
-// identify finds keys of the items; nil if there are none.
+// identify returns the items by the best keys, or nil without suitable keys. The order is: tags, schema, guesses.
 func (m *merger) identify(p *pairing, typ reflect.Type, tag reflect.StructTag) *identified {
 	if by := p.choose(taggedKeys(tag)); by != nil {
 		return by
@@ -72,7 +75,7 @@ func (m *merger) identify(p *pairing, typ reflect.Type, tag reflect.StructTag) *
 	return p.choose(guesses)
 }
 
-// isNested is true for values with parts.
+// isNested reports whether the value has parts.
 func isNested(value any) bool {
 	switch value.(type) {
 	case map[string]any, []any:
@@ -82,8 +85,9 @@ func isNested(value any) bool {
 	}
 }
 
-// hiddenFields are the paths of what a raw value has and its Go type does not: before is what it looks like through
-// that. A field that the encoding leaves out, such as a zero, is not hidden. Paths lead through lists.
+// hiddenFields returns the paths of fields that a raw value has and its Go type does not. Before is the value after the
+// round trip through the type. A field that only the encoding omits, such as a zero, is not hidden. The paths have no
+// indices of lists.
 func hiddenFields(raw, before any, typ reflect.Type, at diff.Path) (hidden []diff.Path) {
 	switch raw := raw.(type) {
 	case map[string]any:
@@ -104,6 +108,7 @@ func hiddenFields(raw, before any, typ reflect.Type, at diff.Path) (hidden []dif
 	case []any:
 		seen, _ := before.([]any)
 		for i, item := range raw {
+			// With another length, the items do not correspond to each other.
 			if len(seen) == len(raw) && isNested(item) {
 				hidden = append(hidden, hiddenFields(item, seen[i], typ, at)...)
 			}
@@ -112,8 +117,8 @@ func hiddenFields(raw, before any, typ reflect.Type, at diff.Path) (hidden []dif
 	return hidden
 }
 
-// fieldAt gives the type of the value at a path, which may lead through lists, and the tag of its Go field; a nil type
-// if it may be anything.
+// fieldAt returns the type of the value at a path, which may lead through lists, and the tag of its Go field. The type
+// is nil if the value can have any type.
 func fieldAt(typ reflect.Type, path diff.Path) (found reflect.Type, tag reflect.StructTag) {
 	for _, key := range path {
 		if typ, tag, _ = partOf(typ, key); typ == nil {
@@ -123,8 +128,8 @@ func fieldAt(typ reflect.Type, path diff.Path) (found reflect.Type, tag reflect.
 	return typ, tag
 }
 
-// partOf gives the type of a field of a mapping, or of the items of a list, and its tag; and whether there is such a
-// field. The type is nil if it may be anything.
+// partOf returns the type and the tag of a field of a struct or map, or of the items of a list, and whether the field
+// exists. The type is nil if it can be any.
 func partOf(typ reflect.Type, key string) (reflect.Type, reflect.StructTag, bool) {
 	for typ != nil && !encodesItself(typ) && (typ.Kind() == reflect.Pointer || isList(typ)) {
 		typ = typ.Elem()

@@ -9,19 +9,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Transform makes a transformation of the raw object out of a change of a T. Only what the change touches is different
-// afterwards. A panic of the change is an error, and the raw object stays as it was, as with any error.
+// Transform converts a change of a T into a transformation of the raw object. The transformation alters only the parts
+// that the change touches. A panic of the change becomes an error. After any error, the raw object is unchanged.
 func (c *Codec[T]) Transform(change func(object T), lists Lists) func(body map[string]any) error {
 	return c.TryTransform(func(object T) error { change(object); return nil }, lists)
 }
 
-// TryTransform is Transform of a change that may fail.
+// TryTransform is Transform for a change that can fail.
 func (c *Codec[T]) TryTransform(change func(object T) error, lists Lists) func(body map[string]any) error {
 	return func(body map[string]any) error {
 		object, err := c.Decode(body)
 		if err != nil {
 			return err
 		}
+		// Both states are compared after the same encoding, so its additions and omissions cancel out.
 		before, err := c.encode(object)
 		if err != nil {
 			return fmt.Errorf("encoding the object before the change: %w", err)
@@ -38,10 +39,11 @@ func (c *Codec[T]) TryTransform(change func(object T) error, lists Lists) func(b
 	}
 }
 
-// apply applies to a raw object, in place, the change that leads from before to after.
+// apply applies the change from before to after to a raw object, in place.
 func (c *Codec[T]) apply(body, before, after map[string]any, lists Lists) {
 	m := merger{typ: c.typ, lists: lists}
 	changed := m.mapping(body, before, after)
+	// The caller holds the map itself, so its content is replaced.
 	clear(body)
 	maps.Copy(body, changed)
 	if len(m.lost) > 0 && lists.Lost != nil {
@@ -50,13 +52,14 @@ func (c *Codec[T]) apply(body, before, after map[string]any, lists Lists) {
 	}
 }
 
-// serverFields are the fields of the metadata that belong to the API server.
+// serverFields are the metadata fields that belong to the API server.
 var serverFields = []string{
 	"name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
 	"deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink",
 }
 
-// keepIdentity gives the changed object with the identity that it had before: it undoes what functions do to that.
+// keepIdentity returns the changed object with its former identity: it reverts what functions do to server-owned
+// metadata, apiVersion and kind.
 func keepIdentity(before, after map[string]any) map[string]any {
 	kept := maps.Clone(after)
 	if kept == nil {
@@ -72,6 +75,7 @@ func keepIdentity(before, after map[string]any) map[string]any {
 	return kept
 }
 
+// restore sets the keys to their former values, and removes those that were absent before.
 func restore(to, from map[string]any, keys ...string) {
 	for _, key := range keys {
 		if value, ok := from[key]; ok {
@@ -86,13 +90,14 @@ func restore(to, from map[string]any, keys ...string) {
 type merger struct {
 	typ   reflect.Type // of the object
 	lists Lists
-	path  diff.Path // of the value that is being merged, without the places in lists
-	lost  []string  // fields of items that could not be identified
+	path  diff.Path // the current position, without indices of lists
+	lost  []string  // hidden fields of items that could not be matched
 }
 
-// value applies to a raw value the change that leads from before to after. The latter two are what the raw value looks
-// like through a Go type: they may lack fields, and have others that the encoding adds. Both cancel out, so value
-// touches nothing but what differs. It modifies none of the values; the result shares with them what it can.
+// value applies the change from before to after to a raw value, and returns the result. Before and after are encodings
+// of the Go type: they may lack fields of the raw value, and contain fields that only the encoding adds. Both cancel
+// out, so only real differences are applied. The arguments are not modified; the result shares unchanged parts with
+// them.
 func (m *merger) value(raw, before, after any) any {
 	if diff.Equal(before, after) {
 		return raw
@@ -111,6 +116,7 @@ func (m *merger) value(raw, before, after any) any {
 	return withoutNulls(after)
 }
 
+// mapping merges the entries of a map. Raw fields that neither before nor after contains are kept.
 func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
 	held, _ := raw.(map[string]any)
 	changed := maps.Clone(held)
@@ -129,6 +135,7 @@ func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
 		}
 		m.path = m.path[:len(m.path)-1]
 	}
+	// A field that was in the encoding before and is absent now was removed by the change.
 	for key := range before {
 		if _, kept := after[key]; !kept {
 			delete(changed, key)
@@ -137,8 +144,8 @@ func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
 	return changed
 }
 
-// list keeps the raw form of items that are still there, wherever they are now. A new item has nothing but what the
-// change gives it.
+// list merges the items of a list. Matched items keep their raw form at their new position. A new item consists only of
+// the fields that the change sets.
 func (m *merger) list(raw, before, after []any) []any {
 	items := make([]any, len(after))
 	for i, from := range m.origins(raw, before, after) {
@@ -151,7 +158,7 @@ func (m *merger) list(raw, before, after []any) []any {
 	return items
 }
 
-// withoutNulls leaves out fields that are null: some types encode nothing so, and few schemas allow it.
+// withoutNulls returns a copy without null fields. Some types encode empty values as null, which few schemas allow.
 func withoutNulls(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

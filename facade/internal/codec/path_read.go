@@ -8,11 +8,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// ErrNoValue is returned if there is nothing at a path, or null.
+// ErrNoValue is the error for a path without a value, or with null.
 var ErrNoValue = errors.New("there is no value")
 
-// ReadPath decodes the value at a path of an object into a pointer. A time.Duration is read from a string. The value
-// shares nothing with the object, and errors never contain texts of the object, which may be secret.
+// ReadPath decodes the value at a path of an object into a pointer. A time.Duration is parsed from a string. The
+// decoded value shares nothing with the object. Errors never contain texts of the object, which may be secret.
 func ReadPath(object map[string]any, path string, into any) error {
 	value, err := valueOf(object, path)
 	if err != nil {
@@ -21,7 +21,7 @@ func ReadPath(object map[string]any, path string, into any) error {
 	return decodeInto(value, into)
 }
 
-// valueOf finds the value at a path; it is a part of the object.
+// valueOf returns the value at a path. It is a part of the object, not a copy.
 func valueOf(object map[string]any, text string) (any, error) {
 	path, err := ParsePath(text)
 	if err != nil {
@@ -44,12 +44,12 @@ func valueOf(object map[string]any, text string) (any, error) {
 	return value, nil
 }
 
-// noMapping is for paths that lead into something that has no keys.
+// noMapping returns the error for a path that continues after a value without keys.
 func noMapping(path diff.Path, value any) error {
 	return fmt.Errorf("%s is %s: it has no keys", FormatPath(path), describe(value))
 }
 
-// describe says what a value is, without any text of it.
+// describe names the type of a value for messages. It never contains a text of the object.
 func describe(value any) string {
 	switch value := value.(type) {
 	case string:
@@ -67,7 +67,7 @@ func describe(value any) string {
 	}
 }
 
-// decodeInto decodes a value of an object.
+// decodeInto decodes a value of an object. It handles durations, which are strings in Kubernetes objects.
 func decodeInto(value, into any) error {
 	if duration, ok := into.(*time.Duration); ok {
 		return decodeDuration(value, duration)
@@ -78,7 +78,7 @@ func decodeInto(value, into any) error {
 	}
 	var inside *MismatchError
 	switch value.(type) {
-	case []any, map[string]any: // the mismatch may be within; other errors may have texts of the object in them
+	case []any, map[string]any: // the mismatch may be inside; other errors may contain texts of the object
 		if errors.As(err, &inside) {
 			return fmt.Errorf("it is %s: %w", describe(value), inside)
 		}
@@ -86,6 +86,7 @@ func decodeInto(value, into any) error {
 	return fmt.Errorf("it is %s", describe(value))
 }
 
+// decodeDuration parses a duration. Its errors do not repeat the text, which may be secret.
 func decodeDuration(value any, into *time.Duration) (err error) {
 	text, ok := value.(string)
 	if !ok {
