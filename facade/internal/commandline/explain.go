@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// explainTimeout is how long the operator may take: it has all answers in memory.
+	// explainTimeout limits the request. The operator has all answers in memory, so it is generous.
 	explainTimeout = 30 * time.Second
-	// mostExplained is how many bytes an answer may have.
+	// mostExplained limits the size of an answer in bytes.
 	mostExplained = 16 << 20
 )
 
-// explainer is the command that asks a running operator about one object.
+// explainer is the command that requests the explanation of one object from a running operator.
 type explainer struct {
 	program     Program
 	environment *environment
@@ -32,7 +32,7 @@ type explainer struct {
 	output      string
 }
 
-// explainCommand asks why handlers were called or not.
+// explainCommand returns the command that shows why handlers were or were not called.
 func explainCommand(p Program, program string) *cobra.Command {
 	e := &explainer{program: p, environment: environmentOf("explain")}
 	cmd := &cobra.Command{
@@ -50,10 +50,11 @@ func explainCommand(p Program, program string) *cobra.Command {
 	flags.StringVarP(&e.output, "output", "o", "text", "the `format` of the answer: text or json")
 	e.environment.standIn(flags)
 	formats := cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("output", formats) // it fails for flags that there are not
+	_ = cmd.RegisterFlagCompletionFunc("output", formats) // it fails only for unknown flags
 	return cmd
 }
 
+// kindAndName checks the arguments KIND and [NAMESPACE/]NAME.
 func kindAndName(cmd *cobra.Command, args []string) error {
 	if len(args) != 2 {
 		return asUsage(cmd, fmt.Errorf("%d arguments are given: it needs a kind and a name, such as %q",
@@ -65,7 +66,7 @@ func kindAndName(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// run asks, and prints the answer.
+// run sends the request and prints the answer.
 func (e *explainer) run(cmd *cobra.Command, args []string) error {
 	if e.program.Err != nil {
 		return e.program.Err
@@ -90,14 +91,15 @@ func (e *explainer) run(cmd *cobra.Command, args []string) error {
 	return e.print(cmd.OutOrStdout(), answer)
 }
 
-// ask gets the answer of the operator.
+// ask returns the operator's answer as JSON. Errors of the connection name the address, because it is the most likely
+// reason.
 func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
 	at := url.URL{Scheme: "http", Host: e.address, Path: inspection.ExplainPath, RawQuery: about.Encode()}
 	request, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, asUsage(cmd, fmt.Errorf("--address: %w", err))
 	}
-	// No proxy is between an operator and the shell beside it.
+	// The operator runs on the same machine, so proxies of the environment must not be used.
 	client := &http.Client{Transport: &http.Transport{}, Timeout: explainTimeout}
 	response, err := client.Do(request)
 	if err != nil {
@@ -113,23 +115,26 @@ func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
 		return answer, nil
 	}
 	var problem inspection.Problem
+	// Another server listens at the address.
 	if json.Unmarshal(answer, &problem) != nil || problem.Error == "" {
 		return nil, fmt.Errorf("at %s is no operator that can explain anything: it answers %s; see --address",
 			e.address, response.Status)
 	}
+	// Several operators can run on one machine; an answer of another one would be misleading.
 	if problem.Operator != "" && problem.Operator != e.program.Name {
 		return nil, e.otherOperator(problem.Operator)
 	}
 	return nil, errors.New(problem.Error)
 }
 
-// otherOperator is the error for an address at which another operator answers.
+// otherOperator returns the error for an answer of another operator.
 func (e *explainer) otherOperator(name string) error {
 	return fmt.Errorf("at %s answers operator %q, not %q: see --address, and --debug-bind-address of run",
 		e.address, name, e.program.Name)
 }
 
-// print prints the answer of this operator.
+// print prints the answer, after a check that it comes from this operator. JSON is printed unchanged: it may contain
+// fields of a newer version.
 func (e *explainer) print(to io.Writer, answer []byte) error {
 	var found journal.Explanation
 	if err := json.Unmarshal(answer, &found); err != nil {

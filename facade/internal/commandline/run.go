@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// run is the command: it serves until its context ends. It checks all that needs no cluster before it looks for one.
+// run serves until its context ends. Everything that needs no cluster is checked before the connection.
 func (r *runner) run(cmd *cobra.Command, _ []string) error {
 	if err := r.base.check(cmd, func() error { return r.check(cmd) }); err != nil {
 		return err

@@ -25,17 +25,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// cluster is where the peering objects are.
+// cluster accesses the peering objects of one scope.
 type cluster struct {
 	client client.Client
-	// kinds are those of the scope that the cluster has, one for each group.
+	// kinds are the peering kinds of the scope that the cluster serves, one per API group.
 	kinds []discovery.Resource
 }
 
-// timeout is how long the API server may take for one answer.
+// timeout limits each request to the API server, if the configuration has no limit.
 const timeout = time.Minute
 
-// connect finds the kinds of the scope.
+// connect finds the peering kinds of the scope and returns a client for them.
 func connect(ctx context.Context, config *rest.Config, clusterwide bool) (*cluster, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = cmp.Or(config.Timeout, timeout)
@@ -48,6 +48,7 @@ func connect(ctx context.Context, config *rest.Config, clusterwide bool) (*clust
 	if err != nil {
 		return nil, err
 	}
+	// All objects are unstructured or only metadata, so the scheme needs no Go types of kinds.
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
 	all, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapperOf(kinds)})
@@ -57,12 +58,12 @@ func connect(ctx context.Context, config *rest.Config, clusterwide bool) (*clust
 	return &cluster{all, kinds}, nil
 }
 
-// groups and version are those of Kopf's peering: the second group is what old clusters have.
+// groups and version are those of Kopf's peering. Old clusters have the second group. A cluster can serve both.
 var groups = []string{"kopf.dev", "zalando.org"}
 
 const version = "v1"
 
-// findKinds finds the kinds of one scope. That there are none is an error.
+// findKinds returns the served kinds of one scope. It returns an error if there are none.
 func findKinds(ctx context.Context, api discovery.Getter, clusterwide bool) (found []discovery.Resource, err error) {
 	plural := "kopfpeerings"
 	if clusterwide {
@@ -86,7 +87,7 @@ func findKinds(ctx context.Context, api discovery.Getter, clusterwide bool) (fou
 	)
 }
 
-// mapperOf knows the kinds, and namespaces.
+// mapperOf returns a mapper for these kinds and namespaces. It needs no further discovery requests.
 func mapperOf(kinds []discovery.Resource) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
@@ -101,19 +102,20 @@ func mapperOf(kinds []discovery.Resource) meta.RESTMapper {
 	return mapper
 }
 
-// place is a namespace; empty is the whole cluster.
+// place is a namespace; empty for the whole cluster.
 type place struct {
 	namespace string
-	named     bool // by its name, not by a pattern
+	named     bool // given by its name, not by a pattern
 }
 
-// places are those that are meant.
+// places returns the namespaces that the patterns select. Without patterns, it returns the whole cluster.
 func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []place, err error) {
 	if len(meant) == 0 {
 		return []place{{named: true}}, nil
 	}
 	var patterns namespaces.Patterns
 	for _, one := range meant {
+		// A plain name needs no list request, and so no permission to list namespaces.
 		if names, plain := (namespaces.Patterns{one}).Plain(); plain {
 			all = append(all, place{names[0], true})
 			continue
@@ -126,6 +128,7 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
 	switch err := c.client.List(ctx, list, selecting(meant.Labels())...); {
+	// The plain names can still be served without this permission.
 	case apierrors.IsForbidden(err) && len(all) > 0:
 		logging.Warn(logf.FromContext(ctx), "Patterns of namespaces are left out: namespaces may not be listed",
 			"patterns", fmt.Sprint(patterns), "error", err.Error())
@@ -143,6 +146,7 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 	return all, nil
 }
 
+// selecting returns the options of a list for a label selector, which may be nil.
 func selecting(by labels.Selector) (options []client.ListOption) {
 	if by != nil {
 		options = append(options, client.MatchingLabelsSelector{Selector: by})
@@ -150,6 +154,7 @@ func selecting(by labels.Selector) (options []client.ListOption) {
 	return options
 }
 
+// has reports whether the namespace is among the places already.
 func has(all []place, namespace string) bool {
 	for _, one := range all {
 		if one.namespace == namespace {
@@ -159,7 +164,8 @@ func has(all []place, namespace string) bool {
 	return false
 }
 
-// missing says that there is no such object.
+// missing returns the error for a peering object that does not exist. Operators then do not look there either, so a
+// record would have no effect.
 func (c *cluster) missing(name, namespace string) error {
 	kind := c.kinds[0]
 	text := fmt.Sprintf("there is no %s %q", kind.Kind, name)
