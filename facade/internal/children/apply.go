@@ -160,7 +160,7 @@ func (k *Keeper) settle(
 	switch {
 	case err != nil:
 		return fmt.Errorf("looking who has changed it: %w", err)
-	case uid == "" && !k.isOf(parent, held): // it was created after find had returned nil
+	case uid == "" && !k.isOf(parent, held): // it was created after the check for an existing object
 		return k.strangerError(parent, held)
 	}
 	if rivals := found.declaredBy(held.ManagedFields); len(rivals) > 0 {

@@ -52,7 +52,7 @@ func format(i identity, version string) string {
 	return strings.Join([]string{kind.GroupVersion().String(), i.kind, i.namespace, i.name}, "/")
 }
 
-// parse reads the form that format returns.
+// parse reads the form that [format] returns.
 func parse(text string) (i identity, version string, err error) {
 	parts := strings.Split(text, "/")
 	if len(parts) == 4 {

@@ -141,7 +141,7 @@ func (p *pass) makeUntilDone(ctx context.Context, child declared, seen *applicat
 	if err != nil {
 		return result{}, err
 	}
-	// The result of create has no status, so the outcome is read from the existing object.
+	// The result of a create request has no status, so the outcome is read from the existing object.
 	if child.rules.Once && held != nil {
 		made = held
 	}
@@ -163,8 +163,8 @@ func (p *pass) replace(
 	if err := p.keeper.delete(ctx, metadata); err != nil {
 		return result{}, fmt.Errorf("deleting it, as it is done and declared otherwise now: %w", err)
 	}
-	// The empty uid makes apply check whatever has the name now. If finalizers delay the deletion, that is a temporary
-	// error.
+	// The empty uid makes [Keeper.apply] check the object that has the name now. If finalizers delay the deletion, that
+	// is a temporary error.
 	made, former, err := p.keeper.make(ctx, parent, child, "")
 	if err != nil {
 		return result{}, err

@@ -40,7 +40,8 @@ func pack(children set) (string, error) {
 		return "", err
 	}
 	size := 0
-	// The stable order makes equal sets have equal texts, which isStored compares. It also improves the compression.
+	// The stable order makes equal sets have equal texts, which [pass.isStored] compares. It also improves the
+	// compression.
 	for _, child := range children.sorted() {
 		known := children[child]
 		line := format(child, known.version)
@@ -57,7 +58,7 @@ func pack(children set) (string, error) {
 			return "", err
 		}
 	}
-	// A record that unpack would refuse must not be written.
+	// A record that [unpack] would refuse must not be written.
 	if size > mostUnpacked {
 		return "", &limitError{len(children), size, size, mostUnpacked}
 	}
@@ -67,7 +68,7 @@ func pack(children set) (string, error) {
 	return base64.StdEncoding.EncodeToString(text.Bytes()), nil
 }
 
-// unpack adds the children of a text that pack returned to the set.
+// unpack adds the children of a text that [pack] returned to the set.
 func unpack(packed string, all set) error {
 	if packed == "" {
 		return nil

@@ -56,7 +56,7 @@ func (k *Keeper) providers(parent map[string]any, all []declared) providers {
 				some = append(some, one)
 			}
 		}
-		before, _ := recordedAll(parent, k.isRecord) // recorded reports unreadable records
+		before, _ := recordedAll(parent, k.isRecord) // the pass reports unreadable records
 		for _, known := range []set{before, union(k.memory.proven(uidOf(parent)))} {
 			for one := range known {
 				if one.rank() == 0 {

@@ -18,7 +18,7 @@ import (
 //
 // Retained children are in "retained" instead, which former versions of the operator ignore. For children with
 // UntilDone, "runs" contains the digest of the declaration and the outcome. A large record has everything in "packed"
-// instead, see pack. A former version of the operator reads it as an empty record and restores it from the labels of
+// instead, see [pack]. A former version of the operator reads it as an empty record and restores it from the labels of
 // the children.
 //
 // A record with the uid of another parent was copied with the object and is ignored. Anyone who may annotate the parent

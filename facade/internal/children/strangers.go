@@ -13,9 +13,9 @@ import (
 // list request is cheaper.
 const mostReads = 2
 
-// strangers returns the listed children that remove would leave alone: they do not exist or do not have our label.
-// Anyone who may annotate the parent can write a record that lists thousands of objects. Without this check, one such
-// edit would cause thousands of requests. Up to mostReads children per kind are not checked.
+// strangers returns the listed children that [Keeper.remove] would leave alone: they do not exist or do not have our
+// label. Anyone who may annotate the parent can write a record that lists thousands of objects. Without this check, one
+// such edit would cause thousands of requests. Up to mostReads children per kind are not checked.
 func (k *Keeper) strangers(ctx context.Context, parent map[string]any, listed set) set {
 	unproven := map[schema.GroupVersionKind]set{}
 	for child, known := range listed {
@@ -35,7 +35,7 @@ func (k *Keeper) strangers(ctx context.Context, parent map[string]any, listed se
 		}
 		labelled, err := k.labelled(ctx, parent, kind, children)
 		if err != nil {
-			continue // without permission to list, remove reads each of them
+			continue // without permission to list, each of them is read
 		}
 		found = found.with(children.without(labelled))
 	}

@@ -19,6 +19,7 @@ func Calling() bool {
 	var callers [64]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {
+		// Inlined calls have frames as well, so Call is found even if the compiler inlines it.
 		frame, more := frames.Next()
 		if frame.Function == nameOfCall {
 			return true

@@ -29,10 +29,12 @@ type decoded[T client.Object] struct {
 	err    error
 }
 
+// unstructuredType is the type of objects without a Go type: their raw form is their content.
 var unstructuredType = reflect.TypeFor[unstructured.Unstructured]()
 
 // New returns a codec for objects of type T, which is a pointer to typ.
 func New[T client.Object](typ reflect.Type) *Codec[T] {
+	// An unstructured object is decoded by a deep copy anyway, so there is nothing to cache.
 	return &Codec[T]{typ: typ, cacheable: typ != unstructuredType && Complete(typ)}
 }
 
@@ -63,6 +65,7 @@ func (c *Codec[T]) empty() T {
 func (c *Codec[T]) Decode(body map[string]any) (T, error) {
 	object := c.empty()
 	if raw, ok := any(object).(*unstructured.Unstructured); ok {
+		// Handlers may modify their object, but the raw one is shared.
 		raw.Object = runtime.DeepCopyJSON(body)
 		return object, nil
 	}
@@ -75,6 +78,7 @@ func (c *Codec[T]) Decode(body map[string]any) (T, error) {
 // DecodeFrom returns the same as Decode for an object whose JSON may not be parsed yet. From may be nil. It avoids the
 // raw form where possible: it calls raw only if the JSON text does not decode into T.
 func (c *Codec[T]) DecodeFrom(from *jsontext.Object, raw func() (map[string]any, error)) (T, error) {
+	// The JSON text decodes directly into T, without an intermediate map.
 	if from.Encoded() {
 		object := c.empty()
 		into := any(object)
@@ -90,6 +94,7 @@ func (c *Codec[T]) DecodeFrom(from *jsontext.Object, raw func() (map[string]any,
 			return object, nil
 		}
 	}
+	// There is no text, or it does not fit into T. Decode repeats the attempt for its precise error.
 	body, err := raw()
 	if err != nil {
 		return c.empty(), err
@@ -122,6 +127,7 @@ func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
 	// cause.
 	last := c.last.Load()
 	if last == nil || last.cause != of {
+		// Errors are cached as well: each filter of the cause reports the same one.
 		object, err := c.DecodeFrom(of.Object, of.Object.Value)
 		last = &decoded[T]{of, object, err}
 		c.last.Store(last)
@@ -195,6 +201,7 @@ func convert(value, into any) error {
 	if err != nil {
 		return err
 	}
+	// The decoders of jsontext return int64 for integers; encoding/json would return float64 and lose digits.
 	switch into := into.(type) {
 	case *any:
 		*into, err = jsontext.Decode(data)

@@ -7,8 +7,10 @@ func (c *Codec[T]) Content(object T) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Kind and version belong to the identity, which a change cannot alter.
 	delete(tree, "apiVersion")
 	delete(tree, "kind")
+	// The API server changes these fields with each write.
 	metadata, _ := tree["metadata"].(map[string]any)
 	for _, key := range serverFields {
 		delete(metadata, key)

@@ -62,6 +62,7 @@ func (c *copier) copy(v reflect.Value) reflect.Value {
 		if v.IsNil() {
 			return v
 		}
+		// The result must have the type of the interface, not that of its dynamic value.
 		return variable(v.Type(), c.copy(v.Elem()))
 	case reflect.Pointer, reflect.Map, reflect.Slice:
 		if v.IsNil() {
@@ -93,12 +94,14 @@ func (c *copier) copyReference(v reflect.Value) reflect.Value {
 		copied = reflect.MakeMapWithSize(v.Type(), v.Len())
 	case v.Kind() == reflect.Slice:
 		copied = reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-	// Only the type itself can copy its unexported fields.
+	// A pointer to such a struct is shared, unless the type has a deep copy of its own.
 	case hasPrivateState(elem) || elem == quantityType:
 		return copyItself(v)
 	default:
+		// Convert handles named pointer types.
 		copied = reflect.New(elem).Convert(v.Type())
 	}
+	// Lookups are slow compared to copies, so they begin late. A cycle passes the threshold quickly.
 	if c.parts++; c.parts > cycleThreshold {
 		ref := referenceTo(v)
 		if known, ok := c.copies[ref]; ok {
@@ -118,6 +121,7 @@ func (c *copier) copyReference(v reflect.Value) reflect.Value {
 func (c *copier) copyReferenced(into, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
+		// The assignment copies flat parts and unexported fields; the others are replaced below.
 		into.Elem().Set(v.Elem())
 		c.copyInto(into.Elem(), v.Elem())
 	case reflect.Map:
@@ -147,6 +151,7 @@ func (c *copier) copyParts(into, v reflect.Value) {
 	case hasPrivateState(v.Type()):
 	default:
 		for i := range v.NumField() {
+			// The target has copies of flat fields already.
 			if field := v.Field(i); !isFlat(field.Type()) {
 				c.copyInto(into.Field(i), field)
 			}

@@ -18,6 +18,7 @@ func Complete(typ reflect.Type) bool { return isComplete(typ, map[reflect.Type]b
 
 // isComplete skips the types in met: a recursive type refers to itself.
 func isComplete(typ reflect.Type, met map[reflect.Type]bool) bool {
+	// A type that is being examined counts as complete, so that the recursion ends.
 	if met[typ] || typ == quantityType {
 		return true
 	}
@@ -33,7 +34,7 @@ func isComplete(typ reflect.Type, met map[reflect.Type]bool) bool {
 	}
 }
 
-// The caches of isFlat and hasPrivateState. Reflection on each copy would be slow.
+// The caches of [isFlat] and [hasPrivateState]. Reflection on each copy would be slow.
 var flatTypes, privateTypes sync.Map
 
 // isFlat reports whether an assignment copies the value completely: the type has no pointers, maps, slices or

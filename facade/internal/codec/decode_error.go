@@ -55,6 +55,7 @@ const mostSearched = 1 << 20
 func (c *Codec[T]) findMisfit(body map[string]any, err error) (string, error) {
 	var path []string
 	searched := 0
+	// Each step descends into the first part that fails on its own, until no single part fails.
 	value, whole := any(body), func(part any) any { return part }
 	for {
 		key, child, place, childErr := c.firstMisfit(value, whole, &searched)
@@ -77,6 +78,7 @@ func (c *Codec[T]) firstMisfit(
 			break
 		}
 		place := within(whole, value, key)
+		// The part is decoded at its original place, with nothing else around it.
 		data, err := json.Marshal(place(child))
 		if err != nil {
 			continue
@@ -132,6 +134,7 @@ func (e *MismatchError) Error() string {
 // withoutGoNames removes the Go field from a decoder's error, because users know only the fields of the object.
 func withoutGoNames(err error) error {
 	text := err.Error()
+	// The text is like "json: cannot unmarshal string into Go struct field Spec.spec.replicas of type int32".
 	if rest, ok := strings.CutPrefix(text, "json: cannot unmarshal "); ok {
 		value, _, _ := strings.Cut(rest, " into Go ")
 		_, typ, found := strings.Cut(rest, " of type ")

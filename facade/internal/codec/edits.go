@@ -42,6 +42,8 @@ func (c *Codec[T]) Edits(
 	former []byte, object T, lists Lists,
 ) (func(body map[string]any) error, error) {
 	text, err := c.Text(object)
+	// Encoding is deterministic, so equal texts mean that nothing has changed. This is the common case, and it parses
+	// nothing.
 	if err != nil || bytes.Equal(former, text) {
 		return nil, err
 	}
@@ -54,6 +56,7 @@ func (c *Codec[T]) Edits(
 	if err != nil {
 		return nil, err
 	}
+	// Changes of the identity alone are not a change.
 	after = keepIdentity(before, after)
 	if diff.Equal(before, after) {
 		return nil, nil

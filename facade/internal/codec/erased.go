@@ -14,9 +14,11 @@ import (
 // compared. The paths have no indices of lists. A zero value that omitempty leaves out does not count as lost.
 func Erased(raw map[string]any, object client.Object, accepts func(key string) bool) (fields []string) {
 	typ := reflect.TypeOf(object)
+	// An unstructured object can hold every field.
 	if typ.Kind() != reflect.Pointer || typ.Elem() == unstructuredType {
 		return nil
 	}
+	// The raw object passes through the Go type and back; the difference is lost.
 	e := eraser{codec: New[client.Object](typ.Elem())}
 	decoded, _ := e.codec.Decode(raw) // values that do not fit are lost as well
 	kept, err := e.codec.encode(decoded)
@@ -45,7 +47,7 @@ func (e *eraser) compare(path diff.Path, raw, kept any) {
 	case raw == nil:
 	case kept == nil:
 		// Empty values that the type knows were left out by omitempty. They are only lost if the type has no such
-		// field. The copy is necessary because withoutEmpty modifies its argument.
+		// field. The copy is necessary because [withoutEmpty] modifies its argument.
 		if withoutEmpty(diff.Copy(raw)) == nil || reflect.ValueOf(raw).IsZero() {
 			if e.codec.CheckPart(path) == nil {
 				return

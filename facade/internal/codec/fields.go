@@ -33,6 +33,7 @@ func (c *Codec[T]) CheckValue(field diff.Path, value any) error {
 	if err != nil || typ == nil || encodesItself(typ) && !decodesItself(typ) {
 		return nil
 	}
+	// The decoder of the type can be a user's function.
 	err = panics.Contain(func() error { return DecodeValue(value, reflect.New(typ).Interface()) })
 	if err != nil {
 		return fmt.Errorf("field %s of %s never has this value: %w", FormatPath(field), c.typ, err)
@@ -44,13 +45,16 @@ func (c *Codec[T]) CheckValue(field diff.Path, value any) error {
 func (c *Codec[T]) walk(field diff.Path, throughLists bool) (reflect.Type, error) {
 	typ, mapping := c.typ, -1 // mapping is the index of the last key of a map
 	for i, key := range field {
+		// Pointers are transparent in JSON.
 		for typ.Kind() == reflect.Pointer {
 			typ = typ.Elem()
 		}
 		list := isList(typ)
 		switch {
+		// Everything below this value is unknown.
 		case encodesItself(typ), list && throughLists:
 			return nil, nil
+		// A map can have any key.
 		case typ.Kind() == reflect.Map:
 			typ, mapping = typ.Elem(), i
 			continue
@@ -81,6 +85,7 @@ func noKeys(field diff.Path, at, mapping int, typ reflect.Type, list bool) error
 			"field %s: %s has no keys: its type is %s; lists are compared as a whole, so end the path there",
 			FormatPath(field), holder, typ,
 		)
+	// The path continues directly after a key of a map, so that key was probably cut at its dots.
 	case mapping >= 0 && at == mapping+1:
 		return fmt.Errorf("field %s: %s has no keys: its type is %s; %w",
 			FormatPath(field), holder, typ, quoteKey(field, mapping))
@@ -95,6 +100,7 @@ func noKeys(field diff.Path, at, mapping int, typ reflect.Type, list bool) error
 func (c *Codec[T]) unknown(field diff.Path, at int, typ reflect.Type) error {
 	err := fmt.Errorf("field %s: %s has no %q", FormatPath(field), c.typ, FormatPath(field[:at+1]))
 	if meant := nearest(field[at], fieldNames(typ)); meant != "" {
+		// The suggestion is the whole path, ready to be pasted.
 		guess := append(append(diff.Path{}, field[:at]...), meant)
 		return fmt.Errorf("%w: did you mean %s?", err, FormatPath(append(guess, field[at+1:]...)))
 	}
@@ -163,6 +169,7 @@ func eachField(typ reflect.Type, visit func(name string, field reflect.StructFie
 		// An unexported embedded struct still contributes its exported fields.
 		part := field.Anonymous && inner.Kind() == reflect.Struct
 		switch {
+		// Encoding/json ignores these fields.
 		case tag == "-" || !field.IsExported() && !part:
 		case part && name == "":
 			embedded = append(embedded, inner)

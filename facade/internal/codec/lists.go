@@ -33,6 +33,7 @@ func taggedKeys(tag reflect.StructTag) (candidates [][]string) {
 	if keys := tag.Get("listMapKey"); keys != "" {
 		candidates = append(candidates, strings.Split(keys, ","))
 	}
+	// The built-in types have this tag, for strategic merge patches.
 	if key := tag.Get("patchMergeKey"); key != "" {
 		candidates = append(candidates, []string{key})
 		for _, further := range furtherKeys {
@@ -52,6 +53,7 @@ func (m *merger) origins(raw, before, after []any) []int {
 	} else {
 		p.pairByValue()
 	}
+	// Only hidden fields can be lost: the others are in the changed item.
 	for _, i := range p.lost {
 		for _, field := range hiddenFields(raw[i], before[i], typ, m.path) {
 			if text := FormatPath(field); !slices.Contains(m.lost, text) {
@@ -67,6 +69,7 @@ func (m *merger) identify(p *pairing, typ reflect.Type, tag reflect.StructTag) *
 	if by := p.choose(taggedKeys(tag)); by != nil {
 		return by
 	}
+	// The schema may need a request, so it is used only if something could be lost.
 	if m.lists.Keys != nil && len(hiddenFields(p.raw, p.before, typ, nil)) > 0 {
 		if by := p.choose([][]string{m.lists.Keys(m.path)}); by != nil {
 			return by
@@ -94,6 +97,7 @@ func hiddenFields(raw, before any, typ reflect.Type, at diff.Path) (hidden []dif
 		seen, _ := before.(map[string]any)
 		for key, value := range raw {
 			shown, isShown := seen[key]
+			// A plain value that the type shows is not hidden.
 			if value == nil || isShown && !isNested(value) {
 				continue
 			}
@@ -131,6 +135,7 @@ func fieldAt(typ reflect.Type, path diff.Path) (found reflect.Type, tag reflect.
 // partOf returns the type and the tag of a field of a struct or map, or of the items of a list, and whether the field
 // exists. The type is nil if it can be any.
 func partOf(typ reflect.Type, key string) (reflect.Type, reflect.StructTag, bool) {
+	// Pointers and lists are skipped: paths have no indices.
 	for typ != nil && !encodesItself(typ) && (typ.Kind() == reflect.Pointer || isList(typ)) {
 		typ = typ.Elem()
 	}

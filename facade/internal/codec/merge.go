@@ -27,6 +27,7 @@ func (c *Codec[T]) TryTransform(change func(object T) error, lists Lists) func(b
 		if err != nil {
 			return fmt.Errorf("encoding the object before the change: %w", err)
 		}
+		// The raw object has not been touched yet, so an error leaves it unchanged.
 		if err := Call(func() error { return change(object) }); err != nil {
 			return err
 		}
@@ -108,6 +109,7 @@ func (m *merger) value(raw, before, after any) any {
 			return m.mapping(raw, before, after)
 		}
 	case []any:
+		// The raw list must correspond to the encoded one, item by item. Otherwise it is replaced as a whole.
 		items, isList := raw.([]any)
 		if before, ok := before.([]any); ok && isList && len(items) == len(before) {
 			return m.list(items, before, after)
@@ -124,6 +126,7 @@ func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
 		changed = map[string]any{}
 	}
 	for key, fresh := range after {
+		// An unchanged field keeps its raw form, even if the encoding differs from it.
 		if former, ok := before[key]; ok && diff.Equal(former, fresh) {
 			continue
 		}

@@ -30,12 +30,15 @@ func oneOff(a, b string) bool {
 		i++
 	}
 	switch {
+	// One letter more.
 	case len(b) == len(a)+1:
 		return a[i:] == b[i+1:]
 	case len(b) != len(a) || i == len(a):
 		return false
+	// One other letter.
 	case a[i+1:] == b[i+1:]:
 		return true
+	// Two swapped letters.
 	default:
 		return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 	}

@@ -33,7 +33,7 @@ func (o *Original[T]) Take() {
 	o.content = o.contentOf(o.object)
 }
 
-// Look adds the changes since the last Take to the changed paths. It does nothing for nil.
+// Look adds the changes since the last [Original.Take] to the changed paths. It does nothing for nil.
 func (o *Original[T]) Look() {
 	if o == nil || o.failed {
 		return
@@ -67,6 +67,7 @@ func (o *Original[T]) Lost(body func() (map[string]any, error)) (fields []string
 	if err != nil {
 		return nil
 	}
+	// Both objects are compared in the form of T, so that fields unknown to T do not count.
 	written, err := o.codec.Decode(raw)
 	if err != nil {
 		return nil

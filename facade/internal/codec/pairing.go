@@ -40,6 +40,7 @@ func (p *pairing) choose(candidates [][]string) (chosen *identified) {
 		if len(before) < len(p.before) {
 			continue
 		}
+		// New items may lack the keys, but those that have them should be unique.
 		after := identify(p.after, keys, false)
 		unique := true
 		for _, places := range after {
@@ -48,6 +49,7 @@ func (p *pairing) choose(candidates [][]string) (chosen *identified) {
 		if unique {
 			return &identified{before, after}
 		}
+		// The first candidate is kept for the case that no other one is unique.
 		if chosen == nil {
 			chosen = &identified{before, after}
 		}
@@ -60,6 +62,7 @@ func (p *pairing) choose(candidates [][]string) (chosen *identified) {
 func (p *pairing) pairByKeys(by *identified) {
 	for id, items := range by.after {
 		places := by.before[id]
+		// A new item has no former one.
 		if len(places) == 0 {
 			continue
 		}
@@ -87,12 +90,14 @@ func (p *pairing) pairByValue() {
 		}
 	}
 	p.pairEqual()
+	// The remaining items were added or changed.
 	rest := p.unpaired()
 	if sameLength && !slices.ContainsFunc(rest, func(i int) bool { return p.used[i] }) {
 		for _, i := range rest {
 			p.pair(i, i)
 		}
 	} else if slices.ContainsFunc(rest, func(i int) bool { return isNested(p.after[i]) }) {
+		// Any of the unmatched former items may still exist in a changed form.
 		for i, used := range p.used {
 			if !used {
 				p.lost = append(p.lost, i)

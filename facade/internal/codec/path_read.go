@@ -31,6 +31,7 @@ func valueOf(object map[string]any, text string) (any, error) {
 	for i, key := range path {
 		mapping, ok := value.(map[string]any)
 		switch {
+		// A missing parent has no value either.
 		case !ok && value == nil:
 			return nil, ErrNoValue
 		case !ok:
@@ -83,6 +84,7 @@ func decodeInto(value, into any) error {
 			return fmt.Errorf("it is %s: %w", describe(value), inside)
 		}
 	}
+	// The decoder's error is omitted, because it can quote the value.
 	return fmt.Errorf("it is %s", describe(value))
 }
 

@@ -18,6 +18,7 @@ func SetPath(object map[string]any, text string, value any) (map[string]any, err
 	if err != nil {
 		return nil, fmt.Errorf("the value is not a JSON value: %w", err)
 	}
+	// All checks precede the first change.
 	parent, there, err := parentOf(object, path)
 	switch {
 	case err != nil:
@@ -52,6 +53,7 @@ func put(object map[string]any, path diff.Path, value any) map[string]any {
 	}
 	at := object
 	for _, key := range path[:len(path)-1] {
+		// A null on the path counts as absent.
 		next, ok := at[key].(map[string]any)
 		if !ok || next == nil {
 			next = map[string]any{}

@@ -30,6 +30,7 @@ func ParsePath(text string) (diff.Path, error) {
 
 // split returns the keys of a path.
 func split(text string) (path diff.Path, err error) {
+	// After a trailing dot, more is true and the rest is empty, which is an empty key.
 	for rest, more := text, true; more; {
 		var key string
 		if quoted, ok := strings.CutPrefix(rest, `"`); ok {
@@ -68,6 +69,7 @@ func unquote(text string) (key, rest string, closed bool) {
 	return "", "", false
 }
 
+// escapes adds the backslashes that ParsePath removes inside of quotes.
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // FormatPath returns the text that ParsePath parses to this path: keys with dots or quotes are quoted.
