@@ -46,6 +46,7 @@ func managerIn(message string) string {
 // it.
 func (c conflicts) declaredBy(managed []metav1.ManagedFieldsEntry) (rivals conflicts) {
 	for _, one := range c {
+		// The operation distinguishes a manager that applies from one that only edits.
 		if slices.ContainsFunc(managed, func(entry metav1.ManagedFieldsEntry) bool {
 			return entry.Manager == one.manager && entry.Operation == metav1.ManagedFieldsOperationApply
 		}) {

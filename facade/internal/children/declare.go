@@ -43,6 +43,7 @@ func declare(scheme *runtime.Scheme, given []any) (all []declared, err error) {
 		i++
 		switch {
 		case err != nil:
+		// A nil interface in the arguments is usually a mistake.
 		case object == nil:
 			err = errNil
 		default:
@@ -68,6 +69,7 @@ func encode(scheme *runtime.Scheme, object any) (*unstructured.Unstructured, err
 	if err != nil {
 		return nil, fmt.Errorf("encoding a %T: %w", object, err)
 	}
+	// Utiljson keeps integers as int64, as all of apimachinery does.
 	var tree map[string]any
 	if err := utiljson.Unmarshal(data, &tree); err != nil {
 		return nil, fmt.Errorf("encoding a %T: %w", object, err)
@@ -87,6 +89,7 @@ func encode(scheme *runtime.Scheme, object any) (*unstructured.Unstructured, err
 // normalized validates an object and returns a deep copy that can be applied. The copy consists of JSON types only,
 // which DeepCopy requires.
 func normalized(tree map[string]any) (*unstructured.Unstructured, error) {
+	// The tree of an Unstructured may contain Go types of the handler, such as []string. JSON converts them.
 	data, err := json.Marshal(tree)
 	if err != nil {
 		return nil, fmt.Errorf("encoding it: %w", err)
@@ -99,6 +102,7 @@ func normalized(tree map[string]any) (*unstructured.Unstructured, error) {
 	if status, ok := own["status"].(map[string]any); ok && len(status) == 0 {
 		delete(own, "status") // Go types without omitempty encode an empty status
 	}
+	// The mistakes that the API server would describe less clearly are reported here.
 	version, _ := own["apiVersion"].(string)
 	kind, _ := own["kind"].(string)
 	if version == "" || kind == "" {

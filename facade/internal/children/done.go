@@ -42,6 +42,7 @@ func (r run) then(later run) run {
 	if later.digest == "" {
 		return r
 	}
+	// Another digest is a new run, which starts without an outcome.
 	if later.digest == r.digest {
 		later.outcome = cmp.Or(later.outcome, r.outcome)
 	}
@@ -104,6 +105,7 @@ func outcomeOf(object map[string]any) outcome {
 			return failed
 		}
 	}
+	// Pods and many custom resources have a phase.
 	switch phase, _, _ := unstructured.NestedString(object, "status", "phase"); phase {
 	case "Succeeded":
 		return succeeded

@@ -20,6 +20,7 @@ func (one *application) noteEnd(child *unstructured.Unstructured) bool {
 	if !one.child.rules.UntilDone || one.outcome != "" {
 		return false
 	}
+	// A finished child is not repaired, so an earlier drift no longer matters.
 	if one.outcome = outcomeOf(child.Object); one.outcome != "" {
 		one.drift = ""
 	}
@@ -62,6 +63,7 @@ func (k *Keeper) Unsaved(parent map[string]any) (change patching.Transform, anno
 				if err := store(body, k.Prefix, name, kept); err != nil {
 					return err
 				}
+				// An outcome makes the record longer.
 				if err := checkFits(body, name, len(kept)); err != nil {
 					return err
 				}
@@ -130,6 +132,7 @@ func (k *Keeper) Ended(body map[string]any, kind schema.GroupKind, namespace, na
 			}
 			switch known.outcome {
 			case "":
+			// The handler must not wait for a child that has failed.
 			case failed:
 				return false, errFailed
 			default:

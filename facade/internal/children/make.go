@@ -56,6 +56,7 @@ func (k *Keeper) create(
 	ctx context.Context, parent map[string]any, child declared,
 ) (made *unstructured.Unstructured, former string, err error) {
 	for attempt := 1; ; attempt++ {
+		// The name is checked first, because most calls find the child and need no other request.
 		held, err := k.get(ctx, child.identity, child.object.GroupVersionKind().Version)
 		switch {
 		case err == nil:
@@ -85,6 +86,7 @@ func (k *Keeper) leave(
 		return nil, "", k.strangerError(parent, held)
 	case held.DeletionTimestamp != nil:
 		return nil, "", &waitError{errTerminating}
+	// The label makes the child provable for the next passes.
 	case !k.isOf(parent, held):
 		// The optimistic lock rejects the patch if another client adopts or changes the object at the same time.
 		before := held.DeepCopy()
@@ -157,6 +159,7 @@ func (p *pass) replace(
 	switch {
 	case !p.keeper.isProven(parent, metadata, p.known[child.identity].uid):
 		return result{}, p.keeper.strangerError(parent, metadata)
+	// A retained child must not be lost, not even for its successor.
 	case p.keeper.retainedBy(metadata) != "":
 		return result{}, errRetainedDone
 	}

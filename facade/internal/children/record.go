@@ -25,11 +25,11 @@ import (
 // can write a record. So it only lists the children to look at, and proves nothing about them. Its uids are for older
 // versions of the operator, and for people.
 type record struct {
-	Parent   types.UID            `json:"parent"`
-	Children map[string]types.UID `json:"children"`
-	Retained map[string]types.UID `json:"retained,omitempty"`
-	Runs     map[string]string    `json:"runs,omitempty"`
-	Packed   string               `json:"packed,omitempty"`
+	Parent   types.UID            `json:"parent"`             // detects a record that was copied with its parent
+	Children map[string]types.UID `json:"children"`           // by name; the uid is empty before the apply
+	Retained map[string]types.UID `json:"retained,omitempty"` // the same for retained children
+	Runs     map[string]string    `json:"runs,omitempty"`     // the text of the run, by name
+	Packed   string               `json:"packed,omitempty"`   // replaces all other fields but Parent
 }
 
 // nameOf returns the annotation for the record of a handler. Handlers in the background have another key, since a
@@ -49,6 +49,7 @@ func recorded(body map[string]any, name string) (set, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Another type than a string counts as absent: the API server accepts only strings.
 	text, _ := annotations[name].(string)
 	all, err := decodeRecord(text, uidOf(body))
 	if err != nil {
@@ -93,6 +94,7 @@ func encodeRecord(parent types.UID, children set) (string, error) {
 	kept := record{Parent: parent, Children: make(map[string]types.UID, len(children))}
 	for child, known := range children {
 		name := format(child, known.version)
+		// A former version of the operator must not find retained children: it would delete them.
 		if known.retained {
 			addTo(&kept.Retained, name, known.uid)
 		} else {
@@ -120,6 +122,7 @@ func storedForm(parent types.UID, children set) (string, error) {
 	if err != nil || len(text) <= packedFrom {
 		return text, err
 	}
+	// The packed form has no uids, which prove nothing in a record anyway.
 	packed, err := pack(children)
 	if err != nil {
 		return "", err
@@ -187,6 +190,7 @@ func store(body map[string]any, prefix, name string, children set) error {
 		return fmt.Errorf("storing annotation %s: the object has no metadata", name)
 	}
 	annotations, _ := metadata["annotations"].(map[string]any)
+	// An empty record means the same as an absent one.
 	if len(children) == 0 {
 		delete(annotations, name)
 		return nil
@@ -215,6 +219,7 @@ func uidOf(body map[string]any) types.UID {
 
 // Declared returns the sorted names of all children in the records of the object, in the form of messages.
 func Declared(prefix string, body map[string]any) (names []string, err error) {
+	// The prefix is enough to recognize records.
 	k := &Keeper{Prefix: prefix}
 	all, err := recordedAll(body, k.isRecord)
 	for child := range all {

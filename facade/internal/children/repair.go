@@ -39,6 +39,7 @@ func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gon
 	defer k.memory.mu.Unlock()
 	found := false
 	for _, s := range k.memory.sets(parent) {
+		// Several handlers can declare the same child, so all of their sets are searched.
 		one := s.applied[identityOf(child)]
 		// An event for a former object of the same name does not concern the applied one.
 		if one == nil || one.uid != child.GetUID() {
@@ -76,6 +77,7 @@ func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gon
 // is necessary.
 func (k *Keeper) Repair(ctx context.Context, parent map[string]any, events handlers.Poster) (again *time.Duration) {
 	uid := uidOf(parent)
+	// Most calls end here, without waiting for the turn.
 	if patching.BeingDeleted(parent) || len(k.memory.drifted(uid)) == 0 {
 		return nil
 	}
@@ -103,9 +105,10 @@ func (k *Keeper) Repair(ctx context.Context, parent map[string]any, events handl
 func (k *Keeper) repairChild(ctx context.Context, parent map[string]any, one *application, events handlers.Poster) {
 	what, seen := k.memory.beginRepair(one, time.Now())
 	log := logf.FromContext(ctx).WithValues("child", one.child.String())
+	// The uid restricts the repair to the object that was applied.
 	uid := one.uid
 	if what == deleted {
-		// A deleted child is created again only if the parent still exists.
+		// A deleted child is created again, under a new uid, but only if the parent still exists.
 		if uid = ""; !k.parentExists(ctx, parent) {
 			k.memory.forgetApplied(uidOf(parent))
 			return
@@ -159,6 +162,7 @@ func (one *application) repairDelay(now time.Time) time.Duration {
 func (m *memory) beginRepair(one *application, now time.Time) (what drift, seen string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// The child was stable for a long time, so this is a new conflict.
 	if now.Sub(one.repaired) > delayReset {
 		one.times = 0
 	}

@@ -35,6 +35,7 @@ func (s set) proven(proven set) set {
 	}
 	for child, known := range s {
 		proof, isProven := proven[child]
+		// A uid in the record is replaced even by an empty one: it proves nothing.
 		known.uid = proof.uid
 		known.run = proof.run.then(known.run)
 		if isProven {
@@ -82,6 +83,7 @@ func (s set) sorted() []identity {
 func (s set) held(namespace string) set {
 	held := set{}
 	for child, known := range s {
+		// Retained children survive the parent, so they need no owner and no finalizer.
 		if !known.retained && !owns(namespace, child) {
 			held[child] = known
 		}

@@ -22,6 +22,7 @@ func (k *Keeper) strangers(ctx context.Context, parent map[string]any, listed se
 		if known.uid != "" {
 			continue // this process has applied it
 		}
+		// One list request covers one version of one kind.
 		kind := child.in(known.version)
 		if unproven[kind] == nil {
 			unproven[kind] = set{}

@@ -61,6 +61,7 @@ func hasPrivateState(typ reflect.Type) bool {
 	return typ.Kind() == reflect.Struct && typ != timeType && typ != quantityType &&
 		cached(&privateTypes, typ, func() bool {
 			return hasField(typ, func(field reflect.StructField) bool {
+				// Structs within structs count as well: a copy includes them.
 				return !field.IsExported() || hasPrivateState(field.Type)
 			})
 		})
@@ -82,6 +83,7 @@ func cached(known *sync.Map, typ reflect.Type, find func() bool) bool {
 	if is, ok := known.Load(typ); ok {
 		return is == true
 	}
+	// Two goroutines may compute the same entry; both results are equal.
 	is := find()
 	known.Store(typ, is)
 	return is

@@ -62,6 +62,7 @@ var serverFields = []string{
 // keepIdentity returns the changed object with its former identity: it reverts what functions do to server-owned
 // metadata, apiVersion and kind.
 func keepIdentity(before, after map[string]any) map[string]any {
+	// The arguments are compared later, so they must not be modified.
 	kept := maps.Clone(after)
 	if kept == nil {
 		kept = map[string]any{}
@@ -131,6 +132,7 @@ func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
 			continue
 		}
 		m.path = append(m.path, key)
+		// Null means that the change has removed the field.
 		if value := m.value(held[key], before[key], fresh); value != nil {
 			changed[key] = value
 		} else {

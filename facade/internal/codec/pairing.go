@@ -89,6 +89,7 @@ func (p *pairing) pairByValue() {
 			p.pair(i, i)
 		}
 	}
+	// Then the moved items are found by their value.
 	p.pairEqual()
 	// The remaining items were added or changed.
 	rest := p.unpaired()

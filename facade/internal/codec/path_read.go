@@ -29,6 +29,7 @@ func valueOf(object map[string]any, text string) (any, error) {
 	}
 	var value any = object
 	for i, key := range path {
+		// Lists are not searched: a path has no syntax for indices.
 		mapping, ok := value.(map[string]any)
 		switch {
 		// A missing parent has no value either.
@@ -61,6 +62,7 @@ func describe(value any) string {
 		return fmt.Sprintf("a list of %d items", len(value))
 	case map[string]any:
 		return fmt.Sprintf("a mapping of %d keys", len(value))
+	// Numbers and booleans are not texts, so they are shown.
 	case int64, float64, int, int32:
 		return fmt.Sprintf("the number %v", value)
 	default:
@@ -70,6 +72,7 @@ func describe(value any) string {
 
 // decodeInto decodes a value of an object. It handles durations, which are strings in Kubernetes objects.
 func decodeInto(value, into any) error {
+	// JSON has no durations; decoding into an int64 would accept only nanoseconds.
 	if duration, ok := into.(*time.Duration); ok {
 		return decodeDuration(value, duration)
 	}

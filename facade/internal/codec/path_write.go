@@ -14,6 +14,7 @@ func SetPath(object map[string]any, text string, value any) (map[string]any, err
 	if err != nil {
 		return nil, err
 	}
+	// The encoded value shares nothing with the argument, which the caller may modify later.
 	encoded, err := encodeField(value)
 	if err != nil {
 		return nil, fmt.Errorf("the value is not a JSON value: %w", err)
@@ -25,6 +26,7 @@ func SetPath(object map[string]any, text string, value any) (map[string]any, err
 		return nil, err
 	case encoded != nil:
 		return put(object, path, encoded), nil
+	// A null removes the value, and the maps above it stay.
 	case there:
 		delete(parent, path[len(path)-1])
 	}
@@ -79,6 +81,7 @@ func parentOf(object map[string]any, path diff.Path) (parent map[string]any, the
 	parent = object
 	for i, key := range path[:len(path)-1] {
 		value := parent[key]
+		// Nothing is below an absent value.
 		if value == nil {
 			return nil, false, nil
 		}

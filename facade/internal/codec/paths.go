@@ -34,12 +34,14 @@ func split(text string) (path diff.Path, err error) {
 	for rest, more := text, true; more; {
 		var key string
 		if quoted, ok := strings.CutPrefix(rest, `"`); ok {
+			// A closing quote must end the key.
 			if key, rest, ok = unquote(quoted); !ok || rest != "" && rest[0] != '.' {
 				return nil, errQuote
 			}
 			rest, more = strings.CutPrefix(rest, ".")
 		} else {
 			key, rest, more = strings.Cut(rest, ".")
+			// A quote in the middle of a key is an error, so that quoting has only one form.
 			if strings.Contains(key, `"`) {
 				return nil, errQuote
 			}

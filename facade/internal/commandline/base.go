@@ -16,9 +16,9 @@ import (
 // base is the common part of all commands that work on a cluster.
 type base struct {
 	program     Program
-	environment *environment
-	cluster     serving.Cluster
-	scope       scope
+	environment *environment    // binds the flags to variables
+	cluster     serving.Cluster // --kubeconfig and --context
+	scope       scope           // -n and -A
 	log         logFlags
 }
 
@@ -51,12 +51,14 @@ func (b *base) addCluster(flags *pflag.FlagSet) {
 // connect logs in as kubectl does. Login handlers are not used: they belong to the running operator, and run only after
 // its startup.
 func (b *base) connect(settings serving.Settings) (*rest.Config, error) {
+	// Errors of the login name the ways to configure a cluster.
 	info, err := connection.Login(b.cluster.Kubeconfig, b.cluster.Context)
 	if err != nil {
 		return nil, err
 	}
 	// The copy keeps the credentials of the login unchanged.
 	config := rest.AddUserAgent(rest.CopyConfig(info.Config), b.program.Name)
+	// The timeouts and proxies of the operator apply to its commands as well.
 	settings.Connection.Apply(config)
 	return config, nil
 }
@@ -80,6 +82,7 @@ func (b *base) check(cmd *cobra.Command, own func() error) error {
 	if b.program.Err != nil {
 		return b.program.Err
 	}
+	// The variables are read first, so that the checks below cover their values as well.
 	if err := b.environment.read(cmd); err != nil {
 		return err
 	}
@@ -87,6 +90,7 @@ func (b *base) check(cmd *cobra.Command, own func() error) error {
 		func() error { return b.scope.check(cmd) }, func() error { return b.log.check(cmd) }, own,
 	} {
 		if err := check(); err != nil {
+			// The value can come from a variable that the user has forgotten.
 			return b.environment.explained(err)
 		}
 	}
@@ -99,6 +103,7 @@ func (b *base) logger(cmd *cobra.Command, handler slog.Handler) (logr.Logger, er
 	if err != nil {
 		return log, b.environment.explained(err)
 	}
+	// Libraries log during the connection already, so they are redirected before it.
 	b.log.use(log, handler != nil)
 	return log, nil
 }
@@ -111,6 +116,7 @@ func hintAtScope(log logr.Logger) {
 
 // complete adds shell completion for the values of flags. Without it, shells suggest files for each of them.
 func complete(cmd *cobra.Command, contexts cobra.CompletionFunc) {
+	// Most values are free text, for which a list of files would be misleading.
 	nothing := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveNoFileComp)
 	cmd.ValidArgsFunction = nothing
 	formats := cobra.FixedCompletions([]string{"plain", "full", "json"}, cobra.ShellCompDirectiveNoFileComp)

@@ -10,6 +10,7 @@ func refineCommandsOfCobra(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
+		// Without a shell as argument, this command shows its help.
 		case "completion":
 			cmd.Args = noArguments
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }

@@ -54,6 +54,7 @@ const fromEnvironment = "Flags that are not given are read from the environment 
 // New returns the root command with the sub-commands of Kopf and some more. The root command itself does the same as
 // "run". When its context ends, the operator stops.
 func New(p Program) *cobra.Command {
+	// Both forms of the command share one runner and the variables KOPF_RUN_*.
 	r := &runner{base: newBase(p, "run")}
 	root := &cobra.Command{
 		Use:   filepath.Base(os.Args[0]),
@@ -63,10 +64,11 @@ func New(p Program) *cobra.Command {
 		Version:       version(),
 		Args:          noArguments,
 		RunE:          r.run,
-		SilenceUsage:  true, // a long usage text would hide the error
-		SilenceErrors: false,
+		SilenceUsage:  true,  // a long usage text would hide the error
+		SilenceErrors: false, // cobra prints the error
 	}
 	root.Example = runExamples(root.Name())
+	// The flag --version prints the same line as the command version.
 	root.SetVersionTemplate(p.displayName() + " {{.Version}}\n")
 	// Errors of flags get the exit code of usage errors.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return asUsage(cmd, err) })
@@ -83,6 +85,7 @@ func New(p Program) *cobra.Command {
 		explainCommand(p, root.Name()),
 		versionCommand(p),
 	)
+	// All commands must exist before the changes.
 	refineCommandsOfCobra(root)
 	return root
 }
@@ -123,6 +126,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	cmd.SuggestionsMinimumDistance = 2 // edits, the default of cobra, which it sets only in its own check
+	// A typing error in a sub-command looks like an argument.
 	hint := ""
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
 		hint = "; did you mean " + strings.Join(similar, " or ") + "?"

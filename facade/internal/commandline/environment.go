@@ -44,6 +44,7 @@ var alternatives = [][]string{{"verbose", "debug", "quiet"}, {"log-prefix", "no-
 
 // variablesOf returns the variables for a flag in the order of precedence.
 func (e *environment) variablesOf(flag string) (all []string) {
+	// By default, the variable is the flag's name in capitals, with underscores.
 	names, special := variables[flag]
 	if !special {
 		names = []string{strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))}
@@ -73,6 +74,7 @@ func (e *environment) read(cmd *cobra.Command) error {
 		}
 	}
 	for _, flag := range absent {
+		// The error of an invalid value names the variable, not the flag.
 		if variable, value := e.given(flag); variable != "" {
 			if err := e.set(cmd, flag, variable, value); err != nil {
 				return err
@@ -114,6 +116,7 @@ func (e *environment) set(cmd *cobra.Command, flag, variable, value string) (err
 	case "bool":
 		values[0], err = boolean(value)
 	case "stringArray":
+		// Namespaces cannot contain spaces, and Kopf separates them in the same way.
 		values = strings.Fields(value)
 	}
 	for _, one := range values {

@@ -27,9 +27,9 @@ const (
 type explainer struct {
 	program     Program
 	environment *environment
-	address     string
-	namespace   string
-	output      string
+	address     string // --address
+	namespace   string // --namespace; empty if it is part of the name
+	output      string // --output: text or json
 }
 
 // explainCommand returns the command that shows why handlers were or were not called.
@@ -44,6 +44,7 @@ func explainCommand(p Program, program string) *cobra.Command {
 		Example: explainExamples(program), Args: kindAndName, RunE: e.run,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+	// This command does not connect to the cluster, so it has only its own flags.
 	flags := cmd.Flags()
 	flags.StringVar(&e.address, "address", inspection.DefaultAddress, "where the operator answers, as host:port")
 	flags.StringVarP(&e.namespace, "namespace", "n", "", "the `namespace` of the object, if not before its name")
@@ -60,6 +61,7 @@ func kindAndName(cmd *cobra.Command, args []string) error {
 		return asUsage(cmd, fmt.Errorf("%d arguments are given: it needs a kind and a name, such as %q",
 			len(args), "widget default/my-widget"))
 	}
+	// A slash without both parts is more likely an error than a name.
 	if namespace, name, both := strings.Cut(args[1], "/"); both && (namespace == "" || name == "") {
 		return asUsage(cmd, fmt.Errorf("%q is neither NAME nor NAMESPACE/NAME", args[1]))
 	}
@@ -77,6 +79,7 @@ func (e *explainer) run(cmd *cobra.Command, args []string) error {
 	if e.output != "text" && e.output != "json" {
 		return e.environment.explained(asUsage(cmd, fmt.Errorf("-o (--output): %q is neither text nor json", e.output)))
 	}
+	// The namespace can be given twice, but then both must agree.
 	namespace, name, both := strings.Cut(args[1], "/")
 	if !both {
 		namespace, name = e.namespace, args[1]
@@ -99,14 +102,16 @@ func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
 	if err != nil {
 		return nil, asUsage(cmd, fmt.Errorf("--address: %w", err))
 	}
-	// The operator runs on the same machine, so proxies of the environment must not be used.
+	// The operator is on the same machine, so proxies of the environment must not be used.
 	client := &http.Client{Transport: &http.Transport{}, Timeout: explainTimeout}
 	response, err := client.Do(request)
 	if err != nil {
+		// Unwrap removes the URL from client errors, which would hide the reason.
 		return nil, fmt.Errorf("no operator answers at %s: is it running, and here? In a cluster, ask by "+
 			"'kubectl exec'; for another address, see --address: %w", e.address, errors.Unwrap(err))
 	}
 	defer func() { _ = response.Body.Close() }()
+	// The limit protects against another server at this address.
 	answer, err := io.ReadAll(io.LimitReader(response.Body, mostExplained))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer of %s: %w", e.address, err)
@@ -114,6 +119,7 @@ func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
 	if response.StatusCode == http.StatusOK {
 		return answer, nil
 	}
+	// An operator answers errors in JSON, with its name.
 	var problem inspection.Problem
 	// Another server listens at the address.
 	if json.Unmarshal(answer, &problem) != nil || problem.Error == "" {
@@ -136,6 +142,7 @@ func (e *explainer) otherOperator(name string) error {
 // print prints the answer, after a check that it comes from this operator. JSON is printed unchanged: it may contain
 // fields of a newer version.
 func (e *explainer) print(to io.Writer, answer []byte) error {
+	// The text form is made here from JSON, so that both forms need only one kind of request.
 	var found journal.Explanation
 	if err := json.Unmarshal(answer, &found); err != nil {
 		return fmt.Errorf("at %s is no operator that can explain anything: %w; see --address", e.address, err)

@@ -15,10 +15,10 @@ import (
 type runner struct {
 	base       base
 	peering    peeringFlags
-	metrics    string
-	health     string
+	metrics    string // --metrics-bind-address; "0" is off
+	health     string // --health-probe-bind-address; "0" is off
 	inspection Inspection
-	liveness   string
+	liveness   string                   // --liveness as given
 	endpoint   *serving.LivenessAddress // the parsed liveness URL; nil if it is not given
 	modules    []string                 // a flag of Kopf that is rejected
 }
@@ -55,6 +55,7 @@ func (r *runner) add(cmd *cobra.Command) {
 	flags.StringArrayVarP(&r.modules, "module", "m", nil, "a Python `module` for Kopf")
 	flags.Lookup("module").Hidden = true
 	r.base.add(cmd, "serve this `namespace`", "serve the whole cluster")
+	// Only now does the command have all flags.
 	r.base.finish(cmd)
 }
 
@@ -77,6 +78,7 @@ func (r *runner) check(cmd *cobra.Command) error {
 	if err := r.peering.check(cmd); err != nil || r.liveness == "" {
 		return err
 	}
+	// The URL is parsed here, so that an invalid one is a usage error.
 	endpoint, err := serving.ParseLiveness(r.liveness)
 	if err != nil {
 		return asUsage(cmd, fmt.Errorf("-L (--liveness): %w", err))

@@ -23,13 +23,13 @@ const freezePriority = 100
 // freezer is the command that pauses or resumes operators.
 type freezer struct {
 	base     base
-	freezes  bool
-	peering  string
-	identity string
-	priority number
-	lifetime lifetime
-	message  string
-	dev      bool
+	freezes  bool     // false for resume
+	peering  string   // --peering
+	identity string   // --id; empty means the default
+	priority number   // --priority
+	lifetime lifetime // --lifetime; zero for resume
+	message  string   // --message
+	dev      bool     // takes devPriority instead of priority
 }
 
 // freezeCommand returns the command that pauses operators. Kopf: kopf freeze.
@@ -86,6 +86,7 @@ func (f *freezer) check(cmd *cobra.Command) error {
 			"-P (--peering) is missing: the name of the peering object that the operators share, such as default",
 		))
 	}
+	// A freeze without an end could be forgotten, so there is no default.
 	if f.freezes && f.lifetime == 0 {
 		return asUsage(cmd, errors.New(
 			"-t (--lifetime) is missing: for how many seconds operators pause, unless resume comes first",
@@ -99,6 +100,7 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 	if err := f.base.check(cmd, func() error { return f.check(cmd) }); err != nil {
 		return err
 	}
+	// The settings determine the default scope and the connection.
 	settings, err := f.base.program.Operator.Settings()
 	if err != nil {
 		return err
@@ -108,6 +110,7 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	meant, said := f.meant(settings)
+	// Kopf warns in the same case.
 	if !said {
 		logging.Warn(log, "Neither -n nor -A is given: the peering of the whole cluster is meant. Say -A to confirm "+
 			"that, or -n to choose namespaces")
@@ -116,6 +119,7 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	// As in Kopf, the message is not stored. It is only logged here.
 	if f.message != "" {
 		log = log.WithValues("reason", f.message)
 	}
@@ -130,6 +134,7 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 // meant returns the namespaces of the selected peering objects; none means the cluster-scoped object. Said is false if
 // neither flags nor settings select anything.
 func (f *freezer) meant(settings serving.Settings) (patterns namespaces.Patterns, said bool) {
+	// Without flags, the command means the same namespaces as the operator.
 	if !f.base.scope.given() {
 		return settings.Patterns, len(settings.Patterns) > 0
 	}

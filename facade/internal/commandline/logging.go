@@ -22,9 +22,9 @@ type logFlags struct {
 	debug        bool
 	quiet        bool
 	format       string
-	referenceKey string
-	prefix       bool
-	noPrefix     bool
+	referenceKey string // --log-refkey; empty means the default
+	prefix       bool   // --log-prefix
+	noPrefix     bool   // --no-log-prefix
 }
 
 // formFlags are the flags that determine the form of lines. A log handler of the program has its own form, so they are
@@ -70,10 +70,12 @@ func (l *logFlags) check(cmd *cobra.Command) error {
 // logger returns the logger for these flags. It writes to the error output of the command, or to the program's own
 // handler if there is one.
 func (l *logFlags) logger(cmd *cobra.Command, operator string, handler slog.Handler) (logr.Logger, error) {
+	// The log goes to the error output, as in Kopf: the output of commands stays usable in pipes.
 	out := cmd.ErrOrStderr()
 	if handler == nil {
 		return console.New(out, l.options(cmd, operator, out)), nil
 	}
+	// A flag without effect would be confusing, so it is an error.
 	for _, name := range formFlags {
 		if cmd.Flags().Changed(name) {
 			return logr.Logger{}, asUsage(cmd, fmt.Errorf(
@@ -93,6 +95,7 @@ func (l *logFlags) options(cmd *cobra.Command, operator string, out io.Writer) c
 	}
 	// Without either flag, the default depends on the format.
 	if cmd.Flags().Changed("log-prefix") || cmd.Flags().Changed("no-log-prefix") {
+		// Each of the flags can also be given as false, which means the opposite.
 		prefixed := l.prefix || !l.noPrefix && !cmd.Flags().Changed("log-prefix")
 		o.Prefix = &prefixed
 	}

@@ -97,6 +97,7 @@ func (p *peeringFlags) given(cmd *cobra.Command) (given Peering) {
 	switch {
 	case p.dev:
 		given.Priority = ptr.To(devPriority)
+	// A variable counts as changed as well, because it sets the flag.
 	case cmd.Flags().Changed("priority"):
 		given.Priority = ptr.To(int(p.priority))
 	}

@@ -12,6 +12,7 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	operator := r.base.program.Operator
+	// Errors of registrations are reported before the connection.
 	settings, err := operator.Settings()
 	if err != nil {
 		return err
@@ -26,11 +27,12 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 		Inspection: r.inspection, Metrics: r.metrics, Health: r.health, Cluster: r.base.cluster,
 	}
 	return operator.Around(cmd.Context(), given, func() error {
-		// The startup may have changed anything.
+		// The startup handlers may have changed any of the settings.
 		settings, err := operator.Settings()
 		if err != nil {
 			return err
 		}
+		// The warning follows the startup, which can select namespaces as well.
 		if !said && len(settings.Namespaces) == 0 {
 			hintAtScope(log)
 		}

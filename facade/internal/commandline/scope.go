@@ -36,6 +36,7 @@ func (s *scope) check(cmd *cobra.Command) error {
 			return asUsage(cmd, fmt.Errorf("-n (--namespace): %w", err))
 		}
 	}
+	// The order has no meaning, and duplicates would be served twice.
 	slices.Sort(s.namespaces)
 	s.namespaces = slices.Compact(s.namespaces)
 	return nil

@@ -15,6 +15,7 @@ const sameSignal = time.Second
 // SignalContext returns a context that ends with SIGTERM or Ctrl-C. A further signal exits with code 1 immediately,
 // unless it is the same signal within a second. It is the way out if the shutdown hangs.
 func SignalContext() context.Context {
+	// Package signal drops signals if the channel is full.
 	received := make(chan os.Signal, 4)
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
 	//nolint:revive // leaving is what the second signal is for
@@ -28,6 +29,7 @@ func untilSignal(received <-chan os.Signal, exit func()) context.Context {
 		first := <-received
 		began := time.Now()
 		cancel()
+		// Another signal, or the same one later, means that the user does not want to wait.
 		for next := range received {
 			if next != first || time.Since(began) > sameSignal {
 				exit()

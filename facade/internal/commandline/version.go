@@ -23,6 +23,7 @@ func versionCommand(p Program) *cobra.Command {
 // version returns the version of the program, with the versions of Go and kopf-runtime, which matter for debugging.
 func version() string {
 	const module = "github.com/kopf-runtime/kopf-runtime"
+	// Only binaries that were built without module support have no build information.
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "(unknown)"

@@ -32,8 +32,8 @@ type Webhooks func(
 // printer is the command that prints webhook configurations.
 type printer struct {
 	base base
-	way  Way
-	ca   string
+	way  Way    // --service and --url
+	ca   string // --ca-file
 }
 
 // webhooksCommand returns the command that prints the webhook configurations for an operator that does not manage them
@@ -67,6 +67,7 @@ func (w *printer) run(cmd *cobra.Command, _ []string) error {
 	if w.base.program.Err != nil {
 		return w.base.program.Err
 	}
+	// This command has no flags of scope or log, so it does not use the common check.
 	if err := w.base.environment.read(cmd); err != nil {
 		return err
 	}
@@ -77,6 +78,7 @@ func (w *printer) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	// The cluster is needed to resolve the resources of the handlers.
 	config, err := w.base.connect(settings)
 	if err != nil {
 		return err
@@ -85,6 +87,7 @@ func (w *printer) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	// Hints are YAML comments, in case both outputs are redirected to one file.
 	for _, hint := range hints {
 		cmd.PrintErrln("#", hint)
 	}
@@ -102,12 +105,14 @@ func (w *printer) run(cmd *cobra.Command, _ []string) error {
 
 // check validates the flags and reads the CA.
 func (w *printer) check(cmd *cobra.Command) (err error) {
+	// A webhook configuration has either a service or a URL.
 	if w.way.Service != "" && w.way.URL != "" {
 		return asUsage(cmd, errors.New("--service and --url exclude each other"))
 	}
 	if w.ca == "" {
 		return nil
 	}
+	// The bundle is validated here, so that a bad file is a usage error.
 	data, err := os.ReadFile(w.ca)
 	if err == nil {
 		w.way.Bundle, err = certificates.ParseBundle(data)

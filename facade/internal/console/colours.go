@@ -11,6 +11,7 @@ import (
 // OnTerminal reports whether out can show colours: it is a terminal with this ability, and the environment variable
 // NO_COLOR is not set. Pipes, files and the logs of pods are not terminals.
 func OnTerminal(out io.Writer) bool {
+	// TERM=dumb is the convention of terminals without escape sequences, such as those of editors.
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

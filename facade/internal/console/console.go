@@ -83,6 +83,7 @@ func (o Options) composer() func(*line) []byte {
 		prefixed = *o.Prefix
 	}
 	if o.Format == JSON {
+		// An empty key means the default, as in Kopf.
 		key := o.ReferenceKey
 		if key == "" {
 			key = "object"
@@ -99,6 +100,7 @@ func (o Options) composer() func(*line) []byte {
 // If the handler fails or panics, the first failure is logged to out. The handler must not block, because it runs on
 // the goroutine of the caller.
 func NewFor(handler slog.Handler, out io.Writer, o Options) logr.Logger {
+	// The failure is logged in lines of this package, since the handler cannot log it.
 	failures := &failures{log: New(out, o).WithName(o.Operator)}
 	return logr.New(&sink{lines: &ownHandler{to: handler, verbosity: o.Verbosity, failures: failures}})
 }

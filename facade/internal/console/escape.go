@@ -28,6 +28,7 @@ func onOneLine(text string) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !printable(r) }) < 0 {
 		return text
 	}
+	// Only the escapes are needed, not the quotes.
 	quoted := strconv.Quote(text)
 	return quoted[1 : len(quoted)-1]
 }

@@ -15,6 +15,7 @@ func (j jsonFormat) compose(l *line) []byte {
 	if j.prefixed && l.object.isObject() {
 		message = "[" + quoteInBrackets(l.object.prefix()) + "] " + message
 	}
+	// Kopf's keys and its time format, with microseconds and an offset.
 	fields := []field{
 		{"timestamp", l.time.UTC().Format("2006-01-02T15:04:05.000000-07:00")}, {"severity", levelNames(l.level).json},
 		{"message", message},

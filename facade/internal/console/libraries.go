@@ -51,6 +51,7 @@ func hasAnyPrefix(text string, prefixes ...string) bool {
 // other infos are for their developers.
 func (o origin) level(of slog.Level, message string) slog.Level {
 	switch {
+	// Messages of the program and of failed health checks keep their level.
 	case !hasAnyPrefix(string(o), libraries...) || hasAnyPrefix(string(o), healthChecks):
 		return of
 	case of >= slog.LevelInfo &&

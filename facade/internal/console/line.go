@@ -73,6 +73,7 @@ func (h *lineHandler) WithGroup(name string) slog.Handler {
 // Handle writes one line.
 func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
 	l := &line{time: record.Time, level: record.Level, message: record.Message, object: h.object}
+	// The capacity avoids a further allocation when the logger's fields are appended.
 	own := make([]field, 0, record.NumAttrs()+len(h.fields))
 	first := true
 	record.Attrs(func(a slog.Attr) bool {
@@ -89,6 +90,7 @@ func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
 		return true
 	})
 	l.fields = append(own, h.fields...)
+	// Values that do not identify an object are shown as normal fields.
 	l.object.release(&l.fields)
 	_, err := h.out.Write(h.compose(l))
 	return err
@@ -106,6 +108,7 @@ func KeysOfLines() []string { return slices.Clone(keysOfLines) }
 // free returns a key that neither the logger nor other fields of the message use.
 func (h *lineHandler) free(key string, others []field) string {
 	is := func(f field) bool { return f.key == key }
+	// The prefix is repeated until the key is unique.
 	for slices.Contains(keysOfLines, key) || h.object.has(key) || slices.ContainsFunc(h.fields, is) ||
 		slices.ContainsFunc(others, is) {
 		key = extraPrefix + key
@@ -116,6 +119,7 @@ func (h *lineHandler) free(key string, others []field) string {
 // flattened returns the values without groups: the names of groups become prefixes of keys.
 func flattened(attrs []slog.Attr, groups string) (fields []field) {
 	for _, a := range attrs {
+		// A LogValuer computes its value only now, when the line is written.
 		value := a.Value.Resolve()
 		switch {
 		case value.Kind() == slog.KindGroup && a.Key == "":

@@ -89,6 +89,7 @@ var errNoHandler = errors.New("its WithAttrs or WithGroup returned nil")
 // derived returns the derived handler, or a copy of the current one if the derivation fails. Its values are missing
 // then, but lines are still logged.
 func (h *ownHandler) derived(derive func() slog.Handler) slog.Handler {
+	// The receiver is shared by other loggers.
 	own := *h
 	h.contain(func() error {
 		to := derive()

@@ -62,6 +62,7 @@ func (s *sink) log(level slog.Level, err error, message string, keysAndValues []
 	if level < slog.LevelInfo && !s.lines.Enabled(ctx, level) {
 		return // for any origin: only infos can be warnings
 	}
+	// The frames between the caller and this function are skipped, including those of wrappers.
 	var callers [1]uintptr
 	runtime.Callers(3+s.depth, callers[:]) // skips runtime.Callers, log, and Info or Error
 	// Errors keep their level and values, whatever logs them.

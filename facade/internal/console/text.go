@@ -52,6 +52,7 @@ func (t textFormat) compose(l *line) []byte {
 // others are named after the object or activity that they log about.
 func (t textFormat) logger(l *line) string {
 	name := l.logger
+	// The dots make sure that only whole parts of the name are cut.
 	if rest, ours := strings.CutPrefix(name+".", t.operator+"."); ours {
 		name = strings.TrimSuffix(rest, ".")
 	}

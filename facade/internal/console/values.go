@@ -17,6 +17,7 @@ import (
 func marshalled(value any) any {
 	wanted := value
 	if own, ok := value.(logr.Marshaler); ok {
+		// The method is the user's code, and a panic must not end the program because of a log line.
 		if err := panics.Contain(func() error { wanted = own.MarshalLog(); return nil }); err != nil {
 			return valueText(value)
 		}
@@ -57,11 +58,13 @@ type kubernetesObject interface {
 // encoded returns a value as JSON, with any characters in its strings. Errors and values with a text of their own
 // become texts. A value that cannot be encoded becomes a text with the reason.
 func encoded(value any) (data []byte) {
+	// Encoders of values are users' code as well.
 	err := panics.Contain(func() (err error) { data, err = marshal(loggable(value)); return err })
 	if err == nil {
 		return data
 	}
 	text := valueText(value)
+	// The text is only the type here, so the reason is added.
 	if !saysSomething(value) && composed(value) {
 		text += ": " + err.Error()
 	}
@@ -72,8 +75,10 @@ func encoded(value any) (data []byte) {
 // loggable returns the names of objects, the texts of errors, and other values as they are.
 func loggable(value any) any {
 	switch value := value.(type) {
+	// A time is a Stringer too, but its text is less useful for machines.
 	case time.Time:
 		return value.Format(time.RFC3339Nano)
+	// This case precedes Stringer: objects of the API can have a text with their whole content.
 	case kubernetesObject:
 		return objectNames(value)
 	case error, fmt.Stringer:
@@ -86,6 +91,7 @@ func loggable(value any) any {
 func objectNames(o kubernetesObject) map[string]string {
 	version, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	names := map[string]string{"apiVersion": version, "kind": kind, "namespace": o.GetNamespace(), "name": o.GetName()}
+	// Unknown names are left out.
 	for key, name := range names {
 		if name == "" {
 			delete(names, key)
@@ -107,10 +113,12 @@ func marshal(value any) ([]byte, error) {
 
 // format returns a value on one line.
 func format(value any) string {
+	// Named string types are shown like strings.
 	if text := reflect.ValueOf(value); text.Kind() == reflect.String && !saysSomething(value) {
 		return quote(text.String())
 	}
 	data := encoded(value)
+	// A JSON string is shown in the form of this format instead.
 	var text string
 	if len(data) > 0 && data[0] == '"' && json.Unmarshal(data, &text) == nil {
 		return quote(text)

@@ -71,6 +71,7 @@ func (i *Info) checkPair() error {
 	if err != nil {
 		return err
 	}
+	// A key of another certificate would otherwise fail only with the first request.
 	if _, err := tls.X509KeyPair(i.CertificateData, i.PrivateKeyData); err != nil {
 		return fmt.Errorf("CertificateData and PrivateKeyData: %w", err)
 	}
@@ -144,6 +145,7 @@ func (i *Info) proxies(c *rest.Config) error {
 			return fmt.Errorf("ProxyURL: %q is no URL of a proxy, such as http://host:3128", i.ProxyURL)
 		}
 		c.Proxy = http.ProxyURL(proxy)
+	// A proxy of the configuration takes precedence over the environment.
 	case i.TrustEnv && c.Proxy == nil:
 		c.Proxy = http.ProxyFromEnvironment
 	}

@@ -47,6 +47,8 @@ func (i *Info) identity() [sha256.Size]byte {
 	if c := i.Config; c != nil {
 		parts = append(parts, c.Host, c.Username, c.Password, c.BearerToken, content(c.BearerTokenFile), c.Impersonate,
 			c.CertData, c.KeyData, content(c.CertFile), content(c.KeyFile), c.CAData, content(c.CAFile))
+		// A plugin counts by its command: the same command can return new credentials, which client-go handles on its
+		// own.
 		if c.ExecProvider != nil {
 			exec := *c.ExecProvider
 			// It describes the cluster, not the user.

@@ -58,6 +58,7 @@ func (v *vault) attempt() ([]*session, error) {
 	}
 	var good []*session
 	var problems []error
+	// The order of the ids makes the errors stable.
 	for _, id := range slices.Sorted(maps.Keys(infos)) {
 		s, err := v.accept(id, infos[id])
 		if err != nil {
@@ -66,6 +67,7 @@ func (v *vault) attempt() ([]*session, error) {
 		}
 		good = append(good, s)
 	}
+	// Invalid credentials of one handler are fatal only if no other handler has valid ones.
 	if len(good) == 0 {
 		return nil, fmt.Errorf("logging in: %w", cmp.Or(errors.Join(problems...), errNothing))
 	}
@@ -92,6 +94,7 @@ func (v *vault) pause() error {
 	if unproven > 0 {
 		select {
 		case <-v.ctx.Done():
+		// The wait is not shortened by a request's context: a login serves all requests.
 		case <-time.After(time.Second << (unproven - 1)):
 		}
 	}

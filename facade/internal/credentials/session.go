@@ -39,6 +39,7 @@ func open(handler string, info *Info, prepare func(*rest.Config)) (*session, err
 	if err != nil {
 		return nil, err
 	}
+	// The settings of the connection apply to all credentials.
 	prepare(config)
 	s := &session{handler: handler, info: info, config: config, gate: make(chan struct{}, 1)}
 	if s.server, _, err = rest.DefaultServerUrlFor(config); err != nil {
@@ -60,6 +61,7 @@ func (s *session) close() {
 // request returns a copy of the request for the server of this session. It can be called once per attempt if the body
 // can be read again.
 func (s *session) request(r *http.Request, base *url.URL) (*http.Request, error) {
+	// A request of the caller must not be modified, and it is needed again for another attempt.
 	own := r.Clone(r.Context())
 	if r.GetBody != nil {
 		body, err := r.GetBody()

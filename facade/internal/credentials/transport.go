@@ -24,8 +24,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer func() { _ = r.Body.Close() }() // each attempt has its own body
 	}
 	for asked := (*session)(nil); ; {
+		// This waits while no valid credentials exist, so callers see no authentication error in between.
 		s, err := t.vault.session(r.Context())
 		if err != nil {
+			// A round tripper must close the body in any case.
 			if !repeatable {
 				_ = r.Body.Close()
 			}
@@ -98,6 +100,7 @@ func (t streaming) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The wrappers add only headers: the connection belongs to the other transport.
 	send, err := rest.HTTPWrappersForConfig(s.config, t.next)
 	if err != nil {
 		return nil, err

@@ -92,12 +92,14 @@ func Connect(ctx context.Context, o Options) (*Connection, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Client-go must not add credentials of its own, which would be those of the first login forever.
 	config := rest.AnonymousClientConfig(first.config)
 	// Client-go makes connections for streams on its own, with the certificate of this configuration: that of the first
 	// login.
 	config.CertFile, config.CertData = first.config.CertFile, first.config.CertData
 	config.KeyFile, config.KeyData = first.config.KeyFile, first.config.KeyData
 	config.Host, config.QPS = first.server.String(), -1 // the API server's own fairness replaces client-side limits
+	// Clients build their URLs from the first server, even after a change.
 	base := *first.server
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return v.around(&base, next) })
 	return &Connection{Config: config, vault: v}, nil
@@ -123,6 +125,7 @@ func (v *vault) session(ctx context.Context) (*session, error) {
 		}
 		select {
 		case <-running:
+		// The context of the vault means that the program ends; others belong to one request.
 		case <-ctx.Done():
 			if ctx == v.ctx {
 				<-running // the login returns a more precise error
@@ -144,6 +147,7 @@ func (v *vault) look() (s *session, running chan struct{}, err error) {
 	if v.current != nil || v.err != nil {
 		return v.current, nil, v.err
 	}
+	// Only one login runs at a time; all requests wait for the same one.
 	if v.running == nil {
 		v.running = make(chan struct{})
 		go v.login()
@@ -197,6 +201,7 @@ func (v *vault) replaced(s *session) bool {
 // invalidate drops the session and switches to that of another handler, if any. The caller must hold the lock.
 func (v *vault) invalidate(s *session, reason string) {
 	logf.FromContext(v.ctx).Info("Dropped credentials", "handler", s.handler, "reason", reason)
+	// Only the last ones are kept: their number would grow with each expiration.
 	known := append(v.refused[s.handler], s.identity)
 	v.refused[s.handler] = known[max(0, len(known)-Remembered):]
 	s.close()

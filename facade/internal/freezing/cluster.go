@@ -27,7 +27,7 @@ import (
 
 // cluster accesses the peering objects of one scope.
 type cluster struct {
-	client client.Client
+	client client.Client // for metadata and unstructured objects only
 	// kinds are the peering kinds of the scope that the cluster serves, one per API group.
 	kinds []discovery.Resource
 }
@@ -37,12 +37,14 @@ const timeout = time.Minute
 
 // connect finds the peering kinds of the scope and returns a client for them.
 func connect(ctx context.Context, config *rest.Config, clusterwide bool) (*cluster, error) {
+	// The caller's configuration is used for other clients as well.
 	config = rest.CopyConfig(config)
 	config.Timeout = cmp.Or(config.Timeout, timeout)
 	server, err := clientdiscovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
 	}
+	// Discovery must not hang on an aggregated API server that does not answer.
 	api := discovery.Limited{Getter: discovery.API{Client: server.RESTClient()}, Timeout: config.Timeout}
 	kinds, err := findKinds(ctx, api, clusterwide)
 	if err != nil {
@@ -74,6 +76,7 @@ func findKinds(ctx context.Context, api discovery.Getter, clusterwide bool) (fou
 		return nil, fmt.Errorf("looking for %s: %w", plural, err)
 	}
 	for _, one := range all {
+		// The scope distinguishes kinds of the same name, and other versions have another format.
 		if one.Version == version && one.Plural == plural && one.Namespaced != clusterwide {
 			found = append(found, one)
 		}
@@ -97,6 +100,7 @@ func mapperOf(kinds []discovery.Resource) meta.RESTMapper {
 			scope = meta.RESTScopeNamespace
 		}
 		plural := one.GroupVersionResource()
+		// The plural is known from discovery; the default mapper would guess it.
 		mapper.AddSpecific(one.GroupVersionKind, plural, plural, scope)
 	}
 	return mapper
@@ -125,6 +129,7 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 	if len(patterns) == 0 {
 		return all, nil
 	}
+	// Only names and labels are needed.
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
 	switch err := c.client.List(ctx, list, selecting(meant.Labels())...); {
@@ -140,6 +145,7 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 			all = append(all, place{namespace: one.Name})
 		}
 	}
+	// A wrong pattern would otherwise look like success.
 	if len(all) == 0 {
 		return nil, fmt.Errorf("no namespace matches the patterns %v", patterns)
 	}
@@ -167,6 +173,7 @@ func has(all []place, namespace string) bool {
 // missing returns the error for a peering object that does not exist. Operators then do not look there either, so a
 // record would have no effect.
 func (c *cluster) missing(name, namespace string) error {
+	// All kinds of one scope have the same name, only in different groups.
 	kind := c.kinds[0]
 	text := fmt.Sprintf("there is no %s %q", kind.Kind, name)
 	if namespace != "" {

@@ -36,6 +36,7 @@ func (o Order) resumes() bool { return o.Record.Lifetime <= 0 }
 // that matches only a pattern needs no peering object, but at least one of all namespaces must have it. A namespace
 // that is given by name must have it.
 func (o Order) Carry(ctx context.Context, config *rest.Config) error {
+	// Without namespaces, the order is for the cluster-scoped kind.
 	api, err := connect(ctx, config, len(o.Namespaces) == 0)
 	if err != nil {
 		return err
@@ -67,10 +68,12 @@ func (o Order) Carry(ctx context.Context, config *rest.Config) error {
 
 // at processes one namespace, for each group that has the kind. Found is false if no group has the object.
 func (o Order) at(ctx context.Context, api *cluster, where place) (found bool, err error) {
+	// A problem in one namespace must not prevent the others from being processed.
 	var problems []error
 	for _, kind := range api.kinds {
 		object := object{stored: peering.Stored{
 			Client: api.client, Kind: kind.GroupVersionKind, Namespace: where.namespace, Name: o.Peering,
+			// With the status subresource, a patch of the main resource would drop the record.
 			Subresource: kind.HasStatus(),
 		}, resource: kind.GroupResource()}
 		switch err := object.carry(ctx, o); {

@@ -21,8 +21,8 @@ import (
 
 // object is one peering object.
 type object struct {
-	stored   peering.Stored
-	resource schema.GroupResource
+	stored   peering.Stored       // where the records are
+	resource schema.GroupResource // for messages
 }
 
 // carry writes or removes the record, and logs the effect.
@@ -49,6 +49,7 @@ func (o object) carry(ctx context.Context, order Order) error {
 				"x-kubernetes-preserve-unknown-fields: true for the status", o,
 		)
 	}
+	// The own record is not a peer.
 	delete(others, order.Identity)
 	tell(log, order.Identity, record, others)
 	return nil
@@ -58,6 +59,7 @@ func (o object) carry(ctx context.Context, order Order) error {
 func tell(log logr.Logger, identity string, record peering.Record, others map[string]peering.Record) {
 	var pausing, above []string
 	for _, other := range slices.Sorted(maps.Keys(others)) {
+		// Peers of the same priority pause as well.
 		if others[other].Priority > record.Priority {
 			above = append(above, other)
 		} else {
@@ -80,8 +82,10 @@ func (o object) remove(ctx context.Context, log logr.Logger, identity string) er
 	if err != nil && !apierrors.IsForbidden(err) { // writing can be allowed without reading
 		return o.explained(err)
 	}
+	// The record is looked up before it is removed, to notice a wrong identity.
 	status, _ := before.Object["status"].(map[string]any)
 	_, known := status[identity]
+	// An empty record removes the entry.
 	after, writing := o.stored.Put(ctx, identity, peering.Record{})
 	if writing != nil {
 		return o.explained(writing)
