@@ -44,6 +44,7 @@ func (k *Keeper) withoutParentLabel(owner *unstructured.Unstructured) *unstructu
 	if _, labelled := labels[k.Label()]; !labelled {
 		return owner
 	}
+	// GetLabels returns a copy, so only the owner itself must be copied.
 	owner = owner.DeepCopy()
 	delete(labels, k.Label())
 	owner.SetLabels(labels)

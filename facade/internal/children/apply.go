@@ -92,6 +92,7 @@ func (k *Keeper) find(
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("looking for it: %w", err)
+	// Even a foreign object with this name must not be changed.
 	case !k.isAdoptable(parent, child, held):
 		return nil, k.strangerError(parent, held)
 	case held.DeletionTimestamp != nil:
@@ -118,6 +119,7 @@ func (k *Keeper) getServed(
 	if !meta.IsNoMatchError(err) {
 		return held, err
 	}
+	// Without a version, the mapper returns the preferred one. The object is the same in all versions.
 	mapping, err := k.Client.RESTMapper().RESTMapping(child.in(version).GroupKind())
 	if err != nil {
 		return nil, err

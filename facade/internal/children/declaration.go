@@ -66,6 +66,7 @@ func (d *Declaration) add(all []declared, wanted set, invalid error) ([]declared
 	}
 	var failed []error
 	all = slices.DeleteFunc(all, func(child declared) bool {
+		// The same content again is allowed, so that helpers of a handler can share a child.
 		before, twice := d.contents[child.identity]
 		if twice = twice && before != child.content; twice {
 			failed = append(failed, fmt.Errorf("%s is %s, which an earlier call of Ensure has declared otherwise: "+
@@ -79,6 +80,7 @@ func (d *Declaration) add(all []declared, wanted set, invalid error) ([]declared
 	}
 	d.wanted, d.absent = d.wanted.with(wanted), d.absent.with(wanted)
 	err := errors.Join(append([]error{invalid}, failed...)...)
+	// An error stays, even if the handler ignores it: End must not delete anything then.
 	d.failed = d.failed || err != nil
 	return all, wanted, err
 }

@@ -97,6 +97,7 @@ func (m *memory) endedChildren(parent types.UID) map[string]set {
 				if all[s.record] == nil {
 					all[s.record] = set{}
 				}
+				// Only the run is needed: the record has the rest.
 				all[s.record][child] = entry{run: one.runOf(one.child.digest)}
 			}
 		}

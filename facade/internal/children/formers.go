@@ -189,6 +189,7 @@ func (k *Keeper) fieldsVersion(child declared, managed []metav1.ManagedFieldsEnt
 			return managed[i].APIVersion
 		}
 	}
+	// Any version is valid; the others are dropped with a warning.
 	return managed[entries[0]].APIVersion
 }
 

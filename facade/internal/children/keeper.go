@@ -19,7 +19,10 @@ import (
 var ErrDeleting = errors.New("the object is being deleted, and its children with it: Ensure is for objects that stay")
 
 // Keeper manages the children of all parents of one operator. The fields must not change after the first use. All
-// methods may be called concurrently.
+// methods may be called concurrently; calls for one parent wait for each other.
+//
+// It never relies on the records alone, since other clients can write them. A child is updated or deleted only if the
+// object itself has our mark, or under the uid that this process has applied.
 type Keeper struct {
 	// Client applies and deletes children with the operator's field manager. Live reads from the API server, not from
 	// the cache.
@@ -115,6 +118,7 @@ func (k *Keeper) runPass(ctx context.Context, parent Parent, handler Handler, ac
 	if patching.BeingDeleted(parent.Newest()) {
 		return ErrDeleting
 	}
+	// Names of records depend on the object's kind and owner, so they are computed per parent.
 	p := &pass{keeper: k, parent: parent, name: nameOf(k.Prefix, body, handler), handler: handler}
 	for _, id := range handler.FormerIDs {
 		p.former = append(p.former, nameOf(k.Prefix, body, Handler{ID: id, Background: handler.Background}))

@@ -106,8 +106,14 @@ func (k *Keeper) leave(
 	return made, k.recordsIn(held), nil
 }
 
-// makeUntilDone applies a child with UntilDone unless it is done. A child that is done is replaced if its declaration
-// has changed.
+// makeUntilDone applies a child with UntilDone unless it is done. The record of a child has the digest of its last
+// declaration and the outcome. There are four cases:
+//
+//   - The declaration is done: nothing is applied, even if the object is absent.
+//   - The same declaration was applied and the object is absent: unless its deletion was observed, it counts as done.
+//   - Another declaration was applied and is done: the object is replaced.
+//   - In all other cases, the child is applied. If its immutable fields prevent that and the object is done, it is
+//     replaced.
 func (p *pass) makeUntilDone(ctx context.Context, child declared, seen *application) (result, error) {
 	// With Once, the first declaration counts; later ones do not run the child again.
 	before, now := p.known[child.identity].run, run{digest: child.digest}

@@ -155,6 +155,7 @@ func (k *Keeper) isProven(parent map[string]any, object *metav1.PartialObjectMet
 func (k *Keeper) strangerError(parent map[string]any, object *metav1.PartialObjectMetadata) error {
 	owner := &unstructured.Unstructured{Object: parent}
 	former := object.Labels[k.Label()]
+	// This case has its own remedy, because the garbage collector never deletes a retained child.
 	if former != string(owner.GetUID()) && k.isRetainedFor(owner, object) {
 		return fmt.Errorf("a former object of this name, of uid %s, has left it, as it is to be retained: take it "+
 			"over by kopf.AdoptFormer, delete it, or choose another name", former)

@@ -52,6 +52,7 @@ func (m *memory) updateParent(parent types.UID, act func(p *parentMemory)) {
 		p = &parentMemory{}
 	}
 	act(p)
+	// Empty sets and parents are dropped, so that the memory does not grow with deleted objects.
 	p.sets = slices.DeleteFunc(p.sets, func(s handlerSet) bool { return s.proof == "" && len(s.applied) == 0 })
 	if p.callers == 0 && len(p.sets) == 0 {
 		delete(m.parents, parent)
@@ -93,6 +94,7 @@ func (m *memory) awaitTurn(ctx context.Context, parent types.UID) (leave func(),
 		}
 		turn = p.turn
 	})
+	// The channel is dropped with its last caller. A waiting caller still has it, and was counted.
 	part := func() {
 		m.updateParent(parent, func(p *parentMemory) {
 			if p.callers--; p.callers == 0 {
@@ -217,6 +219,7 @@ func (m *memory) noteWrite(made *unstructured.Unstructured, hasChanged bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, wasRead := m.found[made.GetUID()]
+	// The version that was read is valid for one write only.
 	delete(m.found, made.GetUID())
 	if wasRead && before == made.GetResourceVersion() || !wasRead && !hasChanged {
 		return

@@ -84,12 +84,14 @@ func unpack(packed string, all set) error {
 		return fmt.Errorf("unpacking it: %w", err)
 	case len(lines) > mostUnpacked:
 		return fmt.Errorf("unpacking it: it has more than %d bytes", mostUnpacked)
+	// The children are counted before they are decoded into a set.
 	case bytes.Count(lines, []byte("\n")) > mostChildren:
 		return fmt.Errorf("unpacking it: it has more than %d children", mostChildren)
 	}
 	for line := range strings.Lines(string(lines)) {
 		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		mark, ran, _ := strings.Cut(rest, " ")
+		// Names of Kubernetes objects contain no spaces, so the parts are unambiguous.
 		child, version, err := parse(name)
 		if err != nil {
 			return err

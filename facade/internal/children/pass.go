@@ -14,6 +14,10 @@ import (
 
 // pass is one run over the set of one handler and one parent. The caller holds the turn of the parent, see
 // [memory.awaitTurn].
+//
+// A pass has three steps, whose order makes a crash harmless. First, new children are added to the record and written.
+// Then all children are applied. Finally, undeclared children are deleted and leave the record, which is written with
+// the outcome of the handler. So the record lists at least the children that exist.
 type pass struct {
 	keeper  *Keeper
 	parent  Parent
@@ -276,6 +280,7 @@ func (p *pass) elsewhere() (map[identity][]string, error) {
 			return is && background == inBackground
 		}
 	}
+	// The working copy has the records of change handlers, even unsaved ones.
 	changes, err := recordsOf(p.parent.own(), others(false))
 	if err != nil {
 		return nil, err
@@ -284,6 +289,7 @@ func (p *pass) elsewhere() (map[identity][]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A child can be listed by several records, and its annotation names all of them.
 	p.declarers = map[identity][]string{}
 	for _, records := range []map[string]set{changes, runs, p.proofs} {
 		for name, children := range records {

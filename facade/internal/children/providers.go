@@ -52,6 +52,7 @@ type providers func() []identity
 func (k *Keeper) providers(parent map[string]any, all []declared) providers {
 	return sync.OnceValue(func() (some []identity) {
 		for _, one := range all {
+			// The identity of the declaration is not set before the child is marked.
 			if one := identityOf(one.object); one.rank() == 0 {
 				some = append(some, one)
 			}

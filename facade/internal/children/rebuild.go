@@ -79,6 +79,7 @@ func (p *pass) search(ctx context.Context, where identity, version string) (set,
 	}
 	found := set{}
 	for i := range labelled {
+		// A child of several records belongs to the other handlers as well, so it is left to them.
 		if p.isOwn(p.keeper.recordsIn(&labelled[i])) {
 			where.name = labelled[i].Name
 			found[where] = entry{version: version, retained: p.keeper.retainedBy(&labelled[i]) != ""}

@@ -162,6 +162,7 @@ func recordsOf(body map[string]any, selects func(name string) bool) (map[string]
 			continue
 		}
 		some, err := recorded(body, name)
+		// One unreadable record fails all of them: without it, children of its handler could be deleted by mistake.
 		if err != nil {
 			return nil, err
 		}

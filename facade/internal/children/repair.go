@@ -50,9 +50,11 @@ func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gon
 		case one.noteEnd(child):
 			found = true // the outcome must be stored
 			continue
+		// A child that is done is not repaired.
 		case one.outcome != "":
 			found = found || gone // a handler may wait for the end of this child
 			continue
+		// Its last states were missed, for example by a reconnected watch, so its end may have been missed, too.
 		case gone && unseen && one.child.rules.UntilDone: // it may have ended before the deletion
 			one.outcome, one.drift, found = vanished, "", true
 			continue
@@ -62,6 +64,7 @@ func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gon
 		case version == one.version, patching.Newer(one.version, version), child.GetDeletionTimestamp() != nil,
 			one.child.rules.Once:
 			continue
+		// The object differs only in fields that do not count, such as its status.
 		case fingerprintOf(child.Object) == one.became:
 			one.drift = "" // another client may have reverted its change
 			continue

@@ -38,6 +38,7 @@ func (s set) proven(proven set) set {
 		// A uid in the record is replaced even by an empty one: it proves nothing.
 		known.uid = proof.uid
 		known.run = proof.run.then(known.run)
+		// The record may claim another version or retention, but only our own apply counts.
 		if isProven {
 			known.version, known.retained = proof.version, proof.retained
 		}

@@ -197,6 +197,7 @@ func DecodeValue(value, into any) error {
 // convert converts one Go value into another by way of JSON. Into a Go struct, field names are matched case-sensitively
 // and integers are preserved, as the API server does.
 func convert(value, into any) error {
+	// JSON is the common form of all Go types of an object, including users' own encoders.
 	data, err := json.Marshal(value)
 	if err != nil {
 		return err

@@ -45,6 +45,7 @@ func withoutEmpty(value any) any {
 		return value
 	case []any:
 		for i, item := range value {
+			// Removing an item would move the others.
 			value[i] = withoutEmpty(item)
 		}
 		if len(value) == 0 {

@@ -26,7 +26,8 @@ func copyDeep[T any](value T) T {
 }
 
 // copier copies one value. Few values contain cycles, so the copier remembers visited parts only after many of them.
-// From then on, a visited part gets the same copy, which ends a cycle.
+// From then on, a visited part gets the same copy, which ends a cycle. Parts that are shared within a small value are
+// copied several times, which is correct but not minimal.
 type copier struct {
 	parts  int
 	copies map[reference]reflect.Value
@@ -64,6 +65,7 @@ func (c *copier) copy(v reflect.Value) reflect.Value {
 		}
 		// The result must have the type of the interface, not that of its dynamic value.
 		return variable(v.Type(), c.copy(v.Elem()))
+	// A nil reference keeps its type and needs no copy.
 	case reflect.Pointer, reflect.Map, reflect.Slice:
 		if v.IsNil() {
 			return v
@@ -176,6 +178,7 @@ func copyItself(v reflect.Value) reflect.Value {
 		return reflect.ValueOf(value.DeepCopy())
 	case *resource.Quantity:
 		return reflect.ValueOf(ptr.To(value.DeepCopy()))
+	// Some wrong implementations return nil or another type.
 	case runtime.Object:
 		if copied := reflect.ValueOf(value.DeepCopyObject()); copied.IsValid() && copied.Type() == v.Type() {
 			return copied

@@ -24,6 +24,7 @@ func isComplete(typ reflect.Type, met map[reflect.Type]bool) bool {
 	}
 	met[typ] = true
 	switch typ.Kind() {
+	// Interfaces count as complete: the type of their values is not known here.
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Array:
 		return isComplete(typ.Elem(), met)
 	case reflect.Struct:
@@ -42,6 +43,7 @@ var flatTypes, privateTypes sync.Map
 func isFlat(typ reflect.Type) bool {
 	return cached(&flatTypes, typ, func() bool {
 		switch typ.Kind() {
+		// An assignment copies only the reference.
 		case reflect.Interface, reflect.Pointer, reflect.Map, reflect.Slice:
 			return false
 		case reflect.Array:

@@ -103,6 +103,7 @@ func children(value any) func(yield func(string, any) bool) {
 				}
 			}
 		case []any:
+			// Indices are parts of the reported path.
 			for i, item := range value {
 				if !yield(strconv.Itoa(i), item) {
 					return

@@ -22,6 +22,7 @@ func (c *Codec[T]) Encode(object T) (tree map[string]any, err error) {
 // Text returns the JSON text of an object as the starting point for [Codec.Edits]. For a large object, the text takes a
 // small fraction of the memory of the raw form.
 func (c *Codec[T]) Text(object T) (text []byte, err error) {
+	// Encoders can be users' code and may panic.
 	err = Call(func() error {
 		if raw, ok := any(object).(*unstructured.Unstructured); ok {
 			text, err = json.Marshal(raw.Object)

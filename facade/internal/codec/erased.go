@@ -69,6 +69,7 @@ func (e *eraser) descend(path diff.Path, raw, kept any) {
 				e.compare(append(slices.Clip(path), key), value, kept[key])
 			}
 		}
+	// Items have the path of their list.
 	case []any:
 		if kept, ok := kept.([]any); ok && len(kept) == len(raw) {
 			for i, item := range raw {

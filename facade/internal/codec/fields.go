@@ -78,6 +78,7 @@ func isList(typ reflect.Type) bool {
 // noKeys returns the error for a path that continues after a value without fields. The remedy depends on the type: a
 // key of a map that contains dots is a frequent mistake.
 func noKeys(field diff.Path, at, mapping int, typ reflect.Type, list bool) error {
+	// The error names the value that has no keys, not only the whole path.
 	holder := FormatPath(field[:at])
 	switch {
 	case list:

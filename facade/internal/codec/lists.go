@@ -47,6 +47,7 @@ func taggedKeys(tag reflect.StructTag) (candidates [][]string) {
 // not be matched.
 func (m *merger) origins(raw, before, after []any) []int {
 	p := newPairing(raw, before, after)
+	// The Go type of the list is known only from the path, since the merger works on raw values.
 	typ, tag := fieldAt(m.typ, m.path)
 	if by := m.identify(p, typ, tag); by != nil {
 		p.pairByKeys(by)
@@ -140,6 +141,7 @@ func partOf(typ reflect.Type, key string) (reflect.Type, reflect.StructTag, bool
 		typ = typ.Elem()
 	}
 	switch {
+	// The content of such a type cannot be determined by its fields.
 	case typ == nil || encodesItself(typ):
 		return nil, "", false
 	case typ.Kind() == reflect.Map:

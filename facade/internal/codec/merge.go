@@ -89,6 +89,10 @@ func restore(to, from map[string]any, keys ...string) {
 }
 
 // merger applies one change to one raw object.
+//
+// A change is known only in the form of the Go type, before and after. The merger walks through both and through the
+// raw object at the same time. Only differences between before and after are applied. So fields that the Go type lacks
+// survive, and defaults that its encoding adds are not written.
 type merger struct {
 	typ   reflect.Type // of the object
 	lists Lists
@@ -101,6 +105,7 @@ type merger struct {
 // out, so only real differences are applied. The arguments are not modified; the result shares unchanged parts with
 // them.
 func (m *merger) value(raw, before, after any) any {
+	// Most values are unchanged, and their raw form is kept as it is.
 	if diff.Equal(before, after) {
 		return raw
 	}
@@ -177,6 +182,7 @@ func withoutNulls(value any) any {
 	case []any:
 		items := make([]any, len(value))
 		for i, item := range value {
+			// A null item stays, because removing it would move the others.
 			items[i] = withoutNulls(item)
 		}
 		return items

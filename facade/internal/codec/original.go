@@ -8,7 +8,7 @@ import (
 )
 
 // Original is the object of a handler before the call. It detects changes that the handler makes in the object without
-// Patch: these are not written.
+// Patch: these are not written. Such a mistake is easy to make, because it has no effect and no error.
 type Original[T client.Object] struct {
 	codec   *Codec[T]
 	object  T // the original pointer: the handler may assign another object to its field
@@ -47,6 +47,7 @@ func (o *Original[T]) Look() {
 	for _, path := range o.changed {
 		known[FormatPath(path)] = true
 	}
+	// The values are not stored: Lost compares the final state.
 	for _, item := range diff.Compute(o.content, now) {
 		if len(known) == 0 || !known[FormatPath(item.Path)] {
 			o.changed = append(o.changed, item.Path)

@@ -8,7 +8,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// pairing matches the items of one list with their former indices. Each former item is matched at most once.
+// pairing matches the items of one list with their former indices. Each former item is matched at most once. A matched
+// item keeps its hidden fields, so a wrong match would move them to another item. In doubt, items are not matched, and
+// the loss is reported.
 type pairing struct {
 	raw, before, after []any
 	origins            []int  // the former index of each item; -1 without a match
@@ -66,6 +68,7 @@ func (p *pairing) pairByKeys(by *identified) {
 		if len(places) == 0 {
 			continue
 		}
+		// The keys are unique among the former items, so there is exactly one.
 		former, found := places[0], 0
 		if len(items) > 1 {
 			found = slices.IndexFunc(items, func(i int) bool { return diff.Equal(p.after[i], p.before[former]) })
@@ -112,6 +115,7 @@ func (p *pairing) pairByValue() {
 func (p *pairing) pairEqual() {
 	before := map[string][]int{}
 	for i, item := range p.before {
+		// Items at their old index were paired before.
 		if !p.used[i] {
 			id := textOf(item)
 			before[id] = append(before[id], i)

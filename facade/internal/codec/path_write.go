@@ -53,6 +53,7 @@ func put(object map[string]any, path diff.Path, value any) map[string]any {
 	if object == nil {
 		object = map[string]any{}
 	}
+	// The last key is set below; the others lead to its map.
 	at := object
 	for _, key := range path[:len(path)-1] {
 		// A null on the path counts as absent.

@@ -57,6 +57,7 @@ func split(text string) (path diff.Path, err error) {
 // unquote returns the key before the closing quote, and the rest of the text after it.
 func unquote(text string) (key, rest string, closed bool) {
 	var b strings.Builder
+	// Bytes are enough: quotes and backslashes are never part of a multi-byte character in UTF-8.
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '"':

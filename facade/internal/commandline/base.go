@@ -13,7 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// base is the common part of all commands that work on a cluster.
+// base is the common part of all commands that work on a cluster. A command adds its flags and calls [base.finish];
+// when it runs, it calls [base.check] before it uses any of them.
 type base struct {
 	program     Program
 	environment *environment    // binds the flags to variables

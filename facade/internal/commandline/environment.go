@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// environment binds the flags of one command to environment variables.
+// environment binds the flags of one command to environment variables. A flag in the command line takes precedence over
+// its variable, and the variable over the default. Kopf has the same rules.
 type environment struct {
 	prefix string   // prefix of the variables, such as KOPF_RUN_
 	flags  []string // flags that can be set by a variable
@@ -113,6 +114,7 @@ func decided(cmd *cobra.Command, flag string) bool {
 func (e *environment) set(cmd *cobra.Command, flag, variable, value string) (err error) {
 	values := []string{value}
 	switch cmd.Flags().Lookup(flag).Value.Type() {
+	// Pflag accepts fewer words than Kopf does.
 	case "bool":
 		values[0], err = boolean(value)
 	case "stringArray":

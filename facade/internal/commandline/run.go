@@ -6,7 +6,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// run serves until its context ends. Everything that needs no cluster is checked before the connection.
+// run serves until its context ends. Everything that needs no cluster is checked before the connection, so that
+// mistakes are reported immediately.
 func (r *runner) run(cmd *cobra.Command, _ []string) error {
 	if err := r.base.check(cmd, func() error { return r.check(cmd) }); err != nil {
 		return err
@@ -21,6 +22,7 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	// The flags are passed to the operator before its startup, whose handlers may read them.
 	namespaces, said := r.base.scope.choose(settings.Namespaces)
 	given := Given{
 		Namespaces: namespaces, Scoped: r.base.scope.given(), Peering: r.peering.given(cmd),

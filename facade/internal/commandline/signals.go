@@ -27,6 +27,7 @@ func untilSignal(received <-chan os.Signal, exit func()) context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		first := <-received
+		// The goroutine runs until the process exits.
 		began := time.Now()
 		cancel()
 		// Another signal, or the same one later, means that the user does not want to wait.

@@ -47,6 +47,7 @@ func (l *lifetime) Set(text string) error {
 	switch {
 	case err != nil:
 		return errors.New("it is neither a number of seconds, such as 600, nor a duration, such as 10m")
+	// A shorter lifetime would be zero in a record, which removes it.
 	case value < time.Second || value > maxLifetime:
 		return fmt.Errorf("it is not between a second and %d days", maxLifetime/(24*time.Hour))
 	}

@@ -81,6 +81,7 @@ func missing(path string) error {
 	if path != "" {
 		return nil
 	}
+	// KUBECONFIG is a list of paths, like PATH.
 	files := slices.DeleteFunc(
 		filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar)), func(file string) bool {
 			_, err := os.Stat(file)

@@ -27,6 +27,7 @@ const (
 // paint returns the text in the colour of the level. Infos have no colour.
 func (t textFormat) paint(level slog.Level, text string) string {
 	colour := ""
+	// Levels between the named ones have the colour of the level below.
 	switch {
 	case !t.colours:
 	case level >= slog.LevelError:

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// line is the content of one log line.
+// line is the content of one log line, before it is formatted.
 type line struct {
 	time    time.Time
 	level   slog.Level

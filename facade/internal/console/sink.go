@@ -17,10 +17,11 @@ const (
 )
 
 // sink passes lines of logr and log/slog to a handler. It adds warnings, which logr does not have, and lowers the level
-// of messages that controller-runtime and client-go log about themselves.
+// of messages that controller-runtime and client-go log about themselves. Logr's verbosities become levels of log/slog:
+// V(0) is Info, V(1) and above are below it.
 //
-// It recognizes these by the function that logs, not by the logger: client-go takes loggers from contexts, and finds
-// the logger of the handled object there.
+// It recognizes the libraries by the function that logs, not by the logger: client-go takes loggers from contexts, and
+// finds the logger of the handled object there.
 type sink struct {
 	lines  slog.Handler
 	name   string
@@ -143,6 +144,7 @@ func attributes(keysAndValues []any) []slog.Attr {
 	var all []slog.Attr
 	for i := 0; i < len(keysAndValues); i += 2 {
 		key, isText := keysAndValues[i].(string)
+		// Logr leaves such mistakes of callers to the sink. The text must not be lost.
 		if !isText || i+1 == len(keysAndValues) {
 			all = append(all, slog.Any("!BADKEY", valueText(keysAndValues[i])))
 			if isText {

@@ -27,6 +27,7 @@ func (t textFormat) compose(l *line) []byte {
 		fmt.Fprintf(&text, "[%s] %-20.20s %s ", l.time.Format("2006-01-02 15:04:05,000"), onOneLine(t.logger(l)),
 			t.paint(l.level, fmt.Sprintf("[%-8.8s]", levelNames(l.level).text)))
 	}
+	// The message may have several lines, which stay readable behind a tab.
 	message := indent(l.message)
 	if t.prefixed && l.object.isObject() {
 		message = "[" + quoteInBrackets(l.object.prefix()) + "] " + message
@@ -62,6 +63,7 @@ func (t textFormat) logger(l *line) string {
 	case l.object.isObject():
 		return "kopf.objects"
 	}
+	// Kopf names the loggers of activities after the activity.
 	for _, f := range l.fields {
 		if f.key == "activity" {
 			return "kopf.activities." + valueText(f.value)

@@ -92,6 +92,7 @@ func (i *Info) configuration() (*rest.Config, error) {
 	}
 	override(&c.Host, i.Server)
 	i.trust(c)
+	// Without a user in the fields, that of the configuration is kept.
 	if i.identifies() {
 		i.identify(c)
 	}

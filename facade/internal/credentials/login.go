@@ -110,6 +110,7 @@ func (v *vault) accept(handler string, info *Info) (*session, error) {
 	switch {
 	case info == nil:
 		return nil, errNothing
+	// Expired credentials would be dropped at once and cause another login.
 	case info.expired():
 		return nil, fmt.Errorf("the credentials have expired at %s", info.Expiration.Format(time.RFC3339))
 	}

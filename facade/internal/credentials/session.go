@@ -18,7 +18,7 @@ import (
 // checkTimeout limits the request that checks whether the API server accepts the credentials.
 const checkTimeout = 10 * time.Second
 
-// session is a connection with the credentials of one handler.
+// session is a connection with the credentials of one handler. It is immutable, except for the state of its checks.
 type session struct {
 	handler  string
 	info     *Info

@@ -10,7 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// transport sends each request with the current credentials.
+// transport sends each request with the current credentials. It replaces the transport of client-go, so that all
+// clients of the connection follow a new login.
 type transport struct {
 	vault *vault
 	base  *url.URL // the base URL of incoming requests, even if the server has changed

@@ -34,6 +34,10 @@ type Options struct {
 }
 
 // vault holds the credentials of one connection. It may be used concurrently.
+//
+// A login returns a session for each handler with valid credentials. One session is in use. If it expires or is
+// refused, the next one is used. If none is left, a new login starts, and all requests wait for it. A failed login is
+// final.
 type vault struct {
 	ctx     context.Context //nolint:containedctx // the program's: a login is not that of one request
 	options Options
@@ -79,6 +83,7 @@ func (c *Connection) Close() error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	// The end of the program is not a failure of the login.
 	if errors.Is(v.err, context.Canceled) {
 		return nil
 	}

@@ -71,6 +71,7 @@ func findKinds(ctx context.Context, api discovery.Getter, clusterwide bool) (fou
 	if clusterwide {
 		plural = "clusterkopfpeerings"
 	}
+	// Only these groups are discovered, so a broken aggregated API does not matter.
 	all, err := discovery.Discover(ctx, api, groups...)
 	if err != nil {
 		return nil, fmt.Errorf("looking for %s: %w", plural, err)

@@ -52,6 +52,7 @@ func (o Order) Carry(ctx context.Context, config *rest.Config) error {
 		switch {
 		case err != nil:
 			problems = append(problems, err)
+		// The user expects a peering object there.
 		case !found && one.named:
 			problems = append(problems, api.missing(o.Peering, one.namespace))
 		case found:
