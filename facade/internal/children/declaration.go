@@ -80,7 +80,7 @@ func (d *Declaration) add(all []declared, wanted set, invalid error) ([]declared
 	}
 	d.wanted, d.absent = d.wanted.with(wanted), d.absent.with(wanted)
 	err := errors.Join(append([]error{invalid}, failed...)...)
-	// An error stays, even if the handler ignores it: End must not delete anything then.
+	// An error stays, even if the handler ignores it: [Declaration.End] must not delete anything then.
 	d.failed = d.failed || err != nil
 	return all, wanted, err
 }

@@ -111,8 +111,8 @@ func (k *Keeper) applyFirst(
 	return made, err
 }
 
-// askManagers fills in the managedFields of an object that has none. A dry run of an empty apply returns the fields
-// that the API server would create. Nothing is written.
+// askManagers fills in the managedFields of an object without any. A dry run of an empty apply returns the fields that
+// the API server would create. Nothing is written.
 func (k *Keeper) askManagers(ctx context.Context, child declared, held *metav1.PartialObjectMetadata) error {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(child.object.GroupVersionKind())

@@ -171,7 +171,7 @@ func (c *copier) copyInto(into, v reflect.Value) {
 	into.Set(c.copy(v))
 }
 
-// copyItself returns the value's own deep copy, or the value itself if it has none of the same type.
+// copyItself returns the value's own deep copy, or the value itself if it cannot copy itself to the same type.
 func copyItself(v reflect.Value) reflect.Value {
 	switch value := v.Interface().(type) {
 	case resource.Quantity:

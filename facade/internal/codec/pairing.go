@@ -168,8 +168,8 @@ func identify(items []any, keys []string, all bool) map[string][]int {
 	return places
 }
 
-// identity returns a text of the values of the keys. It is empty if the item has none of the keys, or if a value is a
-// map or list.
+// identity returns a text of the values of the keys. It is empty if all keys are absent, or if a value is a map or
+// list.
 func identity(item any, keys []string) string {
 	fields, _ := item.(map[string]any)
 	id, found := []byte(nil), false

@@ -24,8 +24,8 @@ func environmentOf(command string) *environment {
 	return &environment{prefix: "KOPF_" + strings.ToUpper(command) + "_"}
 }
 
-// variables lists the flags whose variables differ from the flag's name. A flag can have several variables. It has none
-// if it only negates another flag.
+// variables lists the flags whose variables differ from the flag's name. A flag can have several variables. A flag that
+// only negates another flag has no variable.
 var variables = map[string][]string{
 	"all-namespaces": {"CLUSTERWIDE"},
 	"liveness":       {"LIVENESS_ENDPOINT"},

@@ -23,8 +23,8 @@ var around = pod{rest.InClusterConfig, "/var/run/secrets/kubernetes.io/serviceac
 // PodNamespace returns the namespace of the current pod; empty outside of a cluster.
 func PodNamespace() string { return around.namespace() }
 
-// ServiceAccount returns the credentials of the current pod; nil if it has none. Client-go reads the token file again
-// periodically, because the kubelet rotates it.
+// ServiceAccount returns the credentials of the current pod, or nil without a service account. Client-go reads the
+// token file again periodically, because the kubelet rotates it.
 func ServiceAccount() (*credentials.Info, error) { return around.serviceAccount() }
 
 // serviceAccount returns nil without an error outside of a cluster, and in a pod without a mounted token.

@@ -44,7 +44,7 @@ func connect(ctx context.Context, config *rest.Config, clusterwide bool) (*clust
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
 	}
-	// Discovery must not hang on an aggregated API server that does not answer.
+	// The timeout applies to each request.
 	api := discovery.Limited{Getter: discovery.API{Client: server.RESTClient()}, Timeout: config.Timeout}
 	kinds, err := findKinds(ctx, api, clusterwide)
 	if err != nil {
