@@ -93,6 +93,7 @@ func (m *memory) endedChildren(parent types.UID) map[string]set {
 	all := map[string]set{}
 	for _, s := range m.sets(parent) {
 		for child, one := range s.applied {
+			// Running children have nothing to store.
 			if one.outcome != "" {
 				if all[s.record] == nil {
 					all[s.record] = set{}

@@ -130,6 +130,7 @@ func (k *Keeper) inherited(owner *unstructured.Unstructured, child identity) map
 func (k *Keeper) isOf(parent map[string]any, object *metav1.PartialObjectMetadata) bool {
 	owner := &unstructured.Unstructured{Object: parent}
 	kind := owner.GroupVersionKind().GroupKind()
+	// As for the garbage collector, kind, name and namespace of a reference must match as well as its uid.
 	return k.isLabelled(uidOf(parent), object) ||
 		slices.ContainsFunc(object.OwnerReferences, func(reference metav1.OwnerReference) bool {
 			return reference.UID == owner.GetUID() &&

@@ -127,6 +127,7 @@ func (k *Keeper) repairChild(ctx context.Context, parent map[string]any, one *ap
 		return // the change was in undeclared fields, so nothing was written
 	}
 	k.memory.noteWrite(made, true)
+	// The event and the metric follow only a real change, so that repeated checks stay silent.
 	log.Info("Repaired a child that somebody has touched", "what", string(what))
 	if k.Repaired != nil {
 		kind := (&unstructured.Unstructured{Object: parent}).GroupVersionKind().GroupKind()

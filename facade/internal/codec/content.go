@@ -17,6 +17,7 @@ func (c *Codec[T]) Content(object T) (map[string]any, error) {
 	}
 	content := map[string]any{}
 	for key, field := range tree {
+		// An empty field and an absent one count as the same content.
 		if field = withoutEmpty(field); field != nil {
 			content[key] = field
 		}

@@ -147,6 +147,7 @@ func (c *copier) copyParts(into, v reflect.Value) {
 		for i := range v.Len() {
 			c.copyInto(into.Index(i), v.Index(i))
 		}
+	// A quantity has unexported fields with pointers, which only its own method copies.
 	case v.Type() == quantityType:
 		into.Set(copyItself(v))
 	// The shallow copy in the target is kept.

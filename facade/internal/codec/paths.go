@@ -19,6 +19,7 @@ var (
 // to quote the key: their values have no fields, so a key with dots was meant.
 func ParsePath(text string) (diff.Path, error) {
 	path, err := split(text)
+	// Labels and annotations are strings, so a longer path can only be a key with dots.
 	if err == nil && len(path) > 3 && path[0] == "metadata" && (path[1] == "labels" || path[1] == "annotations") {
 		err = quoteKey(path, 2)
 	}
@@ -79,6 +80,7 @@ var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 func FormatPath(path diff.Path) string {
 	keys := make([]string, 0, len(path))
 	for _, key := range path {
+		// An empty key cannot be parsed, but it is visible in messages.
 		if key == "" || strings.ContainsAny(key, `."`) {
 			key = `"` + escapes.Replace(key) + `"`
 		}

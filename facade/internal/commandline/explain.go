@@ -70,12 +70,14 @@ func kindAndName(cmd *cobra.Command, args []string) error {
 
 // run sends the request and prints the answer.
 func (e *explainer) run(cmd *cobra.Command, args []string) error {
+	// Without a valid operator, there is no name to compare with the answer.
 	if e.program.Err != nil {
 		return e.program.Err
 	}
 	if err := e.environment.read(cmd); err != nil {
 		return err
 	}
+	// The flag is checked before the request, so that a typing error does not depend on the operator.
 	if e.output != "text" && e.output != "json" {
 		return e.environment.explained(asUsage(cmd, fmt.Errorf("-o (--output): %q is neither text nor json", e.output)))
 	}

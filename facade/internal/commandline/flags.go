@@ -61,6 +61,7 @@ func (r *runner) add(cmd *cobra.Command) {
 
 // check validates the flags that only this command has.
 func (r *runner) check(cmd *cobra.Command) error {
+	// Kopf's users expect to name Python modules; here, handlers are compiled in.
 	if len(r.modules) > 0 {
 		return asUsage(cmd, errors.New(
 			"-m (--module): the handlers are in this program already: there are no modules to be loaded",

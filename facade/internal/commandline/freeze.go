@@ -81,6 +81,7 @@ func (f *freezer) add(cmd *cobra.Command) {
 
 // check validates the flags of both commands.
 func (f *freezer) check(cmd *cobra.Command) error {
+	// Kopf requires the name as well: a default could pause unrelated operators.
 	if f.peering == "" {
 		return asUsage(cmd, errors.New(
 			"-P (--peering) is missing: the name of the peering object that the operators share, such as default",
@@ -123,6 +124,7 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 	if f.message != "" {
 		log = log.WithValues("reason", f.message)
 	}
+	// Package freezing takes its logger from the context.
 	ctx := logf.IntoContext(cmd.Context(), log.WithName(f.base.program.Name))
 	order := freezing.Order{Peering: f.peering, Namespaces: meant, Identity: f.name(ctx), Record: f.record()}
 	if err := order.Carry(ctx, config); err != nil {
@@ -138,6 +140,7 @@ func (f *freezer) meant(settings serving.Settings) (patterns namespaces.Patterns
 	if !f.base.scope.given() {
 		return settings.Patterns, len(settings.Patterns) > 0
 	}
+	// With -A, there are no namespaces, which means the cluster-scoped object.
 	for _, text := range f.base.scope.namespaces {
 		patterns = append(patterns, namespaces.Parse(text))
 	}

@@ -100,6 +100,7 @@ func (l *logFlags) options(cmd *cobra.Command, operator string, out io.Writer) c
 		o.Prefix = &prefixed
 	}
 	switch {
+	// --debug includes --verbose, so it is checked first.
 	case l.debug:
 		o.Verbosity = console.Debug
 	case l.verbose:

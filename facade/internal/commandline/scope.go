@@ -31,6 +31,7 @@ func (s *scope) check(cmd *cobra.Command) error {
 	if s.all && len(s.namespaces) > 0 {
 		return asUsage(cmd, errors.New("-n (--namespace) and -A (--all-namespaces) exclude each other"))
 	}
+	// Patterns are checked here, so that an invalid one is a usage error.
 	for _, pattern := range s.namespaces {
 		if err := namespaces.Check(pattern); err != nil {
 			return asUsage(cmd, fmt.Errorf("-n (--namespace): %w", err))
@@ -49,6 +50,7 @@ func (s *scope) given() bool { return s.all || len(s.namespaces) > 0 }
 // settings. Said is false if neither selects anything.
 func (s *scope) choose(ofProgram []string) (names []string, said bool) {
 	switch {
+	// An explicit -A overrides the namespaces of the program.
 	case s.all:
 		return nil, true
 	case len(s.namespaces) > 0:

@@ -83,6 +83,7 @@ func (w *printer) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	// Nothing is printed before all objects are known: kubectl must not apply a part of them.
 	objects, hints, err := w.base.program.Webhooks(cmd.Context(), config, w.way)
 	if err != nil {
 		return err

@@ -68,6 +68,7 @@ func (o origin) readable(keysAndValues []any) []any {
 	if !hasAnyPrefix(string(o), healthChecks) {
 		return keysAndValues
 	}
+	// The slice belongs to the caller.
 	texts := slices.Clone(keysAndValues)
 	for i := 1; i < len(texts); i += 2 {
 		if reflect.ValueOf(texts[i]).Kind() == reflect.Slice {

@@ -62,6 +62,7 @@ func (i *Info) checkPair() error {
 	certified, keyed := i.CertificatePath != "" || len(i.CertificateData) > 0,
 		i.PrivateKeyPath != "" || len(i.PrivateKeyData) > 0
 	switch {
+	// A certificate without its key cannot be used, nor a key without its certificate.
 	case certified != keyed:
 		return errors.New("a certificate needs its private key, and vice versa: one of them is missing")
 	case len(i.CertificateData) == 0 || len(i.PrivateKeyData) == 0:
@@ -107,6 +108,7 @@ func (i *Info) identifies() bool {
 // with the fields.
 func (i *Info) identify(c *rest.Config) {
 	c.ExecProvider, c.AuthProvider, c.BearerToken, c.BearerTokenFile = nil, nil, "", ""
+	// A certificate can be combined with a token or a password.
 	c.Username, c.Password = i.Username, i.Password
 	c.CertFile, c.CertData = i.CertificatePath, i.CertificateData
 	c.KeyFile, c.KeyData = i.PrivateKeyPath, i.PrivateKeyData

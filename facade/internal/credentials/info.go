@@ -99,6 +99,7 @@ func (i *Info) configuration() (*rest.Config, error) {
 	if err := i.proxies(c); err != nil {
 		return nil, err
 	}
+	// Client-go would silently connect to localhost.
 	if c.Host == "" {
 		return nil, errors.New("field Server: it is missing")
 	}

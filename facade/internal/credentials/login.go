@@ -60,6 +60,7 @@ func (v *vault) attempt() ([]*session, error) {
 	var problems []error
 	// The order of the ids makes the errors stable.
 	for _, id := range slices.Sorted(maps.Keys(infos)) {
+		// One handler with bad credentials must not prevent the use of others.
 		s, err := v.accept(id, infos[id])
 		if err != nil {
 			problems = append(problems, fmt.Errorf("handler %q: %w", id, err))

@@ -40,6 +40,7 @@ func connect(ctx context.Context, config *rest.Config, clusterwide bool) (*clust
 	// The caller's configuration is used for other clients as well.
 	config = rest.CopyConfig(config)
 	config.Timeout = cmp.Or(config.Timeout, timeout)
+	// The command runs once, so discovery is not cached and sees the current CRDs.
 	server, err := clientdiscovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
@@ -115,9 +116,11 @@ type place struct {
 
 // places returns the namespaces that the patterns select. Without patterns, it returns the whole cluster.
 func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []place, err error) {
+	// The cluster-scoped object counts as given by name, so its absence is an error.
 	if len(meant) == 0 {
 		return []place{{named: true}}, nil
 	}
+	// Names and patterns are separated, since only patterns need a list.
 	var patterns namespaces.Patterns
 	for _, one := range meant {
 		// A plain name needs no list request, and so no permission to list namespaces.
@@ -142,6 +145,7 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 		return nil, fmt.Errorf("listing the namespaces for the patterns %v: %w", patterns, err)
 	}
 	for _, one := range list.Items {
+		// A name can also match a pattern. It is processed once, as a name.
 		if patterns.Matches(one.Name) && !has(all, one.Name) {
 			all = append(all, place{namespace: one.Name})
 		}

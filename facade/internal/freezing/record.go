@@ -92,6 +92,7 @@ func (o object) remove(ctx context.Context, log logr.Logger, identity string) er
 	}
 	// The remaining peers show who may still keep operators paused.
 	left := slices.Sorted(maps.Keys(o.records(after)))
+	// The warning needs a successful read: without one, the record may have existed.
 	if err == nil && !known {
 		logging.Warn(log, "There is no record to be removed; another --id has written those that are left",
 			"identity", identity, "peers", left)
@@ -111,6 +112,7 @@ func (o object) records(body map[string]any) map[string]peering.Record {
 
 // explained adds the object, or a remedy for missing permissions, to an error.
 func (o object) explained(err error) error {
+	// The API server's message names the object and the user already.
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("%w: somebody has to allow it, as config/rbac/peering_role.yaml does for operators", err)
 	}
