@@ -129,7 +129,6 @@ func dropNulls(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, inner := range value {
-			// Deleting during the iteration over a map is safe in Go.
 			if inner == nil {
 				delete(value, key)
 			} else {

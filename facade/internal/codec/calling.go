@@ -9,8 +9,8 @@ import (
 // Call calls a user's function that changes an object, and converts a panic into an error.
 func Call(change func() error) error { return panics.Contain(change) }
 
-// nameOfCall is the name of Call in stack frames. It must follow a move or a new name of the function: the compiler
-// does not check it.
+// nameOfCall is the name of Call in stack frames. It must change together with the name or the package of Call: the
+// compiler does not check that.
 const nameOfCall = "github.com/kopf-runtime/kopf-runtime/facade/internal/codec.Call"
 
 // Calling reports whether this goroutine is inside of a Call. It inspects the stack, because the user's function gets
