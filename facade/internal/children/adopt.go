@@ -13,8 +13,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// Adopt prepares objects, or lists of them, to be created as children of the owner. The client finds the scopes of
-// kinds. A nil keeper, and a nil client, have no settings and do not know any scope.
+// Adopt prepares objects, or lists of them, to be created as children of the owner. It sets owner references,
+// namespaces, names and labels in memory and writes nothing. The client resolves the scopes of kinds. A nil keeper has
+// no settings; with a nil client, scopes are not checked.
+//
+// A child that the owner cannot own is an error. With LikeKopf, it is only a warning, as in Kopf.
 func (k *Keeper) Adopt(owner *unstructured.Unstructured, given []any, c client.Client, log logr.Logger) error {
 	var options []hierarchies.AdoptOption
 	if k != nil && k.LikeKopf {
@@ -30,8 +33,9 @@ func (k *Keeper) Adopt(owner *unstructured.Unstructured, given []any, c client.C
 	return hierarchies.Adopt(k.withoutParentLabel(owner), given, options...)
 }
 
-// withoutParentLabel removes the label of Ensure's children from the owner. A parent with this label must not pass it
-// on to objects that Ensure has not declared.
+// withoutParentLabel returns the owner without the label of Ensure's children. A parent can have this label itself, if
+// it is a child of another object. It must not pass the label on to objects that Ensure has not declared. The owner is
+// copied before the label is removed, because it is shared.
 func (k *Keeper) withoutParentLabel(owner *unstructured.Unstructured) *unstructured.Unstructured {
 	if k == nil || k.LikeKopf {
 		return owner
@@ -40,15 +44,18 @@ func (k *Keeper) withoutParentLabel(owner *unstructured.Unstructured) *unstructu
 	if _, labelled := labels[k.Label()]; !labelled {
 		return owner
 	}
+	// GetLabels returns a copy, so only the owner itself must be copied.
 	owner = owner.DeepCopy()
 	delete(labels, k.Label())
 	owner.SetLabels(labels)
 	return owner
 }
 
-// checkScopes reports cluster-scoped children of an object in this namespace, which cannot own them. Kinds that the
-// cluster or the scheme does not know are left to the creation.
+// checkScopes returns an error for the first cluster-scoped child of a namespaced owner: the garbage collector would
+// delete such a child. Kinds that are unknown to the cluster or the scheme are not checked; creating the child reports
+// these.
 func checkScopes(namespace string, given any, c client.Client) error {
+	// A cluster-scoped owner can own every object.
 	if namespace == "" || c == nil {
 		return nil
 	}
@@ -65,8 +72,9 @@ func checkScopes(namespace string, given any, c client.Client) error {
 		}
 		kind, err := apiutil.GVKForObject(child, c.Scheme())
 		if err != nil {
-			continue // nothing is known about it
+			continue // the kind is unknown, so the scope is unknown too
 		}
+		// A failed lookup is not an error here: the later create request reports an unknown kind.
 		mapping, err := c.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 		if err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
 			return fmt.Errorf("adopting %s %q: an object with a namespace cannot own a cluster-scoped one, and the "+

@@ -16,21 +16,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// application is a child of a watched kind as it was applied last in this process.
+// application is the last apply of one child by this process. It is kept only for children of watched kinds, to detect
+// drift and to repair it.
 type application struct {
 	child   declared
 	uid     types.UID
 	version string
-	became  fingerprint // of what it became
-	outcome outcome     // how it was seen to end, if it is made until it is done
+	became  fingerprint // of the object that the API server returned
+	outcome outcome     // for a child with UntilDone: the observed outcome, empty while it runs
 
 	drift    drift
-	seen     string    // the version that has drifted
-	repaired time.Time // when that was tried last
-	times    int       // in a row
+	seen     string    // the resourceVersion with the drift
+	repaired time.Time // the start of the last repair
+	times    int       // repairs in a row, for the delay of the next one
 }
 
-// drift is what happened to a child that nobody has declared so.
+// drift is the kind of a change that the declaration does not explain; empty if the child is as it was applied. The
+// value is part of log lines and of the Kubernetes event about the repair.
 type drift string
 
 const (
@@ -38,22 +40,27 @@ const (
 	edited  drift = "changed"
 )
 
+// newApplication records the object that the API server returned for an apply.
 func newApplication(child declared, made *unstructured.Unstructured) *application {
 	return &application{
 		child: child, uid: made.GetUID(), version: made.GetResourceVersion(), became: fingerprintOf(made.Object),
 	}
 }
 
+// isWatched reports whether an informer delivers events for children of the kind. Drift of other children goes
+// unnoticed until the next call of Ensure.
 func (k *Keeper) isWatched(kind schema.GroupKind) bool { return k.Watched != nil && k.Watched(kind) }
 
-// Wrote tells whether this version of a child is what our own request made of it.
+// Wrote reports whether this version of a child is the result of our own request (an own write). The informer's event
+// for it is then not passed on to handlers.
 func (k *Keeper) Wrote(child types.UID, version string) bool {
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
 	return version != "" && k.memory.versions[child] == version
 }
 
-// Outdated tells whether a child of the parent has been applied since it was in this state.
+// Outdated reports whether this state of a child is stale: the operator has applied the child for the parent since. The
+// informer's cache can lag behind our own request.
 func (k *Keeper) Outdated(parent types.UID, child *unstructured.Unstructured) bool {
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
@@ -66,7 +73,7 @@ func (k *Keeper) Outdated(parent types.UID, child *unstructured.Unstructured) bo
 	return false
 }
 
-// Gone is told of the end of a child that was watched.
+// Gone drops the versions of a watched child that was deleted. Without it, the maps would grow with each deleted child.
 func (k *Keeper) Gone(child types.UID) {
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
@@ -74,15 +81,17 @@ func (k *Keeper) Gone(child types.UID) {
 	delete(k.memory.found, child)
 }
 
-// Forget drops what is kept for a parent that is gone, or of which no handler is called any more.
+// Forget drops the memory of a parent that was deleted or that no longer has handlers. The proofs go as well: if the
+// parent is handled again later, each child is read and checked before it is applied.
 func (k *Keeper) Forget(parent types.UID) {
 	k.memory.forgetApplied(parent)
 	k.memory.updateParent(parent, func(p *parentMemory) { p.sets = nil })
 }
 
-// Declared returns a function that is true for the children that the parent has declared: this process has applied
-// them for the parent, or a record in the body of the parent lists them. A record that cannot be read lists nothing.
+// Declared returns a function that reports whether the parent has declared a child: this process has applied it for the
+// parent, or a record in the body of the parent lists it. A record that cannot be read lists nothing.
 func (k *Keeper) Declared(parent types.UID, body map[string]any) func(child *unstructured.Unstructured) bool {
+	// The proofs are decoded only if some child is missing in the records, which come from a cache.
 	all := k.latest.recorded(body, k.isRecord)
 	proven := sync.OnceValue(func() set { return union(k.memory.proven(parent)) })
 	return func(child *unstructured.Unstructured) bool {
@@ -95,8 +104,8 @@ func (k *Keeper) Declared(parent types.UID, body map[string]any) func(child *uns
 	}
 }
 
-// latestRecords are what the records of the parent say that was asked for last: the children of one parent come in a
-// row, and a record may list thousands. The zero value is ready to use.
+// latestRecords caches the decoded records of the parent that was requested last. Informers deliver the children of one
+// parent in a row, and a record may list thousands of children. The zero value is ready to use.
 type latestRecords struct {
 	mu      sync.Mutex
 	parent  types.UID
@@ -104,11 +113,14 @@ type latestRecords struct {
 	all     set
 }
 
-// recorded returns the children in all records of a parent; none if they cannot be read.
+// recorded returns the children in all records of a parent. It returns nil if they cannot be read; the next pass of the
+// handler reports that error. The mutex is held while the records are decoded, so concurrent callers for one parent
+// share the work.
 func (l *latestRecords) recorded(body map[string]any, is func(name string) bool) set {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	parent, version := uidOf(body), patching.VersionOf(body)
+	// An object without a resourceVersion comes from a test or a partial object and cannot be cached.
 	if version == "" || l.parent != parent || l.version != version {
 		all, err := recordedAll(body, is)
 		if err != nil {
@@ -119,10 +131,11 @@ func (l *latestRecords) recorded(body map[string]any, is func(name string) bool)
 	return l.all
 }
 
-// fingerprint is that of an object without what changes by itself: two states of one object that have the same are
-// nothing to be repaired.
+// fingerprint is the digest of an object without the fields that change on their own. Two states of one object with the
+// same fingerprint need no repair.
 type fingerprint [sha256.Size]byte
 
+// fingerprintOf ignores the status, which belongs to the child's controller, and the metadata that each write changes.
 func fingerprintOf(object map[string]any) fingerprint {
 	essential := make(map[string]any, len(object))
 	for key, value := range object {
@@ -143,15 +156,15 @@ func fingerprintOf(object map[string]any) fingerprint {
 		}
 		essential["metadata"] = own
 	}
-	text, err := json.Marshal(essential) // which sorts the keys
+	text, err := json.Marshal(essential) // encoding/json sorts the keys
 	if err != nil {
-		return fingerprint{} // of no object that the API server has sent
+		return fingerprint{} // unreachable for objects that were decoded from JSON
 	}
 	return sha256.Sum256(text)
 }
 
-// withoutRecords leaves out the annotation with the records of the parent: a child that another handler declares as
-// well is named by one more record, and is no drift for the first one.
+// withoutRecords returns the annotations without the names of the parent's records. If another handler declares the
+// child as well, one more record is named. That is not drift for the first handler.
 func withoutRecords(annotations any) any {
 	all, _ := annotations.(map[string]any)
 	rest := maps.Clone(all)

@@ -15,19 +15,22 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// tries is how often a child is applied whose object changes under our hands.
+// tries is the number of attempts to apply or create a child if another client replaces or creates the object
+// meanwhile.
 const tries = 3
 
-// uidField is the one that a condition of a request stands in.
+// uidField is the field that the API server names in its answer if the uid in a request does not match the object. The
+// uid makes the request conditional.
 const uidField = "metadata.uid"
 
 var errTerminating = errors.New("it is being deleted: it is applied again when it is gone")
 
-// apply makes the child what was declared, and returns what it is then, with the records that the object named before
-// as far as it was read. The uid is that of the object that this process has applied before: a condition of the
-// request, so that no other object of the name is touched. If it is empty, the object is read and checked first.
+// apply applies the child as declared. It returns the resulting object, and the record names that the object had
+// before, if the object was read. The uid is that of the object that this process has applied before. It is a condition
+// of the request: another object of the same name stays untouched. If it is empty, the object is read and checked
+// first.
 //
-// The API server compares: with nothing to change, it writes nothing.
+// Every call sends a request, even without a change: the API server compares, and it writes nothing if nothing differs.
 func (k *Keeper) apply(
 	ctx context.Context, parent map[string]any, child declared, uid types.UID,
 ) (made *unstructured.Unstructured, former string, err error) {
@@ -45,12 +48,16 @@ func (k *Keeper) apply(
 			made, err = k.applyOnce(ctx, parent, child, uid)
 		}
 		switch {
+		// The object was replaced under the same name. The next attempt reads the new object and checks whether it is a
+		// child.
 		case isAnother(err) && attempt < tries:
 			uid = ""
 		case fixedIn(err) != nil:
 			return nil, "", fixedIn(err)
 		case err != nil:
 			return nil, "", fmt.Errorf("applying it: %w", err)
+		// An apply to an object in deletion succeeds, but the object disappears. A temporary error leads to another
+		// attempt.
 		case made.GetDeletionTimestamp() != nil:
 			return nil, "", &waitError{errTerminating}
 		default:
@@ -59,10 +66,12 @@ func (k *Keeper) apply(
 	}
 }
 
-// applyOnce sends the child to the API server, on condition that the object there, if any, has the uid.
+// applyOnce sends one server-side apply. The API server refuses it if the existing object has another uid. A conflict
+// over fields is resolved or returned as an error, see [Keeper.settle].
 func (k *Keeper) applyOnce(
 	ctx context.Context, parent map[string]any, child declared, uid types.UID,
 ) (*unstructured.Unstructured, error) {
+	// The client overwrites its argument with the response, so the declaration itself must not be passed.
 	applied := child.object.DeepCopy()
 	applied.SetUID(uid)
 	err := k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied))
@@ -72,7 +81,8 @@ func (k *Keeper) applyOnce(
 	return applied, err
 }
 
-// find returns the object on the server, if it is a child of the parent; nil if there is none.
+// find returns the metadata of the existing object if it is a child of the parent, and nil if there is no such object.
+// An object that is not a child, or that is being deleted, is an error.
 func (k *Keeper) find(
 	ctx context.Context, parent map[string]any, child declared,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -82,6 +92,7 @@ func (k *Keeper) find(
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("looking for it: %w", err)
+	// Even a foreign object with this name must not be changed.
 	case !k.isAdoptable(parent, child, held):
 		return nil, k.strangerError(parent, held)
 	case held.DeletionTimestamp != nil:
@@ -91,15 +102,16 @@ func (k *Keeper) find(
 	return held, nil
 }
 
-// get reads the metadata of the object that is there.
+// get reads the metadata of the existing object from the API server, not from the cache: a stale state could lead to
+// writes to an object of another parent.
 func (k *Keeper) get(ctx context.Context, child identity, version string) (*metav1.PartialObjectMetadata, error) {
 	held := &metav1.PartialObjectMetadata{}
 	held.SetGroupVersionKind(child.in(version))
 	return held, k.Live.Get(ctx, child.key(), held)
 }
 
-// getServed is get in the given version, or in another one that the cluster serves: the version may be gone, and a
-// record on the parent can have any.
+// getServed reads the metadata like [Keeper.get], in the given version or in another one that the cluster serves. A
+// record on the parent can name a version that was removed from the API.
 func (k *Keeper) getServed(
 	ctx context.Context, child identity, version string,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -107,6 +119,7 @@ func (k *Keeper) getServed(
 	if !meta.IsNoMatchError(err) {
 		return held, err
 	}
+	// Without a version, the mapper returns the preferred one. The object is the same in all versions.
 	mapping, err := k.Client.RESTMapper().RESTMapping(child.in(version).GroupKind())
 	if err != nil {
 		return nil, err
@@ -114,20 +127,23 @@ func (k *Keeper) getServed(
 	return k.get(ctx, child, mapping.GroupVersionKind.Version)
 }
 
-// isAnother tells whether the API server has refused a request because of the uid in it: the object that we knew is
-// gone, and there may be another one of its name.
+// isAnother reports whether the API server has refused a request because of its uid. The known object is gone, and
+// there may be another one of its name.
 func isAnother(err error) bool {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) {
 		return false
 	}
 	status := known.Status()
+	// Server-side apply answers with a conflict both for a wrong uid and for fields of other managers. Only the latter
+	// lists its causes.
 	if apierrors.IsConflict(err) {
 		return conflictsOf(err) == nil
 	}
 	if status.Details == nil || !apierrors.IsInvalid(err) {
 		return false
 	}
+	// The API server can also answer that the uid is invalid, because it is an immutable field.
 	for _, cause := range status.Details.Causes {
 		if cause.Field == uidField {
 			return true
@@ -136,8 +152,8 @@ func isAnother(err error) bool {
 	return false
 }
 
-// settle goes on after a conflict over fields: what somebody has edited is set back; what somebody else declares as
-// well is an error, as both would go on for ever.
+// settle resolves a conflict over fields. Edits by other managers are overwritten. Fields that another manager applies
+// as well are an error: both managers would overwrite each other forever.
 func (k *Keeper) settle(
 	ctx context.Context, parent map[string]any, child declared, uid types.UID, applied *unstructured.Unstructured,
 	found conflicts,
@@ -146,7 +162,7 @@ func (k *Keeper) settle(
 	switch {
 	case err != nil:
 		return fmt.Errorf("looking who has changed it: %w", err)
-	case uid == "" && !k.isOf(parent, held): // it was created after find had found nothing
+	case uid == "" && !k.isOf(parent, held): // it was created after the check for an existing object
 		return k.strangerError(parent, held)
 	}
 	if rivals := found.declaredBy(held.ManagedFields); len(rivals) > 0 {
@@ -154,28 +170,33 @@ func (k *Keeper) settle(
 	}
 	logf.FromContext(ctx).Info("Setting back fields of a child that others have changed",
 		"child", child.String(), "fields", found.fields(), "managers", found.managers())
+	// The version before our write makes it possible to recognize the event of this write later.
 	k.noteRead(held)
 	applied.Object = child.object.DeepCopy().Object
 	applied.SetUID(uid)
 	return k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.ForceOwnership)
 }
 
-// remove deletes a child of the parent that a record lists, if this operator has applied it. The entry has the uid that
-// is proven: without one, only the child itself says whether it is to be retained.
+// remove deletes a child that a record of the parent lists, provided that this operator has applied it. An absent child
+// is not an error. The uid of the entry is proven or empty. If it is empty, only the annotation on the child decides
+// whether the child is retained.
 func (k *Keeper) remove(ctx context.Context, parent map[string]any, child identity, known entry) error {
 	log := logf.FromContext(ctx).WithValues("child", child.String())
 	held, err := k.getServed(ctx, child, known.version)
 	switch {
+	// The kind can be gone with its CRD, and all of its objects with it.
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil
 	case err != nil:
 		return fmt.Errorf("looking for %s, to delete it: %w", child, err)
+	// Anyone who may annotate the parent can list any object in a record. The record alone must not delete it.
 	case !k.isProven(parent, held, known.uid):
 		log.Info("Leaving an object that is no child of this one any more")
 		return nil
 	case known.retained && known.uid != "", k.retainedBy(held) != "":
 		log.Info("Leaving a child that is not declared any more, as it is to be retained")
 		return nil
+	// Its finalizers run; another delete request has no effect.
 	case held.DeletionTimestamp != nil:
 		return nil
 	}
@@ -186,20 +207,22 @@ func (k *Keeper) remove(ctx context.Context, parent map[string]any, child identi
 	return nil
 }
 
-// delete deletes this very object.
+// delete deletes exactly this object: the uid is a precondition, so a new object of the same name survives. Background
+// propagation returns without waiting for the dependents.
 func (k *Keeper) delete(ctx context.Context, held *metav1.PartialObjectMetadata) error {
 	return client.IgnoreNotFound(k.Client.Delete(ctx, held, client.Preconditions{UID: &held.UID},
 		client.PropagationPolicy(metav1.DeletePropagationBackground)))
 }
 
-// waitError is about something that will be over soon.
+// waitError wraps a condition that will soon be over, such as a child in deletion. It makes the handler's attempt
+// retry.
 type waitError struct{ err error }
 
-// Error is the text of the reason.
+// Error returns the text of the reason.
 func (e *waitError) Error() string { return e.err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *waitError) Unwrap() error { return e.err }
 
-// RetryAfter makes it a temporary error.
+// RetryAfter makes it a temporary error, with this delay until the next attempt.
 func (e *waitError) RetryAfter() time.Duration { return 5 * time.Second }

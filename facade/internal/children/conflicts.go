@@ -13,9 +13,11 @@ import (
 // conflict is one field that another field manager has set to something else.
 type conflict struct{ field, manager string }
 
+// conflicts are the fields of one server-side apply that other managers own with different values.
 type conflicts []conflict
 
-// conflictsOf is what an answer to a server-side apply tells; nil if it is about something else.
+// conflictsOf returns the field conflicts in the response to a server-side apply, or nil if the error has another
+// cause.
 func conflictsOf(err error) (found conflicts) {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) || known.Status().Details == nil {
@@ -29,7 +31,8 @@ func conflictsOf(err error) (found conflicts) {
 	return found
 }
 
-// managerIn is the name in a message such as: conflict with "kubectl-edit" using v1.
+// managerIn extracts the manager's name from a message such as: conflict with "kubectl-edit" using v1. The API server
+// has no separate field for it. The whole message is returned if it does not contain a quoted name.
 func managerIn(message string) string {
 	_, rest, _ := strings.Cut(message, `"`)
 	name, _, ok := strings.Cut(rest, `"`)
@@ -39,9 +42,11 @@ func managerIn(message string) string {
 	return name
 }
 
-// declaredBy are the conflicts with managers that apply the object, too. Others have edited it.
+// declaredBy returns the conflicts with managers that apply the object themselves. All other managers have only edited
+// it.
 func (c conflicts) declaredBy(managed []metav1.ManagedFieldsEntry) (rivals conflicts) {
 	for _, one := range c {
+		// The operation distinguishes a manager that applies from one that only edits.
 		if slices.ContainsFunc(managed, func(entry metav1.ManagedFieldsEntry) bool {
 			return entry.Manager == one.manager && entry.Operation == metav1.ManagedFieldsOperationApply
 		}) {
@@ -51,11 +56,13 @@ func (c conflicts) declaredBy(managed []metav1.ManagedFieldsEntry) (rivals confl
 	return rivals
 }
 
+// err names all conflicting fields and managers in one error, so that they can be fixed together.
 func (c conflicts) err() error {
 	return fmt.Errorf("%s is declared by field manager %s as well, with another value: leave it to one of the two",
 		strings.Join(c.fields(), ", "), quoted(c.managers()))
 }
 
+// fields returns the distinct field paths in a stable order.
 func (c conflicts) fields() (all []string) {
 	for _, one := range c {
 		all = append(all, one.field)
@@ -64,6 +71,7 @@ func (c conflicts) fields() (all []string) {
 	return slices.Compact(all)
 }
 
+// managers returns the distinct field managers in a stable order.
 func (c conflicts) managers() (all []string) {
 	for _, one := range c {
 		all = append(all, one.manager)
@@ -72,6 +80,7 @@ func (c conflicts) managers() (all []string) {
 	return slices.Compact(all)
 }
 
+// quoted joins the names in quotation marks. It overwrites the slice.
 func quoted(names []string) string {
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%q", name)

@@ -14,22 +14,24 @@ import (
 
 var errEnded = errors.New("the handler has returned: children must be declared before that")
 
-// Declaration is what one call of a handler declares, bit by bit: the whole set is known when the call has ended. The
-// goroutines of the handler may share it.
+// Declaration collects the children that one call of a handler declares in several steps. The whole set is known only
+// when the call has ended. The handler's goroutines may share it.
 type Declaration struct {
 	keeper  *Keeper
 	parent  Parent
 	handler Handler
 
+	// mu guards the fields below. It is not held during requests.
 	mu       sync.Mutex
 	ended    bool
 	wanted   set
-	contents map[identity]content // of them
-	absent   set                  // those of them that could not be applied
-	failed   bool                 // something was declared that is no child
+	contents map[identity]content // the digests of the wanted children
+	absent   set                  // the wanted children that could not be applied
+	failed   bool                 // some declaration was invalid, so the set is incomplete
 }
 
-// Begin begins a call of the handler, which declares nothing yet: it has an empty set if it ends so.
+// Begin starts the declaration for one call of a handler. The set is empty at first: if the handler declares nothing,
+// [Declaration.End] deletes its former children.
 func (k *Keeper) Begin(parent Parent, handler Handler) *Declaration {
 	return &Declaration{
 		keeper: k, parent: parent, handler: handler,
@@ -37,10 +39,12 @@ func (k *Keeper) Begin(parent Parent, handler Handler) *Declaration {
 	}
 }
 
-// Ensure applies these as well, see [Keeper.Ensure]. Nothing is deleted before the end.
+// Ensure applies these children in addition to the earlier ones, see [Keeper.Ensure]. Nothing is deleted before the end
+// of the call, because later steps may declare more.
 func (d *Declaration) Ensure(ctx context.Context, given []any) error {
 	all, wanted, invalid := d.keeper.prepare(ctx, d.parent, given)
 	all, wanted, err := d.add(all, wanted, invalid)
+	// A partly invalid declaration still applies its valid children: they do not depend on the others.
 	if err != nil && len(all) == 0 {
 		return err
 	}
@@ -51,16 +55,18 @@ func (d *Declaration) Ensure(ctx context.Context, given []any) error {
 	}))
 }
 
-// add records the declared children as absent. It returns the children to apply: all those that no earlier call has
-// declared otherwise.
+// add adds the children to the wanted set and counts them as absent until they are applied. It returns the children to
+// apply: those that no earlier step has declared with another content.
 func (d *Declaration) add(all []declared, wanted set, invalid error) ([]declared, set, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	// A goroutine of the handler can outlive the call.
 	if d.ended {
 		return nil, nil, errEnded
 	}
 	var failed []error
 	all = slices.DeleteFunc(all, func(child declared) bool {
+		// The same content again is allowed, so that helpers of a handler can share a child.
 		before, twice := d.contents[child.identity]
 		if twice = twice && before != child.content; twice {
 			failed = append(failed, fmt.Errorf("%s is %s, which an earlier call of Ensure has declared otherwise: "+
@@ -74,21 +80,24 @@ func (d *Declaration) add(all []declared, wanted set, invalid error) ([]declared
 	}
 	d.wanted, d.absent = d.wanted.with(wanted), d.absent.with(wanted)
 	err := errors.Join(append([]error{invalid}, failed...)...)
+	// An error stays, even if the handler ignores it: [Declaration.End] must not delete anything then.
 	d.failed = d.failed || err != nil
 	return all, wanted, err
 }
 
-// note takes up what is there by now.
+// note removes the children that exist from the absent ones.
 func (d *Declaration) note(present set) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.absent = d.absent.without(present)
 }
 
-// End ends the call, which has succeeded: what the handler has declared before, and not in this call, is deleted,
-// unless something that it has declared is not there.
+// End ends the call after it has succeeded. It deletes the children that the handler declared in an earlier call and
+// not in this one. It deletes nothing if a declared child is invalid or could not be applied, because the set may then
+// be incomplete.
 func (d *Declaration) End(ctx context.Context) error {
 	d.mu.Lock()
+	// The flag is set before the set is read, so that a later Ensure fails instead of being ignored.
 	d.ended = true
 	wanted, complete := d.wanted, !d.failed && len(d.absent) == 0
 	d.mu.Unlock()
@@ -98,13 +107,14 @@ func (d *Declaration) End(ctx context.Context) error {
 		}
 		return p.run(ctx, nil, nil, wanted)
 	})
-	if errors.Is(err, ErrDeleting) { // all of them are deleted
+	if errors.Is(err, ErrDeleting) { // the garbage collector or Release deletes all of them
 		return nil
 	}
 	return err
 }
 
-// logUndeclared reports the children that are no longer declared, and that are left as Ensure has failed.
+// logUndeclared logs the children that are no longer declared and that stay because Ensure has failed. The handler may
+// have ignored that failure.
 func (p *pass) logUndeclared(ctx context.Context, wanted set) error {
 	known, err := p.recorded(p.parent.own())
 	if err != nil {
@@ -117,13 +127,15 @@ func (p *pass) logUndeclared(ctx context.Context, wanted set) error {
 	return nil
 }
 
-// content is the digest of a declaration: two declarations with the same content are equal.
+// content is the digest of one child's declaration. Equal digests mean equal declarations.
 type content [sha256.Size]byte
 
-// describe records the declaration of the handler, before labels and references of the parent are added. For a child
-// that is made once, all declarations count as equal.
+// describe computes the digests of the handler's declaration, before labels and references of the parent are added: the
+// parent's labels can change between two calls. For a child with Once, all declarations count as equal, because an
+// existing child is never updated.
 func (d *declared) describe() {
 	object := d.object.Object
+	// This digest is stored in the record, to compare it with later declarations even after a restart.
 	if d.rules.UntilDone {
 		d.digest = digestOf(object)
 	}
@@ -133,10 +145,11 @@ func (d *declared) describe() {
 	d.content = contentOf(map[string]any{"object": object, "rules": d.rules})
 }
 
+// contentOf returns the digest of a tree of JSON values.
 func contentOf(object map[string]any) content {
-	text, err := json.Marshal(object) // which sorts the keys
+	text, err := json.Marshal(object) // encoding/json sorts the keys
 	if err != nil {
-		return content{} // of no object that was made of JSON
+		return content{} // unreachable for an object that was decoded from JSON
 	}
 	return sha256.Sum256(text)
 }

@@ -17,30 +17,33 @@ var (
 		"with each call")
 )
 
-// declared is one child as it is to be.
+// declared is one child as the handler has declared it, completed with the marks of the parent.
 type declared struct {
 	identity
 
-	place   string // the index among the children of the call, for messages
+	place   string // "child 0" and so on: the index in the call, for messages
 	object  *unstructured.Unstructured
-	content content // as the handler has declared it
+	content content // digest of the declaration by the handler
 	rules   Rules
-	digest  string // of the handler's declaration, if the child is made until it is done
+	digest  string // stored digest of the declaration; empty without UntilDone
 }
 
-// failure returns the error of this child.
+// failure adds the position and the identity of the child to an error.
 func (d declared) failure(err error) error { return fmt.Errorf("%s, %s: %w", d.place, d.identity, err) }
 
-// declare flattens the arguments of a handler, and copies them into one form. The error names each child that cannot be
-// applied by its index, as if there were no lists; the others are returned.
+// declare flattens the arguments of a handler and copies each object into its unstructured form. The copy protects the
+// declaration from later changes by the handler. The error names each invalid child by its index in the flattened
+// order. The valid children are returned as well.
 func declare(scheme *runtime.Scheme, given []any) (all []declared, err error) {
 	var failed []error
+	// The index counts invalid children, too: it must match the order in which the user reads the arguments.
 	i := 0
 	eachDeclared(given, Rules{}, func(object any, rules Rules, err error) {
 		child := declared{place: fmt.Sprintf("child %d", i), rules: rules}
 		i++
 		switch {
 		case err != nil:
+		// A nil interface in the arguments is usually a mistake.
 		case object == nil:
 			err = errNil
 		default:
@@ -55,19 +58,23 @@ func declare(scheme *runtime.Scheme, given []any) (all []declared, err error) {
 	return all, errors.Join(failed...)
 }
 
-// encode makes an object of its JSON, with its kind, and without what only the API server sets.
+// encode converts an object to its JSON form with apiVersion and kind, without the fields that only the API server
+// sets.
 func encode(scheme *runtime.Scheme, object any) (*unstructured.Unstructured, error) {
 	if object, ok := object.(*unstructured.Unstructured); ok {
 		return normalized(object.Object)
 	}
+	// The conversion by JSON is the same for typed objects, apply configurations and maps.
 	data, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a %T: %w", object, err)
 	}
+	// Utiljson keeps integers as int64, as all of apimachinery does.
 	var tree map[string]any
 	if err := utiljson.Unmarshal(data, &tree); err != nil {
 		return nil, fmt.Errorf("encoding a %T: %w", object, err)
 	}
+	// Typed objects usually have an empty TypeMeta, so the scheme supplies the kind.
 	if typed, ok := object.(runtime.Object); ok && tree["kind"] == nil {
 		kind, err := apiutil.GVKForObject(typed, scheme)
 		if err != nil {
@@ -79,8 +86,10 @@ func encode(scheme *runtime.Scheme, object any) (*unstructured.Unstructured, err
 	return normalized(tree)
 }
 
-// normalized checks an object, and gives a copy that can be applied.
+// normalized validates an object and returns a deep copy that can be applied. The copy consists of JSON types only,
+// which DeepCopy requires.
 func normalized(tree map[string]any) (*unstructured.Unstructured, error) {
+	// The tree of an Unstructured may contain Go types of the handler, such as []string. JSON converts them.
 	data, err := json.Marshal(tree)
 	if err != nil {
 		return nil, fmt.Errorf("encoding it: %w", err)
@@ -91,8 +100,9 @@ func normalized(tree map[string]any) (*unstructured.Unstructured, error) {
 	}
 	dropNulls(own)
 	if status, ok := own["status"].(map[string]any); ok && len(status) == 0 {
-		delete(own, "status") // as types without omitempty have it
+		delete(own, "status") // Go types without omitempty encode an empty status
 	}
+	// The mistakes that the API server would describe less clearly are reported here.
 	version, _ := own["apiVersion"].(string)
 	kind, _ := own["kind"].(string)
 	if version == "" || kind == "" {
@@ -102,6 +112,8 @@ func normalized(tree map[string]any) (*unstructured.Unstructured, error) {
 	if name, _ := metadata["name"].(string); !ok || name == "" {
 		return nil, fmt.Errorf("%s: %w", kind, errNoName)
 	}
+	// An object that was read from the cluster has these fields. Some of them make the request fail or conditional
+	// (managedFields, resourceVersion); the others belong to the API server.
 	for _, field := range []string{
 		"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 		"deletionGracePeriodSeconds", "managedFields", "selfLink", "generateName",
@@ -111,7 +123,8 @@ func normalized(tree map[string]any) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: own}, nil
 }
 
-// dropNulls removes fields that types have without omitempty: nobody means to own their absence.
+// dropNulls removes null fields, which Go types without omitempty encode. Applying a null would claim ownership of the
+// field's absence. Nulls in lists are items and stay.
 func dropNulls(value any) {
 	switch value := value.(type) {
 	case map[string]any:

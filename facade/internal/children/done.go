@@ -10,53 +10,60 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// outcome is how a child has ended; empty as long as it has not.
+// outcome is the final state of a child with UntilDone; empty while it runs. The values are stored in records.
 type outcome string
 
-// Children that have succeeded or failed were seen so. A vanished one is gone, and its end was not seen.
+// Succeeded and failed children were observed in that state. A vanished child disappeared before its end was observed.
 const (
 	succeeded outcome = "succeeded"
 	failed    outcome = "failed"
 	vanished  outcome = "vanished"
 )
 
-// run is the record of a child that is made until it is done: the digest of the applied declaration, and the outcome.
-// The zero value is a child that was not applied yet.
+// run is the stored state of a child with UntilDone: the digest of the applied declaration, and the outcome. The zero
+// value is a child that was not applied yet.
 type run struct {
 	digest  string
 	outcome outcome
 }
 
-// String is the form in a record: "<digest> <outcome>".
+// String returns the stored form: "<digest> <outcome>", or only the digest while the child runs.
 func (r run) String() string { return strings.TrimSpace(r.digest + " " + string(r.outcome)) }
 
+// parseRun reads the form that String returns.
 func parseRun(text string) run {
 	digest, ended, _ := strings.Cut(text, " ")
 	return run{digest, outcome(ended)}
 }
 
-// then merges a later state into the run. The outcome of one declaration stays known.
+// then merges a later state into the run. A later state without an outcome does not remove the outcome of the same
+// declaration: the child was done and stays done, even if it was deleted.
 func (r run) then(later run) run {
 	if later.digest == "" {
 		return r
 	}
+	// Another digest is a new run, which starts without an outcome.
 	if later.digest == r.digest {
 		later.outcome = cmp.Or(later.outcome, r.outcome)
 	}
 	return later
 }
 
-// digestOf returns the digest of a declared object. Empty fields do not count: which of them a Go type has differs
-// between versions of its package, and an upgrade must not run a Job again.
+// digestOf returns the digest of a declared object. Empty fields are ignored: Go types of different package versions
+// differ in the empty fields that they encode, and an upgrade must not run a Job again. Digests are stored, so a change
+// of this function runs every such child again.
 func digestOf(object map[string]any) string {
 	text, err := json.Marshal(withoutEmpty(object))
 	if err != nil {
-		return "" // of no object that was made of JSON
+		return "" // unreachable for an object that was decoded from JSON
 	}
+	// Eight bytes are enough to detect a change, and they keep the record small.
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
 
+// withoutEmpty returns a copy without nulls and without empty maps and lists at any depth; nil if nothing is left.
+// Other zero values stay, since they can differ from an absent field. Items of lists keep their positions.
 func withoutEmpty(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -84,9 +91,10 @@ func withoutEmpty(value any) any {
 	}
 }
 
-// outcomeOf returns how an object on the server has ended: by its conditions Complete, Succeeded and Failed, by its
-// phase, and for a Job with a number of completions, by the number of Pods that have succeeded.
+// outcomeOf returns the outcome of an object on the server. It evaluates the conditions Complete, Succeeded and Failed,
+// then the phase. A Job with a number of completions is also done when that many Pods have succeeded.
 func outcomeOf(object map[string]any) outcome {
+	// Malformed conditions count as absent: any kind can be a child, and its status can have any form.
 	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	for _, one := range conditions {
 		condition, _ := one.(map[string]any)
@@ -97,6 +105,7 @@ func outcomeOf(object map[string]any) outcome {
 			return failed
 		}
 	}
+	// Pods and many custom resources have a phase.
 	switch phase, _, _ := unstructured.NestedString(object, "status", "phase"); phase {
 	case "Succeeded":
 		return succeeded
@@ -107,6 +116,7 @@ func outcomeOf(object map[string]any) outcome {
 	if !strings.HasPrefix(version, "batch/") || object["kind"] != "Job" {
 		return ""
 	}
+	// A Job with parallelism and without completions is a work queue: the number of its Pods does not show the end.
 	completions, limited, _ := unstructured.NestedInt64(object, "spec", "completions")
 	_, parallel, _ := unstructured.NestedInt64(object, "spec", "parallelism")
 	finished, _, _ := unstructured.NestedInt64(object, "status", "succeeded")

@@ -14,18 +14,21 @@ import (
 
 var errFailed = errors.New("it has failed, and is gone: it is made again when its declaration changes")
 
-// noteEnd notes how a child ends that is made until it is done, and is true if that is new.
+// noteEnd updates the outcome of a child with UntilDone from its current state. It returns true if the outcome is new.
+// A child that is done is no longer repaired.
 func (one *application) noteEnd(child *unstructured.Unstructured) bool {
 	if !one.child.rules.UntilDone || one.outcome != "" {
 		return false
 	}
+	// A finished child is not repaired, so an earlier drift no longer matters.
 	if one.outcome = outcomeOf(child.Object); one.outcome != "" {
 		one.drift = ""
 	}
 	return one.outcome != ""
 }
 
-// runOf is how the child was seen to end in its declaration with this digest.
+// runOf returns the observed run of the child for the declaration with this digest. The run is empty if this process
+// has applied another declaration.
 func (one *application) runOf(digest string) run {
 	if one == nil || one.child.digest != digest {
 		return run{}
@@ -33,13 +36,15 @@ func (one *application) runOf(digest string) run {
 	return run{digest, one.outcome}
 }
 
-// isDeleted is true if the child was seen to go before it was done.
+// isDeleted reports whether the child was deleted before it was done. Such a child is created again.
 func (one *application) isDeleted() bool { return one != nil && one.drift == deleted }
 
-// Unsaved returns the change of the parent that remembers how its children have ended, and the annotations that it
-// changes; nil if the records say it all. The error of the change is permanent if the annotations do not fit.
+// Unsaved returns a change of the parent that stores the outcomes of its children, and the annotations that it changes.
+// It returns nil if the records contain all of them. The change fails with a permanent error if the annotations exceed
+// their limit.
 func (k *Keeper) Unsaved(parent map[string]any) (change patching.Transform, annotations []string) {
 	ended := k.memory.endedChildren(uidOf(parent))
+	// An unreadable record is skipped here: the next pass of its handler reports the error.
 	maps.DeleteFunc(ended, func(name string, children set) bool {
 		kept, err := recorded(parent, name)
 		return err != nil || !children.updateOutcomes(kept)
@@ -47,6 +52,7 @@ func (k *Keeper) Unsaved(parent map[string]any) (change patching.Transform, anno
 	if len(ended) == 0 {
 		return nil, nil
 	}
+	// The change can run on a newer state of the parent than the one above, so it reads the records again.
 	return func(body map[string]any) error {
 		for name, children := range ended {
 			kept, err := recorded(body, name)
@@ -57,6 +63,7 @@ func (k *Keeper) Unsaved(parent map[string]any) (change patching.Transform, anno
 				if err := store(body, k.Prefix, name, kept); err != nil {
 					return err
 				}
+				// An outcome makes the record longer.
 				if err := checkFits(body, name, len(kept)); err != nil {
 					return err
 				}
@@ -66,7 +73,8 @@ func (k *Keeper) Unsaved(parent map[string]any) (change patching.Transform, anno
 	}, slices.Sorted(maps.Keys(ended))
 }
 
-// updateOutcomes notes in a record how its children have ended, and is true if that was not known.
+// updateOutcomes copies the outcomes of the set into a record, and reports whether that changes the record. Children
+// that are not in the record are not added: they are no longer declared.
 func (s set) updateOutcomes(kept set) (changed bool) {
 	for child, one := range s {
 		known, ok := kept[child]
@@ -78,17 +86,19 @@ func (s set) updateOutcomes(kept set) (changed bool) {
 	return changed
 }
 
-// endedChildren returns the children of a parent that were seen to end, by the names of their records.
+// endedChildren returns the children of a parent with an observed outcome, by the names of their records.
 func (m *memory) endedChildren(parent types.UID) map[string]set {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := map[string]set{}
 	for _, s := range m.sets(parent) {
 		for child, one := range s.applied {
+			// Running children have nothing to store.
 			if one.outcome != "" {
 				if all[s.record] == nil {
 					all[s.record] = set{}
 				}
+				// Only the run is needed: the record has the rest.
 				all[s.record][child] = entry{run: one.runOf(one.child.digest)}
 			}
 		}
@@ -96,9 +106,10 @@ func (m *memory) endedChildren(parent types.UID) map[string]set {
 	return all
 }
 
-// Ended reports whether an absent child was made until it was done, according to the body of the parent or to the
-// memory of this process. A child that has failed is an error. The namespace is ignored for a cluster-scoped kind.
+// Ended reports whether an absent child with UntilDone is done, according to the body of the parent or to the memory of
+// this process. A failed child is an error. For a cluster-scoped kind, the namespace is ignored.
 func (k *Keeper) Ended(body map[string]any, kind schema.GroupKind, namespace, name string) (bool, error) {
+	// The records in the body are combined with the proofs: a forged or removed record must not hide an applied child.
 	records, err := recordsOf(body, k.isRecord)
 	if err != nil {
 		return false, err
@@ -112,15 +123,18 @@ func (k *Keeper) Ended(body map[string]any, kind schema.GroupKind, namespace, na
 	}
 	seen := k.memory.endedChildren(parent)
 	for record, children := range records {
+		// The scope of the kind is unknown here, so both identities are looked up.
 		for _, child := range []identity{
 			{kind.Group, kind.Kind, namespace, name}, {kind.Group, kind.Kind, "", name},
 		} {
 			known := children[child].run
+			// The outcome in memory may belong to a former declaration of the same name.
 			if one := seen[record][child].run; one.digest == known.digest {
 				known = known.then(one)
 			}
 			switch known.outcome {
 			case "":
+			// The handler must not wait for a child that has failed.
 			case failed:
 				return false, errFailed
 			default:

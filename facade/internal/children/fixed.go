@@ -8,14 +8,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// fixedError is about fields that the API server does not let anybody change. Its answer shows the whole of their
-// values, which helps nobody in a log.
+// fixedError reports immutable fields of a child. The API server's message repeats their whole values, which makes log
+// lines unreadable, so only the names of the fields are shown.
 type fixedError struct {
 	fields []string
 	err    error
 }
 
-// fixedIn tells whether an answer is only about such fields; nil if not.
+// fixedIn returns a fixedError if the API server has refused a request only because of immutable fields, and nil
+// otherwise.
 func fixedIn(err error) error {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) || known.Status().Details == nil {
@@ -24,8 +25,9 @@ func fixedIn(err error) error {
 	var fields []string
 	for _, cause := range known.Status().Details.Causes {
 		if cause.Field == uidField {
-			return nil // it is another object
+			return nil // the name belongs to another object now
 		}
+		// The API server has no reason code for immutable fields, so the text of its validation message is matched.
 		if !strings.Contains(cause.Message, "immutable") && !strings.Contains(cause.Message, "may not change") {
 			return nil
 		}
@@ -37,11 +39,11 @@ func fixedIn(err error) error {
 	return &fixedError{fields, err}
 }
 
-// Error says what to do.
+// Error names the fields and the two possible remedies.
 func (e *fixedError) Error() string {
 	return fmt.Sprintf("it exists, and its %s cannot be changed: declare it as it is, or delete it to have it created "+
 		"again", strings.Join(e.fields, ", "))
 }
 
-// Unwrap gives the answer of the API server.
+// Unwrap returns the response of the API server.
 func (e *fixedError) Unwrap() error { return e.err }

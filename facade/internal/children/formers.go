@@ -20,17 +20,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// unknownManager is the field manager of all that was in an object without managedFields when it was applied.
+// unknownManager is the field manager that the API server names for all fields of an object that had no managedFields
+// when it was first applied.
 const unknownManager = "before-first-apply"
 
-// replicas may be an autoscaler's where it is not known who has set which field.
+// replicas is excluded from a takeover of fields of an unknown manager: an autoscaler may have set it.
 var replicas = fieldpath.MakePathOrDie("spec", "replicas")
 
-// formers returns the indices of the entries whose fields this operator takes over. Otherwise, fields of a former field
-// manager that this operator does not declare would stay in the child for ever, and fields that both declare would
-// conflict. A manager is a former one if it has set our mark of this parent, or if the settings name it. Entries of
-// subresources, such as an autoscaler's, do not concern declared fields.
+// formers returns the indices of the managedFields entries that this operator takes over. A manager is a former one if
+// it has set our mark of this parent, or if the settings name it.
+//
+// Without a takeover, fields that the former manager has set and that this operator does not declare would stay in the
+// child permanently, and fields that both declare would conflict. Entries of subresources do not concern declared
+// fields: an autoscaler's scale entry is one.
 func (k *Keeper) formers(parent map[string]any, managed []metav1.ManagedFieldsEntry) (found []int) {
+	// A manager's entries of one operation belong together, whatever the version of the API: one marked entry makes all
+	// of them former ones.
 	type writer struct {
 		manager   string
 		operation metav1.ManagedFieldsOperationType
@@ -51,16 +56,17 @@ func (k *Keeper) formers(parent map[string]any, managed []metav1.ManagedFieldsEn
 	return found
 }
 
-// hasMarked is true if the fields of the entry include the owner reference to the parent or our label.
+// hasMarked reports whether the fields of the entry include the owner reference to the parent or our label.
 func (k *Keeper) hasMarked(parent map[string]any, one metav1.ManagedFieldsEntry) bool {
 	fields := fieldsOf(one)
+	// Owner references are a list with the uid as its key, so one reference has its own path.
 	reference := fieldpath.MakePathOrDie(
 		"metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(uidOf(parent))),
 	)
 	return fields.Has(reference) || fields.Has(fieldpath.MakePathOrDie("metadata", "labels", k.Label()))
 }
 
-// fieldsOf returns the fields of an entry; none of one that cannot be read.
+// fieldsOf returns the fields of an entry. The set is empty if the entry cannot be read.
 func fieldsOf(one metav1.ManagedFieldsEntry) *fieldpath.Set {
 	fields := &fieldpath.Set{}
 	if one.FieldsV1 == nil || fields.FromJSON(bytes.NewReader(one.FieldsV1.Raw)) != nil {
@@ -69,11 +75,12 @@ func fieldsOf(one metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return fields
 }
 
-// applyFirst applies a child that is there, and that this process has not applied before: the fields of former field
-// managers are this operator's from then on, so that those that it does not declare are removed.
+// applyFirst applies an existing child that this process has not applied before. It takes over the fields of former
+// field managers first. The apply then removes those fields that this operator does not declare.
 func (k *Keeper) applyFirst(
 	ctx context.Context, parent map[string]any, child declared, held *metav1.PartialObjectMetadata,
 ) (*unstructured.Unstructured, error) {
+	// An object without managedFields was written before server-side apply existed, or a client has removed them.
 	if len(held.ManagedFields) == 0 {
 		if err := k.askManagers(ctx, child, held); err != nil {
 			return nil, fmt.Errorf("looking who has changed it: %w", err)
@@ -83,6 +90,7 @@ func (k *Keeper) applyFirst(
 	if len(formers) == 0 {
 		return k.applyOnce(ctx, parent, child, held.UID)
 	}
+	// The former entries are kept, to restore them if the API server refuses the apply.
 	before := slices.Clone(held.ManagedFields)
 	if err := k.takeOver(ctx, child, held, formers); err != nil {
 		return nil, fmt.Errorf("taking over the fields of its former field managers: %w", err)
@@ -91,7 +99,8 @@ func (k *Keeper) applyFirst(
 	if !apierrors.IsInvalid(err) || isAnother(err) {
 		return made, err
 	}
-	// A field that is not declared cannot be removed, so it stays with those who have set it.
+	// The apply removed undeclared fields that the API server requires. The takeover is reverted, so that these fields
+	// stay with their former managers.
 	if err := k.patchManagers(ctx, held, before); err != nil {
 		return nil, fmt.Errorf("giving back the fields of its former field managers: %w", err)
 	}
@@ -102,22 +111,23 @@ func (k *Keeper) applyFirst(
 	return made, err
 }
 
-// askManagers sets the managedFields of an object without any to those that it would have after an apply: the API
-// server names a manager of all that is there. Nothing is written.
+// askManagers fills in the managedFields of an object without any. A dry run of an empty apply returns the fields that
+// the API server would create. Nothing is written.
 func (k *Keeper) askManagers(ctx context.Context, child declared, held *metav1.PartialObjectMetadata) error {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(child.object.GroupVersionKind())
 	empty.SetNamespace(held.Namespace)
 	empty.SetName(held.Name)
+	// The uid makes the request fail if another object has the name now.
 	empty.SetUID(held.UID)
 	err := k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(empty), client.DryRunAll)
 	held.ManagedFields = empty.GetManagedFields()
 	return err
 }
 
-// takeOver makes this operator the field manager of the entries' fields, by server-side apply. Paths of fields belong
-// to a version of the API, so only entries of one version become one: the others are dropped, as they would conflict
-// with the declaration.
+// takeOver makes this operator the field manager of the entries' fields, as if it had set them by server-side apply.
+// The paths of fields belong to a version of the API, so entries of one version are merged into ours. Entries of other
+// versions are dropped, because they would conflict with the declaration.
 func (k *Keeper) takeOver(
 	ctx context.Context, child declared, held *metav1.PartialObjectMetadata, entries []int,
 ) error {
@@ -128,21 +138,26 @@ func (k *Keeper) takeOver(
 	for _, i := range entries {
 		one := &upgraded.ManagedFields[i]
 		names = append(names, one.Manager)
+		// An additional entry keeps the replicas with the unknown manager: if this operator does not declare them, its
+		// apply must not remove an autoscaler's value. The settings can override this by naming the manager.
 		if one.Manager == unknownManager && !slices.Contains(k.FormerManagers, unknownManager) &&
 			fieldsOf(*one).Has(replicas) {
 			rest := *one
 			rest.FieldsV1 = &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}
 			upgraded.ManagedFields = append(upgraded.ManagedFields, rest)
+			// The append above may have moved the slice.
 			one = &upgraded.ManagedFields[i]
 		}
 		into := same
 		if one.APIVersion != version {
 			dropped, into = append(dropped, fmt.Sprintf("%s (%s)", one.Manager, one.APIVersion)), others
 		}
-		// The upgrade takes one entry of each manager, and none of server-side apply.
+		// UpgradeManagedFields takes one entry per manager, and only entries of updates. So each entry gets a distinct
+		// temporary name and the operation Update.
 		one.Manager, one.Operation = fmt.Sprintf("%s (%d)", one.Manager, i), metav1.ManagedFieldsOperationUpdate
 		into.Insert(one.Manager)
 	}
+	// The first upgrade creates or extends our entry; the second finds that entry and drops the other versions.
 	for _, managers := range []sets.Set[string]{same, others} {
 		if err := csaupgrade.UpgradeManagedFields(upgraded, managers, k.Manager); err != nil {
 			return err
@@ -161,8 +176,8 @@ func (k *Keeper) takeOver(
 	return nil
 }
 
-// fieldsVersion returns the version of the API whose entries are taken over: that of this operator's own entry, or else
-// the declared one if any of the entries has it.
+// fieldsVersion returns the version of the API whose entries are merged. Our own entry determines it, since a manager
+// has one entry per operation. Without one, the declared version is preferred if one of the entries has it.
 func (k *Keeper) fieldsVersion(child declared, managed []metav1.ManagedFieldsEntry, entries []int) string {
 	for _, one := range managed {
 		if one.Manager == k.Manager && one.Operation == metav1.ManagedFieldsOperationApply && one.Subresource == "" {
@@ -174,16 +189,19 @@ func (k *Keeper) fieldsVersion(child declared, managed []metav1.ManagedFieldsEnt
 			return managed[i].APIVersion
 		}
 	}
+	// Any version is valid; the others are dropped with a warning.
 	return managed[entries[0]].APIVersion
 }
 
-// patchManagers replaces the managedFields of an object, unless it has been changed since.
+// patchManagers replaces the managedFields of an object. It fails with a conflict if the object has changed since it
+// was read, because the entries would then be stale.
 func (k *Keeper) patchManagers(
 	ctx context.Context, held *metav1.PartialObjectMetadata, managed []metav1.ManagedFieldsEntry,
 ) error {
+	// A JSON patch is used because server-side apply cannot change managedFields.
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "add", "path": "/metadata/managedFields", "value": managed},
-		// The replacement by the same version makes it a conflict if the object has another one.
+		// The same resourceVersion makes the request a conflict if the object has another one.
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": held.ResourceVersion},
 	})
 	if err != nil {

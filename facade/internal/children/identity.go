@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// identity is which object a child is, whatever the version in which it is declared.
+// identity is the key of a child. It has no version: the same object can be declared in any version of its API.
 type identity struct{ group, kind, namespace, name string }
 
-// identityOf is that of a declared object.
+// identityOf returns the identity of an object. For a declared child, the namespace must be set before.
 func identityOf(object *unstructured.Unstructured) identity {
 	kind := object.GroupVersionKind()
 	return identity{kind.Group, kind.Kind, object.GetNamespace(), object.GetName()}
@@ -27,32 +27,32 @@ func (i identity) String() string {
 	return kind.String() + " " + i.namespace + "/" + i.name
 }
 
+// key returns the namespace and name for requests.
 func (i identity) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: i.namespace, Name: i.name}
 }
 
-// entry is what is remembered of a child: the version in which it was declared, and the uid of the object that was
-// applied; empty as long as that is not known.
+// entry is the stored state of a child. The uid is empty until the object was applied.
 type entry struct {
 	version  string
 	uid      types.UID
 	retained bool // it is never deleted
-	run      run  // of a child that is made until it is done
+	run      run  // empty without UntilDone
 }
 
-// kind is what the child is one of.
+// in returns the kind of the child in this version of its API.
 func (i identity) in(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: i.group, Version: version, Kind: i.kind}
 }
 
-// format is the form in which a child is remembered: "apps/v1/Deployment/default/web". That of a child without a
-// namespace has an empty part.
+// format returns the form of a child in records: "apps/v1/Deployment/default/web". A cluster-scoped child has an empty
+// namespace part. Records are persistent, so the form must not change.
 func format(i identity, version string) string {
 	kind := i.in(version)
 	return strings.Join([]string{kind.GroupVersion().String(), i.kind, i.namespace, i.name}, "/")
 }
 
-// parse reads what format has written.
+// parse reads the form that [format] returns.
 func parse(text string) (i identity, version string, err error) {
 	parts := strings.Split(text, "/")
 	if len(parts) == 4 {

@@ -15,52 +15,60 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// ErrDeleting says that nothing can be declared for a parent any more.
+// ErrDeleting is the error of Ensure for a parent in deletion: children can no longer be declared.
 var ErrDeleting = errors.New("the object is being deleted, and its children with it: Ensure is for objects that stay")
 
-// Keeper keeps the children of all parents of one operator. The fields must not change once it is used.
+// Keeper manages the children of all parents of one operator. The fields must not change after the first use. All
+// methods may be called concurrently; calls for one parent wait for each other.
+//
+// It never relies on the records alone, since other clients can write them. A child is updated or deleted only if the
+// object itself has our mark, or under the uid that this process has applied.
 type Keeper struct {
-	// Client applies and deletes children, as the operator; Live reads what the API server has.
+	// Client applies and deletes children with the operator's field manager. Live reads from the API server, not from
+	// the cache.
 	Client client.Client
 	Live   client.Reader
-	// Prefix is that of the annotations and labels; Finalizer holds parents of children that they cannot own.
+	// Prefix is the prefix of annotations and labels. Finalizer blocks the deletion of parents with children that owner
+	// references cannot hold.
 	Prefix, Finalizer string
-	// Manager is the field manager of the Client, and FormerManagers are those whose fields of children become its own.
+	// Manager is the field manager of the Client. FormerManagers are field managers whose fields of children it takes
+	// over.
 	Manager        string
 	FormerManagers []string
 
-	// NoLabels has children inherit no labels of their parent; LikeKopf has them inherit all.
+	// NoLabels makes children inherit no labels of their parent. LikeKopf makes them inherit all labels.
 	NoLabels, LikeKopf bool
 
-	// Owned are the children that are watched; nil is none. Watched tells which kinds are.
+	// Owned holds the watched children; nil if none are watched. Watched reports whether a kind of children is watched.
 	Owned   *owned.Children
 	Watched func(kind schema.GroupKind) bool
-	// Repaired, if set, is called after the repair of a child.
+	// Repaired, if set, is called after each repair with the kinds of the parent and the child, for the metrics.
 	Repaired func(parent, child string)
 
 	memory memory
 	latest latestRecords
 }
 
-// Handler is who declares children: each has a set of its own for each parent.
+// Handler identifies a handler that declares children. Each handler has its own set for each parent.
 type Handler struct {
 	ID string
 	// FormerIDs are ids under which former versions of the operator have stored the set. The sets are merged.
 	FormerIDs []string
-	// Background tells those beside the changes, such as daemons, from handlers of changes of the same id.
+	// Background is true for daemons and timers. It distinguishes them from change handlers of the same id.
 	Background bool
 }
 
-// Parent is an object whose children are declared, as a handler has it.
+// Parent is the object whose children are declared, from the point of view of one call of a handler.
 type Parent struct {
-	// Newest gives the newest state of the object that is known. It is shared.
+	// Newest returns the newest known state of the object. The state is shared and must not be modified.
 	Newest func() map[string]any
-	// Own is the object with what the handler has remembered for it; nil is the newest state.
+	// Own is the working copy of the call, with its unsaved changes. If it is nil, the newest state is used.
 	Own map[string]any
-	// Writes changes the object.
+	// Writes stores changes of the object.
 	Writes handlers.Writes
 }
 
+// own returns the working copy, which can contain records that are not written yet.
 func (p Parent) own() map[string]any {
 	if p.Own != nil {
 		return p.Own
@@ -68,13 +76,14 @@ func (p Parent) own() map[string]any {
 	return p.Newest()
 }
 
-// Ensure makes the children those that the handler has for the parent: it applies them, and deletes those that the
-// handler has declared before and that are not among them. What has changed on the parent is remembered, but where it
-// must be known before a child is touched: that is written.
+// Ensure applies the given children of the parent, and deletes the ones that the handler declared before and that are
+// not among them. Most changes of the records are written with the handler's outcome. A new child is written before it
+// is applied, so that it cannot be lost.
 //
 // If any child fails, the others are applied, and none is deleted.
 func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler Handler, given []any) error {
 	all, wanted, invalid := k.prepare(ctx, parent, given)
+	// Without the whole set, nothing may be pruned: an invalid child may be one of the existing children.
 	whole := wanted
 	if invalid != nil {
 		whole = nil
@@ -83,8 +92,8 @@ func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler Handler, giv
 	return errors.Join(invalid, err)
 }
 
-// prepare returns the declared children in the form and order in which they are applied. The error names the children
-// that cannot be applied; the others do not depend on them.
+// prepare decodes, marks and sorts the declared children. The error names the invalid children; the valid ones do not
+// depend on them and are returned.
 func (k *Keeper) prepare(
 	ctx context.Context, parent Parent, given []any,
 ) (all []declared, wanted set, err error) {
@@ -97,7 +106,7 @@ func (k *Keeper) prepare(
 	return providersFirst(all), wanted, errors.Join(malformed, unplaced)
 }
 
-// runPass has the function work on the children of the parent, while no other call does.
+// runPass calls the function while no other call works on the children of the parent.
 func (k *Keeper) runPass(ctx context.Context, parent Parent, handler Handler, act func(p *pass) error) error {
 	body := parent.Newest()
 	leave, err := k.memory.awaitTurn(ctx, uidOf(body))
@@ -105,9 +114,11 @@ func (k *Keeper) runPass(ctx context.Context, parent Parent, handler Handler, ac
 		return err
 	}
 	defer leave()
+	// The state is read after the wait: the deletion may have begun meanwhile, and Release may have run.
 	if patching.BeingDeleted(parent.Newest()) {
 		return ErrDeleting
 	}
+	// Names of records depend on the object's kind and owner, so they are computed per parent.
 	p := &pass{keeper: k, parent: parent, name: nameOf(k.Prefix, body, handler), handler: handler}
 	for _, id := range handler.FormerIDs {
 		p.former = append(p.former, nameOf(k.Prefix, body, Handler{ID: id, Background: handler.Background}))
@@ -115,17 +126,20 @@ func (k *Keeper) runPass(ctx context.Context, parent Parent, handler Handler, ac
 	return act(p)
 }
 
-// Release deletes all children that the object has declared and cannot own: it is being deleted.
+// Release deletes all declared children of an object in deletion that owner references cannot hold.
 func (k *Keeper) Release(ctx context.Context, body map[string]any) error {
 	leave, err := k.memory.awaitTurn(ctx, uidOf(body))
 	if err != nil {
 		return err
 	}
 	defer leave()
+	// An unreadable record must not block the deletion forever. The children that this process has applied are deleted
+	// in spite of it.
 	all, err := recordedAll(body, k.isRecord)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Leaving children of a deleted object, as they are not known")
 	}
+	// Retention that only a record claims is ignored here; [Keeper.remove] reads it from the child.
 	held := all.proven(union(k.memory.proven(uidOf(body)))).distrusted().held(namespaceOf(body))
 	var failed []error
 	for _, child := range held.without(k.strangers(ctx, body, held)).sorted() {
@@ -134,12 +148,13 @@ func (k *Keeper) Release(ctx context.Context, body map[string]any) error {
 	return errors.Join(failed...)
 }
 
-// Held reports whether the object has declared children that it cannot own. An object that has the finalizer may have
-// it for a child that a forged record calls retained, so Release has to look at that child. Without the finalizer, a
-// retained child does not need it.
+// Held reports whether the object has declared children that it cannot own, so that its deletion must be blocked.
+//
+// If the object has the finalizer already, retained children of the record count as well: a forged record can call a
+// child retained, and Release must check the child itself. Without the finalizer, a retained child does not need it.
 func (k *Keeper) Held(body map[string]any) bool {
 	if k.memory.hasHeld(uidOf(body)) {
-		return true // whatever has become of the record
+		return true // even if the record was removed or forged
 	}
 	all, err := recordedAll(body, k.isRecord)
 	if err == nil && all.hasRetained() && patching.HasFinalizer(body, k.Finalizer) {
@@ -148,11 +163,13 @@ func (k *Keeper) Held(body map[string]any) bool {
 	return err == nil && len(all.held(namespaceOf(body))) > 0
 }
 
+// isRecord reports whether the annotation is a record of any handler of this operator.
 func (k *Keeper) isRecord(name string) bool {
 	is, _ := isRecord(k.Prefix, name)
 	return is
 }
 
+// namespaceOf returns the namespace of an object; empty for a cluster-scoped one.
 func namespaceOf(body map[string]any) string {
 	return (&unstructured.Unstructured{Object: body}).GetNamespace()
 }

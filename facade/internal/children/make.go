@@ -13,15 +13,15 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// result is what became of a child.
+// result is the outcome of one child in a pass.
 type result struct {
 	object *unstructured.Unstructured // nil if the child is done
-	former string                     // the records that the object named before, as far as it was read
+	former string                     // the record names that the object had before, if it was read
 	run    run
 }
 
-// entry returns the record of the child. One that is made once has no uid: it was created, not applied, so if another
-// rule applies it later, it is read first, and the fields of its creation are taken over.
+// entry returns the entry of the child for the record. A child with Once has no uid, because it was created and not
+// applied. If another rule applies it later, it is read first, and the fields of its creation are taken over.
 func (r result) entry(child declared) entry {
 	known := entry{version: child.object.GroupVersionKind().Version, retained: child.rules.Retain, run: r.run}
 	if r.object != nil && !child.rules.Once {
@@ -30,7 +30,8 @@ func (r result) entry(child declared) entry {
 	return known
 }
 
-// make makes the child by its rules. Seen is how this process knows it; nil if it does not.
+// make brings one child into its declared state by its rules. Seen is its last application by this process; nil if
+// there is none.
 func (p *pass) make(ctx context.Context, child declared, seen *application) (result, error) {
 	if child.rules.UntilDone {
 		return p.makeUntilDone(ctx, child, seen)
@@ -39,7 +40,7 @@ func (p *pass) make(ctx context.Context, child declared, seen *application) (res
 	return result{object: made, former: former}, err
 }
 
-// make creates or applies the child, see apply.
+// make creates or applies the child, see [Keeper.apply].
 func (k *Keeper) make(
 	ctx context.Context, parent map[string]any, child declared, uid types.UID,
 ) (made *unstructured.Unstructured, former string, err error) {
@@ -49,12 +50,13 @@ func (k *Keeper) make(
 	return k.apply(ctx, parent, child, uid)
 }
 
-// create creates the child if it is absent, and returns the present object. It never writes an existing object, even if
-// another process creates it meanwhile: an apply would overwrite that.
+// create creates the child if it is absent, and returns the existing object otherwise. It never overwrites an existing
+// object. A create request, unlike an apply, fails if another process creates the object at the same time.
 func (k *Keeper) create(
 	ctx context.Context, parent map[string]any, child declared,
 ) (made *unstructured.Unstructured, former string, err error) {
 	for attempt := 1; ; attempt++ {
+		// The name is checked first, because most calls find the child and need no other request.
 		held, err := k.get(ctx, child.identity, child.object.GroupVersionKind().Version)
 		switch {
 		case err == nil:
@@ -64,6 +66,7 @@ func (k *Keeper) create(
 		}
 		made = child.object.DeepCopy()
 		switch err := k.Client.Create(ctx, made); {
+		// The next attempt reads the object that was created between our two requests.
 		case apierrors.IsAlreadyExists(err) && attempt < tries:
 		case err != nil:
 			return nil, "", fmt.Errorf("creating it: %w", err)
@@ -73,8 +76,8 @@ func (k *Keeper) create(
 	}
 }
 
-// leave returns the object that is there, unless it is none of the parent. One of a former parent gets the label of
-// this one.
+// leave returns the existing object unchanged, or an error if it is not a child of the parent. A child of a former
+// parent gets the label of this one.
 func (k *Keeper) leave(
 	ctx context.Context, parent map[string]any, child declared, held *metav1.PartialObjectMetadata,
 ) (made *unstructured.Unstructured, former string, err error) {
@@ -83,7 +86,9 @@ func (k *Keeper) leave(
 		return nil, "", k.strangerError(parent, held)
 	case held.DeletionTimestamp != nil:
 		return nil, "", &waitError{errTerminating}
+	// The label makes the child provable for the next passes.
 	case !k.isOf(parent, held):
+		// The optimistic lock rejects the patch if another client adopts or changes the object at the same time.
 		before := held.DeepCopy()
 		held.Labels[k.Label()] = string(uidOf(parent))
 		guarded := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
@@ -91,43 +96,60 @@ func (k *Keeper) leave(
 			return nil, "", fmt.Errorf("adopting it: %w", err)
 		}
 	default:
-		k.noteRead(held) // nothing is written, so its version is not ours
+		k.noteRead(held) // nothing was written, so this version is not an own write
 	}
+	// Only the metadata was read, so the declaration stands in for the content. Its uid and version are those of the
+	// server.
 	made = child.object.DeepCopy()
 	made.SetUID(held.UID)
 	made.SetResourceVersion(held.ResourceVersion)
 	return made, k.recordsIn(held), nil
 }
 
-// makeUntilDone makes a child unless it is done. One whose former declaration is done is replaced.
+// makeUntilDone applies a child with UntilDone unless it is done. The record of a child has the digest of its last
+// declaration and the outcome. There are four cases:
+//
+//   - The declaration is done: nothing is applied, even if the object is absent.
+//   - The same declaration was applied and the object is absent: unless its deletion was observed, it counts as done.
+//   - Another declaration was applied and is done: the object is replaced.
+//   - In all other cases, the child is applied. If its immutable fields prevent that and the object is done, it is
+//     replaced.
 func (p *pass) makeUntilDone(ctx context.Context, child declared, seen *application) (result, error) {
+	// With Once, the first declaration counts; later ones do not run the child again.
 	before, now := p.known[child.identity].run, run{digest: child.digest}
 	same := before.digest == now.digest || child.rules.Once && before.digest != ""
 	if same {
 		now = before.then(seen.runOf(before.digest))
 	}
+	// The stored outcome is final, even if the child was deleted since.
 	if now.outcome != "" {
 		return result{run: now}, nil
 	}
+	// The status is needed, so the whole object is read and not only its metadata.
 	held, err := p.keeper.getWhole(ctx, child)
 	switch {
 	case err != nil:
 		return result{}, err
+	// The child was applied and is absent. Without an observed deletion, it may have been removed after it was done,
+	// for example by ttlSecondsAfterFinished. Another run could repeat its effects.
 	case held == nil && same && !seen.isDeleted():
 		logf.FromContext(ctx).Info("Counting a child as done, as it is gone and its end was not seen",
 			"child", child.String())
 		now.outcome = vanished
 		return result{run: now}, nil
+	// The former declaration is done, so its object cannot be updated to run the new one.
 	case held != nil && !same && before.digest != "" && outcomeOf(held.Object) != "":
 		return p.replace(ctx, child, held, now)
 	}
 	made, former, err := p.keeper.make(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
+	// The record of the former declaration can be lost. Then only the refused apply shows that the object differs.
 	if fixed := (*fixedError)(nil); errors.As(err, &fixed) && held != nil && outcomeOf(held.Object) != "" {
 		return p.replace(ctx, child, held, now)
 	}
 	if err != nil {
 		return result{}, err
 	}
+	// The result of a create request has no status, so the outcome is read from the existing object.
 	if child.rules.Once && held != nil {
 		made = held
 	}
@@ -135,7 +157,7 @@ func (p *pass) makeUntilDone(ctx context.Context, child declared, seen *applicat
 	return result{made, former, now}, nil
 }
 
-// replace deletes a child that is done, and makes it as it is declared now.
+// replace deletes a child that is done, and applies the new declaration.
 func (p *pass) replace(
 	ctx context.Context, child declared, held *unstructured.Unstructured, now run,
 ) (result, error) {
@@ -143,12 +165,15 @@ func (p *pass) replace(
 	switch {
 	case !p.keeper.isProven(parent, metadata, p.known[child.identity].uid):
 		return result{}, p.keeper.strangerError(parent, metadata)
+	// A retained child must not be lost, not even for its successor.
 	case p.keeper.retainedBy(metadata) != "":
 		return result{}, errRetainedDone
 	}
 	if err := p.keeper.delete(ctx, metadata); err != nil {
 		return result{}, fmt.Errorf("deleting it, as it is done and declared otherwise now: %w", err)
 	}
+	// The empty uid makes [Keeper.apply] check the object that has the name now. If finalizers delay the deletion, that
+	// is a temporary error.
 	made, former, err := p.keeper.make(ctx, parent, child, "")
 	if err != nil {
 		return result{}, err
@@ -157,7 +182,7 @@ func (p *pass) replace(
 	return result{made, former, now}, nil
 }
 
-// getWhole reads the object that is there; nil if there is none.
+// getWhole reads the existing object with its status; nil if it does not exist.
 func (k *Keeper) getWhole(ctx context.Context, child declared) (*unstructured.Unstructured, error) {
 	held := &unstructured.Unstructured{}
 	held.SetGroupVersionKind(child.object.GroupVersionKind())
@@ -169,7 +194,7 @@ func (k *Keeper) getWhole(ctx context.Context, child declared) (*unstructured.Un
 	return held, nil
 }
 
-// metadataOf is that of a whole object.
+// metadataOf returns the metadata that the checks and the deletion need.
 func metadataOf(held *unstructured.Unstructured) *metav1.PartialObjectMetadata {
 	metadata := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: held.GetNamespace(), Name: held.GetName(), UID: held.GetUID(), Labels: held.GetLabels(),

@@ -18,12 +18,13 @@ import (
 
 var errNoNamespace = errors.New("it has no namespace, and neither has its parent: set one")
 
-// labelName is that of the label with the uid of the parent.
+// labelName is the name of the label with the parent's uid, without the prefix.
 const labelName = "parent-uid"
 
-// mark makes the declared objects children of the parent, as they will be applied: with its namespace if they have
-// none, its labels, the label with its uid, and an owner reference where that holds. The error names each child that
-// cannot be applied; the others are returned. It stops when the context ends.
+// mark turns the declared objects into children of the parent, in the form in which they are applied. It sets a missing
+// namespace to that of the parent, and adds the inherited labels, the label with the parent's uid, and an owner
+// reference if the garbage collector accepts it. The error names each invalid child; the valid ones are returned. It
+// stops when the context ends.
 func (k *Keeper) mark(
 	ctx context.Context, parent map[string]any, all []declared,
 ) (marked []declared, err error) {
@@ -31,17 +32,21 @@ func (k *Keeper) mark(
 	places, providers := map[identity]string{}, k.providers(parent, all)
 	var failed []error
 	for _, child := range all {
+		// A handler can declare thousands of children, and each of them may need a request for its kind.
 		if ctx.Err() != nil {
 			failed = append(failed, context.Cause(ctx))
 			break
 		}
+		// The namespace is part of the identity, so it is set first.
 		err := k.place(owner, child.object)
 		child.identity = identityOf(child.object)
+		// Two declarations of one object would overwrite each other with each call.
 		if before, twice := places[child.identity]; twice {
 			failed = append(failed, fmt.Errorf("%s and %s are both %s: declare it once",
 				before, child.place, child.identity))
 			continue
 		}
+		// The digests must not include the marks that are added below.
 		child.describe()
 		if err == nil {
 			err = k.markOne(owner, &child)
@@ -56,7 +61,7 @@ func (k *Keeper) mark(
 	return marked, errors.Join(failed...)
 }
 
-// place gives the child its namespace.
+// place sets the namespace of the child. It fails for kinds that the cluster does not serve.
 func (k *Keeper) place(owner, child *unstructured.Unstructured) error {
 	kind := child.GroupVersionKind()
 	mapping, err := k.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
@@ -65,10 +70,11 @@ func (k *Keeper) place(owner, child *unstructured.Unstructured) error {
 		return fmt.Errorf("the cluster has no such kind: install its CRD, or correct its apiVersion: %w", err)
 	case err != nil:
 		return fmt.Errorf("asking whether it has a namespace: %w", err)
+	// A namespace in a cluster-scoped declaration is dropped.
 	case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
 		child.SetNamespace("")
 	case child.GetNamespace() == "" && owner.GetNamespace() == "":
-		if assumed, ok := mapping.Scope.(interface{ Advice() string }); ok { // in tests of handlers
+		if assumed, ok := mapping.Scope.(interface{ Advice() string }); ok { // only in tests of handlers
 			return fmt.Errorf("%w; %s", errNoNamespace, assumed.Advice())
 		}
 		return errNoNamespace
@@ -78,6 +84,8 @@ func (k *Keeper) place(owner, child *unstructured.Unstructured) error {
 	return nil
 }
 
+// markOne adds labels, annotations and the owner reference to one child. A retained child has no owner reference,
+// because the garbage collector would delete it with the parent.
 func (k *Keeper) markOne(owner *unstructured.Unstructured, child *declared) error {
 	if child.rules.Retain {
 		k.markRetained(owner, child.object)
@@ -89,6 +97,7 @@ func (k *Keeper) markOne(owner *unstructured.Unstructured, child *declared) erro
 	if err := hierarchies.Label(child.object, k.inherited(owner, child.identity)); err != nil {
 		return err
 	}
+	// The label with the uid replaces one that the handler has set or copied.
 	uid := map[string]string{k.Label(): string(owner.GetUID())}
 	return hierarchies.Label(child.object, uid, hierarchies.Forced())
 }
@@ -103,7 +112,8 @@ func annotate(child *unstructured.Unstructured, key, value string) {
 	child.SetAnnotations(annotations)
 }
 
-// inherited returns the labels of the owner that the child gets.
+// inherited returns the labels that the child inherits from its owner. Namespaces inherit none by default. With
+// LikeKopf, all labels are inherited, as in Kopf.
 func (k *Keeper) inherited(owner *unstructured.Unstructured, child identity) map[string]string {
 	switch {
 	case k.LikeKopf && !k.NoLabels:
@@ -114,11 +124,13 @@ func (k *Keeper) inherited(owner *unstructured.Unstructured, child identity) map
 	return hierarchies.Inherited(owner.GetLabels())
 }
 
-// isOf is true if an object on the server is a child of the parent: it has an owner reference that holds, or our label
-// while a record of this parent lists it. The caller has that record: it comes from one, or has written it before.
+// isOf reports whether an object on the server is a child of the parent: it has a valid owner reference, or our label.
+// The label counts only because the callers take the object from a record of the parent, or have added it to the record
+// before.
 func (k *Keeper) isOf(parent map[string]any, object *metav1.PartialObjectMetadata) bool {
 	owner := &unstructured.Unstructured{Object: parent}
 	kind := owner.GroupVersionKind().GroupKind()
+	// As for the garbage collector, kind, name and namespace of a reference must match as well as its uid.
 	return k.isLabelled(uidOf(parent), object) ||
 		slices.ContainsFunc(object.OwnerReferences, func(reference metav1.OwnerReference) bool {
 			return reference.UID == owner.GetUID() &&
@@ -126,27 +138,30 @@ func (k *Keeper) isOf(parent map[string]any, object *metav1.PartialObjectMetadat
 		})
 }
 
-// isLabelled is true if the object has our label of the parent, as all children have that were applied.
+// isLabelled reports whether the object has our label of the parent. Every applied child has it.
 func (k *Keeper) isLabelled(parent types.UID, object *metav1.PartialObjectMetadata) bool {
 	return parent != "" && object.Labels[k.Label()] == string(parent)
 }
 
-// isProven is true if the object is a child that a record lists and that this operator has applied. A record alone
-// proves nothing, and others give owner references to what they make, too: an object without the label must have been
-// applied by this process.
+// isProven reports whether the operator may delete an object that a record lists. The record alone proves nothing,
+// because anyone who may annotate the parent can write it. An owner reference is not enough either: other controllers
+// set them on objects that they create. So the object must have our label, or this process must have applied it.
 func (k *Keeper) isProven(parent map[string]any, object *metav1.PartialObjectMetadata, proven types.UID) bool {
 	return k.isLabelled(uidOf(parent), object) || object.UID == proven && k.isOf(parent, object)
 }
 
-// strangerError is about an object which has the name of a child and is none of the parent. It may go, such as the
-// child of a former parent, which the garbage collector deletes.
+// strangerError returns the error for an object that has the name of a child but is not one. It is temporary if the
+// object is a child of another parent. That can be a former parent of the same name, and the garbage collector then
+// deletes the child.
 func (k *Keeper) strangerError(parent map[string]any, object *metav1.PartialObjectMetadata) error {
 	owner := &unstructured.Unstructured{Object: parent}
 	former := object.Labels[k.Label()]
+	// This case has its own remedy, because the garbage collector never deletes a retained child.
 	if former != string(owner.GetUID()) && k.isRetainedFor(owner, object) {
 		return fmt.Errorf("a former object of this name, of uid %s, has left it, as it is to be retained: take it "+
 			"over by kopf.AdoptFormer, delete it, or choose another name", former)
 	}
+	// An owner reference to a former parent of this kind and name identifies such a child even without the label.
 	for _, reference := range object.OwnerReferences {
 		if reference.Kind == owner.GetKind() && reference.Name == owner.GetName() && former == "" &&
 			reference.UID != owner.GetUID() {
@@ -163,5 +178,5 @@ func (k *Keeper) strangerError(parent map[string]any, object *metav1.PartialObje
 		owner.GetUID(), k.Label())
 }
 
-// Label is the name of the label with the uid of the parent.
+// Label returns the name of the label with the uid of the parent.
 func (k *Keeper) Label() string { return k.Prefix + "/" + labelName }

@@ -11,36 +11,39 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory has the children of all parents as this process has applied them. Unlike the records on the parents, no other
-// client can write it. The zero value is ready to use.
+// memory holds the children of all parents as this process has applied them. Unlike the records on the parents, other
+// clients cannot write it, so only the memory proves the uid of a child. The zero value is ready to use.
 //
-// The informers' goroutines take the mutex. It is never held during a request, nor while a record is decoded.
+// Informers call some methods on their goroutines while other locks are held. So the mutex is never held during a
+// request, nor while a record is decoded.
 type memory struct {
 	mu       sync.Mutex
 	parents  map[types.UID]*parentMemory
-	versions map[types.UID]string // of children, as our own requests made them
-	found    map[types.UID]string // of children, as they were read before the next request
+	versions map[types.UID]string // by child: the version that our last write returned
+	found    map[types.UID]string // by child: the version that was read before the next write
 }
 
 // parentMemory is the memory of one parent. It is dropped when it is empty.
 type parentMemory struct {
-	// turn lets one call at a time work on the children: two sets are never compared while both change, and nothing is
-	// applied while the children of a deleted parent are released. It is nil without callers.
+	// turn is a lock with one slot, which lets one call at a time work on the children. Two sets are never compared
+	// while both change, and nothing is applied while the children of a deleted parent are released. It is nil without
+	// callers. A channel is used because waiting must end with the context.
 	turn    chan struct{}
-	callers int // that work or wait
+	callers int // that work or wait; the last one removes the channel
 	sets    []handlerSet
 }
 
-// handlerSet has the children that this process has applied for one handler of a parent.
+// handlerSet holds the children that this process has applied for one handler of a parent.
 type handlerSet struct {
-	record string // the name of the annotation of the handler
-	// proof is the text of a record of the children, which takes a fraction of the memory of a set.
+	record string // the annotation with the record of the handler
+	// proof is the encoded record of the applied children. The text takes a fraction of the memory of a set.
 	proof   string
-	hasHeld bool                      // some of the proven children cannot be owned by the parent
-	applied map[identity]*application // those of watched kinds
+	hasHeld bool                      // some of these children cannot be owned by the parent
+	applied map[identity]*application // only children of watched kinds
 }
 
-// updateParent has the function change the memory of a parent.
+// updateParent calls the function with the memory of a parent, under the lock. It creates the memory if necessary, and
+// drops it if it is empty afterwards.
 func (m *memory) updateParent(parent types.UID, act func(p *parentMemory)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,6 +52,7 @@ func (m *memory) updateParent(parent types.UID, act func(p *parentMemory)) {
 		p = &parentMemory{}
 	}
 	act(p)
+	// Empty sets and parents are dropped, so that the memory does not grow with deleted objects.
 	p.sets = slices.DeleteFunc(p.sets, func(s handlerSet) bool { return s.proof == "" && len(s.applied) == 0 })
 	if p.callers == 0 && len(p.sets) == 0 {
 		delete(m.parents, parent)
@@ -60,7 +64,8 @@ func (m *memory) updateParent(parent types.UID, act func(p *parentMemory)) {
 	m.parents[parent] = p
 }
 
-// setOf returns the set of a handler, which is added if it is missing. It is valid until the next set is added.
+// setOf returns the set of a handler and adds it if it is missing. The pointer is valid until the next set is added,
+// because the slice may move.
 func (p *parentMemory) setOf(record string) *handlerSet {
 	i := slices.IndexFunc(p.sets, func(s handlerSet) bool { return s.record == record })
 	if i < 0 {
@@ -70,7 +75,7 @@ func (p *parentMemory) setOf(record string) *handlerSet {
 	return &p.sets[i]
 }
 
-// sets returns the sets of the handlers of a parent. The caller holds the lock.
+// sets returns the sets of the handlers of a parent. The caller must hold the lock.
 func (m *memory) sets(parent types.UID) []handlerSet {
 	if p := m.parents[parent]; p != nil {
 		return p.sets
@@ -78,8 +83,10 @@ func (m *memory) sets(parent types.UID) []handlerSet {
 	return nil
 }
 
-// awaitTurn waits until no other call works on the children of the parent. The caller must call leave after its work.
+// awaitTurn waits until no other call works on the children of the parent, or until the context ends. The caller must
+// call leave after its work.
 func (m *memory) awaitTurn(ctx context.Context, parent types.UID) (leave func(), err error) {
+	// Counting the caller before the wait keeps the channel alive while it waits.
 	var turn chan struct{}
 	m.updateParent(parent, func(p *parentMemory) {
 		if p.callers++; p.turn == nil {
@@ -87,6 +94,7 @@ func (m *memory) awaitTurn(ctx context.Context, parent types.UID) (leave func(),
 		}
 		turn = p.turn
 	})
+	// The channel is dropped with its last caller. A waiting caller still has it, and was counted.
 	part := func() {
 		m.updateParent(parent, func(p *parentMemory) {
 			if p.callers--; p.callers == 0 {
@@ -106,7 +114,7 @@ func (m *memory) awaitTurn(ctx context.Context, parent types.UID) (leave func(),
 	}
 }
 
-// proven returns the children that this process has applied for the parent, by the records of its handlers.
+// proven returns the children that this process has applied for the parent, by the names of their records.
 func (m *memory) proven(parent types.UID) map[string]set {
 	m.mu.Lock()
 	var kept []handlerSet
@@ -115,18 +123,20 @@ func (m *memory) proven(parent types.UID) map[string]set {
 			kept = append(kept, s)
 		}
 	}
+	// The texts are immutable, so they are decoded without the lock: a large record takes long, and informers need the
+	// lock.
 	m.mu.Unlock()
 	all := make(map[string]set, len(kept))
 	for _, s := range kept {
-		all[s.record], _ = decodeRecord(s.proof, parent) // the text was made by encodeRecord
+		all[s.record], _ = decodeRecord(s.proof, parent) // encodeRecord made the text, so it is valid
 	}
 	return all
 }
 
-// prove replaces the proven children of one handler of a parent in this namespace.
+// prove replaces the proven children of one handler of a parent. The namespace is that of the parent.
 func (m *memory) prove(parent types.UID, namespace, record string, children set) {
 	text, err := encodeRecord(parent, children)
-	if err != nil || len(children) == 0 { // strings can be encoded; without a proof, the child is checked again
+	if err != nil || len(children) == 0 { // strings always encode; without a proof, the child is read again
 		text, children = "", nil
 	}
 	hasHeld := len(children.held(namespace)) > 0
@@ -136,14 +146,14 @@ func (m *memory) prove(parent types.UID, namespace, record string, children set)
 	})
 }
 
-// hasHeld is true if the parent cannot own some of its proven children.
+// hasHeld reports whether the parent has proven children that it cannot own.
 func (m *memory) hasHeld(parent types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.ContainsFunc(m.sets(parent), func(s handlerSet) bool { return s.hasHeld })
 }
 
-// addApplied notes a child that was applied for a handler of the parent.
+// addApplied stores the application of a child for a handler of the parent.
 func (m *memory) addApplied(parent types.UID, record string, one *application) {
 	m.updateParent(parent, func(p *parentMemory) {
 		s := p.setOf(record)
@@ -154,7 +164,8 @@ func (m *memory) addApplied(parent types.UID, record string, one *application) {
 	})
 }
 
-// dropApplied forgets a child that is declared again, and returns its former application.
+// dropApplied removes the application of a child that is declared again, and returns it. Without it, an informer's
+// event during the new apply cannot count as drift.
 func (m *memory) dropApplied(parent types.UID, record string, child identity) (one *application) {
 	m.updateParent(parent, func(p *parentMemory) {
 		applied := p.setOf(record).applied
@@ -164,7 +175,7 @@ func (m *memory) dropApplied(parent types.UID, record string, child identity) (o
 	return one
 }
 
-// keepDeclared forgets the applications of children that the handler no longer declares.
+// keepDeclared removes the applications of children that the handler no longer declares: their deletion is not drift.
 func (m *memory) keepDeclared(parent types.UID, record string, declared set) {
 	m.updateParent(parent, func(p *parentMemory) {
 		maps.DeleteFunc(p.setOf(record).applied, func(child identity, _ *application) bool {
@@ -174,7 +185,7 @@ func (m *memory) keepDeclared(parent types.UID, record string, declared set) {
 	})
 }
 
-// forgetApplied drops the applications of a parent, and the versions of their children.
+// forgetApplied removes all applications of a parent, and the versions of their children.
 func (m *memory) forgetApplied(parent types.UID) {
 	m.updateParent(parent, func(p *parentMemory) {
 		for i, s := range p.sets {
@@ -187,7 +198,7 @@ func (m *memory) forgetApplied(parent types.UID) {
 	})
 }
 
-// noteRead notes the version of a child of a watched kind before our own request.
+// noteRead stores the version of a watched child that was read before our own write. See noteWrite.
 func (k *Keeper) noteRead(child *metav1.PartialObjectMetadata) {
 	if !k.isWatched(child.GroupVersionKind().GroupKind()) {
 		return
@@ -200,12 +211,15 @@ func (k *Keeper) noteRead(child *metav1.PartialObjectMetadata) {
 	k.memory.found[child.UID] = child.ResourceVersion
 }
 
-// noteWrite notes the version that our own request made of a child. A version that was read before the request is not
-// ours. If none was read, the version is ours only if hasChanged: the child differs from the former declaration.
+// noteWrite stores the version that our own request returned for a child, so that its event can be recognized as an own
+// write. An apply without a change returns the version of another client's write. So a version that was read before the
+// request is not ours. If none was read, the version is ours only if hasChanged: the child differs from the former
+// declaration.
 func (m *memory) noteWrite(made *unstructured.Unstructured, hasChanged bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, wasRead := m.found[made.GetUID()]
+	// The version that was read is valid for one write only.
 	delete(m.found, made.GetUID())
 	if wasRead && before == made.GetResourceVersion() || !wasRead && !hasChanged {
 		return

@@ -12,19 +12,20 @@ import (
 )
 
 const (
-	// packedFrom is the length above which a record is packed. Smaller ones are for people, too.
+	// packedFrom is the length above which a record is packed. Smaller records stay readable for people.
 	packedFrom = 32 << 10
-	// mostUnpacked limits the size of an unpacked record: any client with permission to annotate the parent can write
-	// one.
+	// mostUnpacked limits the size of an unpacked record. Any client that may annotate the parent can write a small
+	// text that unpacks to gigabytes.
 	mostUnpacked = 8 << 20
-	// mostChildren limits the children of a packed record, as each takes memory.
+	// mostChildren limits the children of a packed record, because each one takes memory.
 	mostChildren = 20_000
 )
 
-// retainedMark stands behind the name of a child that is never deleted.
+// retainedMark follows the name of a child that is never deleted.
 const retainedMark = "retained"
 
-// pack makes a text of children that takes a few bytes for each: their names, sorted, compressed, without uids.
+// pack encodes children in a few bytes each: their sorted names, compressed, without uids. A line is the name, a mark
+// for retained children, and the run of a child with UntilDone:
 //
 //	v1/ConfigMap/default/settings
 //	v1/Secret/default/login retained
@@ -39,10 +40,13 @@ func pack(children set) (string, error) {
 		return "", err
 	}
 	size := 0
+	// The stable order makes equal sets have equal texts, which [pass.isStored] compares. It also improves the
+	// compression.
 	for _, child := range children.sorted() {
 		known := children[child]
 		line := format(child, known.version)
 		if known.retained || known.run.digest != "" {
+			// The dash keeps the positions of the fields for a child that is not retained.
 			mark := "-"
 			if known.retained {
 				mark = retainedMark
@@ -54,6 +58,7 @@ func pack(children set) (string, error) {
 			return "", err
 		}
 	}
+	// A record that [unpack] would refuse must not be written.
 	if size > mostUnpacked {
 		return "", &limitError{len(children), size, size, mostUnpacked}
 	}
@@ -63,7 +68,7 @@ func pack(children set) (string, error) {
 	return base64.StdEncoding.EncodeToString(text.Bytes()), nil
 }
 
-// unpack adds the children that pack has made a text of.
+// unpack adds the children of a text that [pack] returned to the set.
 func unpack(packed string, all set) error {
 	if packed == "" {
 		return nil
@@ -72,18 +77,21 @@ func unpack(packed string, all set) error {
 	if err != nil {
 		return fmt.Errorf("unpacking it: %w", err)
 	}
+	// One byte more than the limit is read, to detect that the limit is exceeded.
 	lines, err := io.ReadAll(io.LimitReader(text, mostUnpacked+1))
 	switch {
 	case err != nil:
 		return fmt.Errorf("unpacking it: %w", err)
 	case len(lines) > mostUnpacked:
 		return fmt.Errorf("unpacking it: it has more than %d bytes", mostUnpacked)
+	// The children are counted before they are decoded into a set.
 	case bytes.Count(lines, []byte("\n")) > mostChildren:
 		return fmt.Errorf("unpacking it: it has more than %d children", mostChildren)
 	}
 	for line := range strings.Lines(string(lines)) {
 		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		mark, ran, _ := strings.Cut(rest, " ")
+		// Names of Kubernetes objects contain no spaces, so the parts are unambiguous.
 		child, version, err := parse(name)
 		if err != nil {
 			return err
@@ -93,10 +101,10 @@ func unpack(packed string, all set) error {
 	return nil
 }
 
-// limitError is returned if the record of the children does not fit into the annotations of the parent.
+// limitError reports that the record of the children does not fit into the annotations of the parent.
 type limitError struct{ children, record, all, limit int }
 
-// Error has the numbers.
+// Error names the sizes and the remedy.
 func (e *limitError) Error() string {
 	if e.children > mostChildren {
 		return fmt.Sprintf("the record has %d children, which is more than the limit of %d: declare fewer children "+
@@ -107,10 +115,11 @@ func (e *limitError) Error() string {
 		e.children, e.record, e.all, e.limit)
 }
 
-// Permanent is true: another try is refused as well.
+// Permanent returns true: the next attempt would fail as well.
 func (*limitError) Permanent() bool { return true }
 
-// checkFits returns an error if the API server would refuse the annotations of the body for the record in it.
+// checkFits returns an error if the API server would refuse the annotations of the body because of their total size.
+// The error names the share of this record.
 func checkFits(body map[string]any, name string, children int) error {
 	annotations, err := storage.Annotations(body)
 	if err != nil {

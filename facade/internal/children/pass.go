@@ -12,34 +12,42 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage"
 )
 
-// pass is one piece of work on the set of one handler.
+// pass is one run over the set of one handler and one parent. The caller holds the turn of the parent, see
+// [memory.awaitTurn].
+//
+// A pass has three steps, whose order makes a crash harmless. First, new children are added to the record and written.
+// Then all children are applied. Finally, undeclared children are deleted and leave the record, which is written with
+// the outcome of the handler. So the record lists at least the children that exist.
 type pass struct {
 	keeper  *Keeper
 	parent  Parent
 	handler Handler
-	name    string   // of the annotation
+	name    string   // the annotation with the record
 	former  []string // the annotations under former ids
 	stored  set      // the record in the annotation
-	known   set      // the same and what this process has applied: the uids are those that it has proven
+	known   set      // the record combined with the proofs; uids are proven or empty
 	present set      // the applied children
-	shared  bool     // another handler must delete the children that this one dropped
+	shared  bool     // a dropped child stays, because another handler declares it
 
-	proofs    map[string]set        // what this process has applied before, for all handlers
-	declarers map[identity][]string // the records of the other handlers by their children, when needed
-	missing   []declared            // children that are there, and that the annotation should have listed
+	proofs    map[string]set        // the children that this process has applied before, by record
+	declarers map[identity][]string // the records of other handlers that list a child; nil until needed
+	missing   []declared            // existing children that name this record but are not in it
 }
 
-// run applies the children, which are wanted; then, if nothing has failed, those that the handler has declared before
-// and that are not in the whole set are deleted. Without a whole set, more is to be declared.
+// run applies the children. Wanted are the same children as entries for the record. If nothing fails, it then deletes
+// the children that the handler declared before and that are not in the whole set. A nil whole set means that more may
+// be declared later, so nothing is deleted.
 func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err error) {
 	if p.stored, err = p.recorded(p.parent.own()); err != nil {
 		return err
 	}
 	listed, uid := p.stored, uidOf(p.parent.own())
 	p.proofs = p.keeper.memory.proven(uid)
+	// Uids from the record are replaced by proven ones: only these allow an apply without reading the object first.
 	proven := p.proofs[p.name]
 	p.known = p.stored.proven(proven)
-	// A child of which nothing is remembered would be lost if this process died.
+	// The record is written first. If the process died between the apply and the record, the child would be left
+	// behind.
 	if !p.stored.has(wanted) {
 		if err := p.announce(ctx, wanted); err != nil {
 			return fmt.Errorf("remembering the children before they are applied: %w", err)
@@ -47,8 +55,10 @@ func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err 
 	}
 	applied, failed := p.applyAll(ctx, all, listed)
 	p.present = applied
+	// Children that a lost record had listed can be pruned below.
 	p.known = p.known.with(p.rebuild(ctx))
 	after, pruned := p.stored.with(p.known).with(applied), set(nil)
+	// Applications are dropped before the deletion, so that it does not count as drift.
 	if whole != nil {
 		p.keeper.memory.keepDeclared(uid, p.name, whole)
 		if failed == nil {
@@ -56,11 +66,12 @@ func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err 
 			after = after.without(pruned)
 		}
 	}
+	// The proofs are replaced even after a failure: each applied child is proven on its own.
 	p.keeper.memory.prove(uid, namespaceOf(p.parent.own()), p.name, proven.with(applied).without(pruned))
 	return errors.Join(failed, p.conclude(ctx, after, pruned))
 }
 
-// recorded reads the record, with the children under former ids.
+// recorded reads the record of the handler and merges the records under its former ids.
 func (p *pass) recorded(body map[string]any) (set, error) {
 	all, err := recorded(body, p.name)
 	for _, name := range p.former {
@@ -69,12 +80,13 @@ func (p *pass) recorded(body map[string]any) (set, error) {
 		}
 		var former set
 		former, err = recorded(body, name)
+		// The current record wins over the former one.
 		all = former.with(all)
 	}
 	return all, err
 }
 
-// store writes the record, and removes those of former ids.
+// store writes the record into the body, and removes the records of former ids.
 func (p *pass) store(body map[string]any, children set) error {
 	for _, name := range p.former {
 		if err := store(body, p.keeper.Prefix, name, nil); err != nil {
@@ -84,24 +96,28 @@ func (p *pass) store(body map[string]any, children set) error {
 	return store(body, p.keeper.Prefix, p.name, children)
 }
 
-// isRenamed is true if the parent has a record of a former id.
+// isRenamed reports whether the parent has a record under a former id, which must be moved even without other changes.
 func (p *pass) isRenamed() bool {
 	annotations, _ := storage.Annotations(p.parent.own())
 	return slices.ContainsFunc(p.former, func(name string) bool { return annotations[name] != nil })
 }
 
-// isOwn is true for the key of the record, and those of former ids.
+// isOwn reports whether the key is that of this record or of one under a former id.
 func (p *pass) isOwn(key string) bool {
 	return key == p.key(p.name) || slices.ContainsFunc(p.former, func(name string) bool { return key == p.key(name) })
 }
 
-// announce writes the children that may be there from now on; a parent of such that it cannot own is held from now on.
+// announce writes the wanted children into the record before they are applied. If the parent cannot own one of them, it
+// also adds the finalizer. Both are one write: the parent cannot be deleted between them.
 func (p *pass) announce(ctx context.Context, wanted set) error {
 	finalizer := ""
 	if len(wanted.held(namespaceOf(p.parent.own()))) > 0 {
 		finalizer = p.keeper.Finalizer
 	}
+	// The transformation may run again on a newer body, so it reads the record from its argument.
 	err := p.parent.Writes.Remember(func(body map[string]any) error {
+		// Children that are declared now would be left behind. The API server also rejects new finalizers during a
+		// deletion.
 		if patching.BeingDeleted(body) {
 			return ErrDeleting
 		}
@@ -118,6 +134,7 @@ func (p *pass) announce(ctx context.Context, wanted set) error {
 		if err := p.store(body, listed); err != nil {
 			return err
 		}
+		// A record that exceeds the limit is an error before any child is applied.
 		return checkFits(body, p.name, len(listed))
 	})
 	if err != nil {
@@ -125,12 +142,15 @@ func (p *pass) announce(ctx context.Context, wanted set) error {
 	}
 	p.known = p.known.with(wanted)
 	p.stored = p.stored.with(p.known)
+	// The write must not wait for the end of the handler.
 	return p.parent.Writes.Flush(ctx)
 }
 
-// conclude remembers what there is after all. It is written with the outcome of the handler: until then, more is
-// remembered than there is, which does no harm. But a handler in the background may have no end.
+// conclude updates the record after the pass. It is usually written with the outcome of the handler. Until then, the
+// record lists more children than exist, which is harmless. Background handlers may run forever, so their record is
+// written now.
 func (p *pass) conclude(ctx context.Context, after, gone set) error {
+	// Without a difference, nothing is written.
 	if !p.isRenamed() && (after.equal(p.stored) || p.isStored(after)) {
 		return nil
 	}
@@ -141,6 +161,7 @@ func (p *pass) conclude(ctx context.Context, after, gone set) error {
 		}
 		return p.store(body, kept.with(after).without(gone))
 	})
+	// A shared child must leave this record soon: the other handler deletes it only if this record does not list it.
 	if err == nil && (p.handler.Background || p.shared) {
 		err = p.parent.Writes.Flush(ctx)
 	}
@@ -150,7 +171,8 @@ func (p *pass) conclude(ctx context.Context, after, gone set) error {
 	return nil
 }
 
-// isStored is true if the record is packed, and has all that it would have of these children.
+// isStored reports whether the record on the parent already has exactly the text for these children. A packed record
+// has no uids, so it can be current although the sets differ.
 func (p *pass) isStored(children set) bool {
 	annotations, err := storage.Annotations(p.parent.own())
 	if err != nil {
@@ -160,8 +182,8 @@ func (p *pass) isStored(children set) bool {
 	return err == nil && text == annotations[p.name]
 }
 
-// applyAll returns what was applied, with the uids, and the errors of the rest. Listed is what the annotation had
-// before.
+// applyAll applies the children one by one, in the order of providers first. It returns the entries of the applied
+// children, and the joined errors of the others. Listed is the record before this pass.
 func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, error) {
 	applied, providers := set{}, p.keeper.providers(p.parent.own(), all)
 	var failed []error
@@ -172,12 +194,13 @@ func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, e
 		made, err := p.make(ctx, child, seen)
 		if err != nil {
 			if seen != nil && child.rules.UntilDone {
-				// Whether the child was deleted before it was done must stay known.
+				// The next attempt must still see that the child was deleted before it was done.
 				p.keeper.memory.addApplied(uid, p.name, seen)
 			}
 			failed = append(failed, child.failure(providers.awaited(child, err)))
 			continue
 		}
+		// The child names this record, but the record does not list it: the record has lost entries.
 		if _, ok := listed[child.identity]; !ok && p.isOwn(made.former) {
 			p.missing = append(p.missing, child)
 		}
@@ -187,11 +210,12 @@ func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, e
 	return applied, errors.Join(failed...)
 }
 
-// noteApplied notes a child that this process has applied, to repair it as long as it is not done. Seen is the former
-// application.
+// noteApplied stores the application of a child of a watched kind, to repair the child while it is not done. Seen is
+// the former application.
 //
-// An apply of an unchanged declaration has usually written nothing, and its answer may have the edits of others: their
-// events must reach the handlers. If it has written, handlers see one event more.
+// An apply of an unchanged declaration has usually written nothing. Its response can contain the edits of other
+// clients, and the events of these must reach the handlers. So such a response does not count as an own write. If the
+// apply did write, the handlers get one additional event.
 func (p *pass) noteApplied(child declared, made result, seen *application) {
 	kind := child.object.GroupVersionKind().GroupKind()
 	if made.object == nil || !p.keeper.isWatched(kind) {
@@ -200,17 +224,19 @@ func (p *pass) noteApplied(child declared, made result, seen *application) {
 	if made.run.outcome == "" {
 		p.keeper.memory.addApplied(uidOf(p.parent.own()), p.name, newApplication(child, made.object))
 	}
+	// Without a former application, only the uid shows whether the child existed already.
 	isSame := made.object.GetUID() == p.known[child.identity].uid &&
 		(seen == nil || equality.Semantic.DeepEqual(seen.child.object.Object, child.object.Object))
 	p.keeper.memory.noteWrite(made.object, !isSame)
 }
 
-// prune deletes what is not declared any more, and gives what is gone: all but what other handlers have declared as
-// well, which they keep.
+// prune deletes the children that are no longer declared, and returns the ones to remove from the record. Children that
+// other handlers declare as well are not deleted, but they leave this record.
 func (p *pass) prune(ctx context.Context, dropped set) (set, error) {
 	if len(dropped) == 0 {
 		return nil, nil
 	}
+	// If a record of another handler cannot be read, nothing is deleted.
 	elsewhere, err := p.elsewhere()
 	if err != nil {
 		return nil, err
@@ -223,12 +249,14 @@ func (p *pass) prune(ctx context.Context, dropped set) (set, error) {
 			rest[child] = known
 		}
 	}
+	// Many entries that are not our children are found with one list request. They leave the record without a deletion.
 	strangers := p.keeper.strangers(ctx, p.parent.Newest(), rest)
 	gone = gone.with(strangers)
 	var failed []error
 	for _, child := range rest.without(strangers).sorted() {
 		if err := p.keeper.remove(ctx, p.parent.Newest(), child, rest[child]); err != nil {
 			failed = append(failed, err)
+			// A child that could not be deleted stays in the record, and the next pass tries again.
 			continue
 		}
 		gone[child] = rest[child]
@@ -236,9 +264,12 @@ func (p *pass) prune(ctx context.Context, dropped set) (set, error) {
 	return gone, errors.Join(failed...)
 }
 
-// elsewhere returns the records of the other handlers by their children. What those of changes remember may not be
-// written yet; what those in the background do is, and may be newer than the object of the handler. A record that was
-// removed from the object does not make the children of its handler ours.
+// elsewhere returns the records of the other handlers that list a child, by child. The result is computed once per
+// pass.
+//
+// Records of change handlers can have unsaved changes, which only the working copy contains. Records of background
+// handlers are written at once, so the newest state of the parent can be newer than the working copy. The proofs are
+// included: a client that removes the record of another handler must not make this handler delete its children.
 func (p *pass) elsewhere() (map[identity][]string, error) {
 	if p.declarers != nil {
 		return p.declarers, nil
@@ -249,6 +280,7 @@ func (p *pass) elsewhere() (map[identity][]string, error) {
 			return is && background == inBackground
 		}
 	}
+	// The working copy has the records of change handlers, even unsaved ones.
 	changes, err := recordsOf(p.parent.own(), others(false))
 	if err != nil {
 		return nil, err
@@ -257,6 +289,7 @@ func (p *pass) elsewhere() (map[identity][]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A child can be listed by several records, and its annotation names all of them.
 	p.declarers = map[identity][]string{}
 	for _, records := range []map[string]set{changes, runs, p.proofs} {
 		for name, children := range records {

@@ -10,27 +10,32 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// Some children provide what others need: a CustomResourceDefinition the kind of its objects, a Namespace the place of
-// its objects.
+// Some children are providers of others: a CustomResourceDefinition provides a kind, and a Namespace provides the place
+// of the objects in it. Providers must be applied first.
 
+// isDefinition reports whether the child is a CustomResourceDefinition, which provides the kind of other children.
 func (i identity) isDefinition() bool {
 	return i.group == "apiextensions.k8s.io" && i.kind == "CustomResourceDefinition"
 }
 
+// isNamespace reports whether the child is a Namespace, which provides the place of other children.
 func (i identity) isNamespace() bool { return i.group == corev1.GroupName && i.kind == "Namespace" }
 
-// provides is true if the other child cannot be there before this one. The name of a definition ends with the group.
+// provides reports whether the other child cannot exist before this one. The name of a definition is
+// "<plural>.<group>", so only the group is compared: the plural of the other child's kind is not known before the
+// definition exists.
 func (i identity) provides(other identity) bool {
 	return i.isDefinition() && strings.HasSuffix(i.name, "."+other.group) ||
 		i.isNamespace() && i.name == other.namespace
 }
 
-// providersFirst sorts the children as they are to be applied, and otherwise leaves them in their order.
+// providersFirst moves definitions and namespaces to the front, in place. Otherwise, the order of the handler is kept.
 func providersFirst(all []declared) []declared {
 	slices.SortStableFunc(all, func(a, b declared) int { return a.rank() - b.rank() })
 	return all
 }
 
+// rank is the sort key for providersFirst.
 func (i identity) rank() int {
 	if i.isDefinition() || i.isNamespace() {
 		return 0
@@ -38,18 +43,21 @@ func (i identity) rank() int {
 	return 1
 }
 
-// providers returns the definitions and namespaces that a parent declares, in this call or before. They are collected
-// when the first child fails: the records of a parent may list thousands of children, and as many may fail.
+// providers returns the definitions and namespaces that the parent declares, in this call or in an earlier one. They
+// are collected only when the first child fails: a parent's records may list thousands of children, and as many may
+// fail.
 type providers func() []identity
 
+// providers returns a function that collects the providers once and caches them.
 func (k *Keeper) providers(parent map[string]any, all []declared) providers {
 	return sync.OnceValue(func() (some []identity) {
 		for _, one := range all {
+			// The identity of the declaration is not set before the child is marked.
 			if one := identityOf(one.object); one.rank() == 0 {
 				some = append(some, one)
 			}
 		}
-		before, _ := recordedAll(parent, k.isRecord) // another function reports unreadable records
+		before, _ := recordedAll(parent, k.isRecord) // the pass reports unreadable records
 		for _, known := range []set{before, union(k.memory.proven(uidOf(parent)))} {
 			for one := range known {
 				if one.rank() == 0 {
@@ -62,7 +70,7 @@ func (k *Keeper) providers(parent map[string]any, all []declared) providers {
 }
 
 // awaited makes the error of a child temporary if the child only lacks a definition or namespace that the parent
-// declares: the API server serves a new kind after a moment.
+// declares. The API server serves a new kind only some time after its definition was created.
 func (p providers) awaited(child declared, err error) error {
 	if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 		return err

@@ -11,21 +11,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// key is the name of a record in the annotation of a child.
+// key returns the name of a record without the prefix, as the annotation of a child lists it.
 func (p *pass) key(name string) string { return strings.TrimPrefix(name, p.keeper.Prefix+"/") }
 
-// nameRecords writes the records of the parent that list the child into an annotation of the child: if this record is
-// lost, its children can be told from those of other handlers. All handlers of a child write the same.
+// nameRecords writes the names of the records that list the child into an annotation of the child. If this record is
+// lost, its children can be distinguished from those of other handlers. All handlers of a child write the same value.
 //
-// A former version of the operator deletes children that have exactly the name of a record that it restores, and does
-// not check whether they are retained. So the names of a retained child have a suffix.
+// A former version of the operator deletes children with exactly the name of a record that it restores, and does not
+// check whether they are retained. So the names on a retained child have a suffix.
 func (p *pass) nameRecords(child declared) {
 	names := []string{p.key(p.name)}
-	if others, err := p.elsewhere(); err == nil { // otherwise, nothing is pruned either
+	if others, err := p.elsewhere(); err == nil { // after an error, prune deletes nothing either
 		for _, name := range others[child.identity] {
 			names = append(names, p.key(name))
 		}
 	}
+	// The order must not depend on the handler, or two handlers would change the annotation in turns.
 	slices.Sort(names)
 	value := strings.Join(names, ",")
 	if child.rules.Retain {
@@ -34,22 +35,24 @@ func (p *pass) nameRecords(child declared) {
 	annotate(child.object, p.keeper.Prefix+"/"+keys.DeclaredIn, value)
 }
 
-// retainedSuffix stands behind the names of the records that list a retained child.
+// retainedSuffix follows the record names on a retained child.
 const retainedSuffix = "," + retainedMark
 
-// recordsIn returns the names that nameRecords has written.
+// recordsIn returns the record names on a child, without the suffix.
 func (k *Keeper) recordsIn(object *metav1.PartialObjectMetadata) string {
 	return strings.TrimSuffix(object.Annotations[k.Prefix+"/"+keys.DeclaredIn], retainedSuffix)
 }
 
-// rebuild returns the children that the record has lost, if it was removed or shortened while no process remembered it:
-// a child was there that names this record and that the record did not list. The labelled objects of the same kind and
-// namespace that name this record alone are listed again. That is for pruning only: before a child is applied, the
-// child itself is checked.
+// rebuild returns the children that the record has lost. That happens if a client removes or shortens the annotation
+// while the operator is down. It is detected by a child that names this record although the record does not list it.
+//
+// The labelled objects of the same kind and namespace that name only this record are added again. They are used for
+// pruning only: before an apply, the child itself is checked.
 func (p *pass) rebuild(ctx context.Context) set {
 	found, searched := set{}, map[identity]bool{}
 	for _, child := range p.missing {
 		where := child.identity
+		// One list request covers all missing children of a kind and namespace.
 		if where.name = ""; searched[where] {
 			continue
 		}
@@ -68,7 +71,7 @@ func (p *pass) rebuild(ctx context.Context) set {
 	return found
 }
 
-// search lists the labelled objects of a kind and a namespace that name this record alone.
+// search lists the labelled objects of a kind and namespace that name only this record.
 func (p *pass) search(ctx context.Context, where identity, version string) (set, error) {
 	labelled, err := p.keeper.listLabelled(ctx, p.parent.own(), where.in(version), where.namespace)
 	if err != nil {
@@ -76,6 +79,7 @@ func (p *pass) search(ctx context.Context, where identity, version string) (set,
 	}
 	found := set{}
 	for i := range labelled {
+		// A child of several records belongs to the other handlers as well, so it is left to them.
 		if p.isOwn(p.keeper.recordsIn(&labelled[i])) {
 			where.name = labelled[i].Name
 			found[where] = entry{version: version, retained: p.keeper.retainedBy(&labelled[i]) != ""}

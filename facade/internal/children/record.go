@@ -12,27 +12,29 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// record is what one handler has declared for one parent, as it is kept in an annotation:
+// record is the stored set of one handler for one parent, the value of an annotation of the parent:
 //
 //	{"parent": "<uid>", "children": {"v1/ConfigMap/default/settings": "<uid>"}}
 //
-// Children that are never deleted stand in "retained" instead, where former versions of the operator do not see them.
-// Of children that are made until they are done, "runs" has the digest of the declaration and how it has ended. A large
-// record has all of it in "packed" instead, see pack: a former version of the operator reads an empty one, and restores
-// it from the labels of the children.
+// Retained children are in "retained" instead, which former versions of the operator ignore. For children with
+// UntilDone, "runs" contains the digest of the declaration and the outcome. A large record has everything in "packed"
+// instead, see [pack]. A former version of the operator reads it as an empty record and restores it from the labels of
+// the children.
 //
-// One of another parent came along with a copy of that, and means nothing. Everybody who may annotate the parent can
-// write a record. So it lists the children to look at, and proves nothing about them: the uids in it are for older
+// A record with the uid of another parent was copied with the object and is ignored. Anyone who may annotate the parent
+// can write a record. So it only lists the children to look at, and proves nothing about them. Its uids are for older
 // versions of the operator, and for people.
 type record struct {
-	Parent   types.UID            `json:"parent"`
-	Children map[string]types.UID `json:"children"`
-	Retained map[string]types.UID `json:"retained,omitempty"`
-	Runs     map[string]string    `json:"runs,omitempty"`
-	Packed   string               `json:"packed,omitempty"`
+	Parent   types.UID            `json:"parent"`             // detects a record that was copied with its parent
+	Children map[string]types.UID `json:"children"`           // by name; the uid is empty before the apply
+	Retained map[string]types.UID `json:"retained,omitempty"` // the same for retained children
+	Runs     map[string]string    `json:"runs,omitempty"`     // the text of the run, by name
+	Packed   string               `json:"packed,omitempty"`   // replaces all other fields but Parent
 }
 
-// nameOf is the annotation of a handler on an object.
+// nameOf returns the annotation for the record of a handler. Handlers in the background have another key, since a
+// daemon can have the id of a change handler. Mark changes the key on the ReplicaSets of a Deployment, because
+// Kubernetes copies the Deployment's annotations to them.
 func nameOf(prefix string, body map[string]any, handler Handler) string {
 	key := keys.ChildrenOf + handler.ID
 	if handler.Background {
@@ -41,12 +43,13 @@ func nameOf(prefix string, body map[string]any, handler Handler) string {
 	return keys.V2(prefix, keys.Mark(body, key))
 }
 
-// recorded reads the record of that name; an absent one is empty.
+// recorded reads the record in this annotation. An absent record is an empty set.
 func recorded(body map[string]any, name string) (set, error) {
 	annotations, err := storage.Annotations(body)
 	if err != nil {
 		return nil, err
 	}
+	// Another type than a string counts as absent: the API server accepts only strings.
 	text, _ := annotations[name].(string)
 	all, err := decodeRecord(text, uidOf(body))
 	if err != nil {
@@ -55,7 +58,7 @@ func recorded(body map[string]any, name string) (set, error) {
 	return all, nil
 }
 
-// decodeRecord reads the text of a record of the parent.
+// decodeRecord decodes the text of a record of the parent. An empty text is an empty set.
 func decodeRecord(text string, parent types.UID) (set, error) {
 	if text == "" {
 		return set{}, nil
@@ -65,9 +68,11 @@ func decodeRecord(text string, parent types.UID) (set, error) {
 		return nil, err
 	}
 	all := make(set, len(kept.Children))
+	// The annotation came along with a copy of the parent, for example by a backup.
 	if kept.Parent != parent {
 		return all, nil
 	}
+	// Plain entries follow the packed ones, so they win.
 	if err := unpack(kept.Packed, all); err != nil {
 		return nil, err
 	}
@@ -84,11 +89,12 @@ func decodeRecord(text string, parent types.UID) (set, error) {
 	return all, nil
 }
 
-// encodeRecord writes the text of a record. The keys are sorted.
+// encodeRecord encodes a record. The keys are sorted, so equal sets have equal texts.
 func encodeRecord(parent types.UID, children set) (string, error) {
 	kept := record{Parent: parent, Children: make(map[string]types.UID, len(children))}
 	for child, known := range children {
 		name := format(child, known.version)
+		// A former version of the operator must not find retained children: it would delete them.
 		if known.retained {
 			addTo(&kept.Retained, name, known.uid)
 		} else {
@@ -102,6 +108,7 @@ func encodeRecord(parent types.UID, children set) (string, error) {
 	return string(text), err
 }
 
+// addTo adds an entry to a map, which it creates if necessary.
 func addTo[V any](all *map[string]V, name string, value V) {
 	if *all == nil {
 		*all = map[string]V{}
@@ -109,12 +116,13 @@ func addTo[V any](all *map[string]V, name string, value V) {
 	(*all)[name] = value
 }
 
-// storedForm returns the text of a record as the parent keeps it: packed, if it is large.
+// storedForm returns the text of a record for the annotation. It is packed if it is large.
 func storedForm(parent types.UID, children set) (string, error) {
 	text, err := encodeRecord(parent, children)
 	if err != nil || len(text) <= packedFrom {
 		return text, err
 	}
+	// The packed form has no uids, which prove nothing in a record anyway.
 	packed, err := pack(children)
 	if err != nil {
 		return "", err
@@ -123,25 +131,26 @@ func storedForm(parent types.UID, children set) (string, error) {
 	return string(small), err
 }
 
-// isRecord tells whether an annotation is the record of a handler, and whether that is one in the background.
+// isRecord reports whether an annotation is the record of a handler, and whether that handler runs in the background.
 func isRecord(prefix, name string) (is, background bool) {
 	key, ok := strings.CutPrefix(name, prefix+"/")
 	background = strings.HasPrefix(key, keys.ChildrenOfRun)
 	return ok && (background || strings.HasPrefix(key, keys.ChildrenOf)), background
 }
 
+// malformed describes an unreadable record with its remedy.
 func malformed(name string, err error) error {
 	return fmt.Errorf("the children in annotation %s cannot be read: %w; remove the annotation, and delete by hand the "+
 		"children that are not declared any more", name, err)
 }
 
-// recordedAll is what the handlers have declared whose annotations the function names.
+// recordedAll returns the children in all records whose annotations the function selects.
 func recordedAll(body map[string]any, is func(name string) bool) (set, error) {
 	records, err := recordsOf(body, is)
 	return union(records), err
 }
 
-// recordsOf returns the records whose annotations the function selects, by the names of these.
+// recordsOf returns the records whose annotations the function selects, by annotation. It is nil without any record.
 func recordsOf(body map[string]any, selects func(name string) bool) (map[string]set, error) {
 	annotations, err := storage.Annotations(body)
 	if err != nil {
@@ -153,6 +162,7 @@ func recordsOf(body map[string]any, selects func(name string) bool) (map[string]
 			continue
 		}
 		some, err := recorded(body, name)
+		// One unreadable record fails all of them: without it, children of its handler could be deleted by mistake.
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +174,7 @@ func recordsOf(body map[string]any, selects func(name string) bool) (map[string]
 	return all, nil
 }
 
-// union returns the children of all records.
+// union merges the children of all records.
 func union(records map[string]set) set {
 	all := set{}
 	for _, some := range records {
@@ -173,14 +183,15 @@ func union(records map[string]set) set {
 	return all
 }
 
-// store writes the record into the body, with the marker that keeps it out of what users have said; an empty one is
-// removed.
+// store writes the record into the body, or removes it if it is empty. It also sets the marker that keeps annotations
+// of the prefix out of the essences of other operators.
 func store(body map[string]any, prefix, name string, children set) error {
 	metadata, ok := body["metadata"].(map[string]any)
 	if !ok {
 		return fmt.Errorf("storing annotation %s: the object has no metadata", name)
 	}
 	annotations, _ := metadata["annotations"].(map[string]any)
+	// An empty record means the same as an absent one.
 	if len(children) == 0 {
 		delete(annotations, name)
 		return nil
@@ -200,14 +211,16 @@ func store(body map[string]any, prefix, name string, children set) error {
 	return nil
 }
 
+// uidOf returns the uid of an object; empty if there is none.
 func uidOf(body map[string]any) types.UID {
 	metadata, _ := body["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	return types.UID(uid)
 }
 
-// Declared are the children that the object remembers, of all its handlers, as messages name them.
+// Declared returns the sorted names of all children in the records of the object, in the form of messages.
 func Declared(prefix string, body map[string]any) (names []string, err error) {
+	// The prefix is enough to recognize records.
 	k := &Keeper{Prefix: prefix}
 	all, err := recordedAll(body, k.isRecord)
 	for child := range all {

@@ -21,45 +21,52 @@ import (
 
 var _ owned.Author = (*Keeper)(nil)
 
-// The first repair is made at once, and each one soon after another doubles the delay: somebody else may be as
-// stubborn as we are.
+// The first repair starts immediately. Each repair soon after another one doubles the delay, because another controller
+// may revert our repair each time.
 const (
 	firstDelay   = time.Second
 	longestDelay = 5 * time.Minute
-	delayReset   = 2 * longestDelay // without a repair, the next one is made at once
+	delayReset   = 2 * longestDelay // after this time without a repair, the next one starts immediately
 )
 
-// RepairReason is that of the Kubernetes event about a repair.
+// RepairReason is the reason of the Kubernetes event about a repair.
 const RepairReason = "ChildRepaired"
 
-// Drifted notes a child that is not as it was applied, and tells whether it is to be repaired.
+// Drifted compares an observed state of a child with its last apply, and reports whether Repair must run. Gone means
+// that the child was deleted. Unseen means that its last states before the deletion may have been missed.
 func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gone, unseen bool) bool {
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
 	found := false
 	for _, s := range k.memory.sets(parent) {
+		// Several handlers can declare the same child, so all of their sets are searched.
 		one := s.applied[identityOf(child)]
+		// An event for a former object of the same name does not concern the applied one.
 		if one == nil || one.uid != child.GetUID() {
 			continue
 		}
 		version := child.GetResourceVersion()
 		switch {
 		case one.noteEnd(child):
-			found = true // the record has to say so
+			found = true // the outcome must be stored
 			continue
+		// A child that is done is not repaired.
 		case one.outcome != "":
-			found = found || gone // a handler may wait for it
+			found = found || gone // a handler may wait for the end of this child
 			continue
-		case gone && unseen && one.child.rules.UntilDone: // it may have been done before it went
+		// Its last states were missed, for example by a reconnected watch, so its end may have been missed, too.
+		case gone && unseen && one.child.rules.UntilDone: // it may have ended before the deletion
 			one.outcome, one.drift, found = vanished, "", true
 			continue
 		case gone:
 			one.drift = deleted
+		// These are our own write, a stale state, a deletion in progress, or a child that is never updated.
 		case version == one.version, patching.Newer(one.version, version), child.GetDeletionTimestamp() != nil,
 			one.child.rules.Once:
 			continue
+		// The object differs only in fields that do not count, such as its status.
 		case fingerprintOf(child.Object) == one.became:
-			one.drift = "" // maybe somebody has set it back
+			one.drift = "" // another client may have reverted its change
 			continue
 		default:
 			one.drift = edited
@@ -69,9 +76,11 @@ func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gon
 	return found
 }
 
-// Repair applies the drifted children again, and returns the delay of the next repair; nil is never.
+// Repair applies the drifted children of the parent again. It returns the delay until the next repair, or nil if none
+// is necessary.
 func (k *Keeper) Repair(ctx context.Context, parent map[string]any, events handlers.Poster) (again *time.Duration) {
 	uid := uidOf(parent)
+	// Most calls end here, without waiting for the turn.
 	if patching.BeingDeleted(parent) || len(k.memory.drifted(uid)) == 0 {
 		return nil
 	}
@@ -80,12 +89,14 @@ func (k *Keeper) Repair(ctx context.Context, parent map[string]any, events handl
 		return nil
 	}
 	defer leave()
+	// The list is read again under the turn: a handler may have applied the children meanwhile.
 	for _, one := range k.memory.drifted(uid) {
 		if one.repairDelay(time.Now()) == 0 {
 			k.repairChild(ctx, parent, one, events)
 		}
 	}
 	for _, one := range k.memory.drifted(uid) {
+		// Children that failed or that wait for their delay determine the time of the next repair.
 		if delay := one.repairDelay(time.Now()); again == nil || delay < *again {
 			again = &delay
 		}
@@ -93,12 +104,14 @@ func (k *Keeper) Repair(ctx context.Context, parent map[string]any, events handl
 	return again
 }
 
-// repairChild applies one child again, and reports that if it was necessary.
+// repairChild applies one child again, and reports the repair if something was written.
 func (k *Keeper) repairChild(ctx context.Context, parent map[string]any, one *application, events handlers.Poster) {
 	what, seen := k.memory.beginRepair(one, time.Now())
 	log := logf.FromContext(ctx).WithValues("child", one.child.String())
+	// The uid restricts the repair to the object that was applied.
 	uid := one.uid
 	if what == deleted {
+		// A deleted child is created again, under a new uid, but only if the parent still exists.
 		if uid = ""; !k.parentExists(ctx, parent) {
 			k.memory.forgetApplied(uidOf(parent))
 			return
@@ -111,9 +124,10 @@ func (k *Keeper) repairChild(ctx context.Context, parent map[string]any, one *ap
 	}
 	k.memory.endRepair(one, made, seen)
 	if made.GetResourceVersion() == seen {
-		return // what was changed is not what was declared
+		return // the change was in undeclared fields, so nothing was written
 	}
 	k.memory.noteWrite(made, true)
+	// The event and the metric follow only a real change, so that repeated checks stay silent.
 	log.Info("Repaired a child that another client changed", "what", string(what))
 	if k.Repaired != nil {
 		kind := (&unstructured.Unstructured{Object: parent}).GroupVersionKind().GroupKind()
@@ -123,8 +137,9 @@ func (k *Keeper) repairChild(ctx context.Context, parent map[string]any, one *ap
 		fmt.Sprintf("%s was %s, and is as declared again", one.child.identity, what))
 }
 
-// parentExists asks the API server for the parent: its children are deleted with it, and the events of their deletions
-// may come before that of its own.
+// parentExists reads the parent from the API server. The garbage collector deletes the children of a deleted parent,
+// and the events of their deletions can arrive before the event of the parent. A failed request counts as existing:
+// then the apply decides.
 func (k *Keeper) parentExists(ctx context.Context, parent map[string]any) bool {
 	known := &unstructured.Unstructured{Object: parent}
 	held := &metav1.PartialObjectMetadata{}
@@ -136,19 +151,22 @@ func (k *Keeper) parentExists(ctx context.Context, parent map[string]any) bool {
 	return held.UID == known.GetUID() && held.DeletionTimestamp == nil
 }
 
-// repairDelay is how long the next repair has to wait.
+// repairDelay returns the remaining delay of the next repair: zero for the first one, then from firstDelay up to
+// longestDelay.
 func (one *application) repairDelay(now time.Time) time.Duration {
 	if one.times == 0 {
 		return 0
 	}
+	// The limit of 20 prevents an overflow of the shift.
 	delay := min(firstDelay<<min(one.times-1, 20), longestDelay)
 	return max(0, one.repaired.Add(delay).Sub(now))
 }
 
-// beginRepair counts a repair that begins, and returns the drift, and the version of the child that has it.
+// beginRepair counts a repair that starts now. It returns the drift and the version of the child that has it.
 func (m *memory) beginRepair(one *application, now time.Time) (what drift, seen string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// The child was stable for a long time, so this is a new conflict.
 	if now.Sub(one.repaired) > delayReset {
 		one.times = 0
 	}
@@ -157,7 +175,8 @@ func (m *memory) beginRepair(one *application, now time.Time) (what drift, seen 
 	return one.drift, one.seen
 }
 
-// endRepair notes a repaired child. If the child has changed during the repair, it is to be repaired again.
+// endRepair stores the state of a repaired child. If the child has changed again since the repair started, its drift
+// stays.
 func (m *memory) endRepair(one *application, made *unstructured.Unstructured, seen string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,7 +186,7 @@ func (m *memory) endRepair(one *application, made *unstructured.Unstructured, se
 	one.uid, one.version, one.became = made.GetUID(), made.GetResourceVersion(), fingerprintOf(made.Object)
 }
 
-// drifted are the children of the parent that are to be repaired.
+// drifted returns the children of the parent that need a repair.
 func (m *memory) drifted(parent types.UID) (all []*application) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

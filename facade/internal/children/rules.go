@@ -2,17 +2,18 @@ package children
 
 import "github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
 
-// Rules say how a child is kept, if it is not applied by every call. The zero value applies it, owned by its parent.
+// Rules are the exceptions from the normal handling of a child. The zero value means: applied by every call, owned by
+// its parent, and deleted when it is no longer declared.
 type Rules struct {
-	// Once creates the child if it is absent, and leaves it as it is otherwise.
+	// Once creates the child if it is absent, and never updates it.
 	Once bool
-	// UntilDone makes the child until it is done: afterwards, only another declaration is made.
+	// UntilDone applies the child until it is done. Afterwards, only a changed declaration is applied.
 	UntilDone bool
 	// Retain never deletes the child. AdoptFormer takes over a retained child of a former parent of the same name.
 	Retain, AdoptFormer bool
 }
 
-// With returns the rules of both.
+// With returns the union of both rules.
 func (r Rules) With(others Rules) Rules {
 	return Rules{
 		Once: r.Once || others.Once, UntilDone: r.UntilDone || others.UntilDone,
@@ -20,16 +21,17 @@ func (r Rules) With(others Rules) Rules {
 	}
 }
 
-// Ruled is what a handler declares with rules: an object, typed or not, or a list of objects.
+// Ruled is a declaration with rules: an object, typed or not, or a list of objects.
 type Ruled struct {
 	Given any
 	Rules Rules
 }
 
-// IsApplyConfiguration makes package hierarchies pass it on as it is: it declares an object.
+// IsApplyConfiguration makes package hierarchies return a Ruled unchanged, like any other apply configuration.
 func (*Ruled) IsApplyConfiguration() {}
 
-// eachDeclared calls the function for each object that is given, with its rules, as hierarchies.Objects returns it.
+// eachDeclared calls the function for each declared object with its rules. Rules can be nested, and inner objects get
+// the rules of all levels. Errors are those of hierarchies.Objects.
 func eachDeclared(given any, rules Rules, act func(object any, rules Rules, err error)) {
 	for object, err := range hierarchies.Objects(given) {
 		if nested, ok := object.(*Ruled); ok {

@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// set is children with what is known of them.
+// set is a number of children with their entries. Its methods leave the set and their arguments unchanged, except
+// updateOutcomes.
 type set map[identity]entry
 
-// with is the set and others beside it. Of a child in both, the version is that of the other one, and so is whether it
-// is retained; a uid and an outcome that are known stay known.
+// with merges two sets. For a child in both, the entry of the other set wins. Only a uid or an outcome that the other
+// entry lacks is kept.
 func (s set) with(others set) set {
 	all := maps.Clone(s)
 	if all == nil {
@@ -24,10 +25,9 @@ func (s set) with(others set) set {
 	return all
 }
 
-// proven returns the children with the uids that this process has proven, and with those alone; children that only this
-// process has applied are added: their record was lost. The version, and whether a child is retained, are those that
-// this process has proven, too: a forged record must not keep a child from being deleted. The record is right about how
-// children have ended: another process may have seen it.
+// proven returns the children of a record with proven uids only. Children that only this process has applied are added,
+// because their record was lost. Version and retention are the proven ones as well: a forged record must not prevent a
+// deletion. Outcomes in the record are kept, because another process may have observed them.
 func (s set) proven(proven set) set {
 	all := maps.Clone(proven)
 	if all == nil {
@@ -35,8 +35,10 @@ func (s set) proven(proven set) set {
 	}
 	for child, known := range s {
 		proof, isProven := proven[child]
+		// A uid in the record is replaced even by an empty one: it proves nothing.
 		known.uid = proof.uid
 		known.run = proof.run.then(known.run)
+		// The record may claim another version or retention, but only our own apply counts.
 		if isProven {
 			known.version, known.retained = proof.version, proof.retained
 		}
@@ -45,7 +47,7 @@ func (s set) proven(proven set) set {
 	return all
 }
 
-// without are the children that the others do not have.
+// without returns the children that are not in the other set.
 func (s set) without(others set) set {
 	rest := set{}
 	for child, known := range s {
@@ -56,7 +58,8 @@ func (s set) without(others set) set {
 	return rest
 }
 
-// has reports whether all of the others are in the set, with the same retention.
+// has reports whether the set contains all of the others, with the same retention. A changed retention must be stored
+// before the apply.
 func (s set) has(others set) bool {
 	for child, other := range others {
 		if known, ok := s[child]; !ok || known.retained != other.retained {
@@ -66,7 +69,7 @@ func (s set) has(others set) bool {
 	return true
 }
 
-// sorted are the children in an order that is always the same.
+// sorted returns the children in a stable order.
 func (s set) sorted() []identity {
 	return slices.SortedFunc(maps.Keys(s), func(a, b identity) int {
 		return cmp.Or(
@@ -76,11 +79,12 @@ func (s set) sorted() []identity {
 	})
 }
 
-// held are the children that an owner reference to a parent in this namespace cannot hold, and that go with it. A
-// parent without a namespace can own everything.
+// held returns the children that must be deleted with a parent in this namespace, but that an owner reference cannot
+// hold. A cluster-scoped parent can own every child.
 func (s set) held(namespace string) set {
 	held := set{}
 	for child, known := range s {
+		// Retained children survive the parent, so they need no owner and no finalizer.
 		if !known.retained && !owns(namespace, child) {
 			held[child] = known
 		}
@@ -88,8 +92,8 @@ func (s set) held(namespace string) set {
 	return held
 }
 
-// distrusted returns the children without the retention that only a record claims: everybody who may annotate the
-// parent can write one. The set has the uids that are proven. Before a child is deleted, the child itself is asked.
+// distrusted returns the children without the retention that only a record claims: anyone who may annotate the parent
+// can write it. The uids of the set must be proven. Before a deletion, the annotation of the child itself is checked.
 func (s set) distrusted() set {
 	all := maps.Clone(s)
 	for child, known := range all {
@@ -101,6 +105,7 @@ func (s set) distrusted() set {
 	return all
 }
 
+// hasRetained reports whether any child is retained.
 func (s set) hasRetained() bool {
 	for _, known := range s {
 		if known.retained {
@@ -110,11 +115,11 @@ func (s set) hasRetained() bool {
 	return false
 }
 
-// owns tells whether a parent in this namespace can own the child: the API server's garbage collector deletes children
-// whose owner reference it cannot resolve.
+// owns reports whether a parent in this namespace can own the child. The garbage collector deletes children whose owner
+// it cannot find in their own namespace.
 func owns(namespace string, child identity) bool {
 	return namespace == "" || child.namespace == namespace
 }
 
-// equal tells whether both have the same children, and know the same of them.
+// equal reports whether both sets have the same children with the same entries.
 func (s set) equal(other set) bool { return maps.Equal(s, other) }

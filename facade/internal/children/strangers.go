@@ -9,19 +9,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mostReads is how many children of one kind are read one by one before they are deleted. More are looked for by one
-// list.
+// mostReads is the number of children of one kind that are read one by one before a deletion. For more of them, one
+// list request is cheaper.
 const mostReads = 2
 
-// strangers returns the children of a record that remove would leave alone, as they are not there or do not have our
-// label, as far as that is cheap to find out. Everybody who may annotate the parent can write a record that lists
-// thousands of objects: a request for each of them would be thousands for one edit.
+// strangers returns the listed children that [Keeper.remove] would leave alone: they do not exist or do not have our
+// label. Anyone who may annotate the parent can write a record that lists thousands of objects. Without this check, one
+// such edit would cause thousands of requests. Up to mostReads children per kind are not checked.
 func (k *Keeper) strangers(ctx context.Context, parent map[string]any, listed set) set {
 	unproven := map[schema.GroupVersionKind]set{}
 	for child, known := range listed {
 		if known.uid != "" {
 			continue // this process has applied it
 		}
+		// One list request covers one version of one kind.
 		kind := child.in(known.version)
 		if unproven[kind] == nil {
 			unproven[kind] = set{}
@@ -35,20 +36,20 @@ func (k *Keeper) strangers(ctx context.Context, parent map[string]any, listed se
 		}
 		labelled, err := k.labelled(ctx, parent, kind, children)
 		if err != nil {
-			continue // without the right to list, each of them is read
+			continue // without permission to list, each of them is read
 		}
 		found = found.with(children.without(labelled))
 	}
 	return found
 }
 
-// labelled lists the children of the set that have the label of the parent.
+// labelled returns the existing objects of a kind that have the label of the parent, in the namespaces of the children.
 func (k *Keeper) labelled(
 	ctx context.Context, parent map[string]any, kind schema.GroupVersionKind, children set,
 ) (set, error) {
 	objects, err := k.listLabelled(ctx, parent, kind, children.namespace())
 	if meta.IsNoMatchError(err) {
-		return nil, nil // without the kind, no child is there
+		return nil, nil // the kind is not served, so no child exists
 	}
 	if err != nil {
 		return nil, err
@@ -60,8 +61,8 @@ func (k *Keeper) labelled(
 	return found, nil
 }
 
-// listLabelled lists the metadata of the objects of a kind that have the label of the parent, in one namespace or in
-// all.
+// listLabelled lists the metadata of the objects of a kind that have the label of the parent. An empty namespace means
+// all namespaces. The list comes from the API server, not from the cache.
 func (k *Keeper) listLabelled(
 	ctx context.Context, parent map[string]any, kind schema.GroupVersionKind, namespace string,
 ) ([]metav1.PartialObjectMetadata, error) {
@@ -73,7 +74,8 @@ func (k *Keeper) listLabelled(
 	return list.Items, err
 }
 
-// namespace is that of all children; empty if there are several.
+// namespace returns the common namespace of all children; empty if they have several, so that a list covers all of
+// them.
 func (s set) namespace() (common string) {
 	first := true
 	for child := range s {

@@ -15,23 +15,27 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Awaited is the outcome of a wait.
+// Awaited is the result of a wait for an object.
 type Awaited struct {
 	// Described names the awaited object for messages.
 	Described string
-	// Reached is true if the object is as wanted, Found if it exists.
+	// Reached is true if the object satisfies the condition, Found if it exists.
 	Reached, Found bool
-	// Pending ends the attempt until the object changes; nil if the time is over.
+	// Pending ends the attempt until the object changes; nil if the timeout has passed.
 	Pending *execution.PendingError
 }
 
-// Await looks at the awaited object. The timeout counts from the former wait for the same object, which is stored.
+// Await checks whether the awaited object satisfies its condition. The timeout starts with the first wait for the same
+// object. That time is stored on the parent, so restarts do not extend the wait.
 func (k *Keeper) Await(w owned.Wait, namespace string, former progress.Wait, timeout time.Duration) (Awaited, error) {
+	// Stored times have microseconds, so the current time is truncated for the comparison.
 	name, now := waitName(w, namespace), time.Now().UTC().Truncate(time.Microsecond)
 	a, until := Awaited{Described: "child " + name}, now.Add(timeout)
 	if w.Any {
 		a.Described = name
 	}
+	// A former wait for another object does not count. A shorter timeout in a new version of the handler takes effect
+	// at once.
 	if former.Child == name && former.Until.Before(until) {
 		until = former.Until
 	}
@@ -43,7 +47,7 @@ func (k *Keeper) Await(w owned.Wait, namespace string, former progress.Wait, tim
 	return a, err
 }
 
-// CheckWait returns an error for invalid arguments of a wait.
+// CheckWait returns an error for invalid arguments of a wait. Aimless means that the condition is nil.
 func CheckWait(child client.Object, aimless bool, timeout time.Duration) error {
 	given := reflect.ValueOf(child)
 	switch {
@@ -57,7 +61,7 @@ func CheckWait(child client.Object, aimless bool, timeout time.Duration) error {
 	return defaults.CheckPositive("timeout", timeout)
 }
 
-// Example returns the expression that gives the kind of a child.
+// Example returns a Go expression for a child of this type, for error messages.
 func Example(child client.Object) string {
 	if _, raw := child.(*unstructured.Unstructured); raw {
 		return "child"
@@ -65,7 +69,8 @@ func Example(child client.Object) string {
 	return "&" + reflect.TypeOf(child).Elem().String() + "{}"
 }
 
-// waitName names a child among those of one object. The name is stored on the object.
+// waitName names the awaited object in messages and in the stored wait. The namespace is omitted if it is that of the
+// parent. The name is persistent, so its form must not change.
 func waitName(w owned.Wait, namespace string) string {
 	if w.Namespace == namespace {
 		return w.Kind.String() + " " + w.Name

@@ -6,16 +6,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// Call calls a user's function that changes an object. A panic of it is an error.
+// Call calls a user's function that changes an object, and converts a panic into an error.
 func Call(change func() error) error { return panics.Contain(change) }
 
+// nameOfCall is the name of Call in stack frames. It must change together with the name or the package of Call: the
+// compiler does not check that.
 const nameOfCall = "github.com/kopf-runtime/kopf-runtime/facade/internal/codec.Call"
 
-// Calling tells whether this goroutine is within a Call. Nothing but the stack knows it.
+// Calling reports whether this goroutine is inside of a Call. It inspects the stack, because the user's function gets
+// no context that could carry this information. Only the nearest 64 frames are searched.
 func Calling() bool {
 	var callers [64]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {
+		// Inlined calls have frames as well, so Call is found even if the compiler inlines it.
 		frame, more := frames.Next()
 		if frame.Function == nameOfCall {
 			return true

@@ -15,28 +15,31 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Codec turns raw objects into T and back.
+// Codec converts raw objects to T and back. It may be used concurrently.
 type Codec[T client.Object] struct {
-	typ       reflect.Type // the struct that T points to
-	cacheable bool         // whether copies of a T are complete, and cheaper than to decode it again
-	last      atomic.Pointer[decoded[T]]
+	typ       reflect.Type               // the struct that T points to
+	cacheable bool                       // DeepCopy of a T is complete, and cheaper than decoding it again
+	last      atomic.Pointer[decoded[T]] // the result of the last DecodeForFilter
 }
 
-// decoded is the object of a cause, decoded for filters.
+// decoded is the object of a cause in the form that filters get.
 type decoded[T client.Object] struct {
 	cause  *cause.Cause
 	object T
 	err    error
 }
 
+// unstructuredType is the type of objects without a Go type: their raw form is their content.
 var unstructuredType = reflect.TypeFor[unstructured.Unstructured]()
 
-// New makes a codec for objects of type T, which is a pointer to typ.
+// New returns a codec for objects of type T, which is a pointer to typ.
 func New[T client.Object](typ reflect.Type) *Codec[T] {
+	// An unstructured object is decoded by a deep copy anyway, so there is nothing to cache.
 	return &Codec[T]{typ: typ, cacheable: typ != unstructuredType && Complete(typ)}
 }
 
-// Type is the struct that T points to; nil for a nil codec, of a registration that has failed.
+// Type returns the struct type that T points to. It returns nil for a nil codec, which belongs to a failed
+// registration.
 func (c *Codec[T]) Type() reflect.Type {
 	if c == nil {
 		return nil
@@ -44,11 +47,11 @@ func (c *Codec[T]) Type() reflect.Type {
 	return c.typ
 }
 
-// empty makes a T with nothing in it.
+// empty returns a new T without content.
 func (c *Codec[T]) empty() T {
 	object, ok := reflect.New(c.typ).Interface().(T)
 	if !ok {
-		panic(fmt.Sprintf("%s is not the type of the prototype it was taken from", c.typ)) // it was, in kopf.For
+		panic(fmt.Sprintf("%s is not the type of the prototype it was taken from", c.typ)) // unreachable, see kopf.For
 	}
 	if raw, ok := any(object).(*unstructured.Unstructured); ok {
 		raw.Object = map[string]any{}
@@ -56,12 +59,13 @@ func (c *Codec[T]) empty() T {
 	return object
 }
 
-// Decode makes a T that shares nothing with the raw object. It leaves out fields that T does not have. A value that
-// does not fit into its field is an error that the engine knows by its method Undecodable, also if the value is only
-// too large; what could be decoded is given with it.
+// Decode returns a new T with a deep copy of the raw object's values. Fields that T does not have are ignored. A value
+// that does not fit into its field, or that is too large for it, is an error with the method Undecodable, which the
+// engine recognizes. The decodable rest is returned with the error.
 func (c *Codec[T]) Decode(body map[string]any) (T, error) {
 	object := c.empty()
 	if raw, ok := any(object).(*unstructured.Unstructured); ok {
+		// Handlers may modify their object, but the raw one is shared.
 		raw.Object = runtime.DeepCopyJSON(body)
 		return object, nil
 	}
@@ -71,14 +75,15 @@ func (c *Codec[T]) Decode(body map[string]any) (T, error) {
 	return object, nil
 }
 
-// DecodeFrom is Decode for a raw object that may not be decoded yet; nil does no harm. The raw object is only asked for
-// where it cannot be decoded into T at once.
+// DecodeFrom returns the same as Decode for an object whose JSON may not be parsed yet. From may be nil. It avoids the
+// raw form where possible: it calls raw only if the JSON text does not decode into T.
 func (c *Codec[T]) DecodeFrom(from *jsontext.Object, raw func() (map[string]any, error)) (T, error) {
+	// The JSON text decodes directly into T, without an intermediate map.
 	if from.Encoded() {
 		object := c.empty()
 		into := any(object)
 		if raw, ok := into.(*unstructured.Unstructured); ok {
-			if from.Decoded() { // a copy costs less
+			if from.Decoded() { // a copy of the parsed value is cheaper than to parse again
 				value, err := from.Value()
 				raw.Object = runtime.DeepCopyJSON(value)
 				return object, err
@@ -89,15 +94,16 @@ func (c *Codec[T]) DecodeFrom(from *jsontext.Object, raw func() (map[string]any,
 			return object, nil
 		}
 	}
+	// There is no text, or it does not fit into T. Decode repeats the attempt for its precise error.
 	body, err := raw()
 	if err != nil {
 		return c.empty(), err
 	}
-	return c.Decode(body) // which says what is wrong
+	return c.Decode(body) // its error names the field
 }
 
-// DecodeOld is Decode for the state that was handled last, which may be nil. It leaves out what does not fit, and says
-// so in the error: nobody can change the old state any more, so a handler must not wait for that.
+// DecodeOld decodes the last-handled configuration, which may be nil. Values that do not fit are left out and reported
+// in the error, but they must not block the handler: users cannot correct the stored state.
 func (c *Codec[T]) DecodeOld(body map[string]any) (T, error) {
 	object := c.empty()
 	if body == nil {
@@ -107,18 +113,21 @@ func (c *Codec[T]) DecodeOld(body map[string]any) (T, error) {
 		raw.Object = runtime.DeepCopyJSON(cause.Bare(body))
 		return object, nil
 	}
-	// The decoder goes on after values that do not fit.
+	// The decoder continues after a value that does not fit.
 	return object, convert(body, object)
 }
 
-// DecodeForFilter is Decode for the object of a cause, of which many filters ask in a row. It decodes the object for
-// the first of them, and gives each a copy of its own.
+// DecodeForFilter decodes the object of a cause for filters. Many filters of one cause are evaluated in a row, so the
+// object is decoded once, and each caller gets its own copy.
 func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
 	if !c.cacheable {
 		return c.DecodeFrom(of.Object, of.Object.Value)
 	}
+	// Concurrent workers overwrite each other's entry. That costs only another decoding, as entries are compared by
+	// cause.
 	last := c.last.Load()
 	if last == nil || last.cause != of {
+		// Errors are cached as well: each filter of the cause reports the same one.
 		object, err := c.DecodeFrom(of.Object, of.Object.Value)
 		last = &decoded[T]{of, object, err}
 		c.last.Store(last)
@@ -129,8 +138,8 @@ func (c *Codec[T]) DecodeForFilter(of *cause.Cause) (T, error) {
 	return DeepCopy(last.object), nil
 }
 
-// Copy gives a copy that shares nothing with the object, which may have been modified. Types with state of their own
-// know how to copy that.
+// Copy returns a deep copy of the object, which the user may have modified. Types with unexported fields are copied by
+// their own DeepCopyObject.
 func (c *Codec[T]) Copy(object T) T {
 	if !c.cacheable && c.typ != unstructuredType {
 		if copied, ok := object.DeepCopyObject().(T); ok {
@@ -140,12 +149,13 @@ func (c *Codec[T]) Copy(object T) T {
 	return DeepCopy(object)
 }
 
-// Replace makes an object what another one is; that one must not be used any more.
+// Replace overwrites the object with the content of another one. The other one must not be used afterwards, because
+// both share their fields.
 func (c *Codec[T]) Replace(object, by T) {
 	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(by).Elem())
 }
 
-// encode gives the raw form of an object, as apimachinery has it: integers are int64.
+// encode returns the raw form of an object with the types of apimachinery: integers are int64.
 func (c *Codec[T]) encode(object T) (tree map[string]any, err error) {
 	if raw, ok := any(object).(*unstructured.Unstructured); ok {
 		err = convert(raw.Object, &tree)
@@ -158,14 +168,13 @@ func (c *Codec[T]) encode(object T) (tree map[string]any, err error) {
 	return tree, nil
 }
 
-// EncodeValue gives the JSON form of any value: nil, bool, int64, float64, string, []any or map[string]any.
+// EncodeValue returns the JSON form of any value: nil, bool, int64, float64, string, []any or map[string]any.
 func EncodeValue(value any) (encoded any, err error) {
 	err = convert(value, &encoded)
 	return encoded, err
 }
 
-// DecodeObject decodes a JSON object into the Go value that into points to, which is empty. The error does not name Go
-// fields.
+// DecodeObject decodes a JSON object into the empty Go value that into points to. Its error does not mention Go fields.
 func DecodeObject(from *jsontext.Object, into any) error {
 	if from.Encoded() && from.Into(into) {
 		return nil
@@ -174,11 +183,10 @@ func DecodeObject(from *jsontext.Object, into any) error {
 	if err != nil {
 		return err
 	}
-	return DecodeValue(value, into) // which says what is wrong
+	return DecodeValue(value, into) // its error is readable for users
 }
 
-// DecodeValue decodes a value of an object, which is in its JSON form, into the Go value that into points to. The error
-// does not name Go fields.
+// DecodeValue decodes a value in JSON form into the Go value that into points to. Its error does not mention Go fields.
 func DecodeValue(value, into any) error {
 	if err := convert(value, into); err != nil {
 		return withoutGoNames(err)
@@ -186,12 +194,15 @@ func DecodeValue(value, into any) error {
 	return nil
 }
 
-// convert makes one Go value of another by way of JSON.
+// convert converts one Go value into another by way of JSON. Into a Go struct, field names are matched case-sensitively
+// and integers are preserved, as the API server does.
 func convert(value, into any) error {
+	// JSON is the common form of all Go types of an object, including users' own encoders.
 	data, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
+	// The decoders of jsontext return int64 for integers; encoding/json would return float64 and lose digits.
 	switch into := into.(type) {
 	case *any:
 		*into, err = jsontext.Decode(data)

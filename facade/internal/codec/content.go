@@ -1,31 +1,35 @@
 package codec
 
-// Content is what a change of the object can be about, in its raw form: without its identity, and without anything
-// empty, as nobody cares whether a list is nil, empty, null or absent.
+// Content returns the raw form of an object without its identity and without empty values. It is the basis for finding
+// changes: the difference between a nil list, an empty list, null and an absent field is not one.
 func (c *Codec[T]) Content(object T) (map[string]any, error) {
 	tree, err := c.encode(object)
 	if err != nil {
 		return nil, err
 	}
+	// Kind and version belong to the identity, which a change cannot alter.
 	delete(tree, "apiVersion")
 	delete(tree, "kind")
+	// The API server changes these fields with each write.
 	metadata, _ := tree["metadata"].(map[string]any)
 	for _, key := range serverFields {
 		delete(metadata, key)
 	}
 	content := map[string]any{}
 	for key, field := range tree {
+		// An empty field and an absent one count as the same content.
 		if field = withoutEmpty(field); field != nil {
 			content[key] = field
 		}
 	}
 	if content["metadata"] == nil {
-		content["metadata"] = map[string]any{} // so that a first label is a difference in the labels
+		content["metadata"] = map[string]any{} // makes a first label a difference in the labels alone
 	}
 	return content, nil
 }
 
-// withoutEmpty leaves out, in place, fields with nothing in them; nil is nothing at all.
+// withoutEmpty removes nulls and empty maps and lists in place. It returns nil if nothing is left. Items of lists keep
+// their positions.
 func withoutEmpty(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -42,6 +46,7 @@ func withoutEmpty(value any) any {
 		return value
 	case []any:
 		for i, item := range value {
+			// Removing an item would move the others.
 			value[i] = withoutEmpty(item)
 		}
 		if len(value) == 0 {

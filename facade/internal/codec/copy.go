@@ -8,9 +8,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// DeepCopy returns a copy that shares nothing with the value that could be modified, except for values with unexported
-// fields, such as clients and locks: these are shared, see [Complete]. Kubernetes objects and quantities copy
-// themselves, and cycles end. Libraries for copies clone unexported state with package unsafe.
+// DeepCopy returns a copy that shares no modifiable state with the value. The exception are values with unexported
+// fields, such as clients and locks, which are shared: see [Complete]. Kubernetes objects and quantities copy
+// themselves. Cycles are preserved. Common copy libraries clone unexported state with package unsafe, which is wrong
+// for locks.
 func DeepCopy[T any](value T) T {
 	if isFlat(reflect.TypeFor[T]()) {
 		return value
@@ -18,29 +19,32 @@ func DeepCopy[T any](value T) T {
 	return copyDeep(value)
 }
 
-// copyDeep is a function of its own because its argument moves to the heap, which that of DeepCopy need not.
+// copyDeep is a separate function because its argument escapes to the heap, which that of DeepCopy then need not.
 func copyDeep[T any](value T) T {
 	copied, _ := new(copier).copy(reflect.ValueOf(&value).Elem()).Interface().(T)
 	return copied
 }
 
-// copier copies one value. A value with cycles would have no end, but few values have them: the copier looks for what
-// it has met before only when it has met many parts already, and uses the same copy then.
+// copier copies one value. Few values contain cycles, so the copier remembers visited parts only after many of them.
+// From then on, a visited part gets the same copy, which ends a cycle. Parts that are shared within a small value are
+// copied several times, which is correct but not minimal.
 type copier struct {
 	parts  int
 	copies map[reference]reflect.Value
 }
 
-// cycleThreshold is from how many parts on the copier looks for cycles.
+// cycleThreshold is the number of copied parts after which the copier looks for cycles.
 const cycleThreshold = 1000
 
-// reference identifies a pointer, a mapping or a list.
+// reference identifies a pointer, map or slice. The length is part of it, because slices of one array can start at the
+// same address.
 type reference struct {
 	at     uintptr
 	length int
 	typ    reflect.Type
 }
 
+// referenceTo returns the key of a pointer, map or slice for the copies of a copier.
 func referenceTo(v reflect.Value) reference {
 	ref := reference{at: v.Pointer(), typ: v.Type()}
 	if v.Kind() == reflect.Slice {
@@ -49,6 +53,7 @@ func referenceTo(v reflect.Value) reference {
 	return ref
 }
 
+// copy returns a copy of any value. Flat values, functions and channels are returned as they are.
 func (c *copier) copy(v reflect.Value) reflect.Value {
 	if isFlat(v.Type()) {
 		return v
@@ -58,7 +63,9 @@ func (c *copier) copy(v reflect.Value) reflect.Value {
 		if v.IsNil() {
 			return v
 		}
+		// The result must have the type of the interface, not that of its dynamic value.
 		return variable(v.Type(), c.copy(v.Elem()))
+	// A nil reference keeps its type and needs no copy.
 	case reflect.Pointer, reflect.Map, reflect.Slice:
 		if v.IsNil() {
 			return v
@@ -73,14 +80,15 @@ func (c *copier) copy(v reflect.Value) reflect.Value {
 	}
 }
 
-// variable makes a variable of a type, which can be modified, and gives it a value.
+// variable returns an addressable variable of the type with this value. Only addressable values can be modified by
+// package reflect.
 func variable(typ reflect.Type, v reflect.Value) reflect.Value {
 	place := reflect.New(typ).Elem()
 	place.Set(v)
 	return place
 }
 
-// copyReference copies a pointer, a mapping or a list with what is behind it.
+// copyReference copies a pointer, map or slice together with the values behind it.
 func (c *copier) copyReference(v reflect.Value) reflect.Value {
 	var copied reflect.Value
 	switch elem := v.Type().Elem(); {
@@ -88,11 +96,14 @@ func (c *copier) copyReference(v reflect.Value) reflect.Value {
 		copied = reflect.MakeMapWithSize(v.Type(), v.Len())
 	case v.Kind() == reflect.Slice:
 		copied = reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+	// A pointer to such a struct is shared, unless the type has a deep copy of its own.
 	case hasPrivateState(elem) || elem == quantityType:
 		return copyItself(v)
 	default:
+		// Convert handles named pointer types.
 		copied = reflect.New(elem).Convert(v.Type())
 	}
+	// Lookups are slow compared to copies, so they begin late. A cycle passes the threshold quickly.
 	if c.parts++; c.parts > cycleThreshold {
 		ref := referenceTo(v)
 		if known, ok := c.copies[ref]; ok {
@@ -101,19 +112,22 @@ func (c *copier) copyReference(v reflect.Value) reflect.Value {
 		if c.copies == nil {
 			c.copies = map[reference]reflect.Value{}
 		}
+		// The copy is registered before its content is copied, so that a cycle finds it.
 		c.copies[ref] = copied
 	}
 	c.copyReferenced(copied, v)
 	return copied
 }
 
-// copyReferenced copies what is behind a pointer, a mapping or a list to what is behind another one.
+// copyReferenced copies the values behind a pointer, map or slice into its copy.
 func (c *copier) copyReferenced(into, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
+		// The assignment copies flat parts and unexported fields; the others are replaced below.
 		into.Elem().Set(v.Elem())
 		c.copyInto(into.Elem(), v.Elem())
 	case reflect.Map:
+		// Keys are not copied: the new map must have the same keys.
 		for entries := v.MapRange(); entries.Next(); {
 			into.SetMapIndex(entries.Key(), c.copy(entries.Value()))
 		}
@@ -123,7 +137,7 @@ func (c *copier) copyReferenced(into, v reflect.Value) {
 	}
 }
 
-// copyParts copies the parts of a struct or a list into the same places of another one, which has them already.
+// copyParts replaces the parts of a struct, array or slice by copies. The target has the original parts already.
 func (c *copier) copyParts(into, v reflect.Value) {
 	switch {
 	case v.Kind() != reflect.Struct:
@@ -133,11 +147,14 @@ func (c *copier) copyParts(into, v reflect.Value) {
 		for i := range v.Len() {
 			c.copyInto(into.Index(i), v.Index(i))
 		}
+	// A quantity has unexported fields with pointers, which only its own method copies.
 	case v.Type() == quantityType:
 		into.Set(copyItself(v))
+	// The shallow copy in the target is kept.
 	case hasPrivateState(v.Type()):
 	default:
 		for i := range v.NumField() {
+			// The target has copies of flat fields already.
 			if field := v.Field(i); !isFlat(field.Type()) {
 				c.copyInto(into.Field(i), field)
 			}
@@ -145,7 +162,8 @@ func (c *copier) copyParts(into, v reflect.Value) {
 	}
 }
 
-// copyInto copies a value into a place that has it already. It copies structs and arrays in place.
+// copyInto replaces a value in its place by a copy. Structs and arrays are handled in place, which avoids an
+// allocation.
 func (c *copier) copyInto(into, v reflect.Value) {
 	if kind := v.Kind(); kind == reflect.Struct || kind == reflect.Array {
 		c.copyParts(into, v)
@@ -154,13 +172,14 @@ func (c *copier) copyInto(into, v reflect.Value) {
 	into.Set(c.copy(v))
 }
 
-// copyItself has a value copy itself if it can, and gives the value itself otherwise.
+// copyItself returns the value's own deep copy, or the value itself if it cannot copy itself to the same type.
 func copyItself(v reflect.Value) reflect.Value {
 	switch value := v.Interface().(type) {
 	case resource.Quantity:
 		return reflect.ValueOf(value.DeepCopy())
 	case *resource.Quantity:
 		return reflect.ValueOf(ptr.To(value.DeepCopy()))
+	// Some wrong implementations return nil or another type.
 	case runtime.Object:
 		if copied := reflect.ValueOf(value.DeepCopyObject()); copied.IsValid() && copied.Type() == v.Type() {
 			return copied

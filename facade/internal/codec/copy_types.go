@@ -13,16 +13,18 @@ var (
 	timeType     = reflect.TypeFor[time.Time]()
 )
 
-// Complete tells whether all copies of a type are complete: nothing in it has state of its own, which is not for others
-// to copy.
+// Complete reports whether DeepCopy copies values of the type completely: the type has no part with unexported state.
 func Complete(typ reflect.Type) bool { return isComplete(typ, map[reflect.Type]bool{}) }
 
+// isComplete skips the types in met: a recursive type refers to itself.
 func isComplete(typ reflect.Type, met map[reflect.Type]bool) bool {
+	// A type that is being examined counts as complete, so that the recursion ends.
 	if met[typ] || typ == quantityType {
 		return true
 	}
 	met[typ] = true
 	switch typ.Kind() {
+	// Interfaces count as complete: the type of their values is not known here.
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Array:
 		return isComplete(typ.Elem(), met)
 	case reflect.Struct:
@@ -33,12 +35,15 @@ func isComplete(typ reflect.Type, met map[reflect.Type]bool) bool {
 	}
 }
 
+// The caches of [isFlat] and [hasPrivateState]. Reflection on each copy would be slow.
 var flatTypes, privateTypes sync.Map
 
-// isFlat tells whether an assignment is a copy.
+// isFlat reports whether an assignment copies the value completely: the type has no pointers, maps, slices or
+// interfaces. Time values count as flat because they are immutable.
 func isFlat(typ reflect.Type) bool {
 	return cached(&flatTypes, typ, func() bool {
 		switch typ.Kind() {
+		// An assignment copies only the reference.
 		case reflect.Interface, reflect.Pointer, reflect.Map, reflect.Slice:
 			return false
 		case reflect.Array:
@@ -52,16 +57,19 @@ func isFlat(typ reflect.Type) bool {
 	})
 }
 
-// hasPrivateState tells whether a struct has unexported fields: only its own package can copy it.
+// hasPrivateState reports whether a struct has unexported fields, which only its own package can copy. Time values and
+// quantities are exceptions.
 func hasPrivateState(typ reflect.Type) bool {
 	return typ.Kind() == reflect.Struct && typ != timeType && typ != quantityType &&
 		cached(&privateTypes, typ, func() bool {
 			return hasField(typ, func(field reflect.StructField) bool {
+				// Structs within structs count as well: a copy includes them.
 				return !field.IsExported() || hasPrivateState(field.Type)
 			})
 		})
 }
 
+// hasField reports whether any field of a struct satisfies the function.
 func hasField(typ reflect.Type, is func(reflect.StructField) bool) bool {
 	for i := range typ.NumField() {
 		if is(typ.Field(i)) {
@@ -71,12 +79,13 @@ func hasField(typ reflect.Type, is func(reflect.StructField) bool) bool {
 	return false
 }
 
-// cached answers a question about a type from memory, after the first time. There are as many answers as the program
-// has types, so nothing has to be forgotten.
+// cached returns a stored property of a type, and computes it first if necessary. The number of entries is limited by
+// the number of types of the program, so entries are never removed.
 func cached(known *sync.Map, typ reflect.Type, find func() bool) bool {
 	if is, ok := known.Load(typ); ok {
 		return is == true
 	}
+	// Two goroutines may compute the same entry; both results are equal.
 	is := find()
 	known.Store(typ, is)
 	return is

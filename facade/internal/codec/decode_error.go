@@ -14,12 +14,12 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// decodeError says that an object does not fit into the type that its handlers are written for: they cannot be called
-// until the object, or the type, is changed.
+// decodeError reports that an object does not fit into the Go type of its handlers. They cannot be called until the
+// object or the type changes.
 type decodeError struct {
 	object string // namespace/name
 	typ    string
-	field  string // empty if it is not known
+	field  string // empty if it is unknown
 	err    error
 }
 
@@ -31,12 +31,14 @@ func (e *decodeError) Error() string {
 	return fmt.Sprintf("object %s does not fit into %s: field %s: %v", e.object, e.typ, e.field, e.err)
 }
 
-// Unwrap gives the error of the decoder.
+// Unwrap returns the error of the decoder.
 func (e *decodeError) Unwrap() error { return e.err }
 
-// Undecodable has the engine wait for another state of the object, rather than count a failure of the handler.
+// Undecodable makes the engine wait for another state of the object. The attempt is not counted as a failure of the
+// handler.
 func (e *decodeError) Undecodable() bool { return true }
 
+// decodeError returns an error with the field and the reason.
 func (c *Codec[T]) decodeError(body map[string]any, err error) error {
 	field, err := c.findMisfit(body, err)
 	return &decodeError{
@@ -44,15 +46,16 @@ func (c *Codec[T]) decodeError(body map[string]any, err error) error {
 	}
 }
 
-// mostSearched is how many bytes are encoded, at least, before the search for a misfit ends with the field that is
-// known until then. Without a limit, it would take the size of an object times the number of its levels.
+// mostSearched is the number of encoded bytes after which the search for a misfit stops and reports the field found so
+// far. Without a limit, the search costs the size of the object for each level of nesting.
 const mostSearched = 1 << 20
 
-// findMisfit finds the innermost field that does not decode with nothing else around it, and the error for it alone:
-// the decoder names the field for some errors only. It takes a while, but only where something is wrong.
+// findMisfit returns the path of the innermost field that does not decode on its own, and the error for that field. The
+// decoder names the field only in some of its errors. The search is slow, but it runs only after a failure.
 func (c *Codec[T]) findMisfit(body map[string]any, err error) (string, error) {
 	var path []string
 	searched := 0
+	// Each step descends into the first part that fails on its own, until no single part fails.
 	value, whole := any(body), func(part any) any { return part }
 	for {
 		key, child, place, childErr := c.firstMisfit(value, whole, &searched)
@@ -63,10 +66,10 @@ func (c *Codec[T]) findMisfit(body map[string]any, err error) (string, error) {
 	}
 }
 
-// placement builds an object that has nothing but one part, at the place of that part.
+// placement returns an object with only one part, at its original path.
 type placement func(part any) any
 
-// firstMisfit finds the first part of a value that does not decode alone.
+// firstMisfit returns the first part of a value that does not decode on its own.
 func (c *Codec[T]) firstMisfit(
 	value any, whole placement, searched *int,
 ) (key string, child any, place placement, err error) {
@@ -75,6 +78,7 @@ func (c *Codec[T]) firstMisfit(
 			break
 		}
 		place := within(whole, value, key)
+		// The part is decoded at its original place, with nothing else around it.
 		data, err := json.Marshal(place(child))
 		if err != nil {
 			continue
@@ -87,7 +91,8 @@ func (c *Codec[T]) firstMisfit(
 	return "", nil, nil, nil
 }
 
-// children are the parts of a mapping or a list, in a fixed order.
+// children iterates over the parts of a map or list. The keys of a map are sorted, so that the reported field is always
+// the same.
 func children(value any) func(yield func(string, any) bool) {
 	return func(yield func(string, any) bool) {
 		switch value := value.(type) {
@@ -98,6 +103,7 @@ func children(value any) func(yield func(string, any) bool) {
 				}
 			}
 		case []any:
+			// Indices are parts of the reported path.
 			for i, item := range value {
 				if !yield(strconv.Itoa(i), item) {
 					return
@@ -107,7 +113,8 @@ func children(value any) func(yield func(string, any) bool) {
 	}
 }
 
-// within places the parts of a value that has a place itself.
+// within returns the placement for a part of a value that has a placement itself. An item of a list becomes the only
+// item, since its index does not matter for decoding.
 func within(whole placement, value any, key string) placement {
 	return func(part any) any {
 		if _, isList := value.([]any); isList {
@@ -117,17 +124,18 @@ func within(whole placement, value any, key string) placement {
 	}
 }
 
-// MismatchError says that a value has another type than the Go value that it is decoded into.
+// MismatchError reports that a value has another type than the Go value it is decoded into.
 type MismatchError struct{ value, typ string }
 
-// Error names both types, and a number by its value.
+// Error names both types; a number is named by its value.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s cannot be decoded into a Go %s", e.value, e.typ)
 }
 
-// withoutGoNames leaves out what the decoder says of Go fields: users know the fields of the object.
+// withoutGoNames removes the Go field from a decoder's error, because users know only the fields of the object.
 func withoutGoNames(err error) error {
 	text := err.Error()
+	// The text is like "json: cannot unmarshal string into Go struct field Spec.spec.replicas of type int32".
 	if rest, ok := strings.CutPrefix(text, "json: cannot unmarshal "); ok {
 		value, _, _ := strings.Cut(rest, " into Go ")
 		_, typ, found := strings.Cut(rest, " of type ")
@@ -138,7 +146,7 @@ func withoutGoNames(err error) error {
 	return errors.New(text)
 }
 
-// ObjectName is namespace/name, or the name alone, for messages.
+// ObjectName returns "namespace/name", or only the name of a cluster-scoped object, for messages.
 func ObjectName(body map[string]any) string {
 	u := unstructured.Unstructured{Object: body}
 	if u.GetNamespace() == "" {

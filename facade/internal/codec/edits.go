@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Encode gives the raw form of an object, to be compared with later by [Codec.Edits].
+// Encode returns the raw form of an object. The error includes panics of the user's encoders.
 func (c *Codec[T]) Encode(object T) (tree map[string]any, err error) {
 	if err = Call(func() (err error) { tree, err = c.encode(object); return err }); err != nil {
 		return nil, fmt.Errorf("encoding the object: %w", err)
@@ -19,9 +19,10 @@ func (c *Codec[T]) Encode(object T) (tree map[string]any, err error) {
 	return tree, nil
 }
 
-// Text returns the JSON text of an object, to be compared with later by [Codec.Edits]. Of a large object, it takes a
-// small part of the memory of the raw form.
+// Text returns the JSON text of an object as the starting point for [Codec.Edits]. For a large object, the text takes a
+// small fraction of the memory of the raw form.
 func (c *Codec[T]) Text(object T) (text []byte, err error) {
+	// Encoders can be users' code and may panic.
 	err = Call(func() error {
 		if raw, ok := any(object).(*unstructured.Unstructured); ok {
 			text, err = json.Marshal(raw.Object)
@@ -36,12 +37,14 @@ func (c *Codec[T]) Text(object T) (text []byte, err error) {
 	return text, nil
 }
 
-// Edits makes a transformation of the raw object out of what has been changed in a T in place: former is its text at
-// that time. It is nil if nothing differs but the identity, which stays as it was, as with Transform.
+// Edits returns a transformation of the raw object with the changes that were made in a T since former, its text at
+// that time. It returns nil if nothing has changed except the identity, which is always preserved as in Transform.
 func (c *Codec[T]) Edits(
 	former []byte, object T, lists Lists,
 ) (func(body map[string]any) error, error) {
 	text, err := c.Text(object)
+	// Encoding is deterministic, so equal texts mean that nothing has changed. This is the common case, and it parses
+	// nothing.
 	if err != nil || bytes.Equal(former, text) {
 		return nil, err
 	}
@@ -50,10 +53,11 @@ func (c *Codec[T]) Edits(
 	if err != nil {
 		return nil, err
 	}
-	after, err := jsontext.After(text, was).Value() // shares what is the same
+	after, err := jsontext.After(text, was).Value() // equal parts are shared with the former value
 	if err != nil {
 		return nil, err
 	}
+	// Changes of the identity alone are not a change.
 	after = keepIdentity(before, after)
 	if diff.Equal(before, after) {
 		return nil, nil

@@ -9,14 +9,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Erased returns the fields of the raw object that its API server loses when a client replaces it by the given object:
-// those that the Go type of the object cannot hold. Only the top-level fields that the function accepts are compared.
-// The paths are without the places in lists. A zero value that omitempty leaves out is not lost.
+// Erased returns the fields of the raw object that are lost if a client replaces the object on the API server by the
+// given one. These are the fields that its Go type cannot hold. Only top-level fields that the function accepts are
+// compared. The paths have no indices of lists. A zero value that omitempty leaves out does not count as lost.
 func Erased(raw map[string]any, object client.Object, accepts func(key string) bool) (fields []string) {
 	typ := reflect.TypeOf(object)
+	// An unstructured object can hold every field.
 	if typ.Kind() != reflect.Pointer || typ.Elem() == unstructuredType {
 		return nil
 	}
+	// The raw object passes through the Go type and back; the difference is lost.
 	e := eraser{codec: New[client.Object](typ.Elem())}
 	decoded, _ := e.codec.Decode(raw) // values that do not fit are lost as well
 	kept, err := e.codec.encode(decoded)
@@ -28,6 +30,7 @@ func Erased(raw map[string]any, object client.Object, accepts func(key string) b
 			e.compare(diff.Path{key}, value, kept[key])
 		}
 	}
+	// Several items of a list yield the same path.
 	slices.Sort(e.fields)
 	return slices.Compact(e.fields)
 }
@@ -38,11 +41,13 @@ type eraser struct {
 	fields []string
 }
 
-// compare compares a raw value with the value after the round trip, which may be nil.
+// compare compares a raw value with its value after the round trip through the Go type, which may be nil.
 func (e *eraser) compare(path diff.Path, raw, kept any) {
 	switch {
 	case raw == nil:
 	case kept == nil:
+		// Empty values that the type knows were left out by omitempty. They are only lost if the type has no such
+		// field. The copy is necessary because [withoutEmpty] modifies its argument.
 		if withoutEmpty(diff.Copy(raw)) == nil || reflect.ValueOf(raw).IsZero() {
 			if e.codec.CheckPart(path) == nil {
 				return
@@ -54,14 +59,17 @@ func (e *eraser) compare(path diff.Path, raw, kept any) {
 	}
 }
 
+// descend compares the parts of a map or list. A list of another length is not compared: its items cannot be matched.
 func (e *eraser) descend(path diff.Path, raw, kept any) {
 	switch raw := raw.(type) {
 	case map[string]any:
 		if kept, ok := kept.(map[string]any); ok {
 			for key, value := range raw {
+				// Clip forces append to copy, since the paths of siblings would share one array.
 				e.compare(append(slices.Clip(path), key), value, kept[key])
 			}
 		}
+	// Items have the path of their list.
 	case []any:
 		if kept, ok := kept.([]any); ok && len(kept) == len(raw) {
 			for i, item := range raw {

@@ -12,26 +12,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// CheckField tells whether T can have the field; nil if it can. Values that encode themselves, and those of interface
-// types, may have anything in them; so may objects without a Go type.
+// CheckField returns an error if T cannot have the field. Values with their own encoding, and values of interface
+// types, can contain any field. So can objects without a Go type.
 func (c *Codec[T]) CheckField(field diff.Path) error {
 	_, err := c.walk(field, false)
 	return err
 }
 
-// CheckPart is CheckField for a path that may lead through lists: these are meant as a whole then.
+// CheckPart is CheckField for a path that may lead through lists. Then it refers to the items.
 func (c *Codec[T]) CheckPart(field diff.Path) error {
 	_, err := c.walk(field, true)
 	return err
 }
 
-// CheckValue tells whether the field can have a value, which is in its JSON form; nil if it can, and if T does not have
-// the field.
+// CheckValue returns an error if the field can never have the value, which is in JSON form. A field that T does not
+// have is not an error here: CheckField reports it.
 func (c *Codec[T]) CheckValue(field diff.Path, value any) error {
 	typ, err := c.walk(field, false)
+	// A type that encodes itself without decoding itself does not accept its own JSON, so the value cannot be checked.
 	if err != nil || typ == nil || encodesItself(typ) && !decodesItself(typ) {
 		return nil
 	}
+	// The decoder of the type can be a user's function.
 	err = panics.Contain(func() error { return DecodeValue(value, reflect.New(typ).Interface()) })
 	if err != nil {
 		return fmt.Errorf("field %s of %s never has this value: %w", FormatPath(field), c.typ, err)
@@ -39,17 +41,20 @@ func (c *Codec[T]) CheckValue(field diff.Path, value any) error {
 	return nil
 }
 
-// walk gives the type of a field; nil if it may be anything.
+// walk returns the Go type of a field; nil if the field can have any type.
 func (c *Codec[T]) walk(field diff.Path, throughLists bool) (reflect.Type, error) {
-	typ, mapping := c.typ, -1 // where a key of a mapping stood last
+	typ, mapping := c.typ, -1 // mapping is the index of the last key of a map
 	for i, key := range field {
+		// Pointers are transparent in JSON.
 		for typ.Kind() == reflect.Pointer {
 			typ = typ.Elem()
 		}
 		list := isList(typ)
 		switch {
+		// Everything below this value is unknown.
 		case encodesItself(typ), list && throughLists:
 			return nil, nil
+		// A map can have any key.
 		case typ.Kind() == reflect.Map:
 			typ, mapping = typ.Elem(), i
 			continue
@@ -65,13 +70,15 @@ func (c *Codec[T]) walk(field diff.Path, throughLists bool) (reflect.Type, error
 	return typ, nil
 }
 
-// isList is false for bytes, too, which are a text in JSON.
+// isList reports whether the type is a list in JSON. Byte slices are not: they are encoded as text.
 func isList(typ reflect.Type) bool {
 	return typ.Kind() == reflect.Array || typ.Kind() == reflect.Slice && typ.Elem().Kind() != reflect.Uint8
 }
 
-// noKeys says that the value before the key at the place has no keys.
+// noKeys returns the error for a path that continues after a value without fields. The remedy depends on the type: a
+// key of a map that contains dots is a frequent mistake.
 func noKeys(field diff.Path, at, mapping int, typ reflect.Type, list bool) error {
+	// The error names the value that has no keys, not only the whole path.
 	holder := FormatPath(field[:at])
 	switch {
 	case list:
@@ -79,6 +86,7 @@ func noKeys(field diff.Path, at, mapping int, typ reflect.Type, list bool) error
 			"field %s: %s has no keys: its type is %s; lists are compared as a whole, so end the path there",
 			FormatPath(field), holder, typ,
 		)
+	// The path continues directly after a key of a map, so that key was probably cut at its dots.
 	case mapping >= 0 && at == mapping+1:
 		return fmt.Errorf("field %s: %s has no keys: its type is %s; %w",
 			FormatPath(field), holder, typ, quoteKey(field, mapping))
@@ -89,10 +97,11 @@ func noKeys(field diff.Path, at, mapping int, typ reflect.Type, list bool) error
 	}
 }
 
-// unknown says that the struct has no such key, and which one could be meant.
+// unknown returns the error for a field that the struct does not have, with a suggestion if one is similar.
 func (c *Codec[T]) unknown(field diff.Path, at int, typ reflect.Type) error {
 	err := fmt.Errorf("field %s: %s has no %q", FormatPath(field), c.typ, FormatPath(field[:at+1]))
 	if meant := nearest(field[at], fieldNames(typ)); meant != "" {
+		// The suggestion is the whole path, ready to be pasted.
 		guess := append(append(diff.Path{}, field[:at]...), meant)
 		return fmt.Errorf("%w: did you mean %s?", err, FormatPath(append(guess, field[at+1:]...)))
 	}
@@ -104,19 +113,19 @@ var (
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// encodesItself is true for types whose JSON is not that of their fields.
+// encodesItself reports whether the JSON of the type can differ from its fields.
 func encodesItself(typ reflect.Type) bool {
 	return typ.Kind() == reflect.Interface || typ.Implements(marshalerType) ||
 		reflect.PointerTo(typ).Implements(marshalerType)
 }
 
-// decodesItself is true for types that say what JSON they take.
+// decodesItself reports whether the type decodes JSON on its own.
 func decodesItself(typ reflect.Type) bool {
 	return typ.Implements(unmarshalerType) || reflect.PointerTo(typ).Implements(unmarshalerType)
 }
 
-// fieldType gives the type of a field by its name in JSON, also of a field of an embedded struct; of one that is
-// encoded as a string, it is that of anything.
+// fieldType returns the type of a field by its JSON name, including fields of embedded structs. A field with the option
+// "string" is encoded as text, so its type is any.
 func fieldType(typ reflect.Type, key string) (reflect.Type, bool) {
 	field, ok := structField(typ, key)
 	if ok && strings.Contains(field.Tag.Get("json"), ",string") {
@@ -125,7 +134,7 @@ func fieldType(typ reflect.Type, key string) (reflect.Type, bool) {
 	return field.Type, ok
 }
 
-// structField gives the field with a name in JSON, also that of an embedded struct.
+// structField returns a field by its JSON name, including fields of embedded structs.
 func structField(typ reflect.Type, key string) (found reflect.StructField, ok bool) {
 	eachField(typ, func(name string, field reflect.StructField) bool {
 		if ok = name == key; ok {
@@ -136,7 +145,7 @@ func structField(typ reflect.Type, key string) (found reflect.StructField, ok bo
 	return found, ok
 }
 
-// fieldNames are the names of all fields in JSON.
+// fieldNames returns the JSON names of all fields.
 func fieldNames(typ reflect.Type) (names []string) {
 	eachField(typ, func(name string, _ reflect.StructField) bool {
 		names = append(names, name)
@@ -145,9 +154,9 @@ func fieldNames(typ reflect.Type) (names []string) {
 	return names
 }
 
-// eachField visits the fields of a struct, then those of the structs that are embedded in it, whose names it may hide,
-// until a visit says false. An embedded type that is no struct is a field by the name of the type; so is an inline
-// struct that is not embedded.
+// eachField visits the fields of a struct, then those of its embedded structs, until a visit returns false. This order
+// gives outer fields precedence, as in encoding/json. An embedded type that is not a struct is a field with the name of
+// its type. A struct field with the option "inline" that is not embedded is a normal field.
 func eachField(typ reflect.Type, visit func(name string, field reflect.StructField) bool) bool {
 	var embedded []reflect.Type
 	for i := range typ.NumField() {
@@ -158,8 +167,10 @@ func eachField(typ reflect.Type, visit func(name string, field reflect.StructFie
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
 		}
+		// An unexported embedded struct still contributes its exported fields.
 		part := field.Anonymous && inner.Kind() == reflect.Struct
 		switch {
+		// Encoding/json ignores these fields.
 		case tag == "-" || !field.IsExported() && !part:
 		case part && name == "":
 			embedded = append(embedded, inner)

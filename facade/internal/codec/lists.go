@@ -8,29 +8,32 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Lists says how the items of changed lists are recognised, so that fields which the Go type does not have stay with
-// their items.
+// Lists determines how the items of changed lists are matched with their former state. Matched items keep the fields
+// that the Go type does not have.
 type Lists struct {
-	// Keys gives the fields that identify the items of a list by the schema of the kind; nil if there are none, or if
-	// the schema is not known. It is called only where an item has fields that the Go type does not have, and where the
-	// tags of Go fields do not say. It may ask the API server. Nil is for kinds without a schema.
+	// Keys returns the fields that identify the items of a list by the schema of the kind. It returns nil without such
+	// fields, or if the schema is unknown. It may send a request, so it is called only if an item has fields that the
+	// Go type does not have and the tags of Go fields name no keys. A nil Keys is for kinds without a schema.
 	Keys func(list diff.Path) []string
-	// Lost is called with the paths of fields that are lost because items could not be recognised. Nil does nothing.
+	// Lost is called with the paths of fields that are lost because items could not be matched. A nil Lost ignores
+	// them.
 	Lost func(fields []string)
 }
 
-// guesses are keys that items of most lists have, if the type and the schema name none.
+// guesses are keys that are common in lists. They are tried if neither type nor schema names any.
 var guesses = [][]string{{"name"}, {"key"}, {"id"}, {"type"}, {"port", "protocol"}}
 
-// furtherKeys complete the merge key of a strategic patch where it is not unique, as in ports of containers. The tags
-// of the built-in types do not have them.
+// furtherKeys complete a patchMergeKey that is not unique, as in the ports of containers. The tags of the built-in
+// types do not list them.
 var furtherKeys = []string{"protocol", "whenUnsatisfiable"}
 
-// taggedKeys are the keys that the tag of a list has: one, or one with another.
+// taggedKeys returns the candidates for keys that the Go tag of a list names: single keys, and pairs with one of
+// furtherKeys.
 func taggedKeys(tag reflect.StructTag) (candidates [][]string) {
 	if keys := tag.Get("listMapKey"); keys != "" {
 		candidates = append(candidates, strings.Split(keys, ","))
 	}
+	// The built-in types have this tag, for strategic merge patches.
 	if key := tag.Get("patchMergeKey"); key != "" {
 		candidates = append(candidates, []string{key})
 		for _, further := range furtherKeys {
@@ -40,15 +43,18 @@ func taggedKeys(tag reflect.StructTag) (candidates [][]string) {
 	return candidates
 }
 
-// origins gives the former place of each item, and -1 for a new one.
+// origins returns the former index of each item, or -1 for a new one. It records the hidden fields of items that could
+// not be matched.
 func (m *merger) origins(raw, before, after []any) []int {
 	p := newPairing(raw, before, after)
+	// The Go type of the list is known only from the path, since the merger works on raw values.
 	typ, tag := fieldAt(m.typ, m.path)
 	if by := m.identify(p, typ, tag); by != nil {
 		p.pairByKeys(by)
 	} else {
 		p.pairByValue()
 	}
+	// Only hidden fields can be lost: the others are in the changed item.
 	for _, i := range p.lost {
 		for _, field := range hiddenFields(raw[i], before[i], typ, m.path) {
 			if text := FormatPath(field); !slices.Contains(m.lost, text) {
@@ -59,11 +65,12 @@ func (m *merger) origins(raw, before, after []any) []int {
 	return p.origins
 }
 
-// identify finds keys of the items; nil if there are none.
+// identify returns the items by the best keys, or nil without suitable keys. The order is: tags, schema, guesses.
 func (m *merger) identify(p *pairing, typ reflect.Type, tag reflect.StructTag) *identified {
 	if by := p.choose(taggedKeys(tag)); by != nil {
 		return by
 	}
+	// The schema may need a request, so it is used only if something could be lost.
 	if m.lists.Keys != nil && len(hiddenFields(p.raw, p.before, typ, nil)) > 0 {
 		if by := p.choose([][]string{m.lists.Keys(m.path)}); by != nil {
 			return by
@@ -72,7 +79,7 @@ func (m *merger) identify(p *pairing, typ reflect.Type, tag reflect.StructTag) *
 	return p.choose(guesses)
 }
 
-// isNested is true for values with parts.
+// isNested reports whether the value has parts.
 func isNested(value any) bool {
 	switch value.(type) {
 	case map[string]any, []any:
@@ -82,14 +89,16 @@ func isNested(value any) bool {
 	}
 }
 
-// hiddenFields are the paths of what a raw value has and its Go type does not: before is what it looks like through
-// that. A field that the encoding leaves out, such as a zero, is not hidden. Paths lead through lists.
+// hiddenFields returns the paths of fields that a raw value has and its Go type does not. Before is the value after the
+// round trip through the type. A field that only the encoding omits, such as a zero, is not hidden. The paths have no
+// indices of lists.
 func hiddenFields(raw, before any, typ reflect.Type, at diff.Path) (hidden []diff.Path) {
 	switch raw := raw.(type) {
 	case map[string]any:
 		seen, _ := before.(map[string]any)
 		for key, value := range raw {
 			shown, isShown := seen[key]
+			// A plain value that the type shows is not hidden.
 			if value == nil || isShown && !isNested(value) {
 				continue
 			}
@@ -104,6 +113,7 @@ func hiddenFields(raw, before any, typ reflect.Type, at diff.Path) (hidden []dif
 	case []any:
 		seen, _ := before.([]any)
 		for i, item := range raw {
+			// With another length, the items do not correspond to each other.
 			if len(seen) == len(raw) && isNested(item) {
 				hidden = append(hidden, hiddenFields(item, seen[i], typ, at)...)
 			}
@@ -112,8 +122,8 @@ func hiddenFields(raw, before any, typ reflect.Type, at diff.Path) (hidden []dif
 	return hidden
 }
 
-// fieldAt gives the type of the value at a path, which may lead through lists, and the tag of its Go field; a nil type
-// if it may be anything.
+// fieldAt returns the type of the value at a path, which may lead through lists, and the tag of its Go field. The type
+// is nil if the value can have any type.
 func fieldAt(typ reflect.Type, path diff.Path) (found reflect.Type, tag reflect.StructTag) {
 	for _, key := range path {
 		if typ, tag, _ = partOf(typ, key); typ == nil {
@@ -123,13 +133,15 @@ func fieldAt(typ reflect.Type, path diff.Path) (found reflect.Type, tag reflect.
 	return typ, tag
 }
 
-// partOf gives the type of a field of a mapping, or of the items of a list, and its tag; and whether there is such a
-// field. The type is nil if it may be anything.
+// partOf returns the type and the tag of a field of a struct or map, or of the items of a list, and whether the field
+// exists. The type is nil if it can be any.
 func partOf(typ reflect.Type, key string) (reflect.Type, reflect.StructTag, bool) {
+	// Pointers and lists are skipped: paths have no indices.
 	for typ != nil && !encodesItself(typ) && (typ.Kind() == reflect.Pointer || isList(typ)) {
 		typ = typ.Elem()
 	}
 	switch {
+	// The content of such a type cannot be determined by its fields.
 	case typ == nil || encodesItself(typ):
 		return nil, "", false
 	case typ.Kind() == reflect.Map:

@@ -9,23 +9,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Transform makes a transformation of the raw object out of a change of a T. Only what the change touches is different
-// afterwards. A panic of the change is an error, and the raw object stays as it was, as with any error.
+// Transform converts a change of a T into a transformation of the raw object. The transformation alters only the parts
+// that the change touches. A panic of the change becomes an error. After any error, the raw object is unchanged.
 func (c *Codec[T]) Transform(change func(object T), lists Lists) func(body map[string]any) error {
 	return c.TryTransform(func(object T) error { change(object); return nil }, lists)
 }
 
-// TryTransform is Transform of a change that may fail.
+// TryTransform is Transform for a change that can fail.
 func (c *Codec[T]) TryTransform(change func(object T) error, lists Lists) func(body map[string]any) error {
 	return func(body map[string]any) error {
 		object, err := c.Decode(body)
 		if err != nil {
 			return err
 		}
+		// Both states are compared after the same encoding, so its additions and omissions cancel out.
 		before, err := c.encode(object)
 		if err != nil {
 			return fmt.Errorf("encoding the object before the change: %w", err)
 		}
+		// The raw object has not been touched yet, so an error leaves it unchanged.
 		if err := Call(func() error { return change(object) }); err != nil {
 			return err
 		}
@@ -38,10 +40,11 @@ func (c *Codec[T]) TryTransform(change func(object T) error, lists Lists) func(b
 	}
 }
 
-// apply applies to a raw object, in place, the change that leads from before to after.
+// apply applies the change from before to after to a raw object, in place.
 func (c *Codec[T]) apply(body, before, after map[string]any, lists Lists) {
 	m := merger{typ: c.typ, lists: lists}
 	changed := m.mapping(body, before, after)
+	// The caller holds the map itself, so its content is replaced.
 	clear(body)
 	maps.Copy(body, changed)
 	if len(m.lost) > 0 && lists.Lost != nil {
@@ -50,14 +53,16 @@ func (c *Codec[T]) apply(body, before, after map[string]any, lists Lists) {
 	}
 }
 
-// serverFields are the fields of the metadata that belong to the API server.
+// serverFields are the metadata fields that belong to the API server.
 var serverFields = []string{
 	"name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
 	"deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink",
 }
 
-// keepIdentity gives the changed object with the identity that it had before: it undoes what functions do to that.
+// keepIdentity returns the changed object with its former identity: it reverts what functions do to server-owned
+// metadata, apiVersion and kind.
 func keepIdentity(before, after map[string]any) map[string]any {
+	// The arguments are compared later, so they must not be modified.
 	kept := maps.Clone(after)
 	if kept == nil {
 		kept = map[string]any{}
@@ -72,6 +77,7 @@ func keepIdentity(before, after map[string]any) map[string]any {
 	return kept
 }
 
+// restore sets the keys to their former values, and removes those that were absent before.
 func restore(to, from map[string]any, keys ...string) {
 	for _, key := range keys {
 		if value, ok := from[key]; ok {
@@ -83,17 +89,23 @@ func restore(to, from map[string]any, keys ...string) {
 }
 
 // merger applies one change to one raw object.
+//
+// A change is known only in the form of the Go type, before and after. The merger walks through both and through the
+// raw object at the same time. Only differences between before and after are applied. So fields that the Go type lacks
+// survive, and defaults that its encoding adds are not written.
 type merger struct {
 	typ   reflect.Type // of the object
 	lists Lists
-	path  diff.Path // of the value that is being merged, without the places in lists
-	lost  []string  // fields of items that could not be identified
+	path  diff.Path // the current position, without indices of lists
+	lost  []string  // hidden fields of items that could not be matched
 }
 
-// value applies to a raw value the change that leads from before to after. The latter two are what the raw value looks
-// like through a Go type: they may lack fields, and have others that the encoding adds. Both cancel out, so value
-// touches nothing but what differs. It modifies none of the values; the result shares with them what it can.
+// value applies the change from before to after to a raw value, and returns the result. Before and after are encodings
+// of the Go type: they may lack fields of the raw value, and contain fields that only the encoding adds. Both cancel
+// out, so only real differences are applied. The arguments are not modified; the result shares unchanged parts with
+// them.
 func (m *merger) value(raw, before, after any) any {
+	// Most values are unchanged, and their raw form is kept as it is.
 	if diff.Equal(before, after) {
 		return raw
 	}
@@ -103,6 +115,7 @@ func (m *merger) value(raw, before, after any) any {
 			return m.mapping(raw, before, after)
 		}
 	case []any:
+		// The raw list must correspond to the encoded one, item by item. Otherwise it is replaced as a whole.
 		items, isList := raw.([]any)
 		if before, ok := before.([]any); ok && isList && len(items) == len(before) {
 			return m.list(items, before, after)
@@ -111,6 +124,7 @@ func (m *merger) value(raw, before, after any) any {
 	return withoutNulls(after)
 }
 
+// mapping merges the entries of a map. Raw fields that neither before nor after contains are kept.
 func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
 	held, _ := raw.(map[string]any)
 	changed := maps.Clone(held)
@@ -118,10 +132,12 @@ func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
 		changed = map[string]any{}
 	}
 	for key, fresh := range after {
+		// An unchanged field keeps its raw form, even if the encoding differs from it.
 		if former, ok := before[key]; ok && diff.Equal(former, fresh) {
 			continue
 		}
 		m.path = append(m.path, key)
+		// Null means that the change has removed the field.
 		if value := m.value(held[key], before[key], fresh); value != nil {
 			changed[key] = value
 		} else {
@@ -129,6 +145,7 @@ func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
 		}
 		m.path = m.path[:len(m.path)-1]
 	}
+	// A field that was in the encoding before and is absent now was removed by the change.
 	for key := range before {
 		if _, kept := after[key]; !kept {
 			delete(changed, key)
@@ -137,8 +154,8 @@ func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
 	return changed
 }
 
-// list keeps the raw form of items that are still there, wherever they are now. A new item has nothing but what the
-// change gives it.
+// list merges the items of a list. Matched items keep their raw form at their new position. A new item consists only of
+// the fields that the change sets.
 func (m *merger) list(raw, before, after []any) []any {
 	items := make([]any, len(after))
 	for i, from := range m.origins(raw, before, after) {
@@ -151,7 +168,7 @@ func (m *merger) list(raw, before, after []any) []any {
 	return items
 }
 
-// withoutNulls leaves out fields that are null: some types encode nothing so, and few schemas allow it.
+// withoutNulls returns a copy without null fields. Some types encode empty values as null, which few schemas allow.
 func withoutNulls(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -165,6 +182,7 @@ func withoutNulls(value any) any {
 	case []any:
 		items := make([]any, len(value))
 		for i, item := range value {
+			// A null item stays, because removing it would move the others.
 			items[i] = withoutNulls(item)
 		}
 		return items

@@ -2,7 +2,9 @@ package codec
 
 import "strings"
 
-// nearest gives the name that is one letter off, or has other capitals; empty if there is none.
+// nearest returns the name that is most likely meant by a misspelled key: with one letter changed, with other capitals,
+// or with another ending. It returns "" without such a name. Very short keys would match almost anything, so they are
+// compared only by their letters.
 func nearest(key string, names []string) string {
 	for _, name := range names {
 		if strings.EqualFold(key, name) || len(key) > 2 && (oneOff(key, name) || isInflected(key, name)) {
@@ -12,27 +14,31 @@ func nearest(key string, names []string) string {
 	return ""
 }
 
-// isInflected is true if one text is the other one with up to three letters more, such as suspend and suspended.
+// isInflected reports whether one text extends the other by up to three letters, such as suspend and suspended.
 func isInflected(a, b string) bool {
 	return (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) && max(len(a), len(b))-min(len(a), len(b)) <= 3
 }
 
-// oneOff is true for texts that differ by one letter: another, missing or further one, or two that change places.
+// oneOff reports whether two texts differ by one changed, missing or additional letter, or by two swapped neighbours.
 func oneOff(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
+	// The common prefix is skipped; one edit must explain the rest.
 	i := 0
 	for i < len(a) && a[i] == b[i] {
 		i++
 	}
 	switch {
+	// One letter more.
 	case len(b) == len(a)+1:
 		return a[i:] == b[i+1:]
 	case len(b) != len(a) || i == len(a):
 		return false
+	// One other letter.
 	case a[i+1:] == b[i+1:]:
 		return true
+	// Two swapped letters.
 	default:
 		return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 	}

@@ -7,25 +7,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Original is the object of a handler as it was before the call. It finds what the handler changes in the object
-// without Patch.
+// Original is the object of a handler before the call. It detects changes that the handler makes in the object without
+// Patch: these are not written. Such a mistake is easy to make, because it has no effect and no error.
 type Original[T client.Object] struct {
 	codec   *Codec[T]
-	object  T // the handler may put another one into its field
+	object  T // the original pointer: the handler may assign another object to its field
 	version string
-	content map[string]any // as it was at the beginning, or after the last Patch
-	changed []diff.Path    // in place
-	failed  bool           // it does not encode: nothing can be told
+	content map[string]any // the content at the beginning or after the last Patch
+	changed []diff.Path    // paths that were changed in place
+	failed  bool           // the object does not encode, so changes cannot be detected
 }
 
-// NewOriginal keeps the object as it is now.
+// NewOriginal records the current content of the object.
 func (c *Codec[T]) NewOriginal(object T) *Original[T] {
 	o := &Original[T]{codec: c, object: object, version: object.GetResourceVersion()}
 	o.Take()
 	return o
 }
 
-// Take keeps the object as it is now. For nil, it does nothing.
+// Take records the current content of the object as the new basis. It does nothing for nil.
 func (o *Original[T]) Take() {
 	if o == nil || o.failed {
 		return
@@ -33,7 +33,7 @@ func (o *Original[T]) Take() {
 	o.content = o.contentOf(o.object)
 }
 
-// Look finds the changes since the last call of Take. For nil, it does nothing.
+// Look adds the changes since the last [Original.Take] to the changed paths. It does nothing for nil.
 func (o *Original[T]) Look() {
 	if o == nil || o.failed {
 		return
@@ -42,10 +42,12 @@ func (o *Original[T]) Look() {
 	if o.failed {
 		return
 	}
+	// A path is recorded once, although it can change before and after a Patch.
 	known := map[string]bool{}
 	for _, path := range o.changed {
 		known[FormatPath(path)] = true
 	}
+	// The values are not stored: Lost compares the final state.
 	for _, item := range diff.Compute(o.content, now) {
 		if len(known) == 0 || !known[FormatPath(item.Path)] {
 			o.changed = append(o.changed, item.Path)
@@ -53,11 +55,12 @@ func (o *Original[T]) Look() {
 	}
 }
 
-// Lost are the fields that the handler has changed in place and that are not written: what it had also put into a
-// Patch, or undone, or written by a client, is as it should be. The object as it will be written is asked for if
-// anything has changed.
+// Lost returns the fields that the handler has changed in place and that will not be written. Fields that it has also
+// patched, reverted, or written by a client are not lost. Body returns the object as it will be written; it is called
+// only if something has changed.
 func (o *Original[T]) Lost(body func() (map[string]any, error)) (fields []string) {
 	o.Look()
+	// A new resourceVersion means that the handler has written the object by a client.
 	if o.failed || len(o.changed) == 0 || o.object.GetResourceVersion() != o.version {
 		return nil
 	}
@@ -65,6 +68,7 @@ func (o *Original[T]) Lost(body func() (map[string]any, error)) (fields []string
 	if err != nil {
 		return nil
 	}
+	// Both objects are compared in the form of T, so that fields unknown to T do not count.
 	written, err := o.codec.Decode(raw)
 	if err != nil {
 		return nil
@@ -80,7 +84,7 @@ func (o *Original[T]) Lost(body func() (map[string]any, error)) (fields []string
 	return fields
 }
 
-// contentOf encodes an object. Encoders are users' code, too.
+// contentOf encodes an object. Encoders can be users' code, so panics are contained.
 func (o *Original[T]) contentOf(object T) (content map[string]any) {
 	err := panics.Contain(func() (err error) { content, err = o.codec.Content(object); return err })
 	o.failed = o.failed || err != nil

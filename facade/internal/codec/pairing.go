@@ -8,14 +8,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// pairing finds the former places of the items of one list. Each former item is found once at most.
+// pairing matches the items of one list with their former indices. Each former item is matched at most once. A matched
+// item keeps its hidden fields, so a wrong match would move them to another item. In doubt, items are not matched, and
+// the loss is reported.
 type pairing struct {
 	raw, before, after []any
-	origins            []int  // the former place of each item; -1 if none was found
-	used               []bool // by former places
-	lost               []int  // former places of items that are perhaps still there, and were not recognised
+	origins            []int  // the former index of each item; -1 without a match
+	used               []bool // by former index
+	lost               []int  // former indices of items that may still exist but were not matched
 }
 
+// newPairing starts without any matches.
 func newPairing(raw, before, after []any) *pairing {
 	return &pairing{
 		raw: raw, before: before, after: after,
@@ -23,19 +26,23 @@ func newPairing(raw, before, after []any) *pairing {
 	}
 }
 
+// pair records a match.
 func (p *pairing) pair(item, former int) { p.origins[item], p.used[former] = former, true }
 
-// identified are the places of items by their identities, before and after the change.
+// identified holds the indices of items by identity, before and after the change.
 type identified struct{ before, after map[string][]int }
 
-// choose identifies the items by the first keys that all former items have, and that are unique. Keys that are unique
-// in the new list as well go first: the others do not tell all of its items apart. Nil if there are none.
+// choose identifies the items by the first keys that are unique and present in all former items. Keys that are unique
+// in the new list as well are preferred, since other keys cannot distinguish all of its items. It returns nil without
+// suitable keys.
 func (p *pairing) choose(candidates [][]string) (chosen *identified) {
 	for _, keys := range candidates {
 		before := identify(p.before, keys, true)
+		// Fewer identities than items mean a duplicate or a missing key.
 		if len(before) < len(p.before) {
 			continue
 		}
+		// New items may lack the keys, but those that have them should be unique.
 		after := identify(p.after, keys, false)
 		unique := true
 		for _, places := range after {
@@ -44,6 +51,7 @@ func (p *pairing) choose(candidates [][]string) (chosen *identified) {
 		if unique {
 			return &identified{before, after}
 		}
+		// The first candidate is kept for the case that no other one is unique.
 		if chosen == nil {
 			chosen = &identified{before, after}
 		}
@@ -51,14 +59,16 @@ func (p *pairing) choose(candidates [][]string) (chosen *identified) {
 	return chosen
 }
 
-// pairByKeys recognises items by their keys. Of several items with the same key, only one that is as it was is
-// recognised: nothing says which of the others are new.
+// pairByKeys matches items by their keys. Among several items with the same key, only an unchanged one is matched,
+// because nothing shows which of the others are new.
 func (p *pairing) pairByKeys(by *identified) {
 	for id, items := range by.after {
 		places := by.before[id]
+		// A new item has no former one.
 		if len(places) == 0 {
 			continue
 		}
+		// The keys are unique among the former items, so there is exactly one.
 		former, found := places[0], 0
 		if len(items) > 1 {
 			found = slices.IndexFunc(items, func(i int) bool { return diff.Equal(p.after[i], p.before[former]) })
@@ -71,23 +81,27 @@ func (p *pairing) pairByKeys(by *identified) {
 	}
 }
 
-// pairByValue recognises items without keys by all that they have, and changed items by their place: as long as the
-// length stays, and the other items have at most changed places with each other. Otherwise items were added or removed,
-// and a changed item can be any of those.
+// pairByValue matches items without keys by their whole value. Changed items are matched by index if the length is the
+// same and the other items have at most swapped places. Otherwise items were added or removed, and a changed item could
+// be any of them.
 func (p *pairing) pairByValue() {
 	sameLength := len(p.before) == len(p.after)
 	for i := range p.after {
+		// Items at their former index go first, so that equal items do not swap.
 		if sameLength && diff.Equal(p.after[i], p.before[i]) {
 			p.pair(i, i)
 		}
 	}
+	// Then the moved items are found by their value.
 	p.pairEqual()
+	// The remaining items were added or changed.
 	rest := p.unpaired()
 	if sameLength && !slices.ContainsFunc(rest, func(i int) bool { return p.used[i] }) {
 		for _, i := range rest {
 			p.pair(i, i)
 		}
 	} else if slices.ContainsFunc(rest, func(i int) bool { return isNested(p.after[i]) }) {
+		// Any of the unmatched former items may still exist in a changed form.
 		for i, used := range p.used {
 			if !used {
 				p.lost = append(p.lost, i)
@@ -96,11 +110,12 @@ func (p *pairing) pairByValue() {
 	}
 }
 
-// pairEqual pairs equal items in their order. If there are more of them or fewer than before, nothing says which one is
-// new or gone: it makes no difference only if the raw forms are equal, too.
+// pairEqual matches equal items in their order. If their number differs from before, nothing shows which one is new or
+// removed. Then they are matched only if their raw forms are equal, too.
 func (p *pairing) pairEqual() {
 	before := map[string][]int{}
 	for i, item := range p.before {
+		// Items at their old index were paired before.
 		if !p.used[i] {
 			id := textOf(item)
 			before[id] = append(before[id], i)
@@ -122,7 +137,7 @@ func (p *pairing) pairEqual() {
 	}
 }
 
-// unpaired are the places of items without a former one.
+// unpaired returns the indices of items without a match.
 func (p *pairing) unpaired() (places []int) {
 	for i, from := range p.origins {
 		if from < 0 {
@@ -132,11 +147,13 @@ func (p *pairing) unpaired() (places []int) {
 	return places
 }
 
+// sameRaw reports whether the former items have equal raw forms, hidden fields included.
 func (p *pairing) sameRaw(places []int) bool {
 	return !slices.ContainsFunc(places, func(i int) bool { return !diff.Equal(p.raw[i], p.raw[places[0]]) })
 }
 
-// identify gives the places of items by their identities: of those that have one; or of none, if all should have one.
+// identify returns the indices of items by identity. Items without an identity are left out. With all set, one such
+// item makes the result empty.
 func identify(items []any, keys []string, all bool) map[string][]int {
 	places := map[string][]int{}
 	for i, item := range items {
@@ -151,13 +168,15 @@ func identify(items []any, keys []string, all bool) map[string][]int {
 	return places
 }
 
-// identity is one text of the values of the keys; empty if the item has none of them, or if one is no plain value.
+// identity returns a text of the values of the keys. It is empty if all keys are absent, or if a value is a map or
+// list.
 func identity(item any, keys []string) string {
 	fields, _ := item.(map[string]any)
 	id, found := []byte(nil), false
 	for _, key := range keys {
 		switch value := fields[key].(type) {
 		case nil:
+			// A missing key differs from an empty value, which is quoted.
 			id = append(id, '-')
 		case string:
 			id, found = strconv.AppendQuote(id, value), true
@@ -174,11 +193,11 @@ func identity(item any, keys []string) string {
 	return string(id)
 }
 
-// textOf is the same text for equal values.
+// textOf returns the same text for equal values.
 func textOf(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // it was decoded from JSON
+		panic(err) // unreachable: it was decoded from JSON
 	}
 	return string(data)
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// ErrNoValue is returned if there is nothing at a path, or null.
+// ErrNoValue is the error for a path without a value, or with null.
 var ErrNoValue = errors.New("there is no value")
 
-// ReadPath decodes the value at a path of an object into a pointer. A time.Duration is read from a string. The value
-// shares nothing with the object, and errors never contain texts of the object, which may be secret.
+// ReadPath decodes the value at a path of an object into a pointer. A time.Duration is parsed from a string. The
+// decoded value shares nothing with the object. Errors never contain texts of the object, which may be secret.
 func ReadPath(object map[string]any, path string, into any) error {
 	value, err := valueOf(object, path)
 	if err != nil {
@@ -21,7 +21,7 @@ func ReadPath(object map[string]any, path string, into any) error {
 	return decodeInto(value, into)
 }
 
-// valueOf finds the value at a path; it is a part of the object.
+// valueOf returns the value at a path. It is a part of the object, not a copy.
 func valueOf(object map[string]any, text string) (any, error) {
 	path, err := ParsePath(text)
 	if err != nil {
@@ -29,8 +29,10 @@ func valueOf(object map[string]any, text string) (any, error) {
 	}
 	var value any = object
 	for i, key := range path {
+		// Lists are not searched: a path has no syntax for indices.
 		mapping, ok := value.(map[string]any)
 		switch {
+		// A missing parent has no value either.
 		case !ok && value == nil:
 			return nil, ErrNoValue
 		case !ok:
@@ -44,12 +46,12 @@ func valueOf(object map[string]any, text string) (any, error) {
 	return value, nil
 }
 
-// noMapping is for paths that lead into something that has no keys.
+// noMapping returns the error for a path that continues after a value without keys.
 func noMapping(path diff.Path, value any) error {
 	return fmt.Errorf("%s is %s: it has no keys", FormatPath(path), describe(value))
 }
 
-// describe says what a value is, without any text of it.
+// describe names the type of a value for messages. It never contains a text of the object.
 func describe(value any) string {
 	switch value := value.(type) {
 	case string:
@@ -60,6 +62,7 @@ func describe(value any) string {
 		return fmt.Sprintf("a list of %d items", len(value))
 	case map[string]any:
 		return fmt.Sprintf("a mapping of %d keys", len(value))
+	// Numbers and booleans are not texts, so they are shown.
 	case int64, float64, int, int32:
 		return fmt.Sprintf("the number %v", value)
 	default:
@@ -67,8 +70,9 @@ func describe(value any) string {
 	}
 }
 
-// decodeInto decodes a value of an object.
+// decodeInto decodes a value of an object. It handles durations, which are strings in Kubernetes objects.
 func decodeInto(value, into any) error {
+	// JSON has no durations; decoding into an int64 would accept only nanoseconds.
 	if duration, ok := into.(*time.Duration); ok {
 		return decodeDuration(value, duration)
 	}
@@ -78,14 +82,16 @@ func decodeInto(value, into any) error {
 	}
 	var inside *MismatchError
 	switch value.(type) {
-	case []any, map[string]any: // the mismatch may be within; other errors may have texts of the object in them
+	case []any, map[string]any: // the mismatch may be inside; other errors may contain texts of the object
 		if errors.As(err, &inside) {
 			return fmt.Errorf("it is %s: %w", describe(value), inside)
 		}
 	}
+	// The decoder's error is omitted, because it can quote the value.
 	return fmt.Errorf("it is %s", describe(value))
 }
 
+// decodeDuration parses a duration. Its errors do not repeat the text, which may be secret.
 func decodeDuration(value any, into *time.Duration) (err error) {
 	text, ok := value.(string)
 	if !ok {

@@ -7,30 +7,33 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// SetPath sets the value at a path, and returns the object, which is made if there is none. Missing mappings on the way
-// are made. Null removes the value. After an error, the object is unchanged.
+// SetPath sets the value at a path and returns the object. It creates the object if it is nil, and missing maps on the
+// path. Null removes the value. After an error, the object is unchanged.
 func SetPath(object map[string]any, text string, value any) (map[string]any, error) {
 	path, err := ParsePath(text)
 	if err != nil {
 		return nil, err
 	}
+	// The encoded value shares nothing with the argument, which the caller may modify later.
 	encoded, err := encodeField(value)
 	if err != nil {
 		return nil, fmt.Errorf("the value is not a JSON value: %w", err)
 	}
+	// All checks precede the first change.
 	parent, there, err := parentOf(object, path)
 	switch {
 	case err != nil:
 		return nil, err
 	case encoded != nil:
 		return put(object, path, encoded), nil
+	// A null removes the value, and the maps above it stay.
 	case there:
 		delete(parent, path[len(path)-1])
 	}
 	return object, nil
 }
 
-// RemovePath removes the value at a path, if there is one.
+// RemovePath removes the value at a path if it exists.
 func RemovePath(object map[string]any, text string) error {
 	path, err := ParsePath(text)
 	if err != nil {
@@ -44,13 +47,16 @@ func RemovePath(object map[string]any, text string) error {
 	return nil
 }
 
-// put makes the mappings on the way where there is nothing. That nothing else is there was checked before.
+// put sets the value and creates missing maps on the path. The caller has checked that nothing but maps or absent
+// values is on the path.
 func put(object map[string]any, path diff.Path, value any) map[string]any {
 	if object == nil {
 		object = map[string]any{}
 	}
+	// The last key is set below; the others lead to its map.
 	at := object
 	for _, key := range path[:len(path)-1] {
+		// A null on the path counts as absent.
 		next, ok := at[key].(map[string]any)
 		if !ok || next == nil {
 			next = map[string]any{}
@@ -62,7 +68,7 @@ func put(object map[string]any, path diff.Path, value any) map[string]any {
 	return object
 }
 
-// encodeField gives the JSON form of a value.
+// encodeField returns the JSON form of a value. A duration becomes a string, as ReadPath expects it.
 func encodeField(value any) (any, error) {
 	if duration, ok := value.(time.Duration); ok {
 		return duration.String(), nil
@@ -70,12 +76,13 @@ func encodeField(value any) (any, error) {
 	return EncodeValue(value)
 }
 
-// parentOf finds the mapping that has, or would have, what is at the path. Something else than a mapping on the way is
-// an error.
+// parentOf returns the map that contains the value at the path, and whether that map exists. A value on the path that
+// is not a map is an error.
 func parentOf(object map[string]any, path diff.Path) (parent map[string]any, there bool, err error) {
 	parent = object
 	for i, key := range path[:len(path)-1] {
 		value := parent[key]
+		// Nothing is below an absent value.
 		if value == nil {
 			return nil, false, nil
 		}

@@ -14,11 +14,12 @@ var (
 	errQuote    = errors.New(`a key in double quotes does not end before a dot, as in metadata.annotations."a.b/c"`)
 )
 
-// ParsePath splits a path such as `metadata.labels."a.b/c"` at its dots, but not inside of double quotes. Inside, a
-// backslash stands before a quote or a backslash that is a part of the key. A path into a label or an annotation, of
-// which there are none, means a key with dots: the error says to quote it.
+// ParsePath splits a path such as `metadata.labels."a.b/c"` at its dots, except inside double quotes. Within quotes, a
+// backslash escapes a quote or a backslash. A path that continues below a label or an annotation is an error that says
+// to quote the key: their values have no fields, so a key with dots was meant.
 func ParsePath(text string) (diff.Path, error) {
 	path, err := split(text)
+	// Labels and annotations are strings, so a longer path can only be a key with dots.
 	if err == nil && len(path) > 3 && path[0] == "metadata" && (path[1] == "labels" || path[1] == "annotations") {
 		err = quoteKey(path, 2)
 	}
@@ -28,16 +29,20 @@ func ParsePath(text string) (diff.Path, error) {
 	return path, nil
 }
 
+// split returns the keys of a path.
 func split(text string) (path diff.Path, err error) {
+	// After a trailing dot, more is true and the rest is empty, which is an empty key.
 	for rest, more := text, true; more; {
 		var key string
 		if quoted, ok := strings.CutPrefix(rest, `"`); ok {
+			// A closing quote must end the key.
 			if key, rest, ok = unquote(quoted); !ok || rest != "" && rest[0] != '.' {
 				return nil, errQuote
 			}
 			rest, more = strings.CutPrefix(rest, ".")
 		} else {
 			key, rest, more = strings.Cut(rest, ".")
+			// A quote in the middle of a key is an error, so that quoting has only one form.
 			if strings.Contains(key, `"`) {
 				return nil, errQuote
 			}
@@ -50,9 +55,10 @@ func split(text string) (path diff.Path, err error) {
 	return path, nil
 }
 
-// unquote gives the key before the closing quote, and what is after that.
+// unquote returns the key before the closing quote, and the rest of the text after it.
 func unquote(text string) (key, rest string, closed bool) {
 	var b strings.Builder
+	// Bytes are enough: quotes and backslashes are never part of a multi-byte character in UTF-8.
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '"':
@@ -67,12 +73,14 @@ func unquote(text string) (key, rest string, closed bool) {
 	return "", "", false
 }
 
+// escapes adds the backslashes that ParsePath removes inside of quotes.
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// FormatPath gives the path as ParsePath reads it: keys with dots or quotes are in quotes.
+// FormatPath returns the text that ParsePath parses to this path: keys with dots or quotes are quoted.
 func FormatPath(path diff.Path) string {
 	keys := make([]string, 0, len(path))
 	for _, key := range path {
+		// An empty key cannot be parsed, but it is visible in messages.
 		if key == "" || strings.ContainsAny(key, `."`) {
 			key = `"` + escapes.Replace(key) + `"`
 		}
@@ -81,7 +89,7 @@ func FormatPath(path diff.Path) string {
 	return strings.Join(keys, ".")
 }
 
-// quoteKey says that the keys from the given one on are meant to be one.
+// quoteKey returns the error that suggests one quoted key for all keys from the given index on.
 func quoteKey(path diff.Path, from int) error {
 	meant := slices.Concat(path[:from], diff.Path{strings.Join(path[from:], ".")})
 	return fmt.Errorf("quote keys with dots: %s", FormatPath(meant))

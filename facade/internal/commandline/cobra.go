@@ -2,19 +2,22 @@ package commandline
 
 import "github.com/spf13/cobra"
 
-// refineCommandsOfCobra has the commands that cobra adds treat a wrong command line as all others do. On their own,
-// some of them show a help instead, and exit with 0.
+// refineCommandsOfCobra makes the commands that cobra adds handle a wrong command line like all other commands. By
+// default, some of them show their help instead and exit with 0, which hides errors in scripts.
 func refineCommandsOfCobra(root *cobra.Command) {
+	// Cobra adds these commands during Execute. They must exist now, to be changed.
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
+		// Without a shell as argument, this command shows its help.
 		case "completion":
 			cmd.Args = noArguments
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 			for _, shell := range cmd.Commands() {
 				shell.Args = noArguments
 			}
+		// The arguments of help are a path of commands.
 		case "help":
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
 				topic, unknown, err := cmd.Root().Find(args)

@@ -14,32 +14,32 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// Operator is what a command line needs of an operator.
+// Operator is the interface through which the command line uses an operator.
 type Operator interface {
-	// Settings are those that the manager is made with, as they are now. All errors of registrations come out here,
-	// before a cluster is needed.
+	// Settings returns the current settings for the manager. It also returns all errors of registrations, before a
+	// connection to a cluster is needed.
 	Settings() (serving.Settings, error)
-	// Around calls serve between the startup and the cleanup of the operator, with what the flags say. The startup may
-	// change the settings; if it does not succeed, serve is not called.
+	// Around calls serve between the startup and the cleanup of the operator, with the values of the flags. The startup
+	// may change the settings. If it fails, serve is not called.
 	Around(ctx context.Context, given Given, serve func() error) error
-	// SetupWithManager adds the operator to the manager. The default namespace is that of the credentials, if they have
-	// one, at any time.
+	// SetupWithManager adds the operator to the manager. The function returns the default namespace of the current
+	// credentials, if any; it can change with each login.
 	SetupWithManager(m ctrl.Manager, defaultNamespace func() string) error
 }
 
-// Program is an operator under the name that people know it by.
+// Program is an operator with the data of its command line.
 type Program struct {
-	// Name is the name of the operator; it is also its user agent. If it is empty, there is none to be shown.
+	// Name is the name of the operator and also its user agent. It is empty without an operator.
 	Name string
-	// Operator is what is run.
+	// Operator is the operator to run.
 	Operator Operator
-	// Webhooks has its webhook configurations.
+	// Webhooks returns the operator's webhook configurations.
 	Webhooks Webhooks
-	// Err is why the operator cannot be run, whatever the flags say; nil if it can.
+	// Err is the reason why the operator cannot run with any flags; nil if it can.
 	Err error
 }
 
-// displayName is the name for texts.
+// displayName returns the name for help texts.
 func (p Program) displayName() string {
 	if p.Operator == nil {
 		return "(none)"
@@ -47,13 +47,14 @@ func (p Program) displayName() string {
 	return p.Name
 }
 
-// fromEnvironment is what the help of all commands says.
+// fromEnvironment is a part of the help of all commands.
 const fromEnvironment = "Flags that are not given are read from the environment variables in brackets. There, " +
 	"namespaces stand between spaces."
 
-// New makes the command, with the sub-commands of Kopf, of which "run" does the same as the command itself. Its context
-// ends the operator.
+// New returns the root command with the sub-commands of Kopf and some more. The root command itself does the same as
+// "run". When its context ends, the operator stops.
 func New(p Program) *cobra.Command {
+	// Both forms of the command share one runner and the variables KOPF_RUN_*.
 	r := &runner{base: newBase(p, "run")}
 	root := &cobra.Command{
 		Use:   filepath.Base(os.Args[0]),
@@ -63,14 +64,17 @@ func New(p Program) *cobra.Command {
 		Version:       version(),
 		Args:          noArguments,
 		RunE:          r.run,
-		SilenceUsage:  true, // an error must not drown in it
-		SilenceErrors: false,
+		SilenceUsage:  true,  // a long usage text would hide the error
+		SilenceErrors: false, // cobra prints the error
 	}
 	root.Example = runExamples(root.Name())
+	// The flag --version prints the same line as the command version.
 	root.SetVersionTemplate(p.displayName() + " {{.Version}}\n")
+	// Errors of flags get the exit code of usage errors.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return asUsage(cmd, err) })
 	r.add(root)
 
+	// The explicit command is for users of Kopf, who type "kopf run FILE".
 	run := &cobra.Command{
 		Use: "run", Short: "Run the operator; the default command", Long: root.Long,
 		Example: runExamples(root.Name() + " run"), Args: noFiles, RunE: r.run,
@@ -81,14 +85,15 @@ func New(p Program) *cobra.Command {
 		explainCommand(p, root.Name()),
 		versionCommand(p),
 	)
+	// All commands must exist before the changes.
 	refineCommandsOfCobra(root)
 	return root
 }
 
-// usage is the exit code of a wrong command line.
+// usage is the exit code for a wrong command line, as in Kopf.
 const usage = 2
 
-// ExitCode is 0 for nil, 2 for a wrong command line, 1 for any other error.
+// ExitCode returns 0 for nil, 2 for a wrong command line, and 1 for any other error.
 func ExitCode(err error) int {
 	var wrong *usageError
 	switch {
@@ -101,24 +106,27 @@ func ExitCode(err error) int {
 	}
 }
 
-// usageError is a wrong command line: the exit code is 2.
+// usageError is the error for a wrong command line. Its exit code is 2.
 type usageError struct{ err error }
 
-// Error has a hint where to read on.
+// Error returns the text with a reference to the help.
 func (e *usageError) Error() string { return e.err.Error() }
 
+// Unwrap returns the error without its exit code.
 func (e *usageError) Unwrap() error { return e.err }
 
+// asUsage turns an error into a usage error that refers to the help of the command.
 func asUsage(cmd *cobra.Command, err error) error {
 	return &usageError{fmt.Errorf("%w\nRun '%s --help' to see what there is", err, cmd.CommandPath())}
 }
 
-// noArguments refuses arguments, and suggests the sub-commands that they may stand for.
+// noArguments rejects arguments, and suggests similar sub-commands.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	cmd.SuggestionsMinimumDistance = 2 // edits, as cobra has it
+	cmd.SuggestionsMinimumDistance = 2 // edits, the default of cobra, which it sets only in its own check
+	// A typing error in a sub-command looks like an argument.
 	hint := ""
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
 		hint = "; did you mean " + strings.Join(similar, " or ") + "?"

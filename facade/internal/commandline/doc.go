@@ -1,9 +1,10 @@
 // Not part of the public API.
 //
-// Package commandline is the command line of an operator: its flags, the cluster they mean, and a manager that runs the
-// operator until it is told to stop.
+// Package commandline is the command line of an operator: its flags, environment variables and sub-commands, and a
+// manager that runs the operator until it is stopped. [New] returns the root command, and [ExitCode] maps its error to
+// the exit code.
 //
-// It is apart because an operator inside of a project's own manager needs none of it. It knows an operator by a small
-// interface, never registers or handles anything, and never exits: package facade, which has the exported functions,
-// does. Neighbours: package console writes the log.
+// An operator inside of a project's own manager needs none of this, so the package uses operators only through the
+// interface [Operator]. It registers and handles nothing, and it never exits the process: package facade does. Package
+// console writes the log.
 package commandline

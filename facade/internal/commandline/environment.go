@@ -11,20 +11,21 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// environment has variables stand in for the flags of one command.
+// environment binds the flags of one command to environment variables. A flag in the command line takes precedence over
+// its variable, and the variable over the default. Kopf has the same rules.
 type environment struct {
-	prefix string   // of the names, such as KOPF_RUN_
-	flags  []string // those that it may have
-	used   []string // those that it has, with their variables
+	prefix string   // prefix of the variables, such as KOPF_RUN_
+	flags  []string // flags that can be set by a variable
+	used   []string // flags that were set by a variable, with its name, for errors
 }
 
-// environmentOf is that of a command, by its name. Kopf has the same names.
+// environmentOf returns the environment of a command. Kopf has the same names of variables.
 func environmentOf(command string) *environment {
 	return &environment{prefix: "KOPF_" + strings.ToUpper(command) + "_"}
 }
 
-// variables are those of flags that have another name in the environment, or several, or none, as the flag only takes
-// back another one.
+// variables lists the flags whose variables differ from the flag's name. A flag can have several variables. A flag that
+// only negates another flag has no variable.
 var variables = map[string][]string{
 	"all-namespaces": {"CLUSTERWIDE"},
 	"liveness":       {"LIVENESS_ENDPOINT"},
@@ -34,15 +35,17 @@ var variables = map[string][]string{
 	"peering":        {"PEERING", "PEERING_NAME"},
 }
 
-// oneNamespace is a namespace more, whatever else is said. Kopf had this before it served several.
+// oneNamespace is a legacy variable of Kopf, from the time when it could serve only one namespace. It adds one
+// namespace to all others.
 const oneNamespace = "KOPF_RUN_NAMESPACE"
 
-// alternatives are flags that answer one question: where the command line has one of them, the environment is not asked
-// for any of them.
+// alternatives are groups of flags for one setting. If one flag of a group is in the command line, the variables of the
+// whole group are ignored: options take precedence over the environment.
 var alternatives = [][]string{{"verbose", "debug", "quiet"}, {"log-prefix", "no-log-prefix"}}
 
-// variablesOf are the environment variables that stand for a flag.
+// variablesOf returns the variables for a flag in the order of precedence.
 func (e *environment) variablesOf(flag string) (all []string) {
+	// By default, the variable is the flag's name in capitals, with underscores.
 	names, special := variables[flag]
 	if !special {
 		names = []string{strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))}
@@ -53,7 +56,7 @@ func (e *environment) variablesOf(flag string) (all []string) {
 	return all
 }
 
-// standIn has the environment stand in for the flags, and the help say so.
+// standIn binds all flags of the set to their variables, and adds the first variable to the help text of each.
 func (e *environment) standIn(flags *pflag.FlagSet) {
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if from := e.variablesOf(flag.Name); len(from) > 0 {
@@ -63,28 +66,30 @@ func (e *environment) standIn(flags *pflag.FlagSet) {
 	})
 }
 
-// read sets the flags that are not in the command line from the environment. An empty variable is none.
+// read sets the flags that are not in the command line from the environment. An empty variable counts as unset.
 func (e *environment) read(cmd *cobra.Command) error {
-	var absent []string // all are looked at before any is set, which would count as being in the command line
+	var absent []string // collected before any flag is set, since a set flag counts as given in the command line
 	for _, flag := range e.flags {
 		if !decided(cmd, flag) && !slices.Contains(absent, flag) {
 			absent = append(absent, flag)
 		}
 	}
 	for _, flag := range absent {
+		// The error of an invalid value names the variable, not the flag.
 		if variable, value := e.given(flag); variable != "" {
 			if err := e.set(cmd, flag, variable, value); err != nil {
 				return err
 			}
 		}
 	}
+	// The legacy variable adds to the flags, even if -n is given.
 	if name := os.Getenv(oneNamespace); name != "" && strings.HasPrefix(oneNamespace, e.prefix) {
 		return e.set(cmd, "namespace", oneNamespace, name)
 	}
 	return nil
 }
 
-// given is the first variable that is set for the flag.
+// given returns the first non-empty variable for the flag.
 func (e *environment) given(flag string) (variable, value string) {
 	for _, variable := range e.variablesOf(flag) {
 		if value := os.Getenv(variable); value != "" {
@@ -94,7 +99,7 @@ func (e *environment) given(flag string) (variable, value string) {
 	return "", ""
 }
 
-// decided tells whether the command line answers what the flag is about.
+// decided reports whether the command line contains the flag or one of its alternatives.
 func decided(cmd *cobra.Command, flag string) bool {
 	asked := []string{flag}
 	for _, group := range alternatives {
@@ -105,13 +110,15 @@ func decided(cmd *cobra.Command, flag string) bool {
 	return slices.ContainsFunc(asked, cmd.Flags().Changed)
 }
 
-// set sets one flag; of lists, it adds each word of the value.
+// set sets one flag. A list gets each word of the value.
 func (e *environment) set(cmd *cobra.Command, flag, variable, value string) (err error) {
 	values := []string{value}
 	switch cmd.Flags().Lookup(flag).Value.Type() {
+	// Pflag accepts fewer words than Kopf does.
 	case "bool":
 		values[0], err = boolean(value)
 	case "stringArray":
+		// Namespaces cannot contain spaces, and Kopf separates them in the same way.
 		values = strings.Fields(value)
 	}
 	for _, one := range values {
@@ -126,7 +133,7 @@ func (e *environment) set(cmd *cobra.Command, flag, variable, value string) (err
 	return nil
 }
 
-// boolean takes the words that Kopf takes.
+// boolean converts the words that Kopf accepts for booleans.
 func boolean(value string) (string, error) {
 	switch strings.ToLower(strings.TrimSpace(value)) {
 	case "1", "true", "t", "yes", "y", "on":
@@ -138,8 +145,10 @@ func boolean(value string) (string, error) {
 	}
 }
 
-// explained says of a wrong command line what is not to be seen in it.
+// explained lists the variables that have set flags. A user does not see these in the command line that the error is
+// about.
 func (e *environment) explained(err error) error {
+	// Other errors are not caused by flags.
 	if len(e.used) == 0 || ExitCode(err) != usage {
 		return err
 	}

@@ -2,7 +2,7 @@ package commandline
 
 import "strings"
 
-// runExamples are those of the command that runs the operator.
+// runExamples returns the examples of the command that runs the operator. The placeholder % becomes the command.
 func runExamples(command string) string {
 	return strings.ReplaceAll(`  # The whole cluster that kubectl is set to:
   % -A
@@ -17,7 +17,7 @@ func runExamples(command string) string {
   % -A --context staging --dev`, "%", command)
 }
 
-// freezeExamples are those of the command that has operators pause.
+// freezeExamples returns the examples of the command that pauses operators.
 func freezeExamples(program string) string {
 	return strings.ReplaceAll(`  # All operators of the cluster that share the peering "default" pause for ten minutes:
   % freeze -A -P default -t 10m
@@ -26,7 +26,7 @@ func freezeExamples(program string) string {
   % freeze -n team-a -P default -t 600 -p 500 -m "moving the database"`, "%", program)
 }
 
-// resumeExamples are those of the command that has them go on.
+// resumeExamples returns the examples of the command that resumes operators.
 func resumeExamples(program string) string {
 	return strings.ReplaceAll(`  # They go on:
   % resume -A -P default
@@ -35,7 +35,7 @@ func resumeExamples(program string) string {
   % resume -A -P default --id somebody@their.machine`, "%", program)
 }
 
-// webhooksExamples are those of the command that prints webhook configurations.
+// webhooksExamples returns the examples of the command that prints webhook configurations.
 func webhooksExamples(program string) string {
 	return strings.ReplaceAll(`  # For an operator behind a Service, whose CA cert-manager fills in:
   % webhooks --service databases-system/webhook | kubectl apply -f -
@@ -44,7 +44,7 @@ func webhooksExamples(program string) string {
   % webhooks --url https://192.168.1.5:9443 --ca-file /tmp/ca.crt > webhooks.yaml`, "%", program)
 }
 
-// explainExamples are those of the command that asks why handlers were called or not.
+// explainExamples returns the examples of the command that explains why handlers were or were not called.
 func explainExamples(program string) string {
 	return strings.ReplaceAll(`  # Of an operator on this machine:
   % explain widget default/my-widget

@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// explainTimeout is how long the operator may take: it has all answers in memory.
+	// explainTimeout limits the request. The operator has all answers in memory, so it is generous.
 	explainTimeout = 30 * time.Second
-	// mostExplained is how many bytes an answer may have.
+	// mostExplained limits the size of an answer in bytes.
 	mostExplained = 16 << 20
 )
 
-// explainer is the command that asks a running operator about one object.
+// explainer is the command that requests the explanation of one object from a running operator.
 type explainer struct {
 	program     Program
 	environment *environment
-	address     string
-	namespace   string
-	output      string
+	address     string // --address
+	namespace   string // --namespace; empty if it is part of the name
+	output      string // --output: text or json
 }
 
-// explainCommand asks why handlers were called or not.
+// explainCommand returns the command that shows why handlers were or were not called.
 func explainCommand(p Program, program string) *cobra.Command {
 	e := &explainer{program: p, environment: environmentOf("explain")}
 	cmd := &cobra.Command{
@@ -44,38 +44,44 @@ func explainCommand(p Program, program string) *cobra.Command {
 		Example: explainExamples(program), Args: kindAndName, RunE: e.run,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+	// This command does not connect to the cluster, so it has only its own flags.
 	flags := cmd.Flags()
 	flags.StringVar(&e.address, "address", inspection.DefaultAddress, "where the operator answers, as host:port")
 	flags.StringVarP(&e.namespace, "namespace", "n", "", "the `namespace` of the object, if not before its name")
 	flags.StringVarP(&e.output, "output", "o", "text", "the `format` of the answer: text or json")
 	e.environment.standIn(flags)
 	formats := cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("output", formats) // it fails for flags that there are not
+	_ = cmd.RegisterFlagCompletionFunc("output", formats) // it fails only for unknown flags
 	return cmd
 }
 
+// kindAndName checks the arguments KIND and [NAMESPACE/]NAME.
 func kindAndName(cmd *cobra.Command, args []string) error {
 	if len(args) != 2 {
 		return asUsage(cmd, fmt.Errorf("%d arguments are given: it needs a kind and a name, such as %q",
 			len(args), "widget default/my-widget"))
 	}
+	// A slash without both parts is more likely an error than a name.
 	if namespace, name, both := strings.Cut(args[1], "/"); both && (namespace == "" || name == "") {
 		return asUsage(cmd, fmt.Errorf("%q is neither NAME nor NAMESPACE/NAME", args[1]))
 	}
 	return nil
 }
 
-// run asks, and prints the answer.
+// run sends the request and prints the answer.
 func (e *explainer) run(cmd *cobra.Command, args []string) error {
+	// Without a valid operator, there is no name to compare with the answer.
 	if e.program.Err != nil {
 		return e.program.Err
 	}
 	if err := e.environment.read(cmd); err != nil {
 		return err
 	}
+	// The flag is checked before the request, so that a typing error does not depend on the operator.
 	if e.output != "text" && e.output != "json" {
 		return e.environment.explained(asUsage(cmd, fmt.Errorf("-o (--output): %q is neither text nor json", e.output)))
 	}
+	// The namespace can be given twice, but then both must agree.
 	namespace, name, both := strings.Cut(args[1], "/")
 	if !both {
 		namespace, name = e.namespace, args[1]
@@ -90,21 +96,24 @@ func (e *explainer) run(cmd *cobra.Command, args []string) error {
 	return e.print(cmd.OutOrStdout(), answer)
 }
 
-// ask gets the answer of the operator.
+// ask returns the operator's answer as JSON. Errors of the connection name the address, because it is the most likely
+// reason.
 func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
 	at := url.URL{Scheme: "http", Host: e.address, Path: inspection.ExplainPath, RawQuery: about.Encode()}
 	request, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, asUsage(cmd, fmt.Errorf("--address: %w", err))
 	}
-	// No proxy is between an operator and the shell beside it.
+	// The operator is on the same machine, so proxies of the environment must not be used.
 	client := &http.Client{Transport: &http.Transport{}, Timeout: explainTimeout}
 	response, err := client.Do(request)
 	if err != nil {
+		// Unwrap removes the URL from client errors, which would hide the reason.
 		return nil, fmt.Errorf("no operator answers at %s: is it running, and here? In a cluster, ask by "+
 			"'kubectl exec'; for another address, see --address: %w", e.address, errors.Unwrap(err))
 	}
 	defer func() { _ = response.Body.Close() }()
+	// The limit protects against another server at this address.
 	answer, err := io.ReadAll(io.LimitReader(response.Body, mostExplained))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer of %s: %w", e.address, err)
@@ -112,25 +121,30 @@ func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
 	if response.StatusCode == http.StatusOK {
 		return answer, nil
 	}
+	// An operator answers errors in JSON, with its name.
 	var problem inspection.Problem
+	// Another server listens at the address.
 	if json.Unmarshal(answer, &problem) != nil || problem.Error == "" {
 		return nil, fmt.Errorf("the server at %s is not an operator that serves explanations: it responds with %s; see --address",
 			e.address, response.Status)
 	}
+	// Several operators can run on one machine; an answer of another one would be misleading.
 	if problem.Operator != "" && problem.Operator != e.program.Name {
 		return nil, e.otherOperator(problem.Operator)
 	}
 	return nil, errors.New(problem.Error)
 }
 
-// otherOperator is the error for an address at which another operator answers.
+// otherOperator returns the error for an answer of another operator.
 func (e *explainer) otherOperator(name string) error {
 	return fmt.Errorf("the server at %s is operator %q, not %q: see --address, and --debug-bind-address of run",
 		e.address, name, e.program.Name)
 }
 
-// print prints the answer of this operator.
+// print prints the answer, after a check that it comes from this operator. JSON is printed unchanged: it may contain
+// fields of a newer version.
 func (e *explainer) print(to io.Writer, answer []byte) error {
+	// The text form is made here from JSON, so that both forms need only one kind of request.
 	var found journal.Explanation
 	if err := json.Unmarshal(answer, &found); err != nil {
 		return fmt.Errorf("the server at %s is not an operator that serves explanations: %w; see --address", e.address, err)

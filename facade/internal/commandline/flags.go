@@ -11,19 +11,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// runner is the command that runs the operator: the values of its flags, and what they lead to.
+// runner is the command that runs the operator, with the values of its flags.
 type runner struct {
 	base       base
 	peering    peeringFlags
-	metrics    string
-	health     string
+	metrics    string // --metrics-bind-address; "0" is off
+	health     string // --health-probe-bind-address; "0" is off
 	inspection Inspection
-	liveness   string
-	endpoint   *serving.LivenessAddress // nil without that URL
-	modules    []string                 // a flag of Kopf, which is refused
+	liveness   string                   // --liveness as given
+	endpoint   *serving.LivenessAddress // the parsed liveness URL; nil if it is not given
+	modules    []string                 // a flag of Kopf that is rejected
 }
 
-// add adds all flags to a command.
+// add adds all flags to a command. The root command and "run" share one runner, so the values are the same.
 func (r *runner) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	r.peering.add(cmd)
@@ -51,14 +51,17 @@ func (r *runner) add(cmd *cobra.Command) {
 		&r.liveness, "liveness", "L", "",
 		"serve the results of the probes at this `URL`, such as http://0.0.0.0:8080/healthz",
 	)
+	// The hidden flag exists only to explain why it is not supported.
 	flags.StringArrayVarP(&r.modules, "module", "m", nil, "a Python `module` for Kopf")
 	flags.Lookup("module").Hidden = true
 	r.base.add(cmd, "serve this `namespace`", "serve the whole cluster")
+	// Only now does the command have all flags.
 	r.base.finish(cmd)
 }
 
-// check checks those flags that no other command has.
+// check validates the flags that only this command has.
 func (r *runner) check(cmd *cobra.Command) error {
+	// Kopf's users expect to name Python modules; here, handlers are compiled in.
 	if len(r.modules) > 0 {
 		return asUsage(cmd, errors.New(
 			"-m (--module): the handlers are in this program already: there are no modules to be loaded",
@@ -69,11 +72,14 @@ func (r *runner) check(cmd *cobra.Command) error {
 			"--%s: it is served at the --debug-bind-address, which is off: give it an address", strings.ToLower(part),
 		))
 	}
+	// With the default address, a second operator on the same machine must still start. An explicit choice must not be
+	// ignored silently.
 	r.inspection.Optional = !r.inspection.Console && !r.inspection.Profiling &&
 		!cmd.Flags().Changed("debug-bind-address")
 	if err := r.peering.check(cmd); err != nil || r.liveness == "" {
 		return err
 	}
+	// The URL is parsed here, so that an invalid one is a usage error.
 	endpoint, err := serving.ParseLiveness(r.liveness)
 	if err != nil {
 		return asUsage(cmd, fmt.Errorf("-L (--liveness): %w", err))
@@ -82,7 +88,7 @@ func (r *runner) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// noFiles refuses the files that Kopf is given.
+// noFiles rejects the file names that Kopf requires, and explains why they are not needed here.
 func noFiles(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return asUsage(cmd, fmt.Errorf(

@@ -17,22 +17,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// freezePriority is that of a freeze if nobody says another one. Kopf has the same.
+// freezePriority is the default priority of a freeze. Kopf has the same default.
 const freezePriority = 100
 
-// freezer is a command by which people have operators pause, or go on.
+// freezer is the command that pauses or resumes operators.
 type freezer struct {
 	base     base
-	freezes  bool
-	peering  string
-	identity string
-	priority number
-	lifetime lifetime
-	message  string
-	dev      bool
+	freezes  bool     // false for resume
+	peering  string   // --peering
+	identity string   // --id; empty means the default
+	priority number   // --priority
+	lifetime lifetime // --lifetime; zero for resume
+	message  string   // --message
+	dev      bool     // takes devPriority instead of priority
 }
 
-// freezeCommand has operators pause. Kopf: kopf freeze.
+// freezeCommand returns the command that pauses operators. Kopf: kopf freeze.
 func freezeCommand(p Program, program string) *cobra.Command {
 	f := &freezer{base: newBase(p, "freeze"), freezes: true, priority: freezePriority}
 	cmd := &cobra.Command{
@@ -53,7 +53,7 @@ func freezeCommand(p Program, program string) *cobra.Command {
 	return cmd
 }
 
-// resumeCommand has operators go on. Kopf: kopf resume.
+// resumeCommand returns the command that resumes operators. Kopf: kopf resume.
 func resumeCommand(p Program, program string) *cobra.Command {
 	f := &freezer{base: newBase(p, "resume")}
 	cmd := &cobra.Command{
@@ -68,7 +68,7 @@ func resumeCommand(p Program, program string) *cobra.Command {
 	return cmd
 }
 
-// add adds the flags that both commands have.
+// add adds the flags of both commands.
 func (f *freezer) add(cmd *cobra.Command) {
 	f.base.add(cmd, "the peering object of this `namespace`", "the peering object of the whole cluster")
 	cmd.Flags().StringVarP(
@@ -79,13 +79,15 @@ func (f *freezer) add(cmd *cobra.Command) {
 	)
 }
 
-// check checks those flags that no other command has.
+// check validates the flags of both commands.
 func (f *freezer) check(cmd *cobra.Command) error {
+	// Kopf requires the name as well: a default could pause unrelated operators.
 	if f.peering == "" {
 		return asUsage(cmd, errors.New(
 			"-P (--peering) is missing: the name of the peering object that the operators share, such as default",
 		))
 	}
+	// A freeze without an end could be forgotten, so there is no default.
 	if f.freezes && f.lifetime == 0 {
 		return asUsage(cmd, errors.New(
 			"-t (--lifetime) is missing: for how many seconds operators pause, unless resume comes first",
@@ -94,11 +96,12 @@ func (f *freezer) check(cmd *cobra.Command) error {
 	return checkPeering(cmd, f.peering)
 }
 
-// run writes the record, or removes it.
+// run writes or removes the record in all selected peering objects.
 func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 	if err := f.base.check(cmd, func() error { return f.check(cmd) }); err != nil {
 		return err
 	}
+	// The settings determine the default scope and the connection.
 	settings, err := f.base.program.Operator.Settings()
 	if err != nil {
 		return err
@@ -108,6 +111,7 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	meant, said := f.meant(settings)
+	// Kopf warns in the same case.
 	if !said {
 		logging.Warn(log, "Neither -n nor -A is given: the peering of the whole cluster is meant. Say -A to confirm "+
 			"that, or -n to choose namespaces")
@@ -116,9 +120,11 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	// As in Kopf, the message is not stored. It is only logged here.
 	if f.message != "" {
 		log = log.WithValues("reason", f.message)
 	}
+	// Package freezing takes its logger from the context.
 	ctx := logf.IntoContext(cmd.Context(), log.WithName(f.base.program.Name))
 	order := freezing.Order{Peering: f.peering, Namespaces: meant, Identity: f.name(ctx), Record: f.record()}
 	if err := order.Carry(ctx, config); err != nil {
@@ -127,19 +133,22 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// meant are the namespaces whose peering objects are meant, none for that of the cluster; and whether somebody has said
-// so.
+// meant returns the namespaces of the selected peering objects; none means the cluster-scoped object. Said is false if
+// neither flags nor settings select anything.
 func (f *freezer) meant(settings serving.Settings) (patterns namespaces.Patterns, said bool) {
+	// Without flags, the command means the same namespaces as the operator.
 	if !f.base.scope.given() {
 		return settings.Patterns, len(settings.Patterns) > 0
 	}
+	// With -A, there are no namespaces, which means the cluster-scoped object.
 	for _, text := range f.base.scope.namespaces {
 		patterns = append(patterns, namespaces.Parse(text))
 	}
 	return patterns, true
 }
 
-// name is whose record it is.
+// name returns the identity of the record. A resume must use the same identity as the freeze. So the default is
+// $POD_ID, or user and host.
 func (f *freezer) name(ctx context.Context) string {
 	if f.identity != "" {
 		return f.identity
@@ -147,7 +156,8 @@ func (f *freezer) name(ctx context.Context) string {
 	return peering.Identity(os.Getenv("POD_ID"), peering.Present(ctx), true)
 }
 
-// record has no runtime: it is nobody's who could be elected.
+// record returns the record to write. For a resume, it has no lifetime, which removes the record. It has no runtime,
+// because this command cannot be elected to act.
 func (f *freezer) record() peering.Record {
 	priority := int(f.priority)
 	if f.dev {

@@ -16,20 +16,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
 )
 
-// logFlags are the flags of the log. Kopf has the same.
+// logFlags are the flags of the log. Kopf has the same flags.
 type logFlags struct {
 	verbose      bool
 	debug        bool
 	quiet        bool
 	format       string
-	referenceKey string
-	prefix       bool
-	noPrefix     bool
+	referenceKey string // --log-refkey; empty means the default
+	prefix       bool   // --log-prefix
+	noPrefix     bool   // --no-log-prefix
 }
 
-// formFlags say what lines look like, which a handler of the program's decides for itself.
+// formFlags are the flags that determine the form of lines. A log handler of the program has its own form, so they are
+// rejected with one.
 var formFlags = []string{"log-format", "log-refkey", "log-prefix", "no-log-prefix"}
 
+// add adds the flags of the log.
 func (l *logFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVarP(&l.verbose, "verbose", "v", false, "log decisions and their reasons, too")
 	flags.BoolVarP(&l.debug, "debug", "d", false, "log everything, the libraries below included")
@@ -48,7 +50,7 @@ func (l *logFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&l.noPrefix, "no-log-prefix", false, "do not begin messages with the object")
 }
 
-// check checks the flags, and brings the format into its usual form.
+// check validates the flags and normalizes the format, which is case-insensitive as in Kopf.
 func (l *logFlags) check(cmd *cobra.Command) error {
 	l.format = strings.ToLower(l.format)
 	switch {
@@ -56,6 +58,7 @@ func (l *logFlags) check(cmd *cobra.Command) error {
 		return asUsage(cmd, errors.New("-q (--quiet) excludes -v (--verbose) and -d (--debug)"))
 	case !console.Format(l.format).Valid():
 		return asUsage(cmd, fmt.Errorf("unknown log format %q: it is plain, full or json", l.format))
+	// A taken key would appear twice in each JSON line.
 	case slices.Contains(console.KeysOfLines(), l.referenceKey):
 		return asUsage(cmd, fmt.Errorf("--log-refkey: %q is the key of something else in each line", l.referenceKey))
 	case l.prefix && l.noPrefix:
@@ -64,12 +67,15 @@ func (l *logFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// logger is the one that the flags ask for: it writes to out, or to the handler if there is one.
+// logger returns the logger for these flags. It writes to the error output of the command, or to the program's own
+// handler if there is one.
 func (l *logFlags) logger(cmd *cobra.Command, operator string, handler slog.Handler) (logr.Logger, error) {
+	// The log goes to the error output, as in Kopf: the output of commands stays usable in pipes.
 	out := cmd.ErrOrStderr()
 	if handler == nil {
 		return console.New(out, l.options(cmd, operator, out)), nil
 	}
+	// A flag without effect would be confusing, so it is an error.
 	for _, name := range formFlags {
 		if cmd.Flags().Changed(name) {
 			return logr.Logger{}, asUsage(cmd, fmt.Errorf(
@@ -81,17 +87,20 @@ func (l *logFlags) logger(cmd *cobra.Command, operator string, handler slog.Hand
 	return console.NewFor(handler, out, l.options(cmd, operator, out)), nil
 }
 
-// options say how the flags want the log.
+// options converts the flags to options of the log.
 func (l *logFlags) options(cmd *cobra.Command, operator string, out io.Writer) console.Options {
 	o := console.Options{
 		Format: console.Format(l.format), Operator: operator, ReferenceKey: l.referenceKey,
 		Colours: console.OnTerminal(out),
 	}
+	// Without either flag, the default depends on the format.
 	if cmd.Flags().Changed("log-prefix") || cmd.Flags().Changed("no-log-prefix") {
+		// Each of the flags can also be given as false, which means the opposite.
 		prefixed := l.prefix || !l.noPrefix && !cmd.Flags().Changed("log-prefix")
 		o.Prefix = &prefixed
 	}
 	switch {
+	// --debug includes --verbose, so it is checked first.
 	case l.debug:
 		o.Verbosity = console.Debug
 	case l.verbose:
@@ -102,7 +111,8 @@ func (l *logFlags) options(cmd *cobra.Command, operator string, out io.Writer) c
 	return o
 }
 
-// use has all libraries log there. A handler of the program's own may be what the standard loggers write to already.
+// use makes all libraries log to this logger. With a handler of the program, the standard loggers are left alone: they
+// may write to that handler already.
 func (l *logFlags) use(log logr.Logger, ownHandler bool) {
 	ctrl.SetLogger(log)
 	console.ForwardKlog(log, l.debug)

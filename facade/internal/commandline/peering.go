@@ -7,27 +7,27 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// devPriority is that of the flag --dev. Kopf has the same.
+// devPriority is the priority of operators with --dev. Kopf has the same value.
 const devPriority = 666
 
-// Given is what flags say of an operator: it wins over the operator's settings.
+// Given contains the values of flags. They take precedence over the operator's settings.
 type Given struct {
-	// Namespaces are patterns of those that the operator is restricted to; none means the whole cluster. They count if
-	// it is Scoped: else no flag says otherwise than the operator.
+	// Namespaces are the patterns of the namespaces to serve; none means the whole cluster. They are only valid if
+	// Scoped is true. Otherwise the operator's settings decide.
 	Namespaces []string
 	Scoped     bool
 	Peering    Peering
-	// Inspection is the debug server.
+	// Inspection configures the debug server.
 	Inspection Inspection
-	// Metrics and Health are the addresses of these servers. Empty and "0" are off.
+	// Metrics and Health are the addresses of these servers. Empty and "0" turn them off.
 	Metrics, Health string
-	// Cluster is where the cluster is described.
+	// Cluster selects the kubeconfig.
 	Cluster serving.Cluster
 }
 
-// Inspection configures the debug server, which shows what an operator knows about itself and its objects.
+// Inspection configures the debug server, which shows the state of an operator and its objects.
 type Inspection struct {
-	// Address is such as localhost:8082; empty and "0" are off.
+	// Address is the address, such as localhost:8082. Empty and "0" turn the server off.
 	Address string
 	// Console and Profiling add these parts to the explanations.
 	Console, Profiling bool
@@ -35,7 +35,7 @@ type Inspection struct {
 	Optional bool
 }
 
-// IsOff is true without an address.
+// IsOff reports whether the server is turned off.
 func (i Inspection) IsOff() bool { return i.Address == "" || i.Address == "0" }
 
 // Unserved returns the name of a part that is selected although the server is off.
@@ -49,17 +49,17 @@ func (i Inspection) Unserved() string {
 	return ""
 }
 
-// Peering is what flags say of the peers.
+// Peering contains the values of the peering flags.
 type Peering struct {
-	// Name is that of a peering object without which the operator must not run; empty is not given.
+	// Name is the name of a mandatory peering object; empty if it is not given.
 	Name string
-	// Priority is the operator's; nil is not given.
+	// Priority is the operator's priority; nil if it is not given.
 	Priority *int
-	// Standalone is whether the operator has no peers at all; nil is not given.
+	// Standalone is true if the operator ignores its peers; nil if it is not given.
 	Standalone *bool
 }
 
-// peeringFlags are the flags of peering of an operator. Kopf has the same.
+// peeringFlags are the peering flags of an operator. Kopf has the same flags.
 type peeringFlags struct {
 	name       string
 	priority   number
@@ -67,6 +67,7 @@ type peeringFlags struct {
 	standalone bool
 }
 
+// add adds the flags of peering.
 func (p *peeringFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(
@@ -81,6 +82,7 @@ func (p *peeringFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&p.standalone, "standalone", false, "run alone, whatever other operators do")
 }
 
+// check validates the name of the peering object.
 func (p *peeringFlags) check(cmd *cobra.Command) error {
 	if p.name == "" {
 		return nil
@@ -88,12 +90,14 @@ func (p *peeringFlags) check(cmd *cobra.Command) error {
 	return checkPeering(cmd, p.name)
 }
 
-// given is what the command line, or the environment, has of it.
+// given returns the values that are set in the command line or in the environment. As in Kopf, --dev takes precedence
+// over a priority.
 func (p *peeringFlags) given(cmd *cobra.Command) (given Peering) {
 	given.Name = p.name
 	switch {
 	case p.dev:
 		given.Priority = ptr.To(devPriority)
+	// A variable counts as changed as well, because it sets the flag.
 	case cmd.Flags().Changed("priority"):
 		given.Priority = ptr.To(int(p.priority))
 	}

@@ -6,12 +6,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// run is the command: it serves until its context ends. It checks all that needs no cluster before it looks for one.
+// run serves until its context ends. Everything that needs no cluster is checked before the connection, so that
+// mistakes are reported immediately.
 func (r *runner) run(cmd *cobra.Command, _ []string) error {
 	if err := r.base.check(cmd, func() error { return r.check(cmd) }); err != nil {
 		return err
 	}
 	operator := r.base.program.Operator
+	// Errors of registrations are reported before the connection.
 	settings, err := operator.Settings()
 	if err != nil {
 		return err
@@ -20,17 +22,19 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	// The flags are passed to the operator before its startup, whose handlers may read them.
 	namespaces, said := r.base.scope.choose(settings.Namespaces)
 	given := Given{
 		Namespaces: namespaces, Scoped: r.base.scope.given(), Peering: r.peering.given(cmd),
 		Inspection: r.inspection, Metrics: r.metrics, Health: r.health, Cluster: r.base.cluster,
 	}
 	return operator.Around(cmd.Context(), given, func() error {
-		// The startup may have changed anything.
+		// The startup handlers may have changed any of the settings.
 		settings, err := operator.Settings()
 		if err != nil {
 			return err
 		}
+		// The warning follows the startup, which can select namespaces as well.
 		if !said && len(settings.Namespaces) == 0 {
 			hintAtScope(log)
 		}

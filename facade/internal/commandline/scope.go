@@ -11,12 +11,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// scope is for which namespaces a command is about.
+// scope selects the namespaces of a command.
 type scope struct {
 	namespaces []string
 	all        bool
 }
 
+// add adds the flags. One and all are their help texts.
 func (s *scope) add(flags *pflag.FlagSet, one, all string) {
 	flags.StringArrayVarP(
 		&s.namespaces, "namespace", "n", nil,
@@ -25,27 +26,31 @@ func (s *scope) add(flags *pflag.FlagSet, one, all string) {
 	flags.BoolVarP(&s.all, "all-namespaces", "A", false, all)
 }
 
-// check checks the flags against each other, and brings the patterns into their shortest form.
+// check validates the flags, and removes duplicate patterns.
 func (s *scope) check(cmd *cobra.Command) error {
 	if s.all && len(s.namespaces) > 0 {
 		return asUsage(cmd, errors.New("-n (--namespace) and -A (--all-namespaces) exclude each other"))
 	}
+	// Patterns are checked here, so that an invalid one is a usage error.
 	for _, pattern := range s.namespaces {
 		if err := namespaces.Check(pattern); err != nil {
 			return asUsage(cmd, fmt.Errorf("-n (--namespace): %w", err))
 		}
 	}
+	// The order has no meaning, and duplicates would be served twice.
 	slices.Sort(s.namespaces)
 	s.namespaces = slices.Compact(s.namespaces)
 	return nil
 }
 
-// given tells whether the flags choose.
+// given reports whether the flags select anything.
 func (s *scope) given() bool { return s.all || len(s.namespaces) > 0 }
 
-// choose gives the namespaces that are meant, none for the whole cluster, and tells whether somebody has said so.
+// choose returns the namespaces to serve, none for the whole cluster. Flags take precedence over the program's
+// settings. Said is false if neither selects anything.
 func (s *scope) choose(ofProgram []string) (names []string, said bool) {
 	switch {
+	// An explicit -A overrides the namespaces of the program.
 	case s.all:
 		return nil, true
 	case len(s.namespaces) > 0:

@@ -14,16 +14,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 )
 
-// Way is where the API server finds an operator, in the place of what its settings say.
+// Way is the address at which the API server reaches the operator. It replaces that of the settings.
 type Way struct {
-	// Service is such as "namespace/name", URL such as "https://host:9443"; both are empty if the settings say it.
+	// Service has the form "namespace/name", and URL the form "https://host:9443". If both are empty, the settings are
+	// used.
 	Service, URL string
-	// Bundle has the CA, in PEM; nil leaves it to others.
+	// Bundle is the CA in PEM. If it is nil, other components set it, such as cert-manager.
 	Bundle []byte
 }
 
-// Webhooks gives the webhook configurations of an operator, as it would manage them in a cluster, and what is to be
-// said of them.
+// Webhooks returns the webhook configurations of an operator as it would manage them in a cluster, and hints for the
+// user.
 type Webhooks func(
 	ctx context.Context, cluster *rest.Config, way Way,
 ) (objects []client.Object, hints []string, err error)
@@ -31,11 +32,12 @@ type Webhooks func(
 // printer is the command that prints webhook configurations.
 type printer struct {
 	base base
-	way  Way
-	ca   string
+	way  Way    // --service and --url
+	ca   string // --ca-file
 }
 
-// webhooksCommand prints what an operator without managed configurations needs in the cluster.
+// webhooksCommand returns the command that prints the webhook configurations for an operator that does not manage them
+// itself.
 func webhooksCommand(p Program, program string) *cobra.Command {
 	w := &printer{base: newBase(p, "webhooks")}
 	cmd := &cobra.Command{
@@ -60,11 +62,12 @@ func webhooksCommand(p Program, program string) *cobra.Command {
 	return cmd
 }
 
-// run prints YAML, and says on stderr what is to be said.
+// run prints YAML to the output, and hints to the error output, so that the output can be piped to kubectl.
 func (w *printer) run(cmd *cobra.Command, _ []string) error {
 	if w.base.program.Err != nil {
 		return w.base.program.Err
 	}
+	// This command has no flags of scope or log, so it does not use the common check.
 	if err := w.base.environment.read(cmd); err != nil {
 		return err
 	}
@@ -75,14 +78,17 @@ func (w *printer) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	// The cluster is needed to resolve the resources of the handlers.
 	config, err := w.base.connect(settings)
 	if err != nil {
 		return err
 	}
+	// Nothing is printed before all objects are known: kubectl must not apply a part of them.
 	objects, hints, err := w.base.program.Webhooks(cmd.Context(), config, w.way)
 	if err != nil {
 		return err
 	}
+	// Hints are YAML comments, in case both outputs are redirected to one file.
 	for _, hint := range hints {
 		cmd.PrintErrln("#", hint)
 	}
@@ -98,14 +104,16 @@ func (w *printer) run(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// check checks the flags, and reads the CA.
+// check validates the flags and reads the CA.
 func (w *printer) check(cmd *cobra.Command) (err error) {
+	// A webhook configuration has either a service or a URL.
 	if w.way.Service != "" && w.way.URL != "" {
 		return asUsage(cmd, errors.New("--service and --url exclude each other"))
 	}
 	if w.ca == "" {
 		return nil
 	}
+	// The bundle is validated here, so that a bad file is a usage error.
 	data, err := os.ReadFile(w.ca)
 	if err == nil {
 		w.way.Bundle, err = certificates.ParseBundle(data)

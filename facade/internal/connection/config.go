@@ -21,12 +21,13 @@ var errNoCluster = errors.New(
 		"cluster, the pod needs a service account",
 )
 
-// Login finds the cluster: the given file, else $KUBECONFIG, else the cluster around the process, else ~/.kube/config.
-// With a context, it is the one of that name in these files; without, the current one. It is how an operator logs in
-// that has no handlers for that.
+// Login returns the credentials of the cluster to connect to. It uses the given file, else $KUBECONFIG, else the
+// service account of the pod, else ~/.kube/config. A context selects the entry of that name in these files; without it,
+// the current context is used. This is the login of operators without login handlers.
 func Login(path, context string) (*credentials.Info, error) {
 	config, namespace, err := find(path, context)
 	switch {
+	// The error lists all ways to configure a cluster, as the user may have meant any of them.
 	case clientcmd.IsEmptyConfig(err):
 		return nil, errors.Join(missing(path), errNoCluster)
 	case err != nil:
@@ -35,8 +36,10 @@ func Login(path, context string) (*credentials.Info, error) {
 	return &credentials.Info{Config: config, DefaultNamespace: namespace}, nil
 }
 
-// find gives the namespace of the configuration that counts as well.
+// find returns the configuration and its default namespace.
 func find(path, context string) (config *rest.Config, namespace string, err error) {
+	// The pod's service account counts only if the user has not selected any file or context. This order is that of
+	// controller-runtime, and differs from client-go's, which prefers ~/.kube/config.
 	if path == "" && context == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
 		if config, err := rest.InClusterConfig(); err == nil {
 			return config, around.namespace(), nil
@@ -50,20 +53,20 @@ func find(path, context string) (config *rest.Config, namespace string, err erro
 	if said := raw.Contexts[cmp.Or(context, raw.CurrentContext)]; said != nil {
 		return config, said.Namespace, err
 	}
-	return config, around.namespace(), err // the files are empty, so it is the cluster around the process
+	return config, around.namespace(), err // the files are empty, so client-go used the service account
 }
 
-// loader reads a kubeconfig file, or those of the environment if path is empty.
+// loader returns a lazy reader of a kubeconfig file, or of the files of the environment if path is empty.
 func loader(path, context string) clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath, rules.WarnIfAllMissing = path, false // the error names them
+	rules.ExplicitPath, rules.WarnIfAllMissing = path, false // the error of Login names missing files
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		rules, &clientcmd.ConfigOverrides{CurrentContext: context},
 	)
 }
 
-// Contexts returns the names of the contexts in a kubeconfig file, or in those of the environment, sorted. It returns
-// nothing if they cannot be read.
+// Contexts returns the sorted names of the contexts in a kubeconfig file, or in the files of the environment. It is for
+// shell completion, so unreadable files yield no names and no error.
 func Contexts(path string) []string {
 	files, err := loader(path, "").RawConfig()
 	if err != nil {
@@ -72,12 +75,13 @@ func Contexts(path string) []string {
 	return slices.Sorted(maps.Keys(files.Contexts))
 }
 
-// missing names the files of $KUBECONFIG that do not exist; nil if there are none. A file that is given has been read,
-// or is an error already.
+// missing returns an error with the files of $KUBECONFIG that do not exist, or nil. Client-go ignores these files
+// silently. A file that is given by path was read before, or its absence is an error already.
 func missing(path string) error {
 	if path != "" {
 		return nil
 	}
+	// KUBECONFIG is a list of paths, like PATH.
 	files := slices.DeleteFunc(
 		filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar)), func(file string) bool {
 			_, err := os.Stat(file)

@@ -1,9 +1,8 @@
 // Not part of the public API.
 //
-// Package connection is the way of a program to its cluster: the configuration that says where it is, and how a
-// connection is made.
+// Package connection finds the cluster of a program and configures the connection to it. [Login], [Kubeconfig] and
+// [ServiceAccount] return credentials, and [Settings.Apply] sets timeouts and proxies. It never sends a request.
 //
-// It is apart because under a manager that the project makes, all of this is the project's. It never sends a request.
-// Neighbours: package commandline has a manager made with it; how long requests take on a connection is for package
-// reconcilers/internal/transport.
+// If a project makes its own manager, none of this is used. Package commandline makes a manager with it. The durations
+// of requests belong to package reconcilers/internal/transport.
 package connection

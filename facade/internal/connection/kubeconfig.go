@@ -12,14 +12,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// The priorities of the credentials that nobody has given a priority. Kopf has the same.
+// These are the priorities of credentials without an explicit one. Kopf uses the same values.
 const (
 	kubeconfigPriority     = 10
 	serviceAccountPriority = 20
 )
 
-// Kubeconfig returns the credentials of the file, else of those in $KUBECONFIG, else of ~/.kube/config; nil if none of
-// them exists. If several define a name, the first one counts. Without a context, it is the current one.
+// Kubeconfig returns the credentials of the file, else of the files in $KUBECONFIG, else of ~/.kube/config. It returns
+// nil if none of them exists. If several files define a name, the first definition wins. Without a context, the current
+// context is used.
 func Kubeconfig(path, context string) (*credentials.Info, error) {
 	raw, err := loader(path, context).RawConfig()
 	name := cmp.Or(context, raw.CurrentContext)
@@ -36,6 +37,8 @@ func Kubeconfig(path, context string) (*credentials.Info, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
+	// Programs like gcloud store the token in the entry of an auth plugin. Client-go no longer has these plugins, so
+	// the token is used directly.
 	if provider := config.AuthProvider; provider != nil && provider.Config["access-token"] != "" {
 		// Programs like gcloud leave the token there, for plugins that client-go does not have any more.
 		config.BearerToken, config.AuthProvider = provider.Config["access-token"], nil
@@ -48,7 +51,8 @@ func Kubeconfig(path, context string) (*credentials.Info, error) {
 	return info, nil
 }
 
-// of has the fields that say all of the configuration, or the configuration itself beside them if they do not.
+// of returns the credentials of a configuration as single fields. If the fields cannot express it completely, the
+// configuration itself is added.
 func of(config *rest.Config) *credentials.Info {
 	info := &credentials.Info{
 		Server: config.Host, CAPath: config.CAFile, CAData: config.CAData, Insecure: config.Insecure,
@@ -57,11 +61,12 @@ func of(config *rest.Config) *credentials.Info {
 		PrivateKeyPath: config.KeyFile, PrivateKeyData: config.KeyData,
 	}
 	if len(info.CAData) > 0 {
-		info.CAPath = "" // as client-go takes it
+		info.CAPath = "" // client-go prefers the data as well
 	}
+	// These sources renew the token, so client-go must keep reading them.
 	renewed := config.ExecProvider != nil || config.AuthProvider != nil || config.BearerTokenFile != ""
 	if renewed {
-		info.Token = "" // the fields win, but this one is outdated soon
+		info.Token = "" // fields take precedence, but this token expires soon
 	}
 	if renewed || config.ServerName != "" || config.Impersonate.UserName != "" || config.DisableCompression {
 		info.Config = config

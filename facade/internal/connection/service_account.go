@@ -12,21 +12,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// pod is what Kubernetes tells a process in a pod: in files that only tests have elsewhere.
+// pod is the source of the credentials that Kubernetes mounts into a pod. Tests replace it by other files.
 type pod struct {
 	config func() (*rest.Config, error)
-	file   string // has the namespace
+	file   string // contains the namespace
 }
 
 var around = pod{rest.InClusterConfig, "/var/run/secrets/kubernetes.io/serviceaccount/namespace"}
 
-// PodNamespace is that of the pod around the process; empty outside of a cluster.
+// PodNamespace returns the namespace of the current pod; empty outside of a cluster.
 func PodNamespace() string { return around.namespace() }
 
-// ServiceAccount gives the credentials of the pod around the process; nil if there are none. Client-go reads the token
-// again from time to time.
+// ServiceAccount returns the credentials of the current pod, or nil without a service account. Client-go reads the
+// token file again periodically, because the kubelet rotates it.
 func ServiceAccount() (*credentials.Info, error) { return around.serviceAccount() }
 
+// serviceAccount returns nil without an error outside of a cluster, and in a pod without a mounted token.
 func (p pod) serviceAccount() (*credentials.Info, error) {
 	config, err := p.config()
 	switch {
@@ -40,7 +41,7 @@ func (p pod) serviceAccount() (*credentials.Info, error) {
 	return info, nil
 }
 
-// namespace is that of the pod; empty if it is not told.
+// namespace returns the namespace of the pod; empty if the file cannot be read.
 func (p pod) namespace() string {
 	data, err := os.ReadFile(p.file)
 	if err != nil {

@@ -11,23 +11,26 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// DefaultConnect is that of client-go.
+// DefaultConnect is the connect timeout of client-go.
 const DefaultConnect = 30 * time.Second
 
-// Settings say how connections are made.
+// Settings configure how connections are made.
 type Settings struct {
-	// ConnectTimeout is how long a TCP handshake may take, WatchConnectTimeout how long if it is a watch that needs the
-	// connection. Zeros are 30 seconds, and the former; negative is no limit but that of the operating system.
+	// ConnectTimeout limits the TCP handshake, and WatchConnectTimeout limits it if a watch needs the connection. The
+	// default of the former is 30 seconds, that of the latter is the former. A negative value means that only the
+	// operating system sets a limit.
 	ConnectTimeout, WatchConnectTimeout time.Duration
-	// TrustEnv takes proxies from the environment: HTTPS_PROXY and the like. That of a kubeconfig is taken either way.
+	// TrustEnv uses the proxies of the environment, such as HTTPS_PROXY. The proxy of a kubeconfig is used in any case.
 	TrustEnv bool
 }
 
-// Apply puts the settings into the configuration.
+// Apply sets the proxy, the dialer and the transport of the configuration.
 func (s Settings) Apply(config *rest.Config) {
+	// A nil function would make the default transport use the environment.
 	if !s.TrustEnv && config.Proxy == nil {
 		config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
+	// Client-go's defaults remain.
 	if s.ConnectTimeout == 0 && s.WatchConnectTimeout == 0 {
 		return
 	}
@@ -42,12 +45,13 @@ func (s Settings) Apply(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return marking{next} })
 }
 
-// dialer makes connections within limits.
+// dialer opens connections within the time limits.
 type dialer struct {
 	next           func(ctx context.Context, network, address string) (net.Conn, error)
 	connect, watch time.Duration
 }
 
+// dial opens a connection. The context shows whether a watch needs it.
 func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	timeout := d.connect
 	if ctx.Value(watching{}) != nil {
@@ -61,13 +65,13 @@ func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	return d.next(ctx, network, address)
 }
 
-// watching is what the context of a watch's request has. The transport hands it on to the dialer.
+// watching is the context key of watch requests. The transport passes the context of a request to the dialer.
 type watching struct{}
 
-// marking is a transport that lets the dialer know what a connection is for.
+// marking marks the context of watch requests for the dialer, which does not get the request itself.
 type marking struct{ next http.RoundTripper }
 
-// RoundTrip sends the request.
+// RoundTrip sends the request, with a mark if it is a watch.
 func (m marking) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Get("watch") == "true" {
 		r = r.WithContext(context.WithValue(r.Context(), watching{}, true))
@@ -75,5 +79,5 @@ func (m marking) RoundTrip(r *http.Request) (*http.Response, error) {
 	return m.next.RoundTrip(r)
 }
 
-// WrappedRoundTripper lets client-go find the transport below, to close its idle connections.
+// WrappedRoundTripper lets client-go find the inner transport, to close its idle connections.
 func (m marking) WrappedRoundTripper() http.RoundTripper { return m.next }

@@ -8,14 +8,15 @@ import (
 	"golang.org/x/term"
 )
 
-// OnTerminal tells whether colours can be shown on out: it is a terminal, which knows them, and nobody has said, by the
-// environment variable NO_COLOR, that there are to be none. A pipe, a file, and the log of a pod are no terminals.
+// OnTerminal reports whether out can show colours: it is a terminal with this ability, and the environment variable
+// NO_COLOR is not set. Pipes, files and the logs of pods are not terminals.
 func OnTerminal(out io.Writer) bool {
+	// TERM=dumb is the convention of terminals without escape sequences, such as those of editors.
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// The colours of terminals.
+// ANSI escape sequences for colours.
 const (
 	red    = "\x1b[31m"
 	yellow = "\x1b[33m"
@@ -23,9 +24,10 @@ const (
 	usual  = "\x1b[0m"
 )
 
-// paint gives a text in the colour of the level; of most lines, it is the usual one.
+// paint returns the text in the colour of the level. Infos have no colour.
 func (t textFormat) paint(level slog.Level, text string) string {
 	colour := ""
+	// Levels between the named ones have the colour of the level below.
 	switch {
 	case !t.colours:
 	case level >= slog.LevelError:

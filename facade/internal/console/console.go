@@ -7,7 +7,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Format says what a line of the log looks like.
+// Format selects the form of log lines.
 type Format string
 
 // The formats. Kopf has the same.
@@ -16,47 +16,46 @@ const (
 	Full Format = "full"
 	// Plain is for people: object, message and values.
 	Plain Format = "plain"
-	// JSON is for machines: one object a line, with Kopf's names for time, level, message and object.
+	// JSON is for machines: one object per line, with Kopf's names for time, level, message and object.
 	JSON Format = "json"
 )
 
-// Valid tells whether there is such a format.
+// Valid reports whether the format exists.
 func (f Format) Valid() bool { return f == Full || f == Plain || f == JSON }
 
-// Verbosity says how much is logged.
+// Verbosity selects the levels that are logged.
 type Verbosity int
 
 // The verbosities, from the least to the most.
 const (
 	// Quiet logs warnings and errors.
 	Quiet Verbosity = iota - 1
-	// Normal logs what happens to objects, too.
+	// Normal also logs what happens to objects.
 	Normal
-	// Verbose logs what is decided, too, and why.
+	// Verbose also logs decisions and their reasons.
 	Verbose
-	// Debug logs everything, the libraries included.
+	// Debug logs everything, including the libraries.
 	Debug
 )
 
-// Options say how to log.
+// Options configure a logger.
 type Options struct {
-	// Format is one of the formats; Full if it is empty.
+	// Format is one of the formats. The default is Full.
 	Format Format
-	// Verbosity is Normal if it is not set.
+	// Verbosity is Normal by default.
 	Verbosity Verbosity
-	// Operator is the name of the operator. All its loggers begin with it, so no line for people shows it where it has
-	// something better to show.
+	// Operator is the name of the operator. The names of all its loggers begin with it, so lines for people omit it
+	// where a more specific name is available.
 	Operator string
-	// ReferenceKey is the key of JSON lines under which they have the object that they are about: "object" if it is
-	// empty.
+	// ReferenceKey is the key of the object reference in JSON lines. The default is "object".
 	ReferenceKey string
-	// Prefix puts the object in front of messages. Nil is the default: in front of those for people, and not in JSON.
+	// Prefix adds the object in front of messages. By default (nil), only lines for people have it.
 	Prefix *bool
-	// Colours marks the levels of lines for people: see [OnTerminal].
+	// Colours highlights the levels in lines for people: see [OnTerminal].
 	Colours bool
 }
 
-// level is the lowest level that is logged.
+// level returns the lowest level that is logged.
 func (v Verbosity) level() slog.Level {
 	switch v {
 	case Quiet:
@@ -64,25 +63,27 @@ func (v Verbosity) level() slog.Level {
 	case Verbose:
 		return slog.LevelDebug
 	case Debug:
+		// All levels of libraries up to V(5), which are mapped below the levels of operators.
 		return ofLibraries(-5)
 	default:
 		return slog.LevelInfo
 	}
 }
 
-// New makes a logger that writes each message to out by one call.
+// New returns a logger that writes each line to out by one call of Write.
 func New(out io.Writer, o Options) logr.Logger {
 	lines := &lineHandler{out: &lockedWriter{out: out}, level: o.Verbosity.level(), compose: o.composer()}
 	return logr.New(&sink{lines: lines})
 }
 
-// composer is the function for the format.
+// composer returns the function that formats a line.
 func (o Options) composer() func(*line) []byte {
 	prefixed := o.Format != JSON
 	if o.Prefix != nil {
 		prefixed = *o.Prefix
 	}
 	if o.Format == JSON {
+		// An empty key means the default, as in Kopf.
 		key := o.ReferenceKey
 		if key == "" {
 			key = "object"
@@ -92,12 +93,14 @@ func (o Options) composer() func(*line) []byte {
 	return textFormat{plain: o.Format == Plain, prefixed: prefixed, colours: o.Colours, operator: o.Operator}.compose
 }
 
-// NewFor makes a logger that passes everything on to a handler of the program, which decides on its own what it wants
-// and what it looks like. Only what the handler cannot know is decided here: with Quiet, it gets warnings and errors
-// alone, and what the libraries below say to themselves only with Debug. All levels below Info become Debug.
+// NewFor returns a logger that passes all records to a handler of the program. The handler decides on levels and form.
+// Only decisions that the handler cannot make are made here: with Quiet, it gets only warnings and errors, and it gets
+// messages of the libraries about themselves only with Debug. All levels below Info become Debug.
 //
-// The handler may fail, or panic: out is told the first time. It must not block, as whoever logs waits for it.
+// If the handler fails or panics, the first failure is logged to out. The handler must not block, because it runs on
+// the goroutine of the caller.
 func NewFor(handler slog.Handler, out io.Writer, o Options) logr.Logger {
+	// The failure is logged in lines of this package, since the handler cannot log it.
 	failures := &failures{log: New(out, o).WithName(o.Operator)}
 	return logr.New(&sink{lines: &ownHandler{to: handler, verbosity: o.Verbosity, failures: failures}})
 }

@@ -1,10 +1,11 @@
 // Not part of the public API.
 //
-// Package console is the log of a program that people start: lines for people, or JSON for machines, on one writer; or
-// a handler of log/slog that the program has.
+// Package console writes the log of a program with a command line: lines for people or JSON for machines, to one
+// writer, or records to a log/slog handler of the program. [New] and [NewFor] return loggers; [ForwardKlog] and
+// [ForwardStandard] redirect the loggers of libraries.
 //
-// It is apart because it is all about text that others have a say in: values of objects, messages of handlers, panics
-// of values that log themselves. No such text may control a terminal, look like another line, or take the place of a
-// key of the framework. It never decides what is logged: package facade gives it the level and the format, which
-// package commandline has from the flags. But it knows the libraries below, whose chatter is for debugging alone.
+// Much of a log is text from outside: values of objects, messages of handlers, and values that format themselves and
+// may panic. No such text may control a terminal, look like another line, or replace a key of the framework. Package
+// commandline selects level and format by its flags. This package decides only which messages of libraries are for
+// debugging.
 package console

@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// printable tells whether a character can do no harm wherever the text is shown: it neither moves the cursor, nor ends
-// a line, nor turns the direction of writing.
+// printable reports whether a character is harmless wherever the text is shown: it does not move the cursor, end a
+// line, or change the direction of writing.
 func printable(r rune) bool { return unicode.IsPrint(r) }
 
-// quote gives a text on one line, in quotes if it could be taken for more than one value, which control characters
-// always could.
+// quote returns a text on one line. It is quoted if it contains spaces, control characters or separators, which could
+// make it look like several values.
 func quote(text string) string {
 	special := func(r rune) bool { return r == '"' || r == '=' || unicode.IsSpace(r) || !printable(r) }
 	if text == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, special) {
@@ -23,16 +23,17 @@ func quote(text string) string {
 	return text
 }
 
-// onOneLine gives a text without what could end a line or move the cursor.
+// onOneLine escapes all characters that could end the line or move the cursor.
 func onOneLine(text string) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !printable(r) }) < 0 {
 		return text
 	}
+	// Only the escapes are needed, not the quotes.
 	quoted := strconv.Quote(text)
 	return quoted[1 : len(quoted)-1]
 }
 
-// quoteInBrackets gives a text that does not end the brackets around it.
+// quoteInBrackets returns a text that cannot close the brackets around it.
 func quoteInBrackets(text string) string {
 	if strings.ContainsAny(text, "[]") {
 		return strconv.Quote(text)
@@ -40,7 +41,8 @@ func quoteInBrackets(text string) string {
 	return quote(text)
 }
 
-// indent gives a text of any number of lines, of which all but the first begin with a tab.
+// indent returns a text of several lines in which all but the first begin with a tab. So none of them can look like a
+// line of the log.
 func indent(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	var safe strings.Builder
@@ -48,6 +50,7 @@ func indent(text string) string {
 		switch {
 		case r == '\n':
 			safe.WriteString("\n\t")
+		// An invalid byte is shown as its hexadecimal value. A real replacement character is kept.
 		case r == utf8.RuneError && !strings.HasPrefix(text[at:], string(utf8.RuneError)):
 			fmt.Fprintf(&safe, `\x%02x`, text[at])
 		case r == '\t' || printable(r):
@@ -59,11 +62,12 @@ func indent(text string) string {
 	return safe.String()
 }
 
-// escapeJSON gives the same JSON with nothing but printable characters in it. Others stand in its strings alone,
-// where they may be escaped.
+// escapeJSON returns the same JSON with only printable characters. Other characters occur only inside strings, where
+// they can be escaped.
 func escapeJSON(data []byte) []byte {
 	plain := func(r rune) bool { return r < utf8.RuneSelf && printable(r) }
 	text := string(data)
+	// Most lines need no copy.
 	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
 		return data
 	}
@@ -73,6 +77,7 @@ func escapeJSON(data []byte) []byte {
 			safe = utf8.AppendRune(safe, r)
 			continue
 		}
+		// JSON escapes characters beyond 16 bits as surrogate pairs.
 		for _, unit := range utf16.Encode([]rune{r}) {
 			safe = fmt.Appendf(safe, `\u%04x`, unit)
 		}

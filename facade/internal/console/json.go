@@ -2,18 +2,20 @@ package console
 
 import "slices"
 
-// jsonFormat is for machines: one object a line, with the keys of Kopf. People look at it in terminals, too, so nothing
-// in it is a control character.
+// jsonFormat is the format for machines: one object per line, with the keys of Kopf. People read it in terminals as
+// well, so it contains no control characters.
 type jsonFormat struct {
 	referenceKey string
 	prefixed     bool
 }
 
+// compose returns the line as a JSON object. The keys keep their order, so a map is not used.
 func (j jsonFormat) compose(l *line) []byte {
 	message := l.message
 	if j.prefixed && l.object.isObject() {
 		message = "[" + quoteInBrackets(l.object.prefix()) + "] " + message
 	}
+	// Kopf's keys and its time format, with microseconds and an offset.
 	fields := []field{
 		{"timestamp", l.time.UTC().Format("2006-01-02T15:04:05.000000-07:00")}, {"severity", levelNames(l.level).json},
 		{"message", message},
@@ -25,6 +27,7 @@ func (j jsonFormat) compose(l *line) []byte {
 		fields = append(fields, field{j.referenceKey, l.object.nullable()})
 	}
 	for _, f := range l.fields {
+		// The reference key is configurable and can collide with a key of the message.
 		for slices.ContainsFunc(fields, func(other field) bool { return other.key == f.key }) {
 			f.key = extraPrefix + f.key
 		}
@@ -35,11 +38,13 @@ func (j jsonFormat) compose(l *line) []byte {
 		data = append(append(append(data, encoded(f.key)...), ':'), encoded(f.value)...)
 		data = append(data, ',')
 	}
+	// It replaces the last comma.
 	data[len(data)-1] = '}'
 	return append(escapeJSON(data), '\n')
 }
 
-// nullable is the reference as Kopf writes it: what is not known is null, as is the namespace of what has none.
+// nullable returns the reference in Kopf's form: unknown values are null, and so is the namespace of a cluster-scoped
+// object.
 func (r *reference) nullable() map[string]any {
 	values := map[string]any{}
 	for at, key := range referenceKeys {

@@ -17,39 +17,41 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// origin is the function that logs.
+// origin is the full name of the function that logs.
 type origin string
 
-// originOf returns the function at the place of a record.
+// originOf returns the function at the program counter of a record.
 func originOf(place uintptr) origin {
 	frame, _ := runtime.CallersFrames([]uintptr{place}).Next()
 	return origin(frame.Function)
 }
 
 const (
-	// klogs is the origin of all lines of klog, also of those that the program itself logs.
+	// klogs is the origin of all lines of klog, including those that the program logs by klog itself.
 	klogs = "k8s.io/client-go/"
-	// The API server warns about deprecated and dropped fields by this logger.
+	// apiWarnings is the logger for the API server's warnings about deprecated and dropped fields.
 	apiWarnings = "sigs.k8s.io/controller-runtime/pkg/log.(*KubeAPIWarningLogger)"
-	// healthChecks log a failed check, which is not for debugging alone.
+	// healthChecks log failed checks, which are not only for debugging.
 	healthChecks = "sigs.k8s.io/controller-runtime/pkg/healthz."
 )
 
 var (
 	// libraries are the packages whose infos are for debugging.
 	libraries = []string{"sigs.k8s.io/controller-runtime/", "k8s.io/client-go/", "k8s.io/apimachinery/"}
-	// warns is how messages of libraries begin that are warnings, as logr has no level for them.
+	// warns are the beginnings of messages of libraries that are warnings: logr has no level for these.
 	warns = []string{"warning:", "warn:"}
 )
 
+// hasAnyPrefix reports whether the text begins with one of the prefixes.
 func hasAnyPrefix(text string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
 }
 
-// level is the level of an info for this program. Libraries mark warnings by the beginning of the message; their other
-// infos are for their own developers.
+// level returns the level of an info in this program. Libraries mark warnings by the beginning of the message. Their
+// other infos are for their developers.
 func (o origin) level(of slog.Level, message string) slog.Level {
 	switch {
+	// Messages of the program and of failed health checks keep their level.
 	case !hasAnyPrefix(string(o), libraries...) || hasAnyPrefix(string(o), healthChecks):
 		return of
 	case of >= slog.LevelInfo &&
@@ -60,11 +62,13 @@ func (o origin) level(of slog.Level, message string) slog.Level {
 	}
 }
 
-// readable are the values of a line. Those of controller-runtime's health checks are in fields that JSON leaves out.
+// readable returns the values in a form that can be encoded. Health checks of controller-runtime log values in fields
+// that JSON omits.
 func (o origin) readable(keysAndValues []any) []any {
 	if !hasAnyPrefix(string(o), healthChecks) {
 		return keysAndValues
 	}
+	// The slice belongs to the caller.
 	texts := slices.Clone(keysAndValues)
 	for i := 1; i < len(texts); i += 2 {
 		if reflect.ValueOf(texts[i]).Kind() == reflect.Slice {
@@ -74,14 +78,14 @@ func (o origin) readable(keysAndValues []any) []any {
 	return texts
 }
 
-// ofLibraries is below all levels of operators: a level of theirs is one of Debug at most.
+// ofLibraries maps a level of a library to one below all levels of operators, so that only Debug shows it.
 func ofLibraries(level slog.Level) slog.Level { return min(level, slog.LevelInfo) + 2*slog.LevelDebug }
 
-// klogOnce guards the logger of the client libraries: they read it without a lock.
+// klogOnce guards the logger of the client libraries, which read it without a lock.
 var klogOnce sync.Once
 
-// ForwardKlog makes the client libraries log to log, under the name "kubernetes": warnings and errors always,
-// everything when debugging. They have one logger for the whole process, so only the first call takes effect.
+// ForwardKlog makes the client libraries log to log, under the name "kubernetes". Warnings and errors are always
+// logged, everything only with debug. The libraries have one logger per process, so only the first call has an effect.
 func ForwardKlog(log logr.Logger, debug bool) {
 	klogOnce.Do(func() {
 		log := log.WithName("kubernetes")
@@ -90,22 +94,24 @@ func ForwardKlog(log logr.Logger, debug bool) {
 		}
 		if debug {
 			var level klog.Level
-			_ = level.Set("4") // it only fails for what is no number
+			_ = level.Set("4") // it fails only for texts that are not numbers
 		}
 		klog.SetLoggerWithOptions(log, klog.WriteKlogBuffer(func(line []byte) { forwardLine(log, string(line)) }))
 	})
 }
 
-// ForwardStandard makes the loggers of the standard library log to log. One of them is that of net/http, for TLS
-// handshakes that fail. It has no effect if the program has set them up before.
+// ForwardStandard makes the loggers of the standard library log to log. Net/http uses one of them for failed TLS
+// handshakes. It has no effect if the program has configured these loggers before.
 func ForwardStandard(log logr.Logger) {
+	// The type is unexported, so its name is compared.
 	unset := fmt.Sprintf("%T", slog.Default().Handler()) == "*slog.defaultHandler"
 	if unset && stdlog.Writer() == os.Stderr {
 		slog.SetDefault(slog.New(logr.ToSlogHandler(log)))
 	}
 }
 
-// forwardLine parses a line such as "W0102 15:04:05.000000 1 file.go:1] message", and logs its message.
+// forwardLine parses a line such as "W0102 15:04:05.000000 1 file.go:1] message", and logs its message. Only the
+// functions of klog without key-value pairs write such lines.
 func forwardLine(log logr.Logger, line string) {
 	head, message, _ := strings.Cut(strings.TrimSpace(line), "] ")
 	switch {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// line is what is written by one call.
+// line is the content of one log line, before it is formatted.
 type line struct {
 	time    time.Time
 	level   slog.Level
 	logger  string
 	message string
 	object  reference
-	// fields are those of the message, then those of its logger; no key is there twice.
+	// fields are those of the message, followed by those of its logger. Keys are unique.
 	fields []field
 }
 
@@ -26,27 +26,30 @@ type field struct {
 	value any
 }
 
-// lineHandler writes lines. It gives no key twice to a line. The framework gives a logger the keys that say what the
-// lines are about before a handler gets it; what the handler logs under the same keys later is its own word, and
-// appears under others. So does what it says twice itself: who reads JSON sees the last of several values only.
+// lineHandler writes lines. It makes keys unique, because readers of JSON see only the last of several values.
+//
+// The framework sets the keys that identify the object before a user's handler gets the logger. If the handler logs
+// under the same keys, its values get other keys, and so do values that it logs twice.
 type lineHandler struct {
 	out     io.Writer
 	level   slog.Level
 	compose func(*line) []byte
 
+	// object is the reference of the logger.
 	object reference
 	fields []field // of the logger
-	groups string  // in front of all keys that follow
+	groups string  // prefix of all keys that follow
 }
 
 var _ slog.Handler = (*lineHandler)(nil)
 
-// Enabled tells whether lines of the level are written.
+// Enabled reports whether lines of the level are written.
 func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
 
-// WithAttrs gives a handler of which the lines have more fields.
+// WithAttrs returns a handler with more fields in its lines.
 func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	derived := *h
+	// Clip forces append to copy: several loggers can be derived from one.
 	derived.fields = slices.Clip(h.fields)
 	for _, f := range flattened(attrs, h.groups) {
 		if derived.object.take(f) {
@@ -58,7 +61,7 @@ func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &derived
 }
 
-// WithGroup gives a handler of which the further fields have the name in front of their keys.
+// WithGroup returns a handler that adds the name in front of the keys of further fields.
 func (h *lineHandler) WithGroup(name string) slog.Handler {
 	derived := *h
 	if name != "" {
@@ -70,9 +73,11 @@ func (h *lineHandler) WithGroup(name string) slog.Handler {
 // Handle writes one line.
 func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
 	l := &line{time: record.Time, level: record.Level, message: record.Message, object: h.object}
+	// The capacity avoids a further allocation when the logger's fields are appended.
 	own := make([]field, 0, record.NumAttrs()+len(h.fields))
 	first := true
 	record.Attrs(func(a slog.Attr) bool {
+		// The sink adds the logger's name as the first attribute. A later one is a value of the message.
 		if first && a.Key == loggerKey && a.Value.Kind() == slog.KindString {
 			l.logger = a.Value.String()
 		} else {
@@ -85,23 +90,25 @@ func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
 		return true
 	})
 	l.fields = append(own, h.fields...)
+	// Values that do not identify an object are shown as normal fields.
 	l.object.release(&l.fields)
 	_, err := h.out.Write(h.compose(l))
 	return err
 }
 
-// extraPrefix is in front of a key that is taken.
+// extraPrefix is added to a key that is already in use.
 const extraPrefix = "extra."
 
-// keysOfLines are in lines of JSON without being anybody's values.
+// keysOfLines are the keys that each JSON line has on its own.
 var keysOfLines = []string{"timestamp", "severity", "message", loggerKey}
 
-// KeysOfLines are the keys of JSON lines that have a meaning of their own.
+// KeysOfLines returns the keys of JSON lines that have a fixed meaning.
 func KeysOfLines() []string { return slices.Clone(keysOfLines) }
 
-// free gives a key that is not taken, by the logger or by the other fields of the message.
+// free returns a key that neither the logger nor other fields of the message use.
 func (h *lineHandler) free(key string, others []field) string {
 	is := func(f field) bool { return f.key == key }
+	// The prefix is repeated until the key is unique.
 	for slices.Contains(keysOfLines, key) || h.object.has(key) || slices.ContainsFunc(h.fields, is) ||
 		slices.ContainsFunc(others, is) {
 		key = extraPrefix + key
@@ -109,9 +116,10 @@ func (h *lineHandler) free(key string, others []field) string {
 	return key
 }
 
-// flattened are the values, with groups as prefixes of keys.
+// flattened returns the values without groups: the names of groups become prefixes of keys.
 func flattened(attrs []slog.Attr, groups string) (fields []field) {
 	for _, a := range attrs {
+		// A LogValuer computes its value only now, when the line is written.
 		value := a.Value.Resolve()
 		switch {
 		case value.Kind() == slog.KindGroup && a.Key == "":
@@ -125,7 +133,7 @@ func flattened(attrs []slog.Attr, groups string) (fields []field) {
 	return fields
 }
 
-// lockedWriter writes one line after the other.
+// lockedWriter writes one line at a time, so that concurrent lines do not mix.
 type lockedWriter struct {
 	mu  sync.Mutex
 	out io.Writer

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// ownHandler is between a logger and a handler of the program. Whatever that handler does, it is no matter of who logs:
-// its panics and errors go no further.
+// ownHandler passes records to a handler of the program. Panics and errors of that handler do not reach the code that
+// logs.
 type ownHandler struct {
 	to        slog.Handler
 	verbosity Verbosity
@@ -21,13 +21,14 @@ type ownHandler struct {
 
 var _ slog.Handler = (*ownHandler)(nil)
 
-// failures are those of the handler and of all that were derived from it. The first one is told, as nobody would know
-// otherwise that lines are missing; after that, one would come with each line.
+// failures are those of the handler and of all handlers derived from it. Only the first one is logged: without it,
+// missing lines would go unnoticed, and more of them could come with each line.
 type failures struct {
 	once sync.Once
-	log  logr.Logger // not that of the handler
+	log  logr.Logger // another logger than that of the handler
 }
 
+// tell logs the first failure and ignores the others.
 func (f *failures) tell(err error) {
 	f.once.Do(func() {
 		f.log.Error(err, "Log handler of the program failed; lines of the log may be missing; logged once",
@@ -35,7 +36,7 @@ func (f *failures) tell(err error) {
 	})
 }
 
-// contain calls a method of the handler. It returns false if the method has failed.
+// contain calls a method of the handler. It returns false if the method fails or panics.
 func (h *ownHandler) contain(call func() error) bool {
 	err := panics.Contain(call)
 	if err != nil {
@@ -44,7 +45,7 @@ func (h *ownHandler) contain(call func() error) bool {
 	return err == nil
 }
 
-// Enabled asks the handler, unless the flags have decided.
+// Enabled returns the decision of the handler, unless the verbosity excludes the level.
 func (h *ownHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	switch {
 	case h.verbosity == Quiet && level < slog.LevelWarn:
@@ -53,12 +54,12 @@ func (h *ownHandler) Enabled(ctx context.Context, level slog.Level) bool {
 		return false
 	}
 	level = known(level)
-	enabled := level >= slog.LevelInfo // of a handler that cannot be asked
+	enabled := level >= slog.LevelInfo // the default for a handler that fails
 	h.contain(func() error { enabled = h.to.Enabled(ctx, level); return nil })
 	return enabled
 }
 
-// known is the level by its usual name: log/slog has one below Info, logr has any number.
+// known maps all levels below Info to Debug: logr has any number of them, log/slog only one.
 func known(level slog.Level) slog.Level {
 	if level < slog.LevelInfo {
 		return slog.LevelDebug
@@ -66,27 +67,29 @@ func known(level slog.Level) slog.Level {
 	return level
 }
 
-// Handle passes a record on.
+// Handle passes a record to the handler. Its error is contained, so it returns nil.
 func (h *ownHandler) Handle(ctx context.Context, record slog.Record) error {
 	record.Level = known(record.Level)
 	h.contain(func() error { return h.to.Handle(ctx, record) })
 	return nil
 }
 
-// WithAttrs passes values on.
+// WithAttrs passes values to the handler.
 func (h *ownHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return h.derived(func() slog.Handler { return h.to.WithAttrs(attrs) })
 }
 
-// WithGroup passes a group on.
+// WithGroup passes a group to the handler.
 func (h *ownHandler) WithGroup(name string) slog.Handler {
 	return h.derived(func() slog.Handler { return h.to.WithGroup(name) })
 }
 
 var errNoHandler = errors.New("its WithAttrs or WithGroup returned nil")
 
-// derived is as the handler says; or the same again, if it says nothing of use.
+// derived returns the derived handler, or a copy of the current one if the derivation fails. Its values are missing
+// then, but lines are still logged.
 func (h *ownHandler) derived(derive func() slog.Handler) slog.Handler {
+	// The receiver is shared by other loggers.
 	own := *h
 	h.contain(func() error {
 		to := derive()

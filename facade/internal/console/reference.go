@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// referenceKeys are those by which loggers say which object their lines are about, in the order of Kopf's references.
+// referenceKeys are the keys by which loggers identify the object of their lines, in the order of Kopf's references.
 var referenceKeys = []string{"apiVersion", "kind", "name", "uid", "namespace"}
 
-// reference says which object a line is about. It is that of the logger: what a message has under the same keys is
-// about something else.
+// reference identifies the object of a line. It comes from the logger: values of a message under the same keys concern
+// other objects.
 type reference struct {
-	// values are those of [referenceKeys], as far as they are known.
+	// values are the known values of [referenceKeys].
 	values [5]string
 	known  [5]bool
 }
 
-// take takes the field if it is the first that says this of the object. An object without a namespace has none,
-// whatever is said later.
+// take adopts the field if it is the first one for its key. A cluster-scoped object has no namespace, so a later one is
+// not adopted.
 func (r *reference) take(f field) bool {
 	at := slices.Index(referenceKeys, f.key)
 	if at < 0 || r.has(f.key) {
@@ -35,16 +35,16 @@ func (r *reference) take(f field) bool {
 	return true
 }
 
-// has tells whether the reference has the key for itself.
+// has reports whether the reference uses the key.
 func (r *reference) has(key string) bool {
 	at := slices.Index(referenceKeys, key)
 	return at >= 0 && (r.known[at] || key == "namespace" && r.isObject())
 }
 
-// isObject is false for a kind, or a namespace, alone.
+// isObject reports whether an object is identified. A kind or a namespace alone is not an object.
 func (r *reference) isObject() bool { return r.known[slices.Index(referenceKeys, "name")] }
 
-// prefix is what lines have in front of their messages: the namespace and the name.
+// prefix returns "namespace/name", or the name of a cluster-scoped object, for the beginning of messages.
 func (r *reference) prefix() string {
 	name, namespace := r.values[2], r.values[4]
 	if namespace != "" {
@@ -53,7 +53,7 @@ func (r *reference) prefix() string {
 	return name
 }
 
-// release makes fields of what is known where there is no object.
+// release turns the known values into normal fields if they do not identify an object.
 func (r *reference) release(fields *[]field) {
 	if r.isObject() {
 		return

@@ -10,22 +10,23 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// These are the keys of what a logger itself adds to a record.
+// These are the keys that a logger itself adds to a record.
 const (
 	loggerKey = "logger"
 	errorKey  = "error"
 )
 
-// sink passes lines of logr, and of log/slog on top of it, to a handler. It adds warnings, which logr does not have,
-// and lowers the level of lines that controller-runtime and client-go log about themselves.
+// sink passes lines of logr and log/slog to a handler. It adds warnings, which logr does not have, and lowers the level
+// of messages that controller-runtime and client-go log about themselves. Logr's verbosities become levels of log/slog:
+// V(0) is Info, V(1) and above are below it.
 //
-// It recognizes these lines by the function that logs, not by the logger: client-go takes loggers from contexts, where
-// it finds the logger of the handled object.
+// It recognizes the libraries by the function that logs, not by the logger: client-go takes loggers from contexts, and
+// finds the logger of the handled object there.
 type sink struct {
 	lines  slog.Handler
 	name   string
-	depth  int    // of functions that log for others
-	origin origin // of all lines; empty is the function that logs
+	depth  int    // number of frames between the caller and the sink
+	origin origin // origin of all lines; empty means the calling function
 }
 
 var (
@@ -33,10 +34,11 @@ var (
 	_ logr.SlogSink         = (*sink)(nil)
 )
 
-// Init tells how deep the logger's own functions are.
+// Init adds the frames of the logger's own functions.
 func (s *sink) Init(info logr.RuntimeInfo) { s.depth += info.CallDepth }
 
-// Enabled is asked for infos by those who have warnings, too: which of them it is, shows in the record.
+// Enabled reports whether lines of a logr verbosity can be logged. For infos, it returns true if warnings are logged:
+// whether an info is a warning depends on its message.
 func (s *sink) Enabled(level int) bool {
 	lowest := slog.Level(-level)
 	if level == 0 {
@@ -45,7 +47,7 @@ func (s *sink) Enabled(level int) bool {
 	return s.lines.Enabled(context.Background(), lowest)
 }
 
-// Info logs at the level that the message has for this program.
+// Info logs at the level that the message has in this program.
 func (s *sink) Info(level int, message string, keysAndValues ...any) {
 	s.log(slog.Level(-level), nil, message, keysAndValues)
 }
@@ -55,13 +57,16 @@ func (s *sink) Error(err error, message string, keysAndValues ...any) {
 	s.log(slog.LevelError, err, message, keysAndValues)
 }
 
+// log determines the origin and the level, and passes the record to the handler.
 func (s *sink) log(level slog.Level, err error, message string, keysAndValues []any) {
 	ctx := context.Background()
 	if level < slog.LevelInfo && !s.lines.Enabled(ctx, level) {
-		return // regardless of the origin: only infos can be warnings
+		return // for any origin: only infos can be warnings
 	}
+	// The frames between the caller and this function are skipped, including those of wrappers.
 	var callers [1]uintptr
-	runtime.Callers(3+s.depth, callers[:]) // without this function, the one before, and runtime.Callers
+	runtime.Callers(3+s.depth, callers[:]) // skips runtime.Callers, log, and Info or Error
+	// Errors keep their level and values, whatever logs them.
 	if level < slog.LevelError {
 		who := cmp.Or(s.origin, originOf(callers[0]))
 		level, keysAndValues = who.level(level, message), who.readable(keysAndValues)
@@ -80,11 +85,12 @@ func (s *sink) log(level slog.Level, err error, message string, keysAndValues []
 	_ = s.lines.Handle(ctx, record) // a failure to log cannot be logged
 }
 
-// Handle takes a record of log/slog.
+// Handle passes a record of log/slog to the handler.
 func (s *sink) Handle(ctx context.Context, record slog.Record) error {
 	if !s.lines.Enabled(ctx, record.Level) {
 		return nil
 	}
+	// A record cannot be prefixed, so a new one begins with the logger's name.
 	named := slog.NewRecord(record.Time, record.Level, record.Message, record.PC)
 	if s.name != "" {
 		named.AddAttrs(slog.String(loggerKey, s.name))
@@ -107,6 +113,7 @@ func (s *sink) WithAttrs(attrs []slog.Attr) logr.SlogSink { return s.to(s.lines.
 // WithGroup is for log/slog: further values are in the group.
 func (s *sink) WithGroup(name string) logr.SlogSink { return s.to(s.lines.WithGroup(name)) }
 
+// to returns a sink with another handler.
 func (s *sink) to(lines slog.Handler) *sink {
 	return s.with(func(derived *sink) { derived.lines = lines })
 }
@@ -119,24 +126,25 @@ func (s *sink) WithName(name string) logr.LogSink {
 	return s.with(func(derived *sink) { derived.name = name })
 }
 
-// WithCallDepth returns a sink for functions that log for others.
+// WithCallDepth returns a sink for functions that log on behalf of their callers.
 func (s *sink) WithCallDepth(depth int) logr.LogSink {
 	return s.with(func(derived *sink) { derived.depth += depth })
 }
 
-// with returns a changed copy.
+// with returns a changed copy: sinks are shared and must not be modified.
 func (s *sink) with(change func(derived *sink)) *sink {
 	derived := *s
 	change(&derived)
 	return &derived
 }
 
-// attributes are the pairs of logr as log/slog has them. What has no text for a key, or no value, is shown all the
-// same.
+// attributes converts the pairs of logr to attributes of log/slog. A key that is not a string, or a key without a
+// value, is marked and logged as well.
 func attributes(keysAndValues []any) []slog.Attr {
 	var all []slog.Attr
 	for i := 0; i < len(keysAndValues); i += 2 {
 		key, isText := keysAndValues[i].(string)
+		// Logr leaves such mistakes of callers to the sink. The text must not be lost.
 		if !isText || i+1 == len(keysAndValues) {
 			all = append(all, slog.Any("!BADKEY", valueText(keysAndValues[i])))
 			if isText {

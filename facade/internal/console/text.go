@@ -6,26 +6,28 @@ import (
 	"strings"
 )
 
-// textFormat is for people: one line a message,
+// textFormat is the format for people, one line per message:
 //
 //	[2024-05-06 07:08:09,123] kopf.objects         [INFO    ] [default/example-1] Handler succeeded handler=create_fn
 //
-// with the object in front, as it is what one looks for. Only stacks, and further lines of a message, follow on lines
-// of their own, behind a tab. No terminal obeys anything in a line but the colours, and nothing in it looks like
-// another line.
+// The object comes first, because people look for it. Only stacks and further lines of a message follow on their own
+// lines, behind a tab. Apart from colours, a line contains nothing that a terminal interprets, and nothing that looks
+// like another line.
 type textFormat struct {
-	plain    bool // without time, logger and level
+	plain    bool // omits time, logger and level
 	prefixed bool
 	colours  bool
-	operator string // the name of a logger that is left out
+	operator string // the logger name to omit
 }
 
+// compose returns the line as text. The widths of logger and level are those of Kopf.
 func (t textFormat) compose(l *line) []byte {
 	var text strings.Builder
 	if !t.plain {
 		fmt.Fprintf(&text, "[%s] %-20.20s %s ", l.time.Format("2006-01-02 15:04:05,000"), onOneLine(t.logger(l)),
 			t.paint(l.level, fmt.Sprintf("[%-8.8s]", levelNames(l.level).text)))
 	}
+	// The message may have several lines, which stay readable behind a tab.
 	message := indent(l.message)
 	if t.prefixed && l.object.isObject() {
 		message = "[" + quoteInBrackets(l.object.prefix()) + "] " + message
@@ -33,6 +35,7 @@ func (t textFormat) compose(l *line) []byte {
 	text.WriteString(t.paint(l.level, message))
 	stack := ""
 	for _, f := range l.fields {
+		// A stack has many lines, so it comes last.
 		if f.key == "stack" {
 			stack = valueText(f.value)
 			continue
@@ -46,10 +49,11 @@ func (t textFormat) compose(l *line) []byte {
 	return []byte(text.String())
 }
 
-// logger is who speaks, by the names that Kopf's users know: of the loggers of the operator, those that have a name of
-// their own, and the others by what they speak about.
+// logger returns the name of the logger in the terms of Kopf. Loggers of the operator with their own name keep it;
+// others are named after the object or activity that they log about.
 func (t textFormat) logger(l *line) string {
 	name := l.logger
+	// The dots make sure that only whole parts of the name are cut.
 	if rest, ours := strings.CutPrefix(name+".", t.operator+"."); ours {
 		name = strings.TrimSuffix(rest, ".")
 	}
@@ -59,6 +63,7 @@ func (t textFormat) logger(l *line) string {
 	case l.object.isObject():
 		return "kopf.objects"
 	}
+	// Kopf names the loggers of activities after the activity.
 	for _, f := range l.fields {
 		if f.key == "activity" {
 			return "kopf.activities." + valueText(f.value)
@@ -70,6 +75,7 @@ func (t textFormat) logger(l *line) string {
 // names are Kopf's names of a level.
 type names struct{ json, text string }
 
+// levelNames returns the names of a level in JSON and text lines.
 func levelNames(level slog.Level) names {
 	switch {
 	case level < slog.LevelInfo:
@@ -85,5 +91,6 @@ func levelNames(level slog.Level) names {
 	}
 }
 
-// beyondErrors is Python's level for what nobody can go on from. The framework has nothing of it.
+// beyondErrors is Python's level CRITICAL, for failures that end the program. The framework does not use it, but
+// programs can.
 const beyondErrors = slog.LevelError + 4

@@ -13,10 +13,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// marshalled is what a value wants to be in logs, if it says so.
+// marshalled returns the log representation of a value that implements logr.Marshaler, and other values as they are.
 func marshalled(value any) any {
 	wanted := value
 	if own, ok := value.(logr.Marshaler); ok {
+		// The method is the user's code, and a panic must not end the program because of a log line.
 		if err := panics.Contain(func() error { wanted = own.MarshalLog(); return nil }); err != nil {
 			return valueText(value)
 		}
@@ -24,19 +25,19 @@ func marshalled(value any) any {
 	return wanted
 }
 
-// valueText is what a value says of itself, whatever it does when it is asked.
+// valueText returns the text of a value. It never panics, whatever the value's own methods do.
 func valueText(value any) string {
 	if text, isText := value.(string); isText {
 		return text
 	}
+	// Package fmt would follow cycles in such a value until the process ends.
 	if !saysSomething(value) && composed(value) {
 		return fmt.Sprintf("a %T", value)
 	}
 	return panics.Text(value)
 }
 
-// composed tells whether a value has others in it. Some of them have themselves in it: package fmt would run through
-// these until the process ends.
+// composed reports whether a value contains other values, and so possibly itself.
 func composed(value any) bool {
 	switch reflect.ValueOf(value).Kind() {
 	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer, reflect.Interface:
@@ -46,33 +47,38 @@ func composed(value any) bool {
 	}
 }
 
-// kubernetesObject is an object of the API: of these, lines have the names. Others than the handlers' may be
-// confidential, and all of them are long.
+// kubernetesObject is an object of the API. Lines contain only its names, because its content is long and may be
+// confidential.
 type kubernetesObject interface {
 	GetName() string
 	GetNamespace() string
 	GetObjectKind() schema.ObjectKind
 }
 
-// encoded is a value as JSON, which may have any characters in its strings. Errors, and what has a text, are texts.
+// encoded returns a value as JSON, with any characters in its strings. Errors and values with a text of their own
+// become texts. A value that cannot be encoded becomes a text with the reason.
 func encoded(value any) (data []byte) {
+	// Encoders of values are users' code as well.
 	err := panics.Contain(func() (err error) { data, err = marshal(loggable(value)); return err })
 	if err == nil {
 		return data
 	}
 	text := valueText(value)
+	// The text is only the type here, so the reason is added.
 	if !saysSomething(value) && composed(value) {
 		text += ": " + err.Error()
 	}
-	data, _ = marshal(text) // a text can be encoded
+	data, _ = marshal(text) // texts always encode
 	return data
 }
 
 // loggable returns the names of objects, the texts of errors, and other values as they are.
 func loggable(value any) any {
 	switch value := value.(type) {
+	// A time is a Stringer too, but its text is less useful for machines.
 	case time.Time:
 		return value.Format(time.RFC3339Nano)
+	// This case precedes Stringer: objects of the API can have a text with their whole content.
 	case kubernetesObject:
 		return objectNames(value)
 	case error, fmt.Stringer:
@@ -81,9 +87,11 @@ func loggable(value any) any {
 	return value
 }
 
+// objectNames returns the known names of an object.
 func objectNames(o kubernetesObject) map[string]string {
 	version, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	names := map[string]string{"apiVersion": version, "kind": kind, "namespace": o.GetNamespace(), "name": o.GetName()}
+	// Unknown names are left out.
 	for key, name := range names {
 		if name == "" {
 			delete(names, key)
@@ -92,7 +100,7 @@ func objectNames(o kubernetesObject) map[string]string {
 	return names
 }
 
-// marshal is that of JSON, but for the signs of HTML: "2 -> 3" is for people, too.
+// marshal encodes JSON without escaping HTML characters: "2 -> 3" must stay readable.
 func marshal(value any) ([]byte, error) {
 	var data bytes.Buffer
 	encoder := json.NewEncoder(&data)
@@ -103,12 +111,14 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(data.Bytes(), []byte("\n")), nil
 }
 
-// format writes a value so that it stays on one line.
+// format returns a value on one line.
 func format(value any) string {
+	// Named string types are shown like strings.
 	if text := reflect.ValueOf(value); text.Kind() == reflect.String && !saysSomething(value) {
 		return quote(text.String())
 	}
 	data := encoded(value)
+	// A JSON string is shown in the form of this format instead.
 	var text string
 	if len(data) > 0 && data[0] == '"' && json.Unmarshal(data, &text) == nil {
 		return quote(text)
@@ -116,7 +126,7 @@ func format(value any) string {
 	return string(escapeJSON(data))
 }
 
-// saysSomething tells whether a value has a text of its own.
+// saysSomething reports whether a value has a text of its own.
 func saysSomething(value any) bool {
 	switch value.(type) {
 	case error, fmt.Stringer:

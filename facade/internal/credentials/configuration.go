@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// check finds what could not work, before it is taken for an error of the connection.
+// check returns all errors in the credentials. Without it, some of them would look like connection errors later.
 func (i *Info) check() error {
 	return errors.Join(
 		i.checkServer(),
@@ -26,9 +26,10 @@ func (i *Info) check() error {
 	)
 }
 
+// checkServer accepts an empty address.
 func (i *Info) checkServer() error {
 	if i.Server == "" {
-		return nil // it may be that of the configuration
+		return nil // the configuration can supply it
 	}
 	server, err := url.Parse(i.Server)
 	if err != nil || server.Host == "" || server.Scheme != "https" && server.Scheme != "http" {
@@ -37,7 +38,7 @@ func (i *Info) checkServer() error {
 	return nil
 }
 
-// exclude is an error if both are set.
+// exclude returns an error if both fields are set.
 func exclude(one string, set bool, other string, also bool) error {
 	if set && also {
 		return fmt.Errorf("%s and %s exclude each other", one, other)
@@ -45,6 +46,7 @@ func exclude(one string, set bool, other string, also bool) error {
 	return nil
 }
 
+// checkPEM returns an error if the data is not PEM. A frequent mistake is to pass the base64 text of a kubeconfig.
 func checkPEM(field string, data []byte) error {
 	if len(data) == 0 {
 		return nil
@@ -55,26 +57,30 @@ func checkPEM(field string, data []byte) error {
 	return nil
 }
 
+// checkPair checks the client certificate and its private key against each other.
 func (i *Info) checkPair() error {
 	certified, keyed := i.CertificatePath != "" || len(i.CertificateData) > 0,
 		i.PrivateKeyPath != "" || len(i.PrivateKeyData) > 0
 	switch {
+	// A certificate without its key cannot be used, nor a key without its certificate.
 	case certified != keyed:
 		return errors.New("a certificate needs its private key, and vice versa: one of them is missing")
 	case len(i.CertificateData) == 0 || len(i.PrivateKeyData) == 0:
-		return nil // files are read later
+		return nil // client-go reads files later
 	}
 	err := errors.Join(checkPEM("CertificateData", i.CertificateData), checkPEM("PrivateKeyData", i.PrivateKeyData))
 	if err != nil {
 		return err
 	}
+	// A key of another certificate would otherwise fail only with the first request.
 	if _, err := tls.X509KeyPair(i.CertificateData, i.PrivateKeyData); err != nil {
 		return fmt.Errorf("CertificateData and PrivateKeyData: %w", err)
 	}
 	return nil
 }
 
-// checkHeader does not show the value: it is a secret.
+// checkHeader returns an error for characters that HTTP headers cannot contain, such as the newline at the end of a
+// token file. The error does not contain the value, which is secret.
 func checkHeader(field, value string) error {
 	if strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return fmt.Errorf("%s: it has white space or other characters that no header can have: trim it", field)
@@ -82,7 +88,8 @@ func checkHeader(field, value string) error {
 	return nil
 }
 
-// trust says whom to take for the API server.
+// trust sets how the API server is verified. A setting here replaces all of the configuration's settings, since
+// client-go rejects a mixture.
 func (i *Info) trust(c *rest.Config) {
 	switch {
 	case i.Insecure:
@@ -92,40 +99,46 @@ func (i *Info) trust(c *rest.Config) {
 	}
 }
 
-// identifies tells whether the fields say who the operator is.
+// identifies reports whether the fields identify the user.
 func (i *Info) identifies() bool {
 	return i.Username != "" || i.Token != "" || i.Scheme != "" || i.CertificatePath != "" || len(i.CertificateData) > 0
 }
 
-// identify says who the operator is, with the fields alone.
+// identify sets the user from the fields alone: all credentials of the configuration are removed, as they would compete
+// with the fields.
 func (i *Info) identify(c *rest.Config) {
 	c.ExecProvider, c.AuthProvider, c.BearerToken, c.BearerTokenFile = nil, nil, "", ""
+	// A certificate can be combined with a token or a password.
 	c.Username, c.Password = i.Username, i.Password
 	c.CertFile, c.CertData = i.CertificatePath, i.CertificateData
 	c.KeyFile, c.KeyData = i.PrivateKeyPath, i.PrivateKeyData
+	// Client-go supports bearer tokens itself.
 	if i.Scheme == "" || strings.EqualFold(i.Scheme, "Bearer") && i.Token != "" {
 		c.BearerToken = i.Token
 		return
 	}
+	// Other schemes need a header that client-go does not set.
 	value := strings.TrimSpace(i.Scheme + " " + i.Token)
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return authorizing{value, next} })
 }
 
-// authorizing sends requests with the header of a scheme that client-go does not know.
+// authorizing adds an Authorization header with a scheme that client-go does not support.
 type authorizing struct {
 	value string
 	next  http.RoundTripper
 }
 
-// RoundTrip sends the request.
+// RoundTrip sends the request with the header. A header that the request already has is kept.
 func (a authorizing) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("Authorization") == "" {
+		// A round tripper must not modify the request.
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", a.value)
 	}
 	return a.next.RoundTrip(r)
 }
 
+// proxies sets the proxy. An explicit URL takes precedence over the environment.
 func (i *Info) proxies(c *rest.Config) error {
 	switch {
 	case i.ProxyURL != "":
@@ -134,6 +147,7 @@ func (i *Info) proxies(c *rest.Config) error {
 			return fmt.Errorf("ProxyURL: %q is not a URL of a proxy, such as http://host:3128", i.ProxyURL)
 		}
 		c.Proxy = http.ProxyURL(proxy)
+	// A proxy of the configuration takes precedence over the environment.
 	case i.TrustEnv && c.Proxy == nil:
 		c.Proxy = http.ProxyFromEnvironment
 	}

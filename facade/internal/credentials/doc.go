@@ -1,10 +1,10 @@
 // Not part of the public API.
 //
-// Package credentials keeps a connection to the API server authorized while credentials come and go.
+// Package credentials keeps a connection to the API server authorized while credentials expire and are replaced.
+// [Connect] logs in and returns a configuration for clients; [ConnectLate] logs in with the first request. A request
+// that is refused because of its credentials waits for a new login and is sent again, without any effect on its caller.
 //
-// It is apart because nobody above it is to notice: a request that is refused for its credentials waits for a login,
-// and is sent again. It never decides where credentials come from, and never repeats a request for another reason.
-//
-// Neighbours: package connection reads credentials of kubeconfigs and of service accounts; package commandline has a
-// manager made with the connection; package facade calls the handlers of logins.
+// It does not decide where credentials come from, and it repeats requests for no other reason. Package connection reads
+// credentials from kubeconfigs and service accounts. Package commandline makes a manager with the connection. Package
+// facade calls the login handlers.
 package credentials

@@ -13,11 +13,12 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// maxUnproven is how many logins in a row may give credentials that the API server refuses. New ones may need a moment
-// until it knows them.
+// maxUnproven is the number of logins in a row that may return refused credentials. New credentials may need a moment
+// until the API server accepts them.
 const maxUnproven = 4
 
-// login fills the vault, or gives up for good.
+// login runs one login and stores its credentials, or its final error. It runs in its own goroutine. All waiting
+// requests continue when running is closed.
 func (v *vault) login() {
 	found, err := v.attempt()
 	v.mu.Lock()
@@ -31,11 +32,13 @@ func (v *vault) login() {
 		logf.FromContext(v.ctx).V(verbosity(v.logins)).Info("Logged in",
 			"handler", v.current.handler, "server", v.current.server.Host, "login", v.logins)
 	}
+	// The result is stored before, so that waiting requests find it.
 	close(v.running)
 	v.running = nil
 }
 
-// verbosity is that of the message of a login: the first one is a matter of course.
+// verbosity returns the log verbosity of a login. The first login is normal and logged only with --verbose; later ones
+// mean that credentials were replaced.
 func verbosity(login int) int {
 	if login == 1 {
 		return 1
@@ -43,18 +46,21 @@ func verbosity(login int) int {
 	return 0
 }
 
-// attempt calls the handlers. What they give is in the order of use, and at least one.
+// attempt calls the login handlers. It returns at least one session, in the order of use, or an error.
 func (v *vault) attempt() ([]*session, error) {
 	if err := v.pause(); err != nil {
 		return nil, err
 	}
+	// The lock is not held: handlers can take long, and requests with valid credentials must not wait.
 	infos, err := v.options.Login(v.ctx)
 	if err != nil {
 		return nil, err
 	}
 	var good []*session
 	var problems []error
+	// The order of the ids makes the errors stable.
 	for _, id := range slices.Sorted(maps.Keys(infos)) {
+		// One handler with bad credentials must not prevent the use of others.
 		s, err := v.accept(id, infos[id])
 		if err != nil {
 			problems = append(problems, fmt.Errorf("handler %q: %w", id, err))
@@ -62,20 +68,23 @@ func (v *vault) attempt() ([]*session, error) {
 		}
 		good = append(good, s)
 	}
+	// Invalid credentials of one handler are fatal only if no other handler has valid ones.
 	if len(good) == 0 {
 		return nil, fmt.Errorf("logging in: %w", cmp.Or(errors.Join(problems...), errNothing))
 	}
 	for _, err := range problems {
-		if !errors.Is(err, errNothing) { // a handler may have none
+		if !errors.Is(err, errNothing) { // a handler may return no credentials
 			logf.FromContext(v.ctx).Error(err, "Ignored credentials")
 		}
 	}
+	// Equal priorities are used in random order, as in Kopf.
 	rand.Shuffle(len(good), func(i, j int) { good[i], good[j] = good[j], good[i] })
 	slices.SortStableFunc(good, func(a, b *session) int { return cmp.Compare(b.info.Priority, a.info.Priority) })
 	return good, nil
 }
 
-// pause gives the API server time to know new credentials, but not for ever.
+// pause waits before a login that follows refused credentials: one second, then twice as long each time. It returns an
+// error after maxUnproven logins in a row.
 func (v *vault) pause() error {
 	v.mu.Lock()
 	unproven := v.unproven
@@ -86,6 +95,7 @@ func (v *vault) pause() error {
 	if unproven > 0 {
 		select {
 		case <-v.ctx.Done():
+		// The wait is not shortened by a request's context: a login serves all requests.
 		case <-time.After(time.Second << (unproven - 1)):
 		}
 	}
@@ -95,11 +105,13 @@ func (v *vault) pause() error {
 	return nil
 }
 
-// accept checks the credentials of one handler.
+// accept validates the credentials of one handler and returns a session with them. Credentials that were invalidated
+// before are refused: otherwise, a handler that returns the same ones would cause an endless loop.
 func (v *vault) accept(handler string, info *Info) (*session, error) {
 	switch {
 	case info == nil:
 		return nil, errNothing
+	// Expired credentials would be dropped at once and cause another login.
 	case info.expired():
 		return nil, fmt.Errorf("the credentials have expired at %s", info.Expiration.Format(time.RFC3339))
 	}
@@ -115,7 +127,7 @@ func (v *vault) accept(handler string, info *Info) (*session, error) {
 	return s, nil
 }
 
-// known tells whether the credentials were invalidated before.
+// known reports whether the credentials were invalidated before.
 func (v *vault) known(handler string, identity [sha256.Size]byte) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

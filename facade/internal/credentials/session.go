@@ -15,30 +15,31 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// checkTimeout is how long the API server may take to say whether it knows the credentials at all.
+// checkTimeout limits the request that checks whether the API server accepts the credentials.
 const checkTimeout = 10 * time.Second
 
-// session is a connection with the credentials of one handler.
+// session is a connection with the credentials of one handler. It is immutable, except for the state of its checks.
 type session struct {
 	handler  string
 	info     *Info
-	identity [sha256.Size]byte // as of the login
+	identity [sha256.Size]byte // at the time of the login
 	config   *rest.Config
 	server   *url.URL
 	send     http.RoundTripper
 
-	works   atomic.Bool   // the API server has taken the credentials
-	gate    chan struct{} // has room for one check at a time
-	checked time.Time     // when the last check began; behind the gate
-	bad     bool          // what it found; behind the gate
+	works   atomic.Bool   // the API server has accepted the credentials
+	gate    chan struct{} // one slot: one check at a time, with a cancellable wait
+	checked time.Time     // start of the last check; guarded by the gate
+	bad     bool          // result of the last check; guarded by the gate
 }
 
-// open makes the session of the credentials. It sends nothing.
+// open returns a session for the credentials. It sends nothing.
 func open(handler string, info *Info, prepare func(*rest.Config)) (*session, error) {
 	config, err := info.configuration()
 	if err != nil {
 		return nil, err
 	}
+	// The settings of the connection apply to all credentials.
 	prepare(config)
 	s := &session{handler: handler, info: info, config: config, gate: make(chan struct{}, 1)}
 	if s.server, _, err = rest.DefaultServerUrlFor(config); err != nil {
@@ -50,15 +51,17 @@ func open(handler string, info *Info, prepare func(*rest.Config)) (*session, err
 	return s, nil
 }
 
-// close leaves the requests alone that are on their way.
+// close closes idle connections. Running requests continue.
 func (s *session) close() {
-	if s.config.Transport == nil { // else it is somebody else's
+	if s.config.Transport == nil { // otherwise the transport belongs to the user
 		utilnet.CloseIdleConnectionsFor(s.send)
 	}
 }
 
-// request is the request to the server of this session, as often as its body can be had.
+// request returns a copy of the request for the server of this session. It can be called once per attempt if the body
+// can be read again.
 func (s *session) request(r *http.Request, base *url.URL) (*http.Request, error) {
+	// A request of the caller must not be modified, and it is needed again for another attempt.
 	own := r.Clone(r.Context())
 	if r.GetBody != nil {
 		body, err := r.GetBody()
@@ -67,9 +70,11 @@ func (s *session) request(r *http.Request, base *url.URL) (*http.Request, error)
 		}
 		own.Body = body
 	}
+	// The common case: all sessions use the same server.
 	if *s.server == *base {
 		return own, nil
 	}
+	// The new login has another server, so the URL of the request is rewritten below its base path.
 	own.Host = ""
 	own.URL.Scheme, own.URL.Host = s.server.Scheme, s.server.Host
 	own.URL.Path = path.Join("/", s.server.Path, strings.TrimPrefix(r.URL.Path, strings.TrimSuffix(base.Path, "/")))
@@ -77,10 +82,11 @@ func (s *session) request(r *http.Request, base *url.URL) (*http.Request, error)
 	return own, nil
 }
 
-// good asks the API server whether it knows the credentials. A refusal may have another reason than they: an extension
-// of the API that has trouble of its own, or a service behind the proxy of the API server. An answer that was asked for
-// after that time is good enough. What is asked for is the list of versions of the API, which every user may read, and
-// nobody else: others, such as /version, proxies tend to give to anybody.
+// good checks whether the API server accepts the credentials at all. A single 401 can have another reason: an
+// aggregated API server with its own problem, or a service behind the proxy of the API server.
+//
+// A check that began after since is not repeated. It requests the list of API versions, which every authenticated user
+// may read. Other paths, such as /version, are often readable without credentials and would not prove anything.
 func (s *session) good(ctx context.Context, since time.Time) (bool, error) {
 	select {
 	case s.gate <- struct{}{}:
@@ -88,9 +94,12 @@ func (s *session) good(ctx context.Context, since time.Time) (bool, error) {
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
+	// Many requests fail at the same time, and one check answers all of them. Refused credentials never become valid
+	// again.
 	if s.bad || s.checked.After(since) {
 		return !s.bad, nil
 	}
+	// The start counts, since the answer can reflect the state at any later time.
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

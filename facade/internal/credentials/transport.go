@@ -10,42 +10,49 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// transport sends each request with the credentials that are good now.
+// transport sends each request with the current credentials. It replaces the transport of client-go, so that all
+// clients of the connection follow a new login.
 type transport struct {
 	vault *vault
-	base  *url.URL // of the requests, whatever the server is by now
+	base  *url.URL // the base URL of incoming requests, even if the server has changed
 }
 
-// RoundTrip sends the request, and sends it again with others if its credentials are refused.
+// RoundTrip sends the request. If its credentials are refused, it sends the request again with other credentials.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	// A streamed body can be sent only once.
 	repeatable := r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
 	if r.Body != nil && repeatable {
-		defer func() { _ = r.Body.Close() }() // each attempt has a body of its own
+		defer func() { _ = r.Body.Close() }() // each attempt has its own body
 	}
 	for asked := (*session)(nil); ; {
+		// This waits while no valid credentials exist, so callers see no authentication error in between.
 		s, err := t.vault.session(r.Context())
 		if err != nil {
+			// A round tripper must close the body in any case.
 			if !repeatable {
 				_ = r.Body.Close()
 			}
 			return nil, err
 		}
+		// A check of the credentials before this time cannot explain the response.
 		sent := time.Now()
 		answer, err := t.send(r, s)
 		if err != nil || answer.StatusCode != http.StatusUnauthorized {
 			return answer, err
 		}
+		// If the same session is refused again although its credentials are valid, the 401 has another reason. Then it
+		// is the final response.
 		changed, err := t.vault.doubt(r.Context(), s, sent)
 		if err != nil || !repeatable || !changed && asked == s {
 			return answer, nil //nolint:nilerr // it is the server's answer
 		}
 		asked = s
-		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // the connection can be used again then
+		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // a drained connection can be reused
 		_ = answer.Body.Close()
 	}
 }
 
-// send sends the request once.
+// send sends the request once with the session's credentials.
 func (t *transport) send(r *http.Request, s *session) (*http.Response, error) {
 	own, err := s.request(r, t.base)
 	if err != nil {
@@ -58,8 +65,8 @@ func (t *transport) send(r *http.Request, s *session) (*http.Response, error) {
 	return answer, err
 }
 
-// around is a transport of client-go with the credentials that are good now. One that makes connections for streams,
-// as for commands in pods, needs its own connection.
+// around wraps a transport of client-go so that its requests have the current credentials. Transports for streams, such
+// as commands in pods, must keep their own connection, so only their headers are set.
 func (v *vault) around(base *url.URL, next http.RoundTripper) http.RoundTripper {
 	if ordinary(next) {
 		return &transport{v, base}
@@ -67,8 +74,7 @@ func (v *vault) around(base *url.URL, next http.RoundTripper) http.RoundTripper 
 	return streaming{v, next}
 }
 
-// ordinary tells whether a transport is one for requests. Client-go may have put it into another one, for files of CAs
-// that change.
+// ordinary reports whether a transport is for normal requests. Client-go may wrap it, for example to reload CA files.
 func ordinary(next http.RoundTripper) bool {
 	for {
 		switch known := next.(type) {
@@ -82,18 +88,20 @@ func ordinary(next http.RoundTripper) bool {
 	}
 }
 
-// streaming puts the credentials on requests of another transport. It repeats nothing.
+// streaming adds the credentials to requests of another transport. It repeats nothing, because a stream cannot be sent
+// again.
 type streaming struct {
 	vault *vault
 	next  http.RoundTripper
 }
 
-// RoundTrip sends the request.
+// RoundTrip sends the request with the headers of the current credentials.
 func (t streaming) RoundTrip(r *http.Request) (*http.Response, error) {
 	s, err := t.vault.session(r.Context())
 	if err != nil {
 		return nil, err
 	}
+	// The wrappers add only headers: the connection belongs to the other transport.
 	send, err := rest.HTTPWrappersForConfig(s.config, t.next)
 	if err != nil {
 		return nil, err

@@ -15,100 +15,113 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Remembered is how many invalidated credentials of each handler are not accepted again. Kopf has the same.
+// Remembered is the number of invalidated credentials per handler that are refused if they are returned again. Kopf has
+// the same limit.
 const Remembered = 3
 
-// Login gives the credentials that there are, by the ids of the handlers.
+// Login returns the available credentials by handler id.
 type Login func(ctx context.Context) (map[string]*Info, error)
 
-// Options say where credentials come from.
+// Options are the source of the credentials and the callbacks.
 type Options struct {
-	// Login is called when there are no credentials that are good, once at a time.
+	// Login is called when no valid credentials are left. Calls never overlap.
 	Login Login
-	// Prepare puts the settings of the connection into each configuration.
+	// Prepare applies the settings of the connection to each configuration.
 	Prepare func(*rest.Config)
-	// Fail is called, once, when there are no credentials any more, and never will be: nothing can be sent then. It is
-	// not called for the first login, nor when the context has ended.
+	// Fail is called at most once, when no credentials are left and no login can succeed, so that requests can no
+	// longer be sent. It is not called for the first login, or after the context has ended.
 	Fail func(error)
 }
 
-// vault has the credentials. It may be used concurrently.
+// vault holds the credentials of one connection. It may be used concurrently.
+//
+// A login returns a session for each handler with valid credentials. One session is in use. If it expires or is
+// refused, the next one is used. If none is left, a new login starts, and all requests wait for it. A failed login is
+// final.
 type vault struct {
 	ctx     context.Context //nolint:containedctx // the program's: a login is not that of one request
 	options Options
 
+	// mu guards the fields below. It is not held during requests or logins.
 	mu       sync.Mutex
 	current  *session
-	rest     []*session // those of the other handlers, the best one first
+	rest     []*session // sessions of the other handlers, the preferred one first
 	refused  map[string][][sha256.Size]byte
-	defaults string // the default namespace of those that are, or were, in use
+	defaults string // default namespace of the last credentials in use
 	logins   int
-	unproven int           // logins in a row whose credentials the API server has refused at once
-	running  chan struct{} // closed when the login that is running has ended; nil if none is
-	err      error         // why there will be no credentials any more
+	unproven int           // logins in a row whose credentials were refused at once
+	running  chan struct{} // closed when the current login ends; nil without one
+	err      error         // final error: no login will succeed any more
 }
 
-// Connection is to the API server, as whoever logged in last.
+// Connection is a connection to the API server with the credentials of the last login.
 type Connection struct {
-	// Config is for clients: their requests always have the credentials that are good at their time.
+	// Config is for clients. Each of their requests has the credentials that are valid at that time.
 	Config *rest.Config
 
 	vault *vault
 }
 
-// DefaultNamespace is that of the credentials, if they have one; during a login, of those before it.
+// DefaultNamespace returns the default namespace of the credentials, if any. During a login, it is that of the former
+// credentials.
 func (c *Connection) DefaultNamespace() string {
 	c.vault.mu.Lock()
 	defer c.vault.mu.Unlock()
 	return c.vault.defaults
 }
 
-// Close waits for the login that runs, if one does, when the context of the program has ended. The error is that of a
-// login that did not end by itself.
+// Close waits for a running login. It must be called after the context of the program has ended. It returns the error
+// of a failed login, but not of a cancelled one.
 func (c *Connection) Close() error {
 	v := c.vault
 	v.mu.Lock()
 	running := v.running
 	v.mu.Unlock()
+	// The lock is released while waiting, since the login needs it.
 	if running != nil {
 		<-running
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	// The end of the program is not a failure of the login.
 	if errors.Is(v.err, context.Canceled) {
 		return nil
 	}
 	return v.err
 }
 
-// Connect logs in. No login begins when the context has ended.
+// Connect logs in and returns the connection. No login starts after the context has ended.
 func Connect(ctx context.Context, o Options) (*Connection, error) {
 	v := &vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}
 	first, err := v.session(ctx)
 	if err != nil {
 		return nil, err
 	}
+	// Client-go must not add credentials of its own, which would be those of the first login forever.
 	config := rest.AnonymousClientConfig(first.config)
-	// Connections for streams are made by others, who take the certificate from here: it is that of the first login.
+	// Client-go makes connections for streams on its own, with the certificate of this configuration: that of the first
+	// login.
 	config.CertFile, config.CertData = first.config.CertFile, first.config.CertData
 	config.KeyFile, config.KeyData = first.config.KeyFile, first.config.KeyData
-	config.Host, config.QPS = first.server.String(), -1 // the server's own fairness is better than a limit on this side
+	config.Host, config.QPS = first.server.String(), -1 // the API server's own fairness replaces client-side limits
+	// Clients build their URLs from the first server, even after a change.
 	base := *first.server
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return v.around(&base, next) })
 	return &Connection{Config: config, vault: v}, nil
 }
 
-// ConnectLate is a configuration for clients that logs in before their first request is sent.
+// ConnectLate returns a configuration that logs in before its first request is sent. Errors of the login are errors of
+// that request.
 func ConnectLate(ctx context.Context, o Options) *rest.Config {
 	v := &vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}
-	base := &url.URL{Scheme: "http", Host: "api-server"} // each session has its own
+	base := &url.URL{Scheme: "http", Host: "api-server"} // a placeholder: each session rewrites it
 	config := &rest.Config{Host: base.String(), QPS: -1}
-	config.ContentType = runtime.ContentTypeJSON // what the credentials say of it comes too late
+	config.ContentType = runtime.ContentTypeJSON // the content type of the credentials is known too late
 	config.Wrap(func(http.RoundTripper) http.RoundTripper { return &transport{v, base} })
 	return config
 }
 
-// session waits for credentials that are good, as far as one knows.
+// session returns the current session. It waits for a login if there is none.
 func (v *vault) session(ctx context.Context) (*session, error) {
 	for {
 		s, running, err := v.look()
@@ -117,9 +130,10 @@ func (v *vault) session(ctx context.Context) (*session, error) {
 		}
 		select {
 		case <-running:
+		// The context of the vault means that the program ends; others belong to one request.
 		case <-ctx.Done():
 			if ctx == v.ctx {
-				<-running // it knows more about the end
+				<-running // the login returns a more precise error
 				continue
 			}
 			return nil, fmt.Errorf("waiting for new credentials: %w", context.Cause(ctx))
@@ -127,16 +141,18 @@ func (v *vault) session(ctx context.Context) (*session, error) {
 	}
 }
 
-// look begins a login if it has to be.
+// look returns the current session, a final error, or the channel of the running login. It starts a login if necessary.
 func (v *vault) look() (s *session, running chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	// The next handler's credentials can be expired as well.
 	for v.current != nil && v.current.info.expired() {
 		v.invalidate(v.current, "they have expired")
 	}
 	if v.current != nil || v.err != nil {
 		return v.current, nil, v.err
 	}
+	// Only one login runs at a time; all requests wait for the same one.
 	if v.running == nil {
 		v.running = make(chan struct{})
 		go v.login()
@@ -144,7 +160,8 @@ func (v *vault) look() (s *session, running chan struct{}, err error) {
 	return nil, v.running, nil
 }
 
-// proven takes note of what the API server has taken.
+// proven records that the API server has accepted a session, which resets the count of refused logins. The flag avoids
+// the lock for almost all requests.
 func (v *vault) proven(s *session) {
 	if s.works.Swap(true) {
 		return
@@ -154,11 +171,13 @@ func (v *vault) proven(s *session) {
 	v.unproven = 0
 }
 
-// doubt finds out about credentials that were refused. It returns false if they are good nevertheless.
+// doubt checks a session whose request was refused, and invalidates it if the API server does not accept it. It returns
+// false if the session is still valid.
 func (v *vault) doubt(ctx context.Context, s *session, sent time.Time) (changed bool, err error) {
 	if v.replaced(s) {
 		return true, nil
 	}
+	// The check sends a request, so the lock is not held and the state is compared again afterwards.
 	good, err := s.good(ctx, sent)
 	if good || err != nil {
 		return false, err
@@ -168,6 +187,7 @@ func (v *vault) doubt(ctx context.Context, s *session, sent time.Time) (changed 
 	if v.current != s {
 		return true, nil
 	}
+	// The login counts as refused only if none of its credentials worked.
 	if !s.works.Load() && len(v.rest) == 0 {
 		v.unproven++
 	}
@@ -175,15 +195,18 @@ func (v *vault) doubt(ctx context.Context, s *session, sent time.Time) (changed 
 	return true, nil
 }
 
+// replaced reports whether another session is in use. Concurrent requests can be refused for the same session; the
+// first one invalidates it.
 func (v *vault) replaced(s *session) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.current != s
 }
 
-// invalidate goes on with the credentials of another handler, if there are any. The caller holds the lock.
+// invalidate drops the session and switches to that of another handler, if any. The caller must hold the lock.
 func (v *vault) invalidate(s *session, reason string) {
 	logf.FromContext(v.ctx).Info("Dropped credentials", "handler", s.handler, "reason", reason)
+	// Only the last ones are kept: their number would grow with each expiration.
 	known := append(v.refused[s.handler], s.identity)
 	v.refused[s.handler] = known[max(0, len(known)-Remembered):]
 	s.close()
@@ -194,13 +217,14 @@ func (v *vault) invalidate(s *session, reason string) {
 	}
 }
 
-// use goes on with the first of these credentials. The caller holds the lock.
+// use makes the first session current. The caller must hold the lock.
 func (v *vault) use(all []*session) {
 	v.current, v.rest = all[0], all[1:]
 	v.defaults = v.current.info.DefaultNamespace
 }
 
-// fail ends all that needs credentials. The caller holds the lock.
+// fail stores the final error, which ends all requests. The caller must hold the lock, so Fail is called in another
+// goroutine.
 func (v *vault) fail(err error) {
 	v.err = err
 	if v.logins > 0 && v.ctx.Err() == nil && v.options.Fail != nil {

@@ -25,29 +25,33 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// cluster is where the peering objects are.
+// cluster accesses the peering objects of one scope.
 type cluster struct {
-	client client.Client
-	// kinds are those of the scope that the cluster has, one for each group.
+	client client.Client // for metadata and unstructured objects only
+	// kinds are the peering kinds of the scope that the cluster serves, one per API group.
 	kinds []discovery.Resource
 }
 
-// timeout is how long the API server may take for one answer.
+// timeout limits each request to the API server, if the configuration has no limit.
 const timeout = time.Minute
 
-// connect finds the kinds of the scope.
+// connect finds the peering kinds of the scope and returns a client for them.
 func connect(ctx context.Context, config *rest.Config, clusterwide bool) (*cluster, error) {
+	// The caller's configuration is used for other clients as well.
 	config = rest.CopyConfig(config)
 	config.Timeout = cmp.Or(config.Timeout, timeout)
+	// The command runs once, so discovery is not cached and sees the current CRDs.
 	server, err := clientdiscovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
 	}
+	// The timeout applies to each request.
 	api := discovery.Limited{Getter: discovery.API{Client: server.RESTClient()}, Timeout: config.Timeout}
 	kinds, err := findKinds(ctx, api, clusterwide)
 	if err != nil {
 		return nil, err
 	}
+	// All objects are unstructured or only metadata, so the scheme needs no Go types of kinds.
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
 	all, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapperOf(kinds)})
@@ -57,22 +61,24 @@ func connect(ctx context.Context, config *rest.Config, clusterwide bool) (*clust
 	return &cluster{all, kinds}, nil
 }
 
-// groups and version are those of Kopf's peering: the second group is what old clusters have.
+// groups and version are those of Kopf's peering. Old clusters have the second group. A cluster can serve both.
 var groups = []string{"kopf.dev", "zalando.org"}
 
 const version = "v1"
 
-// findKinds finds the kinds of one scope. That there are none is an error.
+// findKinds returns the served kinds of one scope. It returns an error if there are none.
 func findKinds(ctx context.Context, api discovery.Getter, clusterwide bool) (found []discovery.Resource, err error) {
 	plural := "kopfpeerings"
 	if clusterwide {
 		plural = "clusterkopfpeerings"
 	}
+	// Only these groups are discovered, so a broken aggregated API does not matter.
 	all, err := discovery.Discover(ctx, api, groups...)
 	if err != nil {
 		return nil, fmt.Errorf("looking for %s: %w", plural, err)
 	}
 	for _, one := range all {
+		// The scope distinguishes kinds of the same name, and other versions have another format.
 		if one.Version == version && one.Plural == plural && one.Namespaced != clusterwide {
 			found = append(found, one)
 		}
@@ -86,7 +92,7 @@ func findKinds(ctx context.Context, api discovery.Getter, clusterwide bool) (fou
 	)
 }
 
-// mapperOf knows the kinds, and namespaces.
+// mapperOf returns a mapper for these kinds and namespaces. It needs no further discovery requests.
 func mapperOf(kinds []discovery.Resource) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
@@ -96,24 +102,28 @@ func mapperOf(kinds []discovery.Resource) meta.RESTMapper {
 			scope = meta.RESTScopeNamespace
 		}
 		plural := one.GroupVersionResource()
+		// The plural is known from discovery; the default mapper would guess it.
 		mapper.AddSpecific(one.GroupVersionKind, plural, plural, scope)
 	}
 	return mapper
 }
 
-// place is a namespace; empty is the whole cluster.
+// place is a namespace; empty for the whole cluster.
 type place struct {
 	namespace string
-	named     bool // by its name, not by a pattern
+	named     bool // given by its name, not by a pattern
 }
 
-// places are those that are meant.
+// places returns the namespaces that the patterns select. Without patterns, it returns the whole cluster.
 func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []place, err error) {
+	// The cluster-scoped object counts as given by name, so its absence is an error.
 	if len(meant) == 0 {
 		return []place{{named: true}}, nil
 	}
+	// Names and patterns are separated, since only patterns need a list.
 	var patterns namespaces.Patterns
 	for _, one := range meant {
+		// A plain name needs no list request, and so no permission to list namespaces.
 		if names, plain := (namespaces.Patterns{one}).Plain(); plain {
 			all = append(all, place{names[0], true})
 			continue
@@ -123,9 +133,11 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 	if len(patterns) == 0 {
 		return all, nil
 	}
+	// Only names and labels are needed.
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
 	switch err := c.client.List(ctx, list, selecting(meant.Labels())...); {
+	// The plain names can still be served without this permission.
 	case apierrors.IsForbidden(err) && len(all) > 0:
 		logging.Warn(logf.FromContext(ctx), "Patterns of namespaces are left out: namespaces may not be listed",
 			"patterns", fmt.Sprint(patterns), "error", err.Error())
@@ -133,16 +145,19 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 		return nil, fmt.Errorf("listing the namespaces for the patterns %v: %w", patterns, err)
 	}
 	for _, one := range list.Items {
+		// A name can also match a pattern. It is processed once, as a name.
 		if patterns.Matches(one.Name) && !has(all, one.Name) {
 			all = append(all, place{namespace: one.Name})
 		}
 	}
+	// A wrong pattern would otherwise look like success.
 	if len(all) == 0 {
 		return nil, fmt.Errorf("no namespace matches the patterns %v", patterns)
 	}
 	return all, nil
 }
 
+// selecting returns the options of a list for a label selector, which may be nil.
 func selecting(by labels.Selector) (options []client.ListOption) {
 	if by != nil {
 		options = append(options, client.MatchingLabelsSelector{Selector: by})
@@ -150,6 +165,7 @@ func selecting(by labels.Selector) (options []client.ListOption) {
 	return options
 }
 
+// has reports whether the namespace is among the places already.
 func has(all []place, namespace string) bool {
 	for _, one := range all {
 		if one.namespace == namespace {
@@ -159,8 +175,10 @@ func has(all []place, namespace string) bool {
 	return false
 }
 
-// missing says that there is no such object.
+// missing returns the error for a peering object that does not exist. Operators then do not look there either, so a
+// record would have no effect.
 func (c *cluster) missing(name, namespace string) error {
+	// All kinds of one scope have the same name, only in different groups.
 	kind := c.kinds[0]
 	text := fmt.Sprintf("there is no %s %q", kind.Kind, name)
 	if namespace != "" {

@@ -1,11 +1,11 @@
 // Not part of the public API.
 //
-// Package freezing does what people ask of running operators by hand: to pause for some time, and to go on. It writes
-// a record into peering objects, and removes it, as an operator of a high priority would.
+// Package freezing pauses running operators for some time, or resumes them, on request of a user. [Order.Carry] writes
+// a record into peering objects like an operator with a high priority, or removes it.
 //
-// It stands apart from package peering as it looks for kinds and namespaces once, and says clearly why nothing can come
-// of it; operators keep looking, and wait. It never makes a peering object, and keeps nothing alive: a record that
-// nobody removes is good until its lifetime is over.
+// In contrast to package peering, it looks for kinds and namespaces once and explains why a request has no effect;
+// operators keep looking and wait. It never creates a peering object. It does not renew its record: without a resume,
+// the record ends with its lifetime.
 //
-// Neighbours: package commandline has the flags of it; packages discovery and namespaces find the objects.
+// Package commandline has the flags. Packages discovery and namespaces find the objects.
 package freezing

@@ -13,28 +13,30 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// Order is what somebody asks of the operators that share peering objects.
+// Order is a request to the operators that share peering objects.
 type Order struct {
-	// Peering is the name of the objects.
+	// Peering is the name of the peering objects.
 	Peering string
-	// Namespaces are those where the objects are; none is the object of the whole cluster.
+	// Namespaces are the namespaces of the objects. Without any, the cluster-scoped object is meant.
 	Namespaces namespaces.Patterns
-	// Identity is whose record it is.
+	// Identity is the key of the record in the objects.
 	Identity string
-	// Record is what is written; with no lifetime, the record is removed.
+	// Record is the record to write. If it has no lifetime, the record with this identity is removed.
 	Record peering.Record
 }
 
-// resumes tells whether operators go on.
+// resumes reports whether the order removes the record.
 func (o Order) resumes() bool { return o.Record.Lifetime <= 0 }
 
-// Carry writes the record into all objects that are meant, or removes it there.
+// Carry writes the record into all selected objects, or removes it there.
 //
 // # Errors
 //
-// There is one for each namespace where nothing could be done; the others are done nevertheless. A namespace that a
-// pattern matches needs no peering object, but one of all must have it.
+// The error names each namespace where the request has failed; the other namespaces are still processed. A namespace
+// that matches only a pattern needs no peering object, but at least one of all namespaces must have it. A namespace
+// that is given by name must have it.
 func (o Order) Carry(ctx context.Context, config *rest.Config) error {
+	// Without namespaces, the order is for the cluster-scoped kind.
 	api, err := connect(ctx, config, len(o.Namespaces) == 0)
 	if err != nil {
 		return err
@@ -50,12 +52,14 @@ func (o Order) Carry(ctx context.Context, config *rest.Config) error {
 		switch {
 		case err != nil:
 			problems = append(problems, err)
+		// The user expects a peering object there.
 		case !found && one.named:
 			problems = append(problems, api.missing(o.Peering, one.namespace))
 		case found:
 			done++
 		}
 	}
+	// Without any object, the command would have no effect, and the user would not notice.
 	if done == 0 && len(problems) == 0 {
 		return fmt.Errorf("no namespace of %s has a %s %q, so no operator was notified",
 			strings.Join(o.Namespaces.Texts(), " "), api.kinds[0].Kind, o.Peering)
@@ -63,15 +67,18 @@ func (o Order) Carry(ctx context.Context, config *rest.Config) error {
 	return errors.Join(problems...)
 }
 
-// at does it in one namespace, for each group that has the kind. It is not found if none of them has the object.
+// at processes one namespace, for each group that has the kind. Found is false if no group has the object.
 func (o Order) at(ctx context.Context, api *cluster, where place) (found bool, err error) {
+	// A problem in one namespace must not prevent the others from being processed.
 	var problems []error
 	for _, kind := range api.kinds {
 		object := object{stored: peering.Stored{
 			Client: api.client, Kind: kind.GroupVersionKind, Namespace: where.namespace, Name: o.Peering,
+			// With the status subresource, a patch of the main resource would drop the record.
 			Subresource: kind.HasStatus(),
 		}, resource: kind.GroupResource()}
 		switch err := object.carry(ctx, o); {
+		// The object may exist in the other group.
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			problems = append(problems, err)

@@ -21,11 +21,11 @@ import (
 
 // object is one peering object.
 type object struct {
-	stored   peering.Stored
-	resource schema.GroupResource
+	stored   peering.Stored       // where the records are
+	resource schema.GroupResource // for messages
 }
 
-// carry writes or removes the record, and tells what comes of it.
+// carry writes or removes the record, and logs the effect.
 func (o object) carry(ctx context.Context, order Order) error {
 	log := logging.OfObject(
 		logging.OfKind(logf.FromContext(ctx), o.stored.Kind),
@@ -35,27 +35,31 @@ func (o object) carry(ctx context.Context, order Order) error {
 		return o.remove(ctx, log, order.Identity)
 	}
 	record := order.Record
+	// The lifetime counts from this time.
 	record.LastSeen = time.Now()
 	after, err := o.stored.Put(ctx, order.Identity, record)
 	if err != nil {
 		return o.explained(err)
 	}
 	others := o.records(after)
+	// Without a schema for it, the API server silently prunes the status.
 	if _, kept := others[order.Identity]; !kept {
 		return fmt.Errorf(
 			"the API server has not kept the record in %s: its CRD must have "+
 				"x-kubernetes-preserve-unknown-fields: true for the status", o,
 		)
 	}
+	// The own record is not a peer.
 	delete(others, order.Identity)
 	tell(log, order.Identity, record, others)
 	return nil
 }
 
-// tell says who pauses, and who does not.
+// tell logs which peers pause. Peers of a higher priority do not pause; they are listed in a warning.
 func tell(log logr.Logger, identity string, record peering.Record, others map[string]peering.Record) {
 	var pausing, above []string
 	for _, other := range slices.Sorted(maps.Keys(others)) {
+		// Peers of the same priority pause as well.
 		if others[other].Priority > record.Priority {
 			above = append(above, other)
 		} else {
@@ -69,22 +73,26 @@ func tell(log logr.Logger, identity string, record peering.Record, others map[st
 	}
 }
 
-// remove removes the record. That there is none is told, as the identity may be wrong.
+// remove removes the record. It logs a warning if there is no such record, because the identity may be wrong.
 func (o object) remove(ctx context.Context, log logr.Logger, identity string) error {
 	before := &unstructured.Unstructured{}
 	before.SetGroupVersionKind(o.stored.Kind)
 	key := client.ObjectKey{Namespace: o.stored.Namespace, Name: o.stored.Name}
 	err := o.stored.Client.Get(ctx, key, before)
-	if err != nil && !apierrors.IsForbidden(err) { // who may not read may write nevertheless
+	if err != nil && !apierrors.IsForbidden(err) { // writing can be allowed without reading
 		return o.explained(err)
 	}
+	// The record is looked up before it is removed, to notice a wrong identity.
 	status, _ := before.Object["status"].(map[string]any)
 	_, known := status[identity]
+	// An empty record removes the entry.
 	after, writing := o.stored.Put(ctx, identity, peering.Record{})
 	if writing != nil {
 		return o.explained(writing)
 	}
+	// The remaining peers show who may still keep operators paused.
 	left := slices.Sorted(maps.Keys(o.records(after)))
+	// The warning needs a successful read: without one, the record may have existed.
 	if err == nil && !known {
 		logging.Warn(log, "There is no record to be removed; another --id has written those that are left",
 			"identity", identity, "peers", left)
@@ -94,23 +102,24 @@ func (o object) remove(ctx context.Context, log logr.Logger, identity string) er
 	return nil
 }
 
-// records are those that are good.
+// records returns the readable records that have not expired.
 func (o object) records(body map[string]any) map[string]peering.Record {
 	now := time.Now()
-	all, _ := peering.Decode(body, now) // operators tell of those that cannot be read
+	all, _ := peering.Decode(body, now) // operators log unreadable records
 	maps.DeleteFunc(all, func(_ string, one peering.Record) bool { return !one.Expires().After(now) })
 	return all
 }
 
-// explained says what to do about an error.
+// explained adds the object, or a remedy for missing permissions, to an error.
 func (o object) explained(err error) error {
+	// The API server's message names the object and the user already.
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("%w: grant the permission, as config/rbac/peering_role.yaml does for operators", err)
 	}
 	return fmt.Errorf("%s: %w", o, err)
 }
 
-// String names the object.
+// String names the object for messages.
 func (o object) String() string {
 	text := fmt.Sprintf("%s %q", o.resource, o.stored.Name)
 	if o.stored.Namespace != "" {

@@ -13,38 +13,39 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/console"
 )
 
-// ExplainPath is where explanations are: with the parameters kind, namespace and name; and output, which is "json" or
-// "text".
+// ExplainPath is the path of explanations. Its parameters are kind, namespace, name, and output, which is "json" (the
+// default) or "text".
 const ExplainPath = "/explain"
 
-// StandingPath is where the standing of the operator is.
+// StandingPath is the path of the operator's current state.
 const StandingPath = "/standing"
 
-// ProfilesPath is the prefix of the paths of profiles. Package pprof requires it.
+// ProfilesPath is the prefix of the paths of profiles. Package pprof requires this value.
 const ProfilesPath = "/debug/pprof/"
 
-// Journal is what is asked.
+// Journal is the source of all answers.
 type Journal interface {
 	Explain(kind string, object types.NamespacedName) (journal.Explanation, error)
 	Standing() journal.Standing
 }
 
-// Problem is the answer to a request that cannot be answered otherwise.
+// Problem is the body of a response with an error.
 type Problem struct {
-	// Operator is the name of the operator that was asked; it is empty if the request was refused before.
+	// Operator is the name of the operator that answers. It is empty if the request was rejected because of its host
+	// name.
 	Operator string `json:"operator,omitempty"`
 	Error    string `json:"error"`
 }
 
-// Parts are served besides explanations.
+// Parts are the optional parts that are served besides explanations.
 type Parts struct {
-	// Console is served at [console.Path] and below, and / redirects to it. Nil is off.
+	// Console is served at [console.Path] and below, and / redirects to it. Nil turns it off.
 	Console http.Handler
 	// Profiling serves net/http/pprof at [ProfilesPath].
 	Profiling bool
 }
 
-// Handler serves explanations, the standing of the operator, and the parts.
+// Handler returns a handler for explanations, the state of the operator, and the parts.
 func Handler(from Journal, parts Parts) http.Handler {
 	mux := http.NewServeMux()
 	if parts.Console != nil {
@@ -57,6 +58,7 @@ func Handler(from Journal, parts Parts) http.Handler {
 	}
 	mux.HandleFunc("GET "+ExplainPath, func(w http.ResponseWriter, r *http.Request) { explain(w, r, from) })
 	mux.HandleFunc("GET "+StandingPath, func(w http.ResponseWriter, _ *http.Request) { answer(w, from.Standing()) })
+	// A browser must neither guess another content type nor show a stale answer.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
@@ -64,7 +66,8 @@ func Handler(from Journal, parts Parts) http.Handler {
 	})
 }
 
-// profiles serves net/http/pprof.
+// profiles returns a handler for net/http/pprof. A separate mux is used, because importing pprof registers its handlers
+// only at http.DefaultServeMux.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(ProfilesPath, pprof.Index)
@@ -80,6 +83,7 @@ func profiles() http.Handler {
 	})
 }
 
+// explain answers one request for an explanation. An unknown object or kind is "not found", with a text for people.
 func explain(w http.ResponseWriter, r *http.Request, from Journal) {
 	query := r.URL.Query()
 	refuse := func(status int, why string) { refuse(w, status, Problem{from.Standing().Operator, why}) }
@@ -98,22 +102,23 @@ func explain(w http.ResponseWriter, r *http.Request, from Journal) {
 		refuse(http.StatusInternalServerError, err.Error())
 	case query.Get("output") == "text":
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_ = found.WriteText(w) // an error is one of the client
+		_ = found.WriteText(w) // an error here concerns only the client
 	default:
 		answer(w, found)
 	}
 }
 
-// refuse says what is wrong.
+// refuse writes an error response. Writing can fail only if the client has gone.
 func refuse(w http.ResponseWriter, status int, why Problem) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(why)
 }
 
+// answer writes a successful JSON response.
 func answer(w http.ResponseWriter, what any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(what) // an error is one of the client
+	_ = encoder.Encode(what) // an error here concerns only the client
 }
