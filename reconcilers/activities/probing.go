@@ -23,7 +23,7 @@ const (
 type Probing struct {
 	log      func() logr.Logger
 	activity func() Activity
-	ctx      context.Context // context of the runs: they outlive the requests that start them
+	ctx      context.Context //nolint:containedctx // of the probings, which outlive who asks for them
 	stop     context.CancelFunc
 
 	mu   sync.Mutex
