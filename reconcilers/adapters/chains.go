@@ -16,6 +16,8 @@ import (
 // Observation and Request. Progress and Answer are in selection.go; Occupation, Metrics and Labels in metrics.go; the
 // rest in outcome.go. To add an adapter, add its lines here; to add a family, add a chain.
 var chains = map[handlers.Family]chain{
+	// Handlers of creations, updates, deletions, resumes and fields, and their sub-handlers. Each of them needs exactly
+	// one adapter for its reason.
 	handlers.Changing: {
 		call,
 		[]listed{
@@ -41,6 +43,7 @@ var chains = map[handlers.Family]chain{
 			{"Labels", labels},
 		},
 	},
+	// Event handlers are called once for each event: they do not have progress, and no reason.
 	handlers.Watching: {
 		call,
 		[]listed{
@@ -57,6 +60,7 @@ var chains = map[handlers.Family]chain{
 			{"Labels", labels},
 		},
 	},
+	// Daemons and timers run outside of passes and do not hold slots. Their progress is in memory.
 	handlers.Spawning: {
 		call,
 		[]listed{
@@ -73,7 +77,9 @@ var chains = map[handlers.Family]chain{
 			{"Labels", labels},
 		},
 	},
+	// Only asked, never called: they select the children that are watched for their owners.
 	handlers.Owning: {call, []listed{{"Filters", filters}, {"Answer", answer}}},
+	// Handlers of the events of children. They have retries, and hold a slot like change handlers.
 	handlers.Tending: {
 		call,
 		[]listed{

@@ -20,6 +20,7 @@ func fieldChanged(h *Handler) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			if !decidesOnCause(a) {
+				// The question is whether the handler can ever match: a later change of the field may fit.
 				return next.Reconcile(ctx, a)
 			}
 			var stop execution.Stop

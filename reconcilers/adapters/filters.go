@@ -29,6 +29,7 @@ func filters(h *Handler) Adapter {
 			}
 			switch {
 			case err != nil:
+				// The caller decides: see Selected for panics.
 				return reconcile.Result{}, err
 			case ok:
 				return next.Reconcile(ctx, a)

@@ -27,7 +27,7 @@ type Handler struct {
 	Description *handlers.Handler
 
 	metrics *metrics.Operator // nil measures nothing
-	names   []string // of the adapters, outermost first
+	names   []string          // of the adapters, outermost first
 	chain   Reconciler
 }
 
@@ -54,6 +54,7 @@ func New(description *handlers.Handler, measured *metrics.Operator) *Handler {
 	h := &Handler{Description: description, metrics: measured}
 	family := chains[description.Family]
 	var needed []Adapter
+	// Leave out the adapters without an effect on this handler: each one costs time at every attempt.
 	for _, one := range family.adapters {
 		if adapter := one.make(h); adapter != nil {
 			needed, h.names = append(needed, adapter), append(h.names, one.name)
@@ -72,6 +73,7 @@ func Chain(inner Reconciler, adapters ...Adapter) Reconciler {
 }
 
 // Sub makes the Reconciler of a sub-handler that the handler's function declares. Its id is the joined id of both.
+func (h *Handler) Sub(declared *handlers.Handler) *Handler {
 	return New(declared.Sub(h.Description), h.metrics)
 }
 
