@@ -47,9 +47,9 @@ func (h *Handling) DeliverNext(
 ) (patch patching.Patch, wait time.Duration) {
 	loop := h.Loops.of(key)
 	if loop == nil {
-		// The object stays in the map, but each delivery counts from zero.
 		return h.Deliver(ctx, waiting), 0
 	}
+	// Each delivery counts from zero.
 	loop.calls, loop.writes, loop.times, loop.only = nil, nil, 0, nil
 	if held := loop.held; len(waiting) > 0 {
 		// The waiting events are newer than the held one, which they replace.
