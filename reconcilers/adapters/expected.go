@@ -45,6 +45,7 @@ func possibleReasons(d *handlers.Handler) []string {
 		return []string{""}
 	case d.Reason != "":
 		return []string{string(d.Reason)}
+	// The cause of a resume handler may have any reason but a deletion.
 	case d.Initial && !d.EvenIfDeleted:
 		return []string{string(cause.Create), string(cause.Update), string(cause.Resume)}
 	default:

@@ -42,6 +42,7 @@ func fieldChanged(h *Handler) Adapter {
 // decideOnField compares strictly: null and absent values differ here, as in Kopf. Then both values must match their
 // patterns. The zero Stop means that the change fits.
 func decideOnField(h *handlers.Handler, then, now map[string]any) execution.Stop {
+	// The essences have all fields of handlers, also those outside of the spec: see Lens.Extra.
 	before, hadBefore := diff.Resolve(then, h.Field)
 	after, hasAfter := diff.Resolve(now, h.Field)
 	switch {

@@ -18,6 +18,7 @@ func filters(h *Handler) Adapter {
 	}
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			// IsDue and the call itself come after the selection.
 			if a.Selected {
 				return next.Reconcile(ctx, a)
 			}

@@ -110,6 +110,7 @@ func (h *Handler) Adapters() []string { return h.names }
 // of the question: whether the handler was selected, its account, the clock. It can be reused for the next question,
 // also for another handler. If the answer is no, the attempt's Stopped has the reason. The error is that of a filter.
 func (h *Handler) Ask(ctx context.Context, a *execution.Attempt, question execution.Question) (bool, error) {
+	// Asking makes the Answer adapter end the chain before the call.
 	a.Call.Handler, a.Asking = h.Description, question
 	// Clear the answer to the former question.
 	if a.Stopped.By != "" {

@@ -35,6 +35,7 @@ func Logging(next Reconciler) Reconciler {
 // contained calls the logger of an attempt, which may be the project's own code. A panic in it does not end the process
 // or change the outcome. It is logged, if the logger still works.
 func contained(ctx context.Context, act func()) {
+	// The logger may be the one that panics, so the second attempt is contained as well.
 	err := panics.Contain(func() error { act(); return nil })
 	if err == nil {
 		return
@@ -132,6 +133,7 @@ func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	if asked := a.Call.Admission; asked != nil {
 		return logging.Formatted(log, append(values, "operation", asked.Operation, "subresource", asked.Subresource)...)
 	}
+	// Event handlers are called once, so they do not have an attempt number.
 	switch h := a.Call.Handler; h.Family {
 	case handlers.Watching:
 		return logging.Formatted(log, append(values, "type", a.Call.Cause.Type)...)

@@ -73,6 +73,7 @@ func reasonLabel(c *handlers.Invocation) string {
 
 // outcomeLabel returns the outcome of an attempt, as the metrics and observers name it.
 func outcomeLabel(a *execution.Attempt) string {
+	// The order matters: an ignored error is a success for the engine, and a denial is final.
 	o := &a.Outcome
 	switch {
 	case o.Aborted:
@@ -173,6 +174,7 @@ func (o *Occupation) Holders() (all []Holder) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for a, now := range o.running {
+		// Few handlers hold slots at the same time, so a linear search is enough.
 		at := slices.IndexFunc(all, func(h Holder) bool { return h.Handler == a.Call.Handler.ID })
 		if at < 0 {
 			at, all = len(all), append(all, Holder{Handler: a.Call.Handler.ID})

@@ -96,6 +96,7 @@ func ending(ctx context.Context) error {
 // Recovery turns a panic into an error of the attempt, which is counted, delayed and limited like any other.
 func Recovery(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (result reconcile.Result, err error) {
+		// The stack of the panic is kept in the error, for the log.
 		err = panics.Contain(func() (err error) { result, err = next.Reconcile(ctx, a); return err })
 		return result, err
 	})

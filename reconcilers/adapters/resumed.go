@@ -14,6 +14,7 @@ func resumed(h *Handler) Adapter {
 	evenIfDeleted := h.Description.EvenIfDeleted
 	fits := func(c *cause.Cause) bool { return c.Resumed(evenIfDeleted) }
 	return deciding(h, "Resumed", fits, func(c *cause.Cause) execution.Stop {
+		// Initial objects are only excluded while they are being deleted.
 		if c.Initial {
 			return execution.Stop{Why: execution.BeingDeleted}
 		}

@@ -51,6 +51,7 @@ func choose(
 	question := about(c)
 	defer answered(question)
 	for _, h := range all {
+		// A handler that is already chosen need not be asked: its answer would be dropped.
 		if (h.Description.Family == handlers.Changing) != changing || h.isAmong(chosen) {
 			continue
 		}
@@ -263,6 +264,7 @@ func answer(*Handler) Adapter {
 func deciding(
 	h *Handler, name string, fits func(c *cause.Cause) bool, why func(c *cause.Cause) execution.Stop,
 ) Adapter {
+	// The description does not change, so this is decided once.
 	held := h.Description.Holds()
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
@@ -288,6 +290,7 @@ func decidesOnCause(a *execution.Attempt) bool {
 func otherReason(expected cause.Reason) func(c *cause.Cause) execution.Stop {
 	stop := execution.Stop{Why: execution.OtherReason, Expected: expected}
 	return func(c *cause.Cause) execution.Stop {
+		// Copy the prepared value. The closure is shared by concurrent questions.
 		stop := stop
 		stop.Found = reasonValue(c.Reason)
 		return stop

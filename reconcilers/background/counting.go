@@ -35,6 +35,7 @@ func (o *objectTasks) count(into map[Census]int) {
 	for _, t := range o.list {
 		doing := Resting
 		switch {
+		// A stopping handler counts as such, even while its function runs.
 		case t.reason != 0:
 			doing = Stopping
 		case t.calling:

@@ -162,6 +162,7 @@ type Limit struct {
 func (l *Limit) Go(run func()) (waits bool, ahead int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// Waiting functions do not hold goroutines.
 	if l.Most > 0 && l.running >= l.Most {
 		l.waiting = append(l.waiting, run)
 		return true, len(l.waiting) - 1

@@ -194,6 +194,7 @@ func (r Reason) String() string {
 // wins.
 func (r Reason) Err() error {
 	switch {
+	// A deletion and an exit are permanent for the function, a pause or a mismatch may end.
 	case r&Deleted != 0:
 		return execution.ErrDeleted
 	case r&Exiting != 0:

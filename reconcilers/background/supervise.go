@@ -101,6 +101,7 @@ func (s *Supervisor) DelaysDeletion(c *cause.Cause) bool {
 
 // logAwaited logs once that deletion handlers wait for tasks that did not stop at once. The caller holds the lock.
 func (o *objectTasks) logAwaited() {
+	// Tasks that stop at once are not worth a log line: only those that linger are named.
 	var ids []string
 	for _, t := range o.list {
 		if t.lingers && !t.released && !t.overdue {

@@ -92,6 +92,7 @@ func (s *Supervisor) Forget(uid types.UID) {
 	o := s.byUID[uid]
 	delete(s.byUID, uid)
 	if o != nil {
+		// The tasks still need time to end. Keep them reachable for End, Stop and the counts.
 		if s.ending == nil {
 			s.ending = map[*objectTasks]bool{}
 		}

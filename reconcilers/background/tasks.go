@@ -157,6 +157,7 @@ func (o *objectTasks) latest() *jsontext.Object {
 		cached = service.Newest(o.key, o.uid)
 	}
 	switch {
+	// The cache has caught up with our write: it is authoritative again.
 	case o.written == nil || cached != nil && !older(cached, o.written):
 		o.written = nil
 		return cached
@@ -184,6 +185,7 @@ func (o *objectTasks) noteWritten(body map[string]any) {
 // older reports whether a is older than b, by their resource versions.
 func older(a, b *jsontext.Object) bool { return patching.Newer(versionOf(b), versionOf(a)) }
 
+// versionOf returns the resource version of the object; empty without one.
 func versionOf(object *jsontext.Object) string { return object.String("metadata", "resourceVersion") }
 
 // end removes the task. Its handler is done, unless it was stopped: then it can start again. The caller holds the lock.

@@ -136,6 +136,7 @@ func (c *Cause) Body() map[string]any {
 // reason returns the first reason that applies.
 func (c *Cause) reason() Reason {
 	switch {
+	// The order matters: the conditions overlap, and deletions hide all other reasons.
 	case c.Gone:
 		return Gone
 	case c.Deleted():
@@ -230,6 +231,7 @@ func (l *Lens) Unreachable(body map[string]any) (fields []diff.Path) {
 
 // obstacle returns the first value on the path to a field that is not a mapping, and whether there is one.
 func obstacle(body map[string]any, field diff.Path) (value any, found bool) {
+	// The field itself need not exist: an absent one is reachable.
 	value = body
 	for _, key := range field {
 		mapping, ok := value.(map[string]any)

@@ -91,6 +91,7 @@ func Fingerprint(stored diffbase.Essence) (string, error) {
 	if stored == nil {
 		return "", nil
 	}
+	// Encoded maps have sorted keys, so equal essences have equal texts.
 	raw, err := json.Marshal(canonical(withoutNulls(stored)))
 	if err != nil {
 		return "", fmt.Errorf("encoding what was handled last for its fingerprint: %w", err)

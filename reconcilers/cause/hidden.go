@@ -84,6 +84,7 @@ func (s *scope) add(path diff.Path) {
 			inner = &scope{}
 			s.set(key, inner)
 		}
+		// A shorter path covers this position already.
 		if s = inner; s.all {
 			return
 		}

@@ -94,6 +94,7 @@ func Bare(value map[string]any) map[string]any {
 // bared is Bare; changed is false if it returns the given mapping itself.
 func bared(value map[string]any) (bare map[string]any, changed bool) {
 	bare = value
+	// Copy a mapping only before its first change.
 	leave := func() {
 		if !changed {
 			bare, changed = maps.Clone(value), true
@@ -251,6 +252,7 @@ func (r *Redaction) Unknown(present diffbase.Essence) (essence diffbase.Essence,
 
 // isWhole reports whether the stored form is a single digest, and whether it is the digest of the present essence.
 func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
+	// A single digest is the only key. Beside other keys, it is data of the object.
 	if len(stored) != 1 {
 		return false, false
 	}
@@ -261,6 +263,7 @@ func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
 	if !ok {
 		return false, false
 	}
+	// The former format: the plain digest of the JSON text.
 	raw, err := json.Marshal(present)
 	sum := sha256.Sum256(raw)
 	return true, err == nil && hex.EncodeToString(sum[:]) == digest

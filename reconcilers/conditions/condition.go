@@ -169,6 +169,7 @@ func shortened(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
+	// Do not cut within a character: the API server only accepts valid UTF-8.
 	end := limit - len(mark)
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--

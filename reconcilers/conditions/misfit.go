@@ -79,6 +79,7 @@ func property(of map[string]any, name string, resolve func(string) map[string]an
 
 // resolved merges the schemas that a schema refers to, directly or by allOf. Its own keys win.
 func resolved(schema map[string]any, resolve func(string) map[string]any) map[string]any {
+	// The schema is shared: merge into a copy.
 	schema = maps.Clone(schema)
 	parts, _ := schema["allOf"].([]any)
 	for _, part := range append(slices.Clone(parts), schema) {

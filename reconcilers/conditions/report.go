@@ -152,6 +152,7 @@ func (t Types) satisfied(list []any, r Report) Condition {
 		return c
 	}
 	c.Message = "no handler had to be called"
+	// Do not replace a more precise message of a former success, which would cost a write.
 	if held := find(list, t.Ready); held["status"] == True {
 		c.Reason, _ = held["reason"].(string)
 		c.Message, _ = held["message"].(string)
@@ -189,6 +190,7 @@ func split(all []Outcome) (open, lost []Outcome) {
 		case o.Succeeded:
 		case o.Failed, o.Blocked:
 			lost = append(lost, o)
+		// These come first: the first one decides on the reason Retrying.
 		case o.Attempts > 0 || o.Awaited != "":
 			open = append(open, o)
 		default:

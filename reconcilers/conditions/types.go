@@ -23,6 +23,7 @@ func Named(domain string) (Types, error) {
 		return t, nil
 	}
 	for _, name := range []*string{&t.Ready, &t.Reconciling, &t.Stalled} {
+		// A domain makes the types of two operators on one kind different.
 		*name = domain + "/" + *name
 		if err := checkType(*name); err != nil {
 			return t, fmt.Errorf(`%q: it must be a domain, such as "databases.example.org"`, domain)

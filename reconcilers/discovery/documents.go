@@ -181,6 +181,7 @@ func (v groupVersion) scan(ctx context.Context, server Getter) ([]Resource, erro
 // resource. If the server leaves out the singular, it is the kind in lower case, as in Kopf.
 func (v groupVersion) resourcesOf(list metav1.APIResourceList) (all []Resource) {
 	for _, r := range list.APIResources {
+		// Subresources have entries of their own in the list.
 		if strings.Contains(r.Name, "/") {
 			continue
 		}

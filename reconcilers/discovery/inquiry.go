@@ -47,6 +47,7 @@ func (i *Inquiry) Get(ctx context.Context, path string) ([]byte, error) {
 	if known, asked := i.heard[path]; asked {
 		return known.data, known.err
 	}
+	// Failures are remembered, too: a document is not requested again in the same round.
 	var is answer
 	is.data, is.err = i.server.Get(ctx, path)
 	i.delay = max(i.delay, transport.RetryAfter(is.err))

@@ -58,6 +58,7 @@ type schemaReader struct {
 func (r *schemaReader) keysIn(one map[string]any) *listKeys {
 	found := &listKeys{fields: map[string]*listKeys{}}
 	r.add(found, one)
+	// The schema of a kind is large, and most of it has no list keys.
 	if found.keys == nil && len(found.fields) == 0 && found.others == nil {
 		return nil
 	}

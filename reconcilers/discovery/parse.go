@@ -185,6 +185,7 @@ func (s *Selector) place(args []any) error {
 
 // split reads the version and the group out of name.version.group, name.version or name.group, and returns the name.
 func (s *Selector) split(text string) (name string) {
+	// A version has the form v1, v1alpha1 or v1beta1: any other second part begins a group.
 	name, rest, dotted := strings.Cut(text, ".")
 	switch {
 	case versioned.MatchString(text):

@@ -79,6 +79,7 @@ func Serve(wants []Want, all []Resource) Plan {
 // dropUnable removes resources that cannot be watched. If handlers write to any watched resource that cannot be
 // patched, it removes all resources that cannot be patched, as Kopf does.
 func (p *Plan) dropUnable(patched []Resource) {
+	// Without list and watch, an informer would fail for ever.
 	p.Watched = without(p.Watched, func(r Resource) bool {
 		if r.Can("list", "watch") {
 			return false
@@ -87,6 +88,7 @@ func (p *Plan) dropUnable(patched []Resource) {
 			fmt.Sprintf("%s cannot be listed and watched: it has the verbs %v", r, r.Verbs))
 		return true
 	})
+	// Progress cannot be stored on such objects.
 	unpatchable := func(r Resource) bool { return !r.Can("patch") }
 	if !slices.ContainsFunc(p.Watched, func(r Resource) bool { return unpatchable(r) && contains(patched, r) }) {
 		return

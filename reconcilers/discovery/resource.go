@@ -54,6 +54,7 @@ func (r Resource) Can(verbs ...string) bool {
 // isEvents reports whether these are Kubernetes events. "Everything" leaves them out, because handling events posts new
 // events. As in Kopf, other versions of events.k8s.io are not recognized.
 func (r Resource) isEvents() bool {
+	// Kubernetes serves the same events in both groups.
 	switch r.Group {
 	case "":
 		return r.Plural == "events"

@@ -43,6 +43,7 @@ func SchemaOf(ctx context.Context, server Getter, kind schema.GroupVersionKind) 
 func describes(one map[string]any, kind schema.GroupVersionKind) bool {
 	kinds, _ := one["x-kubernetes-group-version-kind"].([]any)
 	for _, item := range kinds {
+		// One schema may belong to several kinds.
 		item, _ := item.(map[string]any)
 		if item["group"] == kind.Group && item["version"] == kind.Version && item["kind"] == kind.Kind {
 			return true

@@ -54,6 +54,7 @@ var errNames = errors.New(
 
 // check returns an error unless there is exactly one sort of names.
 func (s Selector) check() error {
+	// Each of these is one sort of names.
 	given := 0
 	for _, name := range []string{s.Name, s.Kind, s.Plural, s.Singular, s.Shortcut, s.Category} {
 		if name != "" {
@@ -117,6 +118,7 @@ func (s Selector) named(r Resource) bool {
 	case s.Name != "":
 		return s.Name == r.Kind || s.Name == r.Plural || s.Name == r.Singular || slices.Contains(r.Shortcuts, s.Name)
 	default:
+		// Exactly one of the three is set.
 		return (s.Kind == "" || s.Kind == r.Kind) && (s.Plural == "" || s.Plural == r.Plural) &&
 			(s.Singular == "" || s.Singular == r.Singular)
 	}
@@ -147,6 +149,7 @@ func (s Selector) name() string { return cmp.Or(s.Name, s.Kind, s.Plural, s.Sing
 
 // String returns the group and the version, as far as they are given, and the name, for messages.
 func (s Selector) String() string {
+	// An open group and an open version are left out.
 	where := s.Group.Text
 	if s.Version.Given {
 		where += "/" + s.Version.Text

@@ -137,6 +137,7 @@ func (h *Handling) Write(ctx context.Context, body map[string]any, patch patchin
 	if patch.Empty() {
 		return patching.Result{}
 	}
+	// All handlers of one delivery share one patch, so the journal and the log name all of them.
 	result, err := h.Kind.Write(ctx, "event handlers", patching.Target{Body: body}, patch, nil)
 	if err = errors.Join(err, result.StatusRefused); err != nil {
 		logf.FromContext(ctx).Error(

@@ -107,6 +107,7 @@ func changed(before, after map[string]any) (paths []diff.Path) {
 
 // contents returns the object with only those metadata that handlers can change in a meaningful way.
 func contents(body map[string]any) map[string]any {
+	// Versions, timestamps and managed fields differ after each write: leave them out.
 	shown := maps.Clone(body)
 	metadata, _ := body["metadata"].(map[string]any)
 	kept := map[string]any{}
@@ -185,6 +186,7 @@ func (l *loop) wait() (wait time.Duration) {
 	if l.held == nil {
 		return 0
 	}
+	// The first handler whose delay ends decides: see isDue.
 	wait = loops.LongestDelay
 	for _, id := range l.heldFor {
 		wait = min(wait, time.Until(l.guard.Until(id)))

@@ -60,6 +60,7 @@ func (q *Queue) Take(key types.NamespacedName) []Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := q.waiting[key]
+	// Keep no empty lists: objects come and go.
 	delete(q.waiting, key)
 	return list
 }

@@ -50,6 +50,7 @@ type Lister func(ctx context.Context, groupVersion string) (*metav1.APIResourceL
 
 // Get returns the list for the path of a group version, and nil for all other paths.
 func (f Lister) Get(ctx context.Context, path string) ([]byte, error) {
+	// The core group and the list of groups do not exist here.
 	gv, ofGroup := strings.CutPrefix(path, "/apis/")
 	if !ofGroup {
 		return nil, nil
