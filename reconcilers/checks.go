@@ -30,8 +30,8 @@ func (o *operator) addChecks(m manager.Manager) error {
 	return m.Add(standby{o.health})
 }
 
-// asked converts a check for the manager. Its reason is in the log, too, because the manager's endpoints only show the
-// reason if the check is requested by its name.
+// asked converts a check for the manager. Its reason is in the log, too, because the manager's endpoints only
+// show the reason if the check is requested by its name.
 func (o *operator) asked(check health.Check) func(*http.Request) error {
 	return func(*http.Request) error {
 		err := check.Run()

@@ -75,7 +75,7 @@ func claimsOf(m elected) *claims {
 
 // newClaim claims the name and all kinds of the operator. It claims nothing and returns an error if another operator
 // has claimed one of them. Two spellings of one kind are only recognized as far as that is possible without a cluster;
-// acquire decides later, when discovery has resolved them.
+// [claim.acquire] decides later, when discovery has resolved them.
 func newClaim(m manager.Manager, o Options) (*claim, error) {
 	places, err := o.Places()
 	if err != nil {
@@ -107,8 +107,8 @@ func newClaim(m manager.Manager, o Options) (*claim, error) {
 	return own, nil
 }
 
-// clash returns an error if the two operators would share memory on one kind. Operators with the same prefix may share
-// kinds if they serve different namespaces; acquire rejects cluster-scoped kinds for them.
+// clash returns an error if the two operators would share memory on one kind. Operators with the same prefix
+// may share kinds if they serve different namespaces; [claim.acquire] rejects cluster-scoped kinds for them.
 func (c *claim) clash(other *claim) error {
 	shared := other.sharing(c.prefix, c.places)
 	if shared == "" || c.prefix == other.prefix && c.apart(other) {
@@ -124,8 +124,8 @@ func (c *claim) clash(other *claim) error {
 	return nil
 }
 
-// apart reports whether no namespace can be served by both operators. Patterns are only matched when the operators run,
-// so an operator with patterns is never apart from another one.
+// apart reports whether no namespace can be served by both operators. Patterns are only matched when the operators
+// run, so an operator with patterns is never apart from another one.
 func (c *claim) apart(other *claim) bool {
 	return len(c.namespaces) > 0 && len(other.namespaces) > 0 &&
 		!slices.ContainsFunc(c.namespaces, func(name string) bool { return slices.Contains(other.namespaces, name) })
@@ -167,8 +167,9 @@ func (c *claim) end() {
 	}
 }
 
-// acquire reserves a resource until release is called. Discovery has resolved the resource here, so different spellings
-// do not matter. An operator cannot reserve a resource twice either, because all its versions are the same objects.
+// acquire reserves a resource until release is called. Discovery has resolved the resource here, so different
+// spellings do not matter. An operator cannot reserve a resource twice either, because all its versions are the same
+// objects.
 func (c *claim) acquire(r discovery.Resource) (release func(), err error) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

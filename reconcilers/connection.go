@@ -23,7 +23,7 @@ type Watching struct {
 	// time between 5 and 10 minutes, so that not all watches end at once. Negative leaves the choice to the server.
 	// Kopf: watching.server_timeout.
 	ServerTimeout time.Duration
-	// ClientTimeout is how long the client keeps a watch; zero is no limit. Kopf: watching.client_timeout.
+	// ClientTimeout is how long the client keeps a watch; zero means without a limit. Kopf: watching.client_timeout.
 	ClientTimeout time.Duration
 	// InactivityTimeout is the time without any event or bookmark after which a watch is considered dead. It is
 	// restarted from the last seen resource version. Zero is 70 seconds. Kopf: watching.inactivity_timeout.

@@ -29,9 +29,9 @@ func (o Options) Creations() *Creations {
 	return own
 }
 
-// Hold returns the transformation that adds the operator's finalizer to a new object in the namespace. It returns nil
-// if the operator will not add one for its handlers with this selector, which must match the resource. The error is
-// that of a filter: then the decision is left to the operator.
+// Hold returns the transformation that adds the operator's finalizer to a new object in the namespace. It
+// returns nil if the operator will not add one for its handlers with this selector, which must match the resource. The
+// error is that of a filter: then the decision is left to the operator.
 func (c *Creations) Hold(
 	ctx context.Context, s discovery.Selector, r discovery.Resource, namespace string, body map[string]any,
 ) (patching.Transform, error) {

@@ -23,7 +23,7 @@ type Gate struct {
 	mu     sync.Mutex
 	parts  map[string]*Gate // gates of namespaces, made on demand and never removed
 	closed bool             // as set by Set
-	until  time.Time        // end of the permission to write; zero is no end
+	until  time.Time        // end of the permission to write; zero means that it does not end
 	lapsed bool             // until is over, or work is still running that was started before a former until was over
 	lapse  *time.Timer      // fires at until
 	// permission ends together with the permission to write; nil while no caller needs it.
@@ -35,9 +35,9 @@ type Gate struct {
 	idle       chan struct{} // closed while busy is zero; nil while no caller needs it
 }
 
-// In returns the gate of one namespace, and makes it if necessary. It pauses the operator in that namespace only; the
-// gate of the operator pauses all namespaces. Cluster-scoped objects do not have a gate of their own: In returns nil
-// for the empty namespace.
+// In returns the gate of one namespace, and makes it if necessary. It pauses the operator in that namespace
+// only; the gate of the operator pauses all namespaces. Cluster-scoped objects do not have a gate of their own: In
+// returns nil for the empty namespace.
 func (g *Gate) In(namespace string) *Gate {
 	if g == nil || namespace == "" {
 		return nil
@@ -75,7 +75,7 @@ func (g *Gate) pausedNamespaces() (names []string) {
 func (g *Gate) Set(closed bool) { g.change(func() { g.closed = closed }) }
 
 // AllowWritesUntil ends the permission to write at the given time, unless a later call extends it first. After the end,
-// no write is sent, neither by the engine nor by the clients of handlers, and outcomes are no exception. Running
+// no write is sent, neither by the engine nor by the clients of handlers, not even an outcome. Running
 // handlers are useless then, so their contexts end at once. The gate counts as closed until there is permission again.
 // The zero time means that the permission does not end.
 //
@@ -97,9 +97,9 @@ func (g *Gate) AllowWritesUntil(t time.Time) {
 	})
 }
 
-// expire takes account of the end of the permission. It cancels the current permission context, and counts as a change
-// of the gate even if there is new permission at once, so that everything restarts with fresh state. The caller holds
-// the lock.
+// expire takes account of the end of the permission. It cancels the current permission context, and counts as
+// a change of the gate even if there is new permission at once, so that everything restarts with fresh state. The
+// caller holds the lock.
 func (g *Gate) expire() {
 	if g.lapsed || !over(g.until) {
 		return
@@ -122,7 +122,8 @@ func (g *Gate) change(apply func()) {
 	}
 }
 
-// tell starts a new period of the gate and wakes the callers that wait for a change. The caller holds the lock.
+// tell starts a new period of the gate and wakes the callers that wait for a change. The caller holds the
+// lock.
 func (g *Gate) tell() {
 	g.number++
 	if g.changed != nil {
@@ -131,8 +132,8 @@ func (g *Gate) tell() {
 	}
 }
 
-// Permission returns a context that ends when the present permission to write ends. Its cause is execution.ErrPaused
-// then. Without permission, the returned context has already ended.
+// Permission returns a context that ends when the present permission to write ends. Its cause is
+// execution.ErrPaused then. Without permission, the returned context has already ended.
 func (g *Gate) Permission() context.Context {
 	from := context.Background()
 	// A namespace depends on the operator's permission, too. Do not hold the own lock for that call: pausedNamespaces
@@ -153,8 +154,8 @@ func (g *Gate) Permission() context.Context {
 	return g.permission
 }
 
-// over reports whether the time has passed; the zero time never passes. It compares both clocks: while a machine is
-// suspended, its wall clock goes on, and its monotonic clock may not.
+// over reports whether the time has passed; the zero time never passes. It compares both clocks: while a machine
+// is suspended, its wall clock goes on, and its monotonic clock may not.
 func over(t time.Time) bool {
 	now := time.Now()
 	return !t.IsZero() && (!now.Before(t) || !now.Round(0).Before(t.Round(0)))
@@ -199,7 +200,8 @@ func (g *Gate) Open() bool {
 // open is Open for callers that hold the lock. It checks the time itself, because the timer may fire late.
 func (g *Gate) open() bool { return !g.closed && !g.lapsed && !over(g.until) }
 
-// state returns the present opening, whether the gate is open, and a channel that is closed at the next change.
+// state returns the present opening, whether the gate is open, and a channel that is closed at the next
+// change.
 func (g *Gate) state() (now opening, open bool, changed <-chan struct{}) {
 	if g == nil {
 		return opening{}, true, nil
@@ -213,9 +215,9 @@ func (g *Gate) state() (now opening, open bool, changed <-chan struct{}) {
 	return opening{gate: g, number: g.number}, !g.closed && !g.lapsed, g.changed
 }
 
-// pass calls run for each opening of the gate and paused for each closing, until ctx ends. The context of the call ends
-// with execution.ErrPaused at the next change. The next call waits until the former one has returned, and a call that
-// returns early is not repeated before the next change.
+// pass calls run for each opening of the gate and paused for each closing, until ctx ends. The context of the
+// call ends with execution.ErrPaused at the next change. The next call waits until the former one has returned, and a
+// call that returns early is not repeated before the next change.
 func (g *Gate) pass(ctx context.Context, run func(context.Context, opening), paused func(context.Context)) {
 	for ctx.Err() == nil {
 		now, open, changed := g.state()

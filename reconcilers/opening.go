@@ -48,7 +48,8 @@ func (o opening) Enter() bool {
 	return false
 }
 
-// enter is Enter for the own gate alone. Checking and counting need one lock: after Set(true), no work may start.
+// enter is Enter for the own gate alone. Checking and counting need one lock: after Set(true), no work may
+// start.
 func (o opening) enter() bool {
 	if o.gate == nil {
 		return true
@@ -66,7 +67,8 @@ func (o opening) Leave() {
 	}
 }
 
-// in serves a namespace whenever its own gate is open within this opening, and calls paused while it is closed.
+// in serves a namespace whenever its own gate is open within this opening, and calls paused while it is
+// closed.
 func (o opening) in(
 	ctx context.Context, namespace string, serve func(context.Context, kind.Gate), paused func(context.Context),
 ) {

@@ -88,8 +88,8 @@ func (o *operator) Start(ctx context.Context) error {
 	return own.end(ctx)
 }
 
-// end calls Options.End, unless the manager has stopped waiting for the operator, such as after a lost lease. Another
-// process may be the leader then, and must not be disturbed.
+// end calls Options.End, unless the manager has stopped waiting for the operator, such as after a lost lease.
+// Another process may be the leader then, and must not be disturbed.
 func (o *operator) end(ctx context.Context) error {
 	if o.options.End == nil || !o.fence.Holds() {
 		return nil
@@ -97,9 +97,9 @@ func (o *operator) end(ctx context.Context) error {
 	return o.options.End(ctx)
 }
 
-// begun returns the operator with the options that Options.Begin returns. Begin is called once in the process, although
-// both Start and the replica need its result. A caller waits only until its own context ends, because the manager ends
-// the contexts of its groups one after another.
+// begun returns the operator with the options that Options.Begin returns. Begin is called once in the process,
+// although both Start and the replica need its result. A caller waits only until its own context ends, because the
+// manager ends the contexts of its groups one after another.
 func (o *operator) begun(ctx context.Context) (*operator, error) {
 	select {
 	case o.beginning <- struct{}{}:
@@ -113,8 +113,8 @@ func (o *operator) begun(ctx context.Context) (*operator, error) {
 	return o.beginner, o.failure
 }
 
-// begin calls Options.Begin and builds the operator for the returned options. Without a Begin, the options cannot have
-// changed, so it returns o itself.
+// begin calls Options.Begin and builds the operator for the returned options. Without a Begin, the options cannot
+// have changed, so it returns o itself.
 func (o *operator) begin(ctx context.Context) (*operator, error) {
 	if o.options.Begin == nil {
 		return o, nil
@@ -175,8 +175,8 @@ func (o *operator) run(ctx context.Context) {
 	o.orchestrator.Run(ctx)
 }
 
-// fill calls Options.Filled when the indices are filled. The controllers and the replica both call it; the first one
-// that is complete wins.
+// fill calls Options.Filled when the indices are filled. The controllers and the replica both call it; the
+// first one that is complete wins.
 func (o *operator) fill(ctx context.Context, readiness *indexes.Readiness) {
 	if o.options.Filled != nil && readiness.Wait(ctx) {
 		o.filling.Do(o.options.Filled)

@@ -69,7 +69,7 @@ type Options struct {
 	Owned *owned.Children
 	// StuckTimeout is how long a worker may be stuck before the process is unhealthy. A worker is stuck if its handler
 	// continues after its timeout, or if all workers of a kind are busy while objects wait. Zero is
-	// DefaultStuckTimeout, negative is no limit.
+	// DefaultStuckTimeout, negative means without a limit.
 	StuckTimeout time.Duration
 	// ScanOnce resolves the selectors once, when the API server answers for the first time. CRDs are not watched, so
 	// kinds that are added, changed or removed later are not noticed. Namespaces are not listed either: only those that
@@ -163,9 +163,9 @@ func (o Options) indexes(selector discovery.Selector) bool {
 	})
 }
 
-// Places returns the positions at which the operator stores its memory on every object, as sorted JSON pointers. No
-// handler's record and no other operator may write there. Positions that storages add only for some objects are not
-// included. A storage that cannot store an empty essence is an error.
+// Places returns the positions at which the operator stores its memory on every object, as sorted JSON
+// pointers. No handler's record and no other operator may write there. Positions that storages add only for some
+// objects are not included. A storage that cannot store an empty essence is an error.
 func (o Options) Places() ([]string, error) {
 	// Store an empty essence into an empty patch: the leaves of the patch are the positions.
 	patch := map[string]any{}

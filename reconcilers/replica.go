@@ -81,8 +81,8 @@ func newIndexing(o *operator, server rest.Interface) *indexing {
 	return x
 }
 
-// run fills the indices until the context ends. If this process leads, the controllers start within the election time
-// and list the indexed resources in any case. Waiting that long avoids listing them twice.
+// run fills the indices until the context ends. If this process leads, the controllers start within the
+// election time and list the indexed resources in any case. Waiting that long avoids listing them twice.
 func (x *indexing) run(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, x.log)
 	select {

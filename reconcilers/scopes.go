@@ -151,9 +151,9 @@ func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// turn returns the readiness and the gate for controllers that start in an opening of the gate. The first call for an
-// opening makes a new readiness: all handlers wait until the indices of the resources that are known then are filled.
-// Further calls for the opening share it, and calls for an ended one get a readiness that never opens.
+// turn returns the readiness and the gate for controllers that start in an opening of the gate. The first call for
+// an opening makes a new readiness: all handlers wait until the indices of the resources that are known then are
+// filled. Further calls for the opening share it, and calls for an ended one get a readiness that never opens.
 func (o *operator) turn(now opening) controller.Turn {
 	s := o.scopes
 	s.mu.Lock()
@@ -202,8 +202,8 @@ func (o *operator) Announce(
 	o.announce(names)
 }
 
-// announce reports the scopes of the assigned resources to the health and to the readiness. Nil namespaces are not
-// known yet. The caller holds the lock.
+// announce reports the scopes of the assigned resources to the health and to the readiness. Nil namespaces are
+// not known yet. The caller holds the lock.
 func (o *operator) announce(names []string) {
 	var serving, unknown []string
 	for _, a := range o.scopes.assigned {

@@ -42,8 +42,8 @@ func (o *operator) states(emit metrics.Emit) {
 	}
 }
 
-// statesOf emits the metrics of one scope. Handlers with a count of 0 are included, because alerts do not work on a
-// series that comes and goes.
+// statesOf emits the metrics of one scope. Handlers with a count of 0 are included, because alerts do not work
+// on a series that comes and goes.
 func (o *operator) statesOf(
 	emit metrics.Emit, scope memory.Scope, kept memory.Scoped, a orchestration.Assignment,
 ) {

@@ -29,7 +29,7 @@ type Activity struct {
 	// Backoff is the default delay after ordinary errors; zero is execution.DefaultBackoff, negative means no delay.
 	Backoff time.Duration
 
-	progress *progress // reports what a probing is waiting for; nil records nothing
+	progress *progress // the handler that is being called, for probings; nil records nothing
 }
 
 // running is one run of an activity. It keeps all progress, as there is no object to store it on.
@@ -116,8 +116,9 @@ func (r *running) attempt(ctx context.Context, s *step) bool {
 	return true
 }
 
-// limited returns a context that ends also at the handler's timeout, if there is one. Handlers that are called often,
-// such as probes, are not abandoned at their timeout: the next run would call them again while they are still running.
+// limited returns a context that ends also at the handler's timeout, if there is one. Handlers that are called
+// often, such as probes, are not abandoned at their timeout: the next run would call them again while they are still
+// running.
 func (s *step) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	h := s.handler.Description
 	if h.Policy.Timeout == nil || h.Often {
@@ -126,8 +127,8 @@ func (s *step) limited(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithDeadline(ctx, s.account.Started.Add(*h.Policy.Timeout))
 }
 
-// wait waits for the end of the function. It returns false if the function continues for longer than Grace after the
-// end of the context.
+// wait waits for the end of the function. It returns false if the function continues for longer than Grace after
+// the end of the context.
 func (r *running) wait(ends context.Context, done <-chan struct{}) bool {
 	select {
 	case <-done:

@@ -44,8 +44,8 @@ func (e *InterruptedError) Unwrap() []error { return []error{e.cause, e.Failed} 
 // Graceful reports whether only the time was too short: no handler failed, and none was abandoned.
 func (e *InterruptedError) Graceful() bool { return e.Abandoned == "" && e.Failed == nil }
 
-// interrupted makes the error of a run that ends before its handlers are finished. If the context itself has not ended,
-// the cause is a handler's timeout, or that the time is too short for another attempt.
+// interrupted makes the error of a run that ends before its handlers are finished. If the context itself has not
+// ended, the cause is a handler's timeout, or that the time is too short for another attempt.
 func (r *running) interrupted(ctx context.Context, abandoned string) error {
 	err := &InterruptedError{
 		Activity: r.activity.Name, Abandoned: abandoned, Failed: r.failure(), cause: context.Cause(ctx),

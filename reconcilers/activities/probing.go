@@ -55,7 +55,7 @@ func (p *Probing) Stop() { p.stop() }
 //
 // # Errors
 //
-// Ask returns the error of a failed run, which is not cached; a [HangingError] if the run takes too long, although it
+// It returns the error of a failed run, which is not cached; a [HangingError] if the run takes too long, although it
 // continues; or the error of a context that has ended.
 func (p *Probing) Ask(ctx context.Context) (map[string]any, error) {
 	now := p.present()

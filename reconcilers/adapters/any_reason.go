@@ -4,8 +4,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// anyReason selects changing handlers that do not have an adapter for one reason, such as handlers of a field and
-// sub-handlers. They match every reason.
+// anyReason selects changing handlers that do not have an adapter for one reason, such as handlers of a field
+// and sub-handlers. They match every reason.
 func anyReason(h *Handler) Adapter {
 	reason := h.Description.Reason
 	switch reason {

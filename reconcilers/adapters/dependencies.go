@@ -25,8 +25,8 @@ func (e *dependencyError) Error() string {
 // Permanent is true, because a permanent failure of the others does not change.
 func (e *dependencyError) Permanent() bool { return true }
 
-// dependencies is for sub-handlers that must run after the success of others. It only handles others that have failed.
-// If others are merely unfinished, the Progress adapter stops the attempt by the account, like a pending delay.
+// dependencies is for sub-handlers that must run after the success of others. It only handles others that have
+// failed. If others are merely unfinished, the Progress adapter stops the attempt by the account, like a pending delay.
 func dependencies(h *Handler) Adapter {
 	if len(h.Description.After) == 0 {
 		return nil

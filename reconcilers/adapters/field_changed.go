@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// fieldChanged selects handlers of a field by the change of the field: whether it changed, and from and to which value.
-// It does not affect whether the object can ever match, because a later change may fit.
+// fieldChanged selects handlers of a field by the change of the field: whether it changed, and from and to which
+// value. It does not affect whether the object can ever match, because a later change may fit.
 func fieldChanged(h *Handler) Adapter {
 	field := h.Description
 	if field.Field == nil || !field.NeedsChange && field.From == nil && field.To == nil {

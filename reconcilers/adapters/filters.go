@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// filters stops attempts on objects that do not match the value pattern of the handler's field or one of its filters.
-// They may be expensive, so a handler that was already selected for its cause is not checked again.
+// filters stops attempts on objects that do not match the value pattern of the handler's field or one of its
+// filters. They may be expensive, so a handler that was already selected for its cause is not checked again.
 func filters(h *Handler) Adapter {
 	description := h.Description
 	if description.Field == nil && len(description.Filters) == 0 && description.Matches == nil {
@@ -30,7 +30,7 @@ func filters(h *Handler) Adapter {
 			}
 			switch {
 			case err != nil:
-				// The caller decides: see Selected for panics.
+				// The caller decides: see [Handler.Selected] for panics.
 				return reconcile.Result{}, err
 			case ok:
 				return next.Reconcile(ctx, a)

@@ -72,7 +72,8 @@ func Chain(inner Reconciler, adapters ...Adapter) Reconciler {
 	return inner
 }
 
-// Sub makes the Reconciler of a sub-handler that the handler's function declares. Its id is the joined id of both.
+// Sub makes the Reconciler of a sub-handler that the handler's function declares. Its id is the joined id of
+// both.
 func (h *Handler) Sub(declared *handlers.Handler) *Handler {
 	return New(declared.Sub(h.Description), h.metrics)
 }

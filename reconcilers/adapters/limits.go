@@ -27,8 +27,8 @@ func Limits(next Reconciler) Reconciler {
 	})
 }
 
-// exceeded returns the exceeded limit and the used amount. It checks the time first, as [execution.Limits.Exceeded]
-// does.
+// exceeded returns the exceeded limit and the used amount. It checks the time first, as
+// [execution.Limits.Exceeded] does.
 func exceeded(l execution.Limits) execution.Stop {
 	if timeout := l.Policy.Timeout; timeout != nil && l.Runtime >= *timeout {
 		return execution.Stop{Why: execution.Exceeded, Expected: *timeout, Found: l.Runtime}

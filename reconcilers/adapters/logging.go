@@ -32,8 +32,8 @@ func Logging(next Reconciler) Reconciler {
 	})
 }
 
-// contained calls the logger of an attempt, which may be the project's own code. A panic in it does not end the process
-// or change the outcome. It is logged, if the logger still works.
+// contained calls the logger of an attempt, which may be the project's own code. A panic in it does not end the
+// process or change the outcome. It is logged, if the logger still works.
 func contained(ctx context.Context, act func()) {
 	// The logger may be the one that panics, so the second attempt is contained as well.
 	err := panics.Contain(func() error { act(); return nil })
@@ -53,8 +53,8 @@ type linePoster interface {
 	Logger(log logr.Logger, body map[string]any, told ...any) logr.Logger
 }
 
-// posted returns a logger that also posts its lines as Kubernetes events, if the operator has enabled that. Event
-// handlers and other frequently called handlers do not post their lines, as in Kopf.
+// posted returns a logger that also posts its lines as Kubernetes events, if the operator has enabled that.
+// Event handlers and other frequently called handlers do not post their lines, as in Kopf.
 func posted(log logr.Logger, a *execution.Attempt, told ...any) logr.Logger {
 	poster, lines := a.Call.Events.(linePoster)
 	family := a.Call.Handler.Family

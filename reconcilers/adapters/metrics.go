@@ -47,7 +47,7 @@ func Measuring(by *metrics.Operator) Adapter {
 				known = &kindText{kind, kind.String()}
 				last.Store(known)
 			}
-			// The write of the changes may still decide the outcome: see measure.
+			// The write of the changes may still decide the outcome: see [measure].
 			measure(by, known.text, a, a.Now().Sub(started))
 			return result, err
 		})
@@ -91,8 +91,9 @@ func outcomeLabel(a *execution.Attempt) string {
 	}
 }
 
-// denies reports whether the error of an admission handler is its answer, and not a failure of the handler. A permanent
-// error, such as that of Deny, and an API error below 500 are answers. Other errors and panics deny the request, too.
+// denies reports whether the error of an admission handler is its answer, and not a failure of the handler. A
+// permanent error, such as that of Deny, and an API error below 500 are answers. Other errors and panics deny the
+// request, too.
 func denies(d execution.Denial) bool {
 	return d.Permanent || d.Status != nil && d.Status.Code < http.StatusInternalServerError
 }
@@ -109,7 +110,7 @@ type Occupation struct {
 
 var _ execution.Place = (*Occupation)(nil)
 
-// occupied is the time since when a slot is held, and until when it may be; a zero until is no limit.
+// occupied is the time since when a slot is held, and until when it may be; a zero until means without a limit.
 type occupied struct{ since, until time.Time }
 
 // Holder is a handler that holds slots.

@@ -8,7 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// observation is for handlers with an observer, which sees each attempt before and after the call, such as for traces.
+// observation is for handlers with an observer, which sees each attempt before and after the call, such as for
+// traces.
 func observation(h *Handler) Adapter {
 	observe := h.Description.Observe
 	if observe == nil {

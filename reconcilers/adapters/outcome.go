@@ -72,8 +72,8 @@ func mustEnd(cause error) bool {
 	return errors.Is(cause, execution.ErrUnmatched) || errors.Is(cause, execution.ErrDeleted)
 }
 
-// Running returns the context of a function that is called in a pass. It has the values of the pass. It ends when
-// cancel is called or the pass ends, always with a cause that says why the function must end.
+// Running returns the context of a function that is called in a pass. It has the values of the pass. It ends
+// when cancel is called or the pass ends, always with a cause that says why the function must end.
 func Running(pass context.Context) (running context.Context, cancel context.CancelCauseFunc) {
 	// The context of the pass may end without such a cause, so its end is translated, not inherited.
 	running, end := context.WithCancelCause(context.WithoutCancel(pass))
@@ -84,8 +84,9 @@ func Running(pass context.Context) (running context.Context, cancel context.Canc
 	}
 }
 
-// ending returns the cause for functions when the context of their pass has ended: the operator is paused, or it exits.
-// Every other end, such as a restart of the controller, counts as an exit: the attempt is aborted and does not count.
+// ending returns the cause for functions when the context of their pass has ended: the operator is paused, or it
+// exits. Every other end, such as a restart of the controller, counts as an exit: the attempt is aborted and does not
+// count.
 func ending(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), execution.ErrPaused) {
 		return execution.ErrPaused

@@ -5,8 +5,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// resumed selects resume handlers for objects that existed when the operator started, whatever has happened to them
-// since. Objects that are being deleted are only included with EvenIfDeleted.
+// resumed selects resume handlers for objects that existed when the operator started, whatever has happened to
+// them since. Objects that are being deleted are only included with EvenIfDeleted.
 func resumed(h *Handler) Adapter {
 	if !h.Description.Initial {
 		return nil

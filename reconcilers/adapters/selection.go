@@ -37,13 +37,13 @@ func Select(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) ([
 	return choose(ctx, all, c, true, tell)
 }
 
-// Matching returns the handlers of other families that match the object, in the order of registration. Changes and
-// reasons do not matter for them. The same function under the same id is returned once, at its first position.
+// Matching returns the handlers of other families that match the object, in the order of registration. Changes
+// and reasons do not matter for them. The same function under the same id is returned once, at its first position.
 func Matching(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) ([]*Handler, error) {
 	return choose(ctx, all, c, false, tell)
 }
 
-// choose is Select if changing is true, and Matching otherwise.
+// choose is [Select] if changing is true, and [Matching] otherwise.
 func choose(
 	ctx context.Context, all []*Handler, c *cause.Cause, changing bool, tell Teller,
 ) (chosen []*Handler, err error) {
@@ -78,7 +78,7 @@ func (h *Handler) Selected(ctx context.Context, c *cause.Cause) (*Handler, error
 	return h.selected(ctx, question)
 }
 
-// selected is Selected for a question that the caller has prepared.
+// selected is [Handler.Selected] for a question that the caller has prepared.
 func (h *Handler) selected(ctx context.Context, question *execution.Attempt) (*Handler, error) {
 	ok, err := h.Ask(ctx, question, execution.Selection)
 	switch {
@@ -219,8 +219,8 @@ func AwaitsField(ctx context.Context, all []*Handler, c *cause.Cause) (bool, err
 	return false, nil
 }
 
-// Holds reports whether an object must be held on its deletion for any of the handlers, if none of them was called for
-// it before. The object may exist, or may be about to be created. The error is that of a filter.
+// Holds reports whether an object must be held on its deletion for any of the handlers, if none of them was called
+// for it before. The object may exist, or may be about to be created. The error is that of a filter.
 func Holds(ctx context.Context, all Families, c *cause.Cause) (bool, error) {
 	found, err := InterestIn(ctx, all.Changing, c, nil)
 	if err != nil || found.Finalizer {
@@ -231,14 +231,15 @@ func Holds(ctx context.Context, all Families, c *cause.Cause) (bool, error) {
 	return slices.ContainsFunc(matching, func(h *Handler) bool { return h.Description.Holds() }), err
 }
 
-// about returns an attempt from the pool, for questions about a cause. Callers return it with answered.
+// about returns an attempt from the pool, for questions about a cause. Callers return it with [answered].
 func about(c *cause.Cause) *execution.Attempt {
 	question, _ := questions.Get().(*execution.Attempt)
 	question.Call.Cause = c
 	return question
 }
 
-// answered returns the attempt to the pool. It clears all references, so that the pool does not keep objects alive.
+// answered returns the attempt to the pool. It clears all references, so that the pool does not keep objects
+// alive.
 func answered(question *execution.Attempt) {
 	// Only the fields that questions set need a reset. The rest has its zero value.
 	question.Call, question.Stopped = handlers.Invocation{}, execution.Stop{}
@@ -246,7 +247,8 @@ func answered(question *execution.Attempt) {
 	questions.Put(question)
 }
 
-// answer is the end of the chain for questions: no adapter has stopped the question, so the function would be called.
+// answer is the end of the chain for questions: no adapter has stopped the question, so the function would be
+// called.
 func answer(*Handler) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
@@ -258,8 +260,8 @@ func answer(*Handler) Adapter {
 	}
 }
 
-// deciding makes the adapter of a decision on the cause alone; an attempt that does not fit is stopped. The cause does
-// not matter for the questions whether the handler can ever be called and whether it must hold the object. For the
+// deciding makes the adapter of a decision on the cause alone; an attempt that does not fit is stopped. The cause
+// does not matter for the questions whether the handler can ever be called and whether it must hold the object. For the
 // second one, the answer is yes for deletion handlers, unless they are optional.
 func deciding(
 	h *Handler, name string, fits func(c *cause.Cause) bool, why func(c *cause.Cause) execution.Stop,
@@ -323,8 +325,8 @@ func stopped(a *execution.Attempt, by string, stop execution.Stop) (reconcile.Re
 	return reconcile.Result{}, nil
 }
 
-// progress continues from the account of the former attempts: it stops a handler that is finished or delayed. Otherwise
-// the attempt gets the number of former attempts, and the time since the first one.
+// progress continues from the account of the former attempts: it stops a handler that is finished or delayed.
+// Otherwise the attempt gets the number of former attempts, and the time since the first one.
 func progress(*Handler) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {

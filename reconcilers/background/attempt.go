@@ -48,8 +48,8 @@ func (t *task) attempt(ctx context.Context) execution.Outcome {
 	return a.Outcome
 }
 
-// deliver repeats the write until it succeeds, the object is gone, or the API server refuses it permanently. A stopping
-// task gives up at its first failed attempt, so that it delays neither a deletion nor the exit.
+// deliver repeats the write until it succeeds, the object is gone, or the API server refuses it permanently. A
+// stopping task gives up at its first failed attempt, so that it delays neither a deletion nor the exit.
 func (t *task) deliver(ctx context.Context, a *execution.Attempt) {
 	log := logf.FromContext(ctx).WithValues("handler", t.id())
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
@@ -71,7 +71,8 @@ func (t *task) deliver(ctx context.Context, a *execution.Attempt) {
 		}
 		delay := max(pause, transport.RetryAfter(err))
 		log.Error(err, "Failed to write the changes of a handler; retrying", "after", delay.String())
-		// While the task is stopping, sleep returns at once. Without the second delay, the loop would spin in a pause.
+		// While the task is stopping, [task.sleep] returns at once. Without the second delay, the loop would spin in
+		// a pause.
 		if !t.sleep(delay) && t.pausing(ctx) {
 			select {
 			case <-ctx.Done():

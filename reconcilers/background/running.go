@@ -30,7 +30,7 @@ func (t *task) beginRun() (context.Context, bool) {
 	if settings.Permission != nil {
 		t.settle = context.AfterFunc(settings.Permission, t.whileRunning(t.lapse))
 	}
-	// Supervisor.End waits for the run.
+	// [Supervisor.End] waits for the run.
 	t.object.supervisor.running.Add(1)
 	return ctx, true
 }
@@ -149,7 +149,7 @@ func (t *task) isStopping() bool {
 
 // Limit limits how many functions run at once. Further functions wait in a queue. The zero value does not limit.
 type Limit struct {
-	// Most is how many functions may run at once; zero is no limit.
+	// Most is how many functions may run at once; zero means any number.
 	Most int
 
 	mu      sync.Mutex

@@ -9,9 +9,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// stop requests the end of the task; repeated calls add reasons. It gives the handler time to stop by itself; after the
-// cancellation backoff, it cancels the context; after the cancellation timeout, it abandons the handler. Only the first
-// call starts these stages; others may shorten them. The caller holds the lock.
+// stop requests the end of the task; repeated calls add reasons. It gives the handler time to stop by itself;
+// after the cancellation backoff, it cancels the context; after the cancellation timeout, it abandons the handler. Only
+// the first call starts these stages; others may shorten them. The caller holds the lock.
 func (t *task) stop(reason Reason) {
 	if was := t.reason; was != 0 {
 		t.reason |= reason
@@ -29,8 +29,8 @@ func (t *task) stop(reason Reason) {
 	time.AfterFunc(t.settings().InstantExit, t.beginBackoff)
 }
 
-// hasten shortens the stages for an additional reason: an exiting or pausing operator waits for a shorter time. The
-// caller holds the lock.
+// hasten shortens the stages for an additional reason: an exiting or pausing operator waits for a shorter time.
+// The caller holds the lock.
 func (t *task) hasten(reason Reason) {
 	switch tick := !t.background().Daemon; {
 	case reason&Exiting != 0:
@@ -109,7 +109,8 @@ func (t *task) cancelContext() {
 	}
 }
 
-// giveWay lets the deletion handlers of the object run although the task has not ended. The caller holds the lock.
+// giveWay lets the deletion handlers of the object run although the task has not ended. The caller holds the
+// lock.
 func (t *task) giveWay() {
 	t.overdue = true
 	if t.reason&Deleted != 0 && t.object.awaited {
@@ -126,7 +127,7 @@ func (t *task) polling() time.Duration {
 
 // remind logs that the object waits for the handler, and repeats that. The caller holds the lock.
 func (t *task) remind() {
-	if t.reason&(Exiting|Pausing) != 0 { // abandon is already scheduled
+	if t.reason&(Exiting|Pausing) != 0 { // it is about to be abandoned
 		return // it is about to be abandoned
 	}
 	logging.Warn(t.log(), "Handler does not stop, and its object waits for it; a cancellation timeout would limit that",
@@ -134,8 +135,8 @@ func (t *task) remind() {
 	time.AfterFunc(t.polling(), t.whileRunning(t.remind))
 }
 
-// abandon stops waiting for a handler that has not stopped in time; its goroutine continues. The pass can then remove
-// the finalizer. The caller holds the lock.
+// abandon stops waiting for a handler that has not stopped in time; its goroutine continues. The pass can then
+// remove the finalizer. The caller holds the lock.
 func (t *task) abandon() {
 	t.reason |= Abandoned
 	logging.Warn(t.log(), "Handler did not stop in time; abandoning it, though it may still be running",
@@ -144,7 +145,8 @@ func (t *task) abandon() {
 	t.requestReconcile()
 }
 
-// stopWaiting lets Supervisor.End continue without the task. It has an effect once. The caller holds the lock.
+// stopWaiting lets [Supervisor.End] continue without the task. It has an effect once. The caller holds the
+// lock.
 func (t *task) stopWaiting() {
 	if !t.released {
 		t.released = true
@@ -190,8 +192,8 @@ func (r Reason) String() string {
 	return strings.Join(all, ",")
 }
 
-// Err returns the reason as a cancellation cause; nil if there is none yet. With several reasons, the most final one
-// wins.
+// Err returns the reason as a cancellation cause; nil if there is none yet. With several reasons, the most
+// final one wins.
 func (r Reason) Err() error {
 	switch {
 	// A deletion and an exit are permanent for the function, a pause or a mismatch may end.

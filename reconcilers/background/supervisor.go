@@ -19,12 +19,12 @@ type Supervisor struct {
 	Ticks, Daemons *Limit
 
 	mu       sync.Mutex
-	settings *Settings // nil before the first Begin; replaced as a whole, never modified
-	service  Service   // the present or last controller; nil after End
+	settings *Settings // nil before the first [Supervisor.Begin]; replaced as a whole, never modified
+	service  Service   // the present or last controller; nil after [Supervisor.End]
 	open     bool      // true while a controller of the resource runs
 	byUID    map[types.UID]*objectTasks
 	ending   map[*objectTasks]bool // deleted objects whose tasks have not ended yet
-	running  sync.WaitGroup        // runs that End waits for
+	running  sync.WaitGroup        // runs that [Supervisor.End] waits for
 }
 
 // Begin lets Supervise start handlers with these settings, for a controller that starts.
@@ -85,14 +85,14 @@ func (s *Supervisor) Fire(uid types.UID, handler string) {
 	}
 }
 
-// Forget stops the handlers of a deleted object, and drops the object when they have ended. A new object may have the
-// same name, but not the same uid.
+// Forget stops the handlers of a deleted object, and drops the object when they have ended. A new object may have
+// the same name, but not the same uid.
 func (s *Supervisor) Forget(uid types.UID) {
 	s.mu.Lock()
 	o := s.byUID[uid]
 	delete(s.byUID, uid)
 	if o != nil {
-		// The tasks still need time to end. Keep them reachable for End, Stop and the counts.
+		// The tasks still need time to end. Keep them reachable for stops and counts.
 		if s.ending == nil {
 			s.ending = map[*objectTasks]bool{}
 		}
@@ -134,7 +134,8 @@ func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
 	}
 }
 
-// current returns the present settings and service. The service is nil while no controller of the resource runs.
+// current returns the present settings and service. The service is nil while no controller of the resource
+// runs.
 func (s *Supervisor) current() (*Settings, Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,14 +148,15 @@ func (s *Supervisor) current() (*Settings, Service) {
 	return s.settings, s.service
 }
 
-// lastService returns the last service, also after Stop while tasks still end; nil after End.
+// lastService returns the last service, also after [Supervisor.Stop] while tasks still end; nil after
+// [Supervisor.End].
 func (s *Supervisor) lastService() Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.service
 }
 
-// tasksOf returns the tasks of an object. If it has none, tasksOf makes an empty set if create is true, and returns nil
+// tasksOf returns the tasks of an object. Without any, tasksOf makes an empty set if create is true, and returns nil
 // otherwise.
 func (s *Supervisor) tasksOf(c *cause.Cause, create bool) *objectTasks {
 	object := unstructured.Unstructured{Object: c.Body()}

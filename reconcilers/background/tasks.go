@@ -57,7 +57,7 @@ type task struct {
 	stopping  chan struct{} // closed when the function must stop
 	cancel    context.CancelCauseFunc
 	settle    func() bool // unsubscribes from the end of the permission to write
-	released  bool        // End does not wait for the task any more: it has ended, or was abandoned
+	released  bool        // [Supervisor.End] does not wait for the task any more: it has ended, or was abandoned
 	cancelDue bool        // the cancellation backoff is over
 	lingers   bool        // it did not stop within the instant exit time
 	overdue   bool        // deletion handlers do not wait for it any more
@@ -80,7 +80,7 @@ func (t *task) log() logr.Logger {
 	return logging.OfObject(t.settings().Log, t.object.key, t.object.uid).WithValues("handler", t.id())
 }
 
-// task returns the task of a handler; nil if it has none. The caller holds the lock.
+// task returns the task of a handler; nil if there is no such task. The caller holds the lock.
 func (o *objectTasks) task(id string) *task {
 	for _, t := range o.list {
 		if t.id() == id {
@@ -188,7 +188,8 @@ func older(a, b *jsontext.Object) bool { return patching.Newer(versionOf(b), ver
 // versionOf returns the resource version of the object; empty without one.
 func versionOf(object *jsontext.Object) string { return object.String("metadata", "resourceVersion") }
 
-// end removes the task. Its handler is done, unless it was stopped: then it can start again. The caller holds the lock.
+// end removes the task. Its handler is done, unless it was stopped: then it can start again. The caller holds
+// the lock.
 func (t *task) end() {
 	t.object.list = slices.DeleteFunc(t.object.list, func(other *task) bool { return other == t })
 	if t.reason == 0 {

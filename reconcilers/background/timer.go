@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// fire begins a tick if it is due. Requests in the queue cannot be removed or postponed, so fire ignores obsolete ones
-// and renews those that are too early.
+// fire begins a tick if it is due. Requests in the queue cannot be removed or postponed, so obsolete ones are
+// ignored, and early ones are renewed.
 func (o *objectTasks) fire(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -34,8 +34,8 @@ func (t *task) next() time.Time {
 	return t.due
 }
 
-// enqueue requests the next tick. Without a controller, it does nothing, as the task is about to stop. The caller holds
-// the lock.
+// enqueue requests the next tick. Without a controller, it does nothing, as the task is about to stop. The caller
+// holds the lock.
 func (t *task) enqueue(now time.Time) {
 	if _, service := t.object.supervisor.current(); service != nil {
 		service.Enqueue(t.object.key, t.id(), max(0, t.next().Sub(now)))
@@ -113,8 +113,8 @@ func (t *task) wakeIdle() {
 	t.enqueue(time.Now())
 }
 
-// pause returns the time until the next tick of a timer with an interval. Sharp ticks are on a grid from the start of
-// the last tick. The jitter spreads the ticks of many objects.
+// pause returns the time until the next tick of a timer with an interval. Sharp ticks are on a grid from the
+// start of the last tick. The jitter spreads the ticks of many objects.
 func pause(b *handlers.Background, called, now time.Time) time.Duration {
 	interval := b.Interval
 	if b.Sharp {

@@ -206,7 +206,8 @@ func (l *Lens) New(body map[string]any) (diffbase.Essence, error) {
 	return l.cleared(essence)
 }
 
-// reachable returns the extra fields whose path leads through mappings only. Storages return errors for other fields.
+// reachable returns the extra fields whose path leads through mappings only. Storages return errors for other
+// fields.
 func (l *Lens) reachable(body map[string]any) []diff.Path {
 	blocked := func(field diff.Path) bool { _, found := obstacle(body, field); return found }
 	// Usually all are reachable: avoid the copy.
@@ -216,8 +217,8 @@ func (l *Lens) reachable(body map[string]any) []diff.Path {
 	return slices.DeleteFunc(slices.Clone(l.Extra), blocked)
 }
 
-// Unreachable returns the extra fields whose path leads through a list or a scalar, each once. A field below a null
-// counts as absent, not as unreachable.
+// Unreachable returns the extra fields whose path leads through a list or a scalar, each once. A field below a
+// null counts as absent, not as unreachable.
 func (l *Lens) Unreachable(body map[string]any) (fields []diff.Path) {
 	for _, field := range l.Extra {
 		value, found := obstacle(body, field)
@@ -245,8 +246,8 @@ func obstacle(body map[string]any, field diff.Path) (value any, found bool) {
 	return nil, false
 }
 
-// Read converts the result of a storage's Fetch into the form in which essences are compared. It returns nil if the
-// object was never handled.
+// Read converts the result of a storage's Fetch into the form in which essences are compared. It returns
+// nil if the object was never handled.
 func (l *Lens) Read(essence diffbase.Essence, err error) (diffbase.Essence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading what was handled last: %w", err)
@@ -288,8 +289,8 @@ func (l *Lens) cleared(essence diffbase.Essence) (cleared diffbase.Essence, err 
 // hashSeed is random in each process, so that users cannot construct two essences with the same hash.
 var hashSeed = maphash.MakeSeed()
 
-// Hash identifies an essence within this process, and is never zero. Equal essences have equal hashes. It does not
-// allocate, because it runs for every event. Hashes are never stored.
+// Hash identifies an essence within this process, and is never zero. Equal essences have equal hashes. It does
+// not allocate, because it runs for every event. Hashes are never stored.
 func Hash(essence diffbase.Essence) uint64 { return hashOf(essence) | 1 }
 
 // hashOf hashes a JSON value. Each type has a prefix of its own, so that values of different types differ.

@@ -36,8 +36,8 @@ type digests struct {
 // of returns the digest of the value at the path, by the newest key.
 func (d digests) of(at diff.Path, value any) (string, error) { return d.by(d.keys[0], at, value) }
 
-// match reports whether the digest belongs to the value at the path, by any of the keys. So a key can be replaced
-// without updates of all objects.
+// match reports whether the digest belongs to the value at the path, by any of the keys. So a key can be
+// replaced without updates of all objects.
 func (d digests) match(digest string, at diff.Path, value any) bool {
 	for _, key := range d.keys {
 		if sum, err := d.by(key, at, value); err == nil && hmac.Equal([]byte(sum), []byte(digest)) {
@@ -47,7 +47,8 @@ func (d digests) match(digest string, at diff.Path, value any) bool {
 	return false
 }
 
-// by returns the digest of the value at the path by one key. It must not change: stored digests depend on it.
+// by returns the digest of the value at the path by one key. It must not change: stored digests depend on
+// it.
 func (d digests) by(key []byte, at diff.Path, value any) (string, error) {
 	raw, err := json.Marshal([]any{d.uid, []string(at), canonical(value)})
 	if err != nil {
@@ -58,8 +59,8 @@ func (d digests) by(key []byte, at diff.Path, value any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:digestLength]), nil
 }
 
-// canonical returns the value with whole floating-point numbers as integers, so that equal values have equal digests,
-// however they were decoded.
+// canonical returns the value with whole floating-point numbers as integers, so that equal values have equal
+// digests, however they were decoded.
 func canonical(value any) any {
 	switch value := value.(type) {
 	case float64:
@@ -85,8 +86,8 @@ func canonical(value any) any {
 	return value
 }
 
-// Fingerprint identifies a stored essence: two essences without a difference have the same fingerprint, and that of nil
-// is empty. It does not reveal more of the values than the stored essence does.
+// Fingerprint identifies a stored essence: two essences without a difference have the same fingerprint, and that
+// of nil is empty. It does not reveal more of the values than the stored essence does.
 func Fingerprint(stored diffbase.Essence) (string, error) {
 	if stored == nil {
 		return "", nil
@@ -100,8 +101,8 @@ func Fingerprint(stored diffbase.Essence) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:digestLength]), nil
 }
 
-// Fingerprint identifies the change of a cause: it differs if the reason or the present essence differs. It is only
-// meaningful in this process.
+// Fingerprint identifies the change of a cause: it differs if the reason or the present essence differs. It is
+// only meaningful in this process.
 func (c *Cause) Fingerprint() string {
 	// New may have values that cannot be encoded. The error identifies them well enough.
 	text, err := Fingerprint(c.New)

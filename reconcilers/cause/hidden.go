@@ -14,8 +14,8 @@ func (Hidden) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 // String shows that there is a value, without the value.
 func (Hidden) String() string { return "(redacted)" }
 
-// Veil replaces the values under the paths by nil in a copy of the diff. The items keep their paths, and mappings keep
-// their keys. The paths of the items are relative to the path at; the given paths are not.
+// Veil replaces the values under the paths by nil in a copy of the diff. The items keep their paths, and mappings
+// keep their keys. The paths of the items are relative to the path at; the given paths are not.
 func Veil(d diff.Diff, at diff.Path, paths []diff.Path) diff.Diff {
 	scope := within(paths).into(at)
 	if len(d) == 0 || scope.nothing() {

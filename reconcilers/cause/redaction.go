@@ -18,7 +18,7 @@ type Redaction struct {
 	// Paths are the paths of secret values, including everything below them; a nil path is the whole object. A list
 	// counts as one value.
 	Paths []diff.Path
-	// Limit is the maximum size of an essence that is stored by value, in bytes of JSON; zero is no limit.
+	// Limit is the maximum size of an essence that is stored by value, in bytes of JSON; zero means any size.
 	Limit int
 	// Keys are the secret keys of the digests: the first one makes digests, all of them recognize digests. The object's
 	// uid is an additional key, and the only one without other keys. The uid is not a secret, so a guessed value can be
@@ -37,9 +37,9 @@ type sealing struct {
 // recalling restores the values of one stored essence.
 type recalling struct{ digests digests }
 
-// Forms yields the forms in which an essence can be stored, the best one first: with all values that are not secret,
-// with digests only, and as a single digest. Each form is smaller than the one before, and has less information. A form
-// is only made when the caller asks for it.
+// Forms yields the forms in which an essence can be stored, the best one first: with all values that are not
+// secret, with digests only, and as a single digest. Each form is smaller than the one before, and has less
+// information. A form is only made when the caller asks for it.
 func (r *Redaction) Forms(
 	body map[string]any, essence diffbase.Essence,
 ) func(yield func(diffbase.Essence, error) bool) {
@@ -57,7 +57,7 @@ func (r *Redaction) digests(body map[string]any) digests {
 	return digests{uid: uid, keys: keys}
 }
 
-// seal returns the first of the Forms.
+// seal returns the first of the [Redaction.Forms].
 func (r *Redaction) seal(d digests, essence diffbase.Essence) (diffbase.Essence, error) {
 	paths := r.Paths
 	large, err := r.Exceeded(essence)
@@ -83,15 +83,15 @@ func (r *Redaction) Exceeded(essence diffbase.Essence) (bool, error) {
 	return size > r.Limit, nil
 }
 
-// Bare returns the value without the keys of Hidden values, so that it is plain JSON. The result shares the unchanged
-// parts with the value, which is not modified.
+// Bare returns the value without the keys of Hidden values, so that it is plain JSON. The result shares the
+// unchanged parts with the value, which is not modified.
 func Bare(value map[string]any) map[string]any {
 	// Searching for Hidden values before copying each level would visit deeply nested values repeatedly.
 	bare, _ := bared(value)
 	return bare
 }
 
-// bared is Bare; changed is false if it returns the given mapping itself.
+// bared is [Bare]; changed is false if it returns the given mapping itself.
 func bared(value map[string]any) (bare map[string]any, changed bool) {
 	bare = value
 	// Copy a mapping only before its first change.
@@ -115,7 +115,8 @@ func bared(value map[string]any) (bare map[string]any, changed bool) {
 	return bare, changed
 }
 
-// seal returns the essence as it is stored: with digests in place of Hidden values and of the values under the paths.
+// seal returns the essence as it is stored: with digests in place of Hidden values and of the values under the
+// paths.
 func seal(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
 	s := &sealing{digests: d, hidden: holdsHidden(essence)}
 	// Most essences do not have secrets: they are stored unchanged.
@@ -147,8 +148,8 @@ func holdsHidden(value any) bool {
 	return false
 }
 
-// value returns the sealed value at a path. It copies a mapping only if anything in the essence must be replaced. It
-// notes the path unless a path above is noted. The path is a shared buffer: value must not keep it.
+// value returns the sealed value at a path. It copies a mapping only if anything in the essence must be replaced.
+// It notes the path unless a path above is noted. The path is a shared buffer, which must not be kept.
 func (s *sealing) value(value any, at diff.Path, scope *scope, noted bool) any {
 	mapping, ok := descend(value, at)
 	hidden, isHidden := value.(Hidden)
@@ -188,8 +189,8 @@ func (s *sealing) note(at diff.Path) {
 	s.paths = append(s.paths, keys)
 }
 
-// descend returns the value as a mapping if its fields have digests of their own. Mappings below the maximum depth of
-// diffs count as one value, as lists do.
+// descend returns the value as a mapping if its fields have digests of their own. Mappings below the maximum
+// depth of diffs count as one value, as lists do.
 func descend(value any, at diff.Path) (map[string]any, bool) {
 	mapping, ok := value.(map[string]any)
 	return mapping, ok && len(at) < diff.MaxDepth
@@ -204,10 +205,10 @@ func (d digests) whole(essence diffbase.Essence) (diffbase.Essence, error) {
 	return diffbase.Essence{wholeKey: digest}, nil
 }
 
-// Recall restores the last-handled essence from its stored form, by comparing it with the present one. A digest becomes
-// the present value if that has this digest, and Hidden otherwise. So does a secret value that was stored before it was
-// declared secret. A single digest becomes the present essence or, if that differs, an empty essence, so that the diff
-// is an addition of the whole object.
+// Recall restores the last-handled essence from its stored form, by comparing it with the present one. A digest
+// becomes the present value if that has this digest, and Hidden otherwise. So does a secret value that was stored
+// before it was declared secret. A single digest becomes the present essence or, if that differs, an empty essence, so
+// that the diff is an addition of the whole object.
 //
 // Diffs of the two must not show the values under the veiled paths.
 func (r *Redaction) Recall(
@@ -240,8 +241,8 @@ func (r *Redaction) Recall(
 	return essence, append(sealed, r.Paths...)
 }
 
-// Unknown returns a replacement for a last-handled essence that is only known to differ from the present one. It is
-// empty.
+// Unknown returns a replacement for a last-handled essence that is only known to differ from the present one. It
+// is empty.
 func (r *Redaction) Unknown(present diffbase.Essence) (essence diffbase.Essence, veiled []diff.Path) {
 	if len(diff.Compute(diffbase.Essence{}, present)) > 0 {
 		return diffbase.Essence{}, r.Paths
@@ -292,7 +293,8 @@ func sealedPaths(stored diffbase.Essence) []diff.Path {
 	return paths
 }
 
-// value restores the value at a path, given the present one. The path is a shared buffer: value must not keep it.
+// value restores the value at a path, given the present one. The path is a shared buffer, which must not be
+// kept.
 func (c recalling) value(then, now any, at diff.Path, digested, secret *scope) any {
 	if then == nil || digested.nothing() && secret.nothing() {
 		return then
@@ -324,7 +326,8 @@ func (c recalling) value(then, now any, at diff.Path, digested, secret *scope) a
 	}
 }
 
-// same reports whether the present value has the digest. A mapping and null never have one, see descend.
+// same reports whether the present value has the digest. A mapping and null never have one, see
+// [descend].
 func (c recalling) same(digest string, at diff.Path, now any) bool {
 	if _, ok := descend(now, at); ok || now == nil {
 		return false

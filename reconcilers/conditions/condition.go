@@ -45,8 +45,8 @@ type Condition struct {
 	Generation int64
 }
 
-// Check returns an error, with the name of the field, for a value that the API server would refuse. Long messages are
-// not an error, because they are shortened.
+// Check returns an error, with the name of the field, for a value that the API server would refuse. Long messages
+// are not an error, because they are shortened.
 func (c Condition) Check() error {
 	if err := checkType(c.Type); err != nil {
 		return err
@@ -71,8 +71,9 @@ func checkType(text string) error {
 		"slash", shortened(text, 64))
 }
 
-// Set puts the condition into the status of the object, in place of the one of its type. Other conditions stay as they
-// are, including unknown fields. The transition time changes only with the status. Set modifies the object in place.
+// Set puts the condition into the status of the object, in place of the one of its type. Other conditions stay
+// as they are, including unknown fields. The transition time changes only with the status. Set modifies the object in
+// place.
 //
 // It returns an error if the status is not a mapping, or its conditions are not a list.
 func Set(body map[string]any, c Condition, now time.Time) error {
@@ -90,8 +91,8 @@ func Set(body map[string]any, c Condition, now time.Time) error {
 	return nil
 }
 
-// Readable returns an error if the object cannot have conditions, because its status is not a mapping or its conditions
-// are not a list.
+// Readable returns an error if the object cannot have conditions, because its status is not a mapping or its
+// conditions are not a list.
 func Readable(body map[string]any) error {
 	_, _, err := read(body)
 	return err

@@ -100,8 +100,8 @@ func (t Types) recalled(list []any, former map[string]any) []any {
 	return list
 }
 
-// observed returns the new status.observedGeneration; zero leaves it unchanged. A higher one is only believed if the
-// object has that generation.
+// observed returns the new status.observedGeneration; zero leaves it unchanged. A higher one is only
+// believed if the object has that generation.
 func (t Types) observed(body, status map[string]any, r Report) int64 {
 	held, _ := status["observedGeneration"].(int64)
 	if !t.WholeStatus || held > r.Generation && held <= GenerationOf(body) {
@@ -110,8 +110,8 @@ func (t Types) observed(body, status map[string]any, r Report) int64 {
 	return r.Generation
 }
 
-// judge returns all three conditions. Those without a status must be removed: following kstatus, Reconciling and
-// Stalled are only present while they are abnormal.
+// judge returns all three conditions. Those without a status must be removed: following kstatus,
+// Reconciling and Stalled are only present while they are abnormal.
 func (t Types) judge(list []any, r Report) []Condition {
 	ready, reconciling, stalled := Condition{Type: t.Ready}, Condition{Type: t.Reconciling}, Condition{Type: t.Stalled}
 	failure := t.formerFailure(list)
@@ -171,8 +171,8 @@ func (t Types) formerFailure(list []any) string {
 	return message
 }
 
-// mends reports whether the failure of a former change is over. Any handled change ends it. A resume ends it only if a
-// failed handler was called again, which the message contains by its id.
+// mends reports whether the failure of a former change is over. Any handled change ends it. A resume ends it only
+// if a failed handler was called again, which the message contains by its id.
 func (r Report) mends(failure string) bool {
 	for _, o := range r.Outcomes {
 		if !r.Resumed || strings.Contains(failure, "handler "+strconv.Quote(o.ID)) {

@@ -56,8 +56,8 @@ func (t Types) Told(body map[string]any) Told {
 	return told
 }
 
-// Hidden returns the object without everything that [Types.Apply] writes, so that our own status is not a change. It
-// shares the rest with the given object.
+// Hidden returns the object without everything that [Types.Apply] writes, so that our own status is not a
+// change. It shares the rest with the given object.
 func (t Types) Hidden(body map[string]any) map[string]any {
 	status, list, err := read(body)
 	if err != nil || status == nil {

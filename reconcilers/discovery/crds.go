@@ -119,7 +119,8 @@ func (w *CRDWatcher) read(ctx context.Context, changed func()) {
 	}
 }
 
-// list returns the resource version from which to watch. It requests one item only, because the items are not used.
+// list returns the resource version from which to watch. It requests one item only, because the items are not
+// used.
 func (w *CRDWatcher) list(ctx context.Context) (string, error) {
 	data, err := w.request("PartialObjectMetadataList").Param("limit", "1").Do(ctx).Raw()
 	if err != nil {
@@ -132,8 +133,8 @@ func (w *CRDWatcher) list(ctx context.Context) (string, error) {
 	return list.ResourceVersion, nil
 }
 
-// worded returns the error with the message of the API server. The client does not decode the message if the answer is
-// not of the type text/plain.
+// worded returns the error with the message of the API server. The client does not decode the message if the
+// answer is not of the type text/plain.
 func worded(err error, answer []byte) error {
 	var status metav1.Status
 	if json.Unmarshal(answer, &status) != nil || status.Kind != "Status" || status.Message == "" {
@@ -156,8 +157,8 @@ func (w *CRDWatcher) request(as string) *rest.Request {
 	return w.client.Get().AbsPath(crdsPath).SetHeader("Accept", fmt.Sprintf(crdsAccept, as))
 }
 
-// watch reads events until the server closes the watch, which is not an error. It returns the resource version from
-// which to continue; an empty one requires a new list.
+// watch reads events until the server closes the watch, which is not an error. It returns the resource version
+// from which to continue; an empty one requires a new list.
 func (w *CRDWatcher) watch(ctx context.Context, version string, changed func()) (string, error) {
 	stream, err := w.request("PartialObjectMetadata").Param("watch", "true").Param("allowWatchBookmarks", "true").
 		Param("resourceVersion", version).Stream(ctx)

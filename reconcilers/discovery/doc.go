@@ -1,7 +1,7 @@
 // Not part of the public API.
 //
-// Package discovery resolves selectors to resources. [Spelled] and [Parse] read the names that users give,
-// [Inquiry.Resolve] requests the documents of the API server and decides which resources are handled, and the
+// Package discovery resolves selectors to resources. [Spelled] and [Parse] read the names that users
+// give, [Inquiry.Resolve] requests the documents of the API server and decides which resources are handled, and the
 // [CRDWatcher] requests a resync when CRDs change.
 //
 // The rules depend on names and verbs alone, and are the same for handlers of all families. An Inquiry caches the

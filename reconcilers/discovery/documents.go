@@ -75,8 +75,8 @@ func (e *IncompleteError) AboutGroup(group string) bool {
 	return false
 }
 
-// Discover lists the resources of the groups; the empty group is the core group. Without groups, it lists all groups.
-// With an IncompleteError, it also returns the resources of the other versions.
+// Discover lists the resources of the groups; the empty group is the core group. Without groups, it lists all
+// groups. With an IncompleteError, it also returns the resources of the other versions.
 func Discover(ctx context.Context, server Getter, groups ...string) ([]Resource, error) {
 	var all []Resource
 	incomplete := &IncompleteError{reasons: map[schema.GroupVersion]error{}}

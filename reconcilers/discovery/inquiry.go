@@ -20,7 +20,7 @@ type Inquiry struct {
 	server Getter
 	writes map[Selector]bool // selectors whose handlers write
 	heard  map[string]answer // answers by path
-	scans  map[string]scan   // results of Discover, by group; "*" is all groups
+	scans  map[string]scan   // results of [Discover], by group; "*" is all groups
 	delay  time.Duration     // the longest Retry-After of the answers
 }
 
@@ -30,7 +30,7 @@ type answer struct {
 	err  error
 }
 
-// scan is the result of Discover for one group, or for all.
+// scan is the result of [Discover] for one group, or for all.
 type scan struct {
 	found []Resource
 	err   error

@@ -65,7 +65,8 @@ func (r *schemaReader) keysIn(one map[string]any) *listKeys {
 	return found
 }
 
-// add adds the keys of one schema. Paths lead through lists, so the fields of the items become the fields of the list.
+// add adds the keys of one schema. Paths lead through lists, so the fields of the items become the fields of the
+// list.
 func (r *schemaReader) add(to *listKeys, one map[string]any) {
 	keys, _ := one["x-kubernetes-list-map-keys"].([]any)
 	for _, key := range keys {

@@ -27,8 +27,9 @@ var resourceName = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`)
 // versioned is the pattern of name.version and name.version.group. It equals Kopf's.
 var versioned = regexp.MustCompile(`^[^.]*\.v\d+((alpha|beta)\d+)?(\..*)?$`)
 
-// Spelled returns the selector of the given parts. They are the arguments of Parse as texts: "*" is Everything, and a
-// keyword of Kopf is written like "category=all". It returns an error for an impossible name, group or version.
+// Spelled returns the selector of the given parts. They are the arguments of [Parse] as texts: "*" is
+// Everything, and a keyword of Kopf is written like "category=all". It returns an error for an impossible name, group
+// or version.
 func Spelled(parts ...string) (Selector, error) {
 	s, err := read(parts)
 	if err != nil {
@@ -107,9 +108,9 @@ func (s *Selector) Set(keyword, value string) error {
 	return nil
 }
 
-// Parse reads the positional arguments that name a resource, at most three. The last one is the name, Everything, or a
-// func(Resource) bool; those before it are the group and the version, in all spellings of Kopf. A nil argument leaves
-// its part open. The selector has the values of the keywords. Both together must have exactly one name.
+// Parse reads the positional arguments that name a resource, at most three. The last one is the name,
+// Everything, or a func(Resource) bool; those before it are the group and the version, in all spellings of Kopf. A nil
+// argument leaves its part open. The selector has the values of the keywords. Both together must have exactly one name.
 func Parse(args []any, named Selector) (Selector, error) {
 	s := named
 	if len(args) > 3 {
@@ -183,7 +184,8 @@ func (s *Selector) place(args []any) error {
 	return nil
 }
 
-// split reads the version and the group out of name.version.group, name.version or name.group, and returns the name.
+// split reads the version and the group out of name.version.group, name.version or name.group, and returns the
+// name.
 func (s *Selector) split(text string) (name string) {
 	// A version has the form v1, v1alpha1 or v1beta1: any other second part begins a group.
 	name, rest, dotted := strings.Cut(text, ".")

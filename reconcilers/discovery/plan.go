@@ -26,7 +26,7 @@ type Want struct {
 	Use      Use
 }
 
-// Plan is the result of Serve: the resources by their use.
+// Plan is the result of [Serve]: the resources by their use.
 type Plan struct {
 	// Watched are the resources to watch; Indexed those of indices, and Reviewed those of webhooks.
 	Watched, Indexed, Reviewed []Resource
@@ -36,8 +36,8 @@ type Plan struct {
 	Warnings []string
 }
 
-// Serve decides which resources of the API server are handled. A name that several resources share is ambiguous, and
-// none of them is handled then. The rules are Kopf's.
+// Serve decides which resources of the API server are handled. A name that several resources share is ambiguous,
+// and none of them is handled then. The rules are Kopf's.
 func Serve(wants []Want, all []Resource) Plan {
 	var p Plan
 	var patched []Resource

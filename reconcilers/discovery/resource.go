@@ -39,8 +39,8 @@ func (r Resource) GroupVersionResource() schema.GroupVersionResource {
 // HasStatus reports whether the status is a subresource, which is written by a separate request.
 func (r Resource) HasStatus() bool { return slices.Contains(r.Subresources, "status") }
 
-// Interchangeable reports whether both resources can have the same controller: everything that a controller depends on
-// is equal.
+// Interchangeable reports whether both resources can have the same controller: everything that a controller depends
+// on is equal.
 func (r Resource) Interchangeable(other Resource) bool {
 	return r.GroupVersionKind == other.GroupVersionKind && r.Plural == other.Plural &&
 		r.Namespaced == other.Namespaced && r.HasStatus() == other.HasStatus()
@@ -65,8 +65,8 @@ func (r Resource) isEvents() bool {
 	}
 }
 
-// terminating reports whether the CRD of the kind is being deleted. The API server then lists only verbs that read and
-// delete, but it still accepts patches. They are necessary: the CRD waits for its objects, and these wait for their
+// terminating reports whether the CRD of the kind is being deleted. The API server then lists only verbs that read
+// and delete, but it still accepts patches. They are necessary: the CRD waits for its objects, and these wait for their
 // finalizers.
 func (r Resource) terminating() bool {
 	return r.Can("delete", "deletecollection", "list", "watch") && !r.Can("create") && !r.Can("update") &&

@@ -78,8 +78,8 @@ func (s Selector) Specific() bool {
 	return s.Category == "" && !s.Everything && s.Func == nil
 }
 
-// direct reports whether the document of one group version is enough to resolve the selector. Otherwise all groups, or
-// all versions of one group, must be listed.
+// direct reports whether the document of one group version is enough to resolve the selector. Otherwise all groups,
+// or all versions of one group, must be listed.
 func (s Selector) direct() bool { return s.Group.Given && s.Version.Given && s.Specific() }
 
 // groupVersion returns the group and version of a direct selector.
@@ -124,8 +124,8 @@ func (s Selector) named(r Resource) bool {
 	}
 }
 
-// Select returns the matching resources. If several resources have the same name, those of the core group win, as in
-// Kopf.
+// Select returns the matching resources. If several resources have the same name, those of the core group win, as
+// in Kopf.
 func (s Selector) Select(all []Resource) []Resource {
 	var meant, core []Resource
 	for _, r := range all {
@@ -182,8 +182,8 @@ func (s Selector) MayMean(other Selector) bool {
 	return slices.ContainsFunc(s.names(), func(name string) bool { return slices.Contains(other.names(), name) })
 }
 
-// Contradicts reports whether two selectors of one kind require different versions. Selectors of several kinds never
-// contradict, because they take any version.
+// Contradicts reports whether two selectors of one kind require different versions. Selectors of several kinds
+// never contradict, because they take any version.
 func (s Selector) Contradicts(other Selector) bool {
 	return s.Version.Text != "" && other.Version.Text != "" && s.Version != other.Version && s.Specific() &&
 		other.Specific()

@@ -24,14 +24,14 @@ type Handling struct {
 	Loops *Loops
 }
 
-// Deliver calls the handlers for each of the events of one object, in order. The logger of the context must name the
-// kind. An error of a handler is logged, and stops neither other handlers nor other events. The returned patch has the
-// handlers' changes to the object, except those to a deleted one.
+// Deliver calls the handlers for each of the events of one object, in order. The logger of the context must name
+// the kind. An error of a handler is logged, and stops neither other handlers nor other events. The returned patch has
+// the handlers' changes to the object, except those to a deleted one.
 func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch {
 	return h.deliver(ctx, waiting, nil)
 }
 
-// deliver is Deliver with the detection of loops, unless loop is nil.
+// deliver is [Handling.Deliver] with the detection of loops, unless loop is nil.
 func (h *Handling) deliver(ctx context.Context, waiting []Event, loop *loop) patching.Patch {
 	var patch patching.Patch
 	for i, e := range waiting {
@@ -57,8 +57,8 @@ func (h *Handling) deliver(ctx context.Context, waiting []Event, loop *loop) pat
 	return patch
 }
 
-// fitting returns the changes of an attempt for the common patch. A change that fails on the present object is dropped,
-// so that the changes of other handlers are still made.
+// fitting returns the changes of an attempt for the common patch. A change that fails on the present object
+// is dropped, so that the changes of other handlers are still made.
 func fitting(ctx context.Context, a *execution.Attempt) []patching.Transform {
 	all := patching.Contained(a.Made())
 	for i, transform := range all {
@@ -132,7 +132,8 @@ func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause
 	return a
 }
 
-// Write sends the handlers' changes. It logs and drops them if that fails, because event handlers are not called again.
+// Write sends the handlers' changes. It logs and drops them if that fails, because event handlers are not called
+// again.
 func (h *Handling) Write(ctx context.Context, body map[string]any, patch patching.Patch) patching.Result {
 	if patch.Empty() {
 		return patching.Result{}

@@ -31,17 +31,17 @@ type loop struct {
 	own       bool // the current event is caused by one of the writes
 	last      bool // the current event is the last one of this delivery
 	isCounted bool // the current event is already counted in times
-	// Ids since the last note: of the handlers that own writes have called, and of those that have written then.
+	// Ids since the last count: of the handlers that own writes have called, and of those that have written then.
 	calls, writes []string
-	times         int      // number of own events that have called any handler since the last note
+	times         int      // number of own events that have called any handler since the last count
 	only          []string // ids of the handlers that the current event was held for; nil means all handlers
 
 	held    *Event   // the newest event that is delayed; nil if there is none
 	heldFor []string // ids of the handlers that it will call
 }
 
-// DeliverNext is [Handling.Deliver] with a delay for handlers that call themselves again and again: they get the events
-// of own writes later. It returns after which time it must be called again; zero means with the next event.
+// DeliverNext is [Handling.Deliver] with a delay for handlers that call themselves again and again: they get the
+// events of own writes later. It returns after which time it must be called again; zero means with the next event.
 func (h *Handling) DeliverNext(
 	ctx context.Context, key types.NamespacedName, waiting []Event,
 ) (patch patching.Patch, wait time.Duration) {
@@ -71,8 +71,8 @@ func (h *Handling) DeliverNext(
 	return patch, loop.wait()
 }
 
-// NoteWrite counts the result of Write. It returns the handlers that call themselves again and again by their writes,
-// and whose next such calls are delayed.
+// NoteWrite counts the result of [Handling.Write]. It returns the handlers that call themselves again and again
+// by their writes, and whose next such calls are delayed.
 func (h *Handling) NoteWrite(
 	ctx context.Context, key types.NamespacedName, body map[string]any, result patching.Result,
 ) (looping []string) {
@@ -128,8 +128,8 @@ func (l *loop) begin(e Event, last bool) {
 	}
 }
 
-// holds reports whether the handler must not be called for the event now. The last event is kept for it; earlier events
-// are skipped, because the last one shows a newer state.
+// holds reports whether the handler must not be called for the event now. The last event is kept for it; earlier
+// events are skipped, because the last one shows a newer state.
 func (l *loop) holds(e Event, id string, now time.Time) bool {
 	switch {
 	case l == nil:
@@ -161,8 +161,8 @@ func (l *loop) called(a *execution.Attempt) {
 	}
 }
 
-// note passes the calls since the last time to the guard. It returns the delay of the next such calls, and whether the
-// loop has just been detected.
+// note passes the calls since the last time to the guard. It returns the delay of the next such calls, and
+// whether the loop has just been detected.
 func (l *loop) note(now time.Time) (delay time.Duration, isNew bool) {
 	// The guard counts each own event that has called handlers as one round of the loop.
 	for range l.times {
@@ -180,8 +180,8 @@ func (l *loop) isDue() bool {
 	return slices.ContainsFunc(l.heldFor, func(id string) bool { return !l.guard.Until(id).After(at) })
 }
 
-// wait returns after which time the held event must be delivered; zero if none is held. With a held event, it is never
-// zero, even if the delay is over already or the loop has ended, because possibly no other event follows.
+// wait returns after which time the held event must be delivered; zero if none is held. With a held event, it
+// is never zero, even if the delay is over already or the loop has ended, because possibly no other event follows.
 func (l *loop) wait() (wait time.Duration) {
 	if l.held == nil {
 		return 0

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ExampleV1 is the group and version of Served.
+// ExampleV1 is the group and version of [Served].
 var ExampleV1 = schema.GroupVersion{Group: "example.org", Version: "v1"}
 
 // AllVerbs are the verbs of a usual resource.
 var AllVerbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
 
-// Served returns the resources of example.org/v1, after the changes. Some lack verbs, one is a subresource of another
-// kind.
+// Served returns the resources of example.org/v1, after the changes. Some lack verbs, one is a subresource of
+// another kind.
 func Served(change ...func(list *metav1.APIResourceList)) *metav1.APIResourceList {
 	list := &metav1.APIResourceList{GroupVersion: "example.org/v1", APIResources: []metav1.APIResource{
 		{
@@ -39,7 +39,7 @@ func Served(change ...func(list *metav1.APIResourceList)) *metav1.APIResourceLis
 	return list
 }
 
-// With adds a resource with all verbs to Served.
+// With adds a resource with all verbs to [Served].
 func With(r metav1.APIResource) func(*metav1.APIResourceList) {
 	r.Verbs = AllVerbs
 	return func(list *metav1.APIResourceList) { list.APIResources = append(list.APIResources, r) }
