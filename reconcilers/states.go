@@ -26,9 +26,10 @@ func (o *operator) states(emit metrics.Emit) {
 	emit(metrics.Paused, paused)
 	emit(metrics.PausedNamespaces, float64(len(o.options.Gate.pausedNamespaces())))
 	for scope, kept := range o.controllers.Memory.All() {
+		// Memory of a kind that was never assigned does not have handlers to report.
 		found, _ := o.assigned.Load(scope.Resource)
 		if a, known := found.(orchestration.Assignment); known {
-			o.statesOf(emit, scope, kept, a) // memory of a kind that was never assigned has no handlers to report
+			o.statesOf(emit, scope, kept, a)
 		}
 	}
 	for _, r := range o.options.Registrations {

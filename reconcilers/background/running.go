@@ -24,7 +24,7 @@ func (t *task) beginRun() (context.Context, bool) {
 	ctx, cancel := context.WithCancelCause(t.withLogger(context.Background()))
 	t.running, t.stopping, t.cancel, t.released, t.cancelDue = true, make(chan struct{}), cancel, false, false
 	t.lingers, t.overdue = false, false // of the former tick
-	// Each run has new channels: a stale timer of a former run must not affect this one.
+	// A semaphore for one write at a time: see [task.write].
 	t.writing = make(chan struct{}, 1)
 	// Without the permission to write, the run must end at once.
 	if settings.Permission != nil {

@@ -127,7 +127,7 @@ func (t *task) polling() time.Duration {
 
 // remind logs that the object waits for the handler, and repeats that. The caller holds the lock.
 func (t *task) remind() {
-	if t.reason&(Exiting|Pausing) != 0 { // it is about to be abandoned
+	if t.reason&(Exiting|Pausing) != 0 {
 		return // it is about to be abandoned
 	}
 	logging.Warn(t.log(), "Handler does not stop, and its object waits for it; a cancellation timeout would limit that",

@@ -84,7 +84,7 @@ func (i *Inquiry) list(ctx context.Context, gv schema.GroupVersion) ([]Resource,
 	switch {
 	case err != nil:
 		return nil, err
-	// This is a definite answer, other than a failed request.
+	// This is a definite answer, unlike a failed request.
 	case data == nil:
 		return nil, &unservedError{"the API server has no such group and version"}
 	}
