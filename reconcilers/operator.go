@@ -67,7 +67,7 @@ func (*operator) NeedLeaderElection() bool { return true }
 // Start runs the controllers until the context ends, and returns when the last handler has returned.
 func (o *operator) Start(ctx context.Context) error {
 	if !o.ends.CompareAndSwap(0, byController) {
-		return nil // The replica has already ended: the manager is stopping
+		return nil // the replica has already ended: the manager is stopping
 	}
 	ctx = logf.IntoContext(ctx, o.log)
 	own, err := o.begun(ctx)

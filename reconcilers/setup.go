@@ -68,8 +68,8 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 		measured = made
 	}
 	config := m.GetConfig()
-	// All clients share the metrics, the limits and the fence. Only writes below repeats failed requests by
-	// APIBackoffs.
+	// All clients share the metrics, the limits and the fence. Only the transport for writes, below, repeats failed
+	// requests, with the delays of APIBackoffs.
 	connection := transport.Wrap(m.GetHTTPClient(), measured.Around, o.limits().Around, f.Around)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, connection)
 	if err != nil {
