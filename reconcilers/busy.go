@@ -1,7 +1,7 @@
 package reconcilers
 
-// Enter counts something that begins: the handling of an object, a daemon, a tick of a timer. It is false if nothing
-// may begin; otherwise, Leave follows its end.
+// Enter counts the start of a pass over an object, of a daemon, or of a tick of a timer. It returns false and counts
+// nothing if the gate is closed; otherwise, the caller must call Leave at the end.
 func (g *Gate) Enter() bool {
 	if g == nil {
 		return true
@@ -11,16 +11,17 @@ func (g *Gate) Enter() bool {
 	return g.open() && g.begin()
 }
 
-// begin counts a beginning. The caller holds the lock.
+// begin counts a start. The caller holds the lock.
 func (g *Gate) begin() bool {
 	if g.busy == 0 {
+		// The closed channel belongs to the former idle time: the next call of Idle makes another one.
 		g.idle = nil
 	}
 	g.busy++
 	return true
 }
 
-// Leave counts an end.
+// Leave counts the end of a started piece of work.
 func (g *Gate) Leave() {
 	if g == nil {
 		return
@@ -29,15 +30,17 @@ func (g *Gate) Leave() {
 		if g.busy--; g.busy > 0 {
 			return
 		}
+		// AllowWritesUntil may have extended the permission while old work was still running. That work was the last
+		// obstacle, so writes may be sent again.
 		if g.lapsed = g.lapsed && over(g.until); g.idle != nil {
 			close(g.idle)
 		}
 	})
 }
 
-// Busy is how many objects are being handled, daemons run, and timers tick now; a handler counts once with all of its
-// sub-handlers, and until its outcome is written. Of a closed gate, it only falls. A handler that goes on after the end
-// of its context counts until it returns.
+// Busy returns how many passes, daemons and ticks are running. A handler counts once with all of its sub-handlers, and
+// counts until its outcome is written. While the gate is closed, the number only falls. A handler that continues after
+// the end of its context counts until it returns.
 func (g *Gate) Busy() int {
 	if g == nil {
 		return 0
@@ -47,8 +50,8 @@ func (g *Gate) Busy() int {
 	return g.busy
 }
 
-// Idle gives what is closed when nothing is running, which may be at once. What begins later does not open it again:
-// ask for another one.
+// Idle returns a channel that is closed when nothing is running, which may be the case already. Work that starts later
+// does not open it again: call Idle for another channel.
 func (g *Gate) Idle() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()

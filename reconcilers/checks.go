@@ -11,11 +11,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 )
 
-// election is how long the manager may take from its start to the operator's. If it takes longer, another process is
-// the leader: managers do not tell whether they elect one.
+// election is how long a manager without leader election may need to start the operator. If it takes longer, another
+// process is the leader. This has to be guessed from the time, because a manager does not reveal whether it elects.
 const election = 2 * time.Second
 
-// addChecks adds the operator's checks to those of the manager, by the names "<operator>/<check>".
+// addChecks adds the operator's checks to those of the manager, named "<operator>/<check>".
 func (o *operator) addChecks(m manager.Manager) error {
 	for _, check := range o.health.Ready() {
 		if err := m.AddReadyzCheck(o.options.Name+"/"+check.Name, o.asked(check)); err != nil {
@@ -30,8 +30,8 @@ func (o *operator) addChecks(m manager.Manager) error {
 	return m.Add(standby{o.health})
 }
 
-// asked is a check as the manager asks for it. It says what is wrong to those who ask for it by its name alone, so the
-// log has it, too.
+// asked converts a check for the manager. Its reason is in the log, too, because the manager's endpoints only
+// show the reason if the check is requested by its name.
 func (o *operator) asked(check health.Check) func(*http.Request) error {
 	return func(*http.Request) error {
 		err := check.Run()
@@ -42,7 +42,7 @@ func (o *operator) asked(check health.Check) func(*http.Request) error {
 	}
 }
 
-// standby notes that the manager waits for being elected, as it runs before that.
+// standby reports that the operator waits for its election. It runs in every process, from the start of the manager on.
 type standby struct{ health *health.Health }
 
 var (
@@ -50,10 +50,11 @@ var (
 	_ manager.LeaderElectionRunnable = standby{}
 )
 
-// NeedLeaderElection is false.
+// NeedLeaderElection is false, because standby must run before the election.
 func (standby) NeedLeaderElection() bool { return false }
 
-// Start waits for longer than a manager without an election takes to start the operator.
+// Start waits for the time that a manager without an election needs at most. Health never goes back, so the report is
+// ignored if the operator has started meanwhile.
 func (s standby) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

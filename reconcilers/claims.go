@@ -13,52 +13,56 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// claims know which operators of one manager remember which kinds, and where. Two operators that share both would take
-// each other's memory for their own, and only the process as a whole can see it.
+// claims are the claims of all operators of one manager. Two operators with the same storage on the same kind would
+// take each other's records for their own. Neither of them can detect that alone, so this state is shared in the
+// process.
 type claims struct {
 	mu       sync.Mutex
-	all      []*claim
-	acquired map[place][]occupant
+	all      []*claim             // in the order of registration
+	acquired map[place][]occupant // resources that are being served now
 }
 
-// claim is what one operator remembers.
+// claim is the part of the cluster in which one operator stores its memory.
 type claim struct {
 	of               *claims
 	manager          elected
 	prefix, operator string
 	places           []string
 	selectors        []discovery.Selector
-	namespaces       []string // that it is restricted to, if they are all known by name
+	namespaces       []string // namespaces of the operator; empty if it serves all, or if patterns are resolved later
 }
 
-// elected is the channel of a manager, by which it is known: it is its own, and holds nothing alive.
+// elected is the Elected channel of a manager. It serves as the manager's identity: each manager has its own, and a map
+// key of this type does not keep the manager alive.
 type elected <-chan struct{}
 
-// place is where the memory of one operator's prefix on one resource is, whatever its version.
+// place is one resource under one annotation prefix. All versions of a resource share it.
 type place struct {
 	prefix   string
 	resource schema.GroupResource
 }
 
+// occupant is the operator that serves a place, and the kind under which it does.
 type occupant struct {
 	by   *claim
 	kind schema.GroupVersionKind
 }
 
-// byManager finds the claims of a manager. The operators hold them, so that nothing is left of a manager that ends, or
-// is dropped without ever being started.
+// byManager finds the claims of a manager. Its pointers are weak, only the operators hold their claims. So it keeps no
+// memory of a manager that has ended, or was dropped without a start, as in tests.
 var byManager = struct {
 	mu     sync.Mutex
 	claims map[elected]weak.Pointer[claims]
 }{claims: map[elected]weak.Pointer[claims]{}}
 
-// claimsOf are those of the manager. The lock is held.
+// claimsOf returns the claims of the manager, and makes them if necessary. The caller holds the lock of byManager.
 func claimsOf(m elected) *claims {
 	if known := byManager.claims[m].Value(); known != nil {
 		return known
 	}
 	made := &claims{acquired: map[place][]occupant{}}
 	byManager.claims[m] = weak.Make(made)
+	// When all operators are gone, the entry goes, too, unless another operator has replaced it meanwhile.
 	runtime.AddCleanup(made, func(m elected) {
 		byManager.mu.Lock()
 		defer byManager.mu.Unlock()
@@ -69,8 +73,9 @@ func claimsOf(m elected) *claims {
 	return made
 }
 
-// newClaim notes the name and all kinds of the operator, or nothing if another operator has one of them already. Two
-// spellings of one kind are told as far as that can be without asking a cluster; acquire knows for certain, later.
+// newClaim claims the name and all kinds of the operator. It claims nothing and returns an error if another operator
+// has claimed one of them. Two spellings of one kind are only recognized as far as that is possible without a cluster;
+// [claim.acquire] decides later, when discovery has resolved them.
 func newClaim(m manager.Manager, o Options) (*claim, error) {
 	places, err := o.Places()
 	if err != nil {
@@ -83,6 +88,7 @@ func newClaim(m manager.Manager, o Options) (*claim, error) {
 	if names, plain := o.Namespaces.Plain(); plain {
 		own.namespaces = names
 	}
+	// The order of the locks is: byManager, then the claims of one manager.
 	byManager.mu.Lock()
 	defer byManager.mu.Unlock()
 	own.of = claimsOf(own.manager)
@@ -101,8 +107,8 @@ func newClaim(m manager.Manager, o Options) (*claim, error) {
 	return own, nil
 }
 
-// clash tells whether the operator would use the memory of another one. In namespaces of their own, operators may share
-// a prefix: acquire sees to kinds without namespaces.
+// clash returns an error if the two operators would share memory on one kind. Operators with the same prefix
+// may share kinds if they serve different namespaces; [claim.acquire] rejects cluster-scoped kinds for them.
 func (c *claim) clash(other *claim) error {
 	shared := other.sharing(c.prefix, c.places)
 	if shared == "" || c.prefix == other.prefix && c.apart(other) {
@@ -118,13 +124,14 @@ func (c *claim) clash(other *claim) error {
 	return nil
 }
 
-// apart tells whether no namespace can be served by both operators. What patterns match is not known before they run.
+// apart reports whether no namespace can be served by both operators. Patterns are only matched when the operators
+// run, so an operator with patterns is never apart from another one.
 func (c *claim) apart(other *claim) bool {
 	return len(c.namespaces) > 0 && len(other.namespaces) > 0 &&
 		!slices.ContainsFunc(c.namespaces, func(name string) bool { return slices.Contains(other.namespaces, name) })
 }
 
-// sharing is where two operators remember the same kind, if they do.
+// sharing describes the storage that the operator shares with a prefix and places; empty if they share none.
 func (c *claim) sharing(prefix string, places []string) string {
 	if c.prefix == prefix {
 		return samePrefix(prefix)
@@ -137,28 +144,32 @@ func (c *claim) sharing(prefix string, places []string) string {
 	return ""
 }
 
+// samePrefix is the message for two operators with one prefix. It goes into takenError.
 func samePrefix(prefix string) string {
 	return fmt.Sprintf("the same annotation prefix %q; give one of them another name", prefix)
 }
 
+// takenError says which operator has claimed the kind, and which storage both would share.
 func takenError(operator, shared string) error {
 	return fmt.Errorf("operator %q of this process does already, with %s", operator, shared)
 }
 
-// end is when the operator is over: nothing is left of its claim.
+// end removes the claim when the operator has ended, so that another one may take its place.
 func (c *claim) end() {
 	byManager.mu.Lock()
 	defer byManager.mu.Unlock()
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.of.all = slices.DeleteFunc(c.of.all, func(other *claim) bool { return other == c })
+	// The manager is not referenced any more: do not wait for the garbage collector.
 	if len(c.of.all) == 0 {
 		delete(byManager.claims, c.manager)
 	}
 }
 
-// acquire reserves a resource until it is released: by then it is known, whatever it was called. One operator cannot
-// have it twice either: its versions are the same objects.
+// acquire reserves a resource until release is called. Discovery has resolved the resource here, so different
+// spellings do not matter. An operator cannot reserve a resource twice either, because all its versions are the same
+// objects.
 func (c *claim) acquire(r discovery.Resource) (release func(), err error) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -168,7 +179,7 @@ func (c *claim) acquire(r discovery.Resource) (release func(), err error) {
 		case held.by.operator == c.operator:
 			return nil, fmt.Errorf("operator %q cannot handle %s: it handles the same objects as %s already",
 				c.operator, r.GroupVersionKind, held.kind)
-		case r.Namespaced && c.apart(held.by):
+		case r.Namespaced && c.apart(held.by): // both serve it, in different namespaces
 		default:
 			return nil, fmt.Errorf(
 				"operator %q cannot handle %s: %w", c.operator, r.GroupVersionKind,
@@ -180,6 +191,7 @@ func (c *claim) acquire(r discovery.Resource) (release func(), err error) {
 	return func() { c.of.release(at, c) }, nil
 }
 
+// release ends the reservation of the place for one operator. Other namespaces of it may have other operators.
 func (c *claims) release(at place, by *claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

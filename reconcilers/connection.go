@@ -9,32 +9,34 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// The defaults of [Watching], which are enough for bookmarks, and of [Options.StuckTimeout].
+// The defaults of [Watching] and of [Options.StuckTimeout]. The inactivity timeout is longer than the interval of the
+// API server's bookmarks, about a minute, so an idle watch is not interrupted.
 const (
 	DefaultReconnectBackoff  = transport.DefaultPause
 	DefaultInactivityTimeout = transport.DefaultInactivity
 	DefaultStuckTimeout      = health.DefaultStuck
 )
 
-// Watching says how an operator watches. Zeros are the defaults, negative values are no limits.
+// Watching configures the watches of an operator. Zeros are the defaults, negative values mean no limit.
 type Watching struct {
-	// ServerTimeout is after what time the API server is asked to end a watch, rounded up to seconds; zero is 5 to 10
-	// minutes, by chance, so that not all end at once. Negative leaves it to the server. Kopf: watching.server_timeout.
+	// ServerTimeout is how long the API server keeps a watch before it ends it, rounded up to seconds. Zero is a random
+	// time between 5 and 10 minutes, so that not all watches end at once. Negative leaves the choice to the server.
+	// Kopf: watching.server_timeout.
 	ServerTimeout time.Duration
-	// ClientTimeout is after what time a watch is ended on this side; zero is never. Kopf: watching.client_timeout.
+	// ClientTimeout is how long the client keeps a watch; zero means without a limit. Kopf: watching.client_timeout.
 	ClientTimeout time.Duration
-	// InactivityTimeout is after what time without any event or bookmark a watch is taken for dead, and begun anew from
-	// where it was; zero is 70 seconds. Kopf: watching.inactivity_timeout.
+	// InactivityTimeout is the time without any event or bookmark after which a watch is considered dead. It is
+	// restarted from the last seen resource version. Zero is 70 seconds. Kopf: watching.inactivity_timeout.
 	InactivityTimeout time.Duration
-	// ReconnectBackoff is the pause between two watches of a resource; zero is a tenth of a second. After errors,
-	// pauses grow up to a minute, whatever is said here. Kopf: watching.reconnect_backoff.
+	// ReconnectBackoff is the pause between two watches of a resource; zero is a tenth of a second. After errors, the
+	// pause grows up to a minute, whatever this value is. Kopf: watching.reconnect_backoff.
 	ReconnectBackoff time.Duration
 }
 
-// unlimited stands for no limit: code that sets a deadline for each request needs some number.
+// unlimited replaces "no limit" in code that needs a number, because it sets a deadline for each request.
 const unlimited = 365 * 24 * time.Hour
 
-// requestTimeout is the limit of one attempt of a request whose default this is.
+// requestTimeout returns the limit of one attempt of a request with the given default.
 func (o Options) requestTimeout(otherwise time.Duration) time.Duration {
 	if o.RequestTimeout < 0 {
 		return unlimited
@@ -42,7 +44,7 @@ func (o Options) requestTimeout(otherwise time.Duration) time.Duration {
 	return cmp.Or(o.RequestTimeout, otherwise)
 }
 
-// writeTimeout has time for all attempts.
+// writeTimeout returns the limit of a write: the time of all attempts and of the delays between them.
 func (o Options) writeTimeout() time.Duration {
 	timeout := o.requestTimeout(settings.DefaultWriteTimeout)
 	for _, delay := range o.APIBackoffs {
@@ -51,7 +53,7 @@ func (o Options) writeTimeout() time.Duration {
 	return timeout
 }
 
-// limits are those of requests and watches.
+// limits returns the limits of requests and watches for the transport.
 func (o Options) limits() transport.Limits {
 	return transport.Limits{
 		Request: o.RequestTimeout, Server: o.Watching.ServerTimeout, Client: o.Watching.ClientTimeout,

@@ -10,13 +10,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// Creations tell what an operator will do first of all with objects that are about to be created.
+// Creations predicts for admission webhooks how an operator will treat an object that is about to be created. If the
+// webhook adds the finalizer, the operator does not need a write of its own for it.
 type Creations struct {
 	options  Options
 	handlers map[discovery.Selector][]*adapters.Handler
 }
 
-// Creations are those of an operator with these options, wherever it runs, and whether or not it does at present.
+// Creations returns the predictions for an operator with these options. It works in any process, whether or not the
+// operator runs there.
 func (o Options) Creations() *Creations {
 	own := &Creations{
 		options: o.resolved(), handlers: map[discovery.Selector][]*adapters.Handler{},
@@ -27,9 +29,9 @@ func (o Options) Creations() *Creations {
 	return own
 }
 
-// Hold gives what adds the finalizer of the operator to a new object in the namespace, if that is what the operator
-// will do for its handlers with that selector, which matches the resource; nil if it will not. An error is that of a
-// filter: then the object will have to wait.
+// Hold returns the transformation that adds the operator's finalizer to a new object in the namespace. It
+// returns nil if the operator will not add one for its handlers with this selector, which must match the resource. The
+// error is that of a filter: then the decision is left to the operator.
 func (c *Creations) Hold(
 	ctx context.Context, s discovery.Selector, r discovery.Resource, namespace string, body map[string]any,
 ) (patching.Transform, error) {
@@ -43,9 +45,10 @@ func (c *Creations) Hold(
 	return patching.BlockDeletion(c.options.Finalizer), nil
 }
 
-// serves tells whether objects in the namespace are served, or will be as soon as it is seen.
+// serves reports whether the operator serves the namespace, or will do so as soon as it sees it.
 func (o Options) serves(namespace string) bool {
 	scope := namespaces.Scope{Served: o.Namespaces, NamedOnly: o.ScanOnce}
+	// Label selectors need the labels of the namespace. Only the live set of matching namespaces reflects them.
 	if o.Namespaces.Labels() != nil {
 		scope.Live = o.Matching
 	}

@@ -9,32 +9,35 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// Gate says whether an operator may act, as another one of a higher priority may object to that. Nil and the zero value
-// are open. Close it before the start of an operator that must not act before it is asked to.
+// Gate pauses an operator, for example while a peer of a higher priority is active. Nil and the zero value are open. If
+// the operator must not act before a decision has been made, close the gate before the start.
 //
-// While it is closed, no objects are watched, and no handler is called; kinds and namespaces are followed still. What
-// runs when it closes may finish within Options.PauseTimeout, and what came of it is written; background handlers are
-// told to stop at once. Without the permission to write, all of it ends at once.
+// While the gate is closed, no objects are watched and no handlers are called; kinds and namespaces are still followed.
+// Work that is running when the gate closes may finish within Options.PauseTimeout, and its outcome is written;
+// background handlers are stopped at once. Without the permission to write, all work ends at once.
+//
+// There is one gate for the operator, and one for each namespace with peering of its own. Both must be open.
 type Gate struct {
-	whole *Gate // of the operator, if the gate is that of a namespace
+	whole *Gate // the operator's gate; nil in the operator's gate itself
 
 	mu     sync.Mutex
-	parts  map[string]*Gate // of namespaces
-	closed bool
-	until  time.Time // end of the permission to write; zero is no end
-	lapsed bool      // that is over, or something runs that has begun before it was over once
-	lapse  *time.Timer
-	// permission ends with the permission; nil while nobody waits for that.
+	parts  map[string]*Gate // gates of namespaces, made on demand and never removed
+	closed bool             // as set by Set
+	until  time.Time        // end of the permission to write; zero means that it does not end
+	lapsed bool             // until is over, or work is still running that was started before a former until was over
+	lapse  *time.Timer      // fires at until
+	// permission ends together with the permission to write; nil while no caller needs it.
 	permission context.Context //nolint:containedctx // only its end is of interest, and why
 	withdraw   context.CancelCauseFunc
-	changed    chan struct{} // is closed when the gate opens or closes; nil while nobody waits for that
-	number     int           // counts that
-	busy       int
-	idle       chan struct{} // is closed while busy is zero; nil while nobody waits for that
+	changed    chan struct{} // closed when the gate opens or closes; nil while no caller needs it
+	number     int           // counts those changes, so that a stale opening can be detected
+	busy       int           // running work, see Busy
+	idle       chan struct{} // closed while busy is zero; nil while no caller needs it
 }
 
-// In returns the gate of one namespace. It pauses what the operator does there, and nothing else; the gate of the
-// operator pauses all namespaces. What is outside of namespaces has no gate of its own: nil.
+// In returns the gate of one namespace, and makes it if necessary. It pauses the operator in that namespace
+// only; the gate of the operator pauses all namespaces. Cluster-scoped objects do not have a gate of their own: In
+// returns nil for the empty namespace.
 func (g *Gate) In(namespace string) *Gate {
 	if g == nil || namespace == "" {
 		return nil
@@ -52,7 +55,7 @@ func (g *Gate) In(namespace string) *Gate {
 	return part
 }
 
-// pausedNamespaces are those whose own gates are closed, sorted.
+// pausedNamespaces returns the namespaces whose own gates are closed, sorted.
 func (g *Gate) pausedNamespaces() (names []string) {
 	if g == nil {
 		return nil
@@ -68,20 +71,21 @@ func (g *Gate) pausedNamespaces() (names []string) {
 	return names
 }
 
-// Set closes the gate, or opens it again. When it returns, nothing begins that the gate forbids.
+// Set closes or opens the gate. When Set(true) has returned, no new work can start.
 func (g *Gate) Set(closed bool) { g.change(func() { g.closed = closed }) }
 
-// AllowWritesUntil ends the permission to write at the given time, unless it is called again before that: from then on,
-// no write of the engine is sent, and none by the clients of handlers, be it an outcome or not. As handlers are of no
-// use then, their contexts end at once, and the gate is closed, too, until there is permission again. The zero time is
-// no end.
+// AllowWritesUntil ends the permission to write at the given time, unless a later call extends it first. After the end,
+// no write is sent, neither by the engine nor by the clients of handlers, not even an outcome. Running
+// handlers are useless then, so their contexts end at once. The gate counts as closed until there is permission again.
+// The zero time means that the permission does not end.
 //
-// After an end, there is no permission before all has ended that was running then: it knows nothing of what others have
-// done since.
+// A new permission takes effect only when all work that was running at the end has returned. That work does not see the
+// changes that other processes have made since, and must not write with its stale state.
 func (g *Gate) AllowWritesUntil(t time.Time) {
 	g.change(func() {
-		g.expire() // a process that did not run learns of it by this
+		g.expire() // the timer may not have fired yet if the process was suspended
 		g.until, g.lapsed = t, g.lapsed && g.busy > 0
+		// The new time may be over already, too.
 		g.expire()
 		if g.lapse != nil {
 			g.lapse.Stop()
@@ -93,7 +97,9 @@ func (g *Gate) AllowWritesUntil(t time.Time) {
 	})
 }
 
-// expire notices the end of the permission. All begins anew after it, even if there is permission again at once.
+// expire takes account of the end of the permission. It cancels the current permission context, and counts as
+// a change of the gate even if there is new permission at once, so that everything restarts with fresh state. The
+// caller holds the lock.
 func (g *Gate) expire() {
 	if g.lapsed || !over(g.until) {
 		return
@@ -106,7 +112,7 @@ func (g *Gate) expire() {
 	g.tell()
 }
 
-// change makes a change, and tells those who wait if it opens or closes the gate.
+// change applies a change under the lock, and wakes the waiting callers if it opens or closes the gate.
 func (g *Gate) change(apply func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -116,6 +122,8 @@ func (g *Gate) change(apply func()) {
 	}
 }
 
+// tell starts a new period of the gate and wakes the callers that wait for a change. The caller holds the
+// lock.
 func (g *Gate) tell() {
 	g.number++
 	if g.changed != nil {
@@ -124,9 +132,12 @@ func (g *Gate) tell() {
 	}
 }
 
-// Permission ends with the permission to write, as it is now.
+// Permission returns a context that ends when the present permission to write ends. Its cause is
+// execution.ErrPaused then. Without permission, the returned context has already ended.
 func (g *Gate) Permission() context.Context {
 	from := context.Background()
+	// A namespace depends on the operator's permission, too. Do not hold the own lock for that call: pausedNamespaces
+	// takes both locks in the opposite order.
 	if g.whole != nil {
 		from = g.whole.Permission()
 	}
@@ -136,20 +147,21 @@ func (g *Gate) Permission() context.Context {
 		g.permission, g.withdraw = context.WithCancelCause(from)
 		if g.lapsed || over(g.until) {
 			g.withdraw(execution.ErrPaused)
+			// Do not keep an ended context: the next caller may have permission again.
 			defer func() { g.permission, g.withdraw = nil, nil }()
 		}
 	}
 	return g.permission
 }
 
-// over tells whether the time is. A machine that was suspended has a wall clock that knows of it, and another clock
-// that may not.
+// over reports whether the time has passed; the zero time never passes. It compares both clocks: while a machine
+// is suspended, its wall clock goes on, and its monotonic clock may not.
 func over(t time.Time) bool {
 	now := time.Now()
 	return !t.IsZero() && (!now.Before(t) || !now.Round(0).Before(t.Round(0)))
 }
 
-// permissionIn is that of a namespace; the empty one is what is outside of all.
+// permissionIn returns the permission for a namespace; the empty namespace stands for cluster-scoped objects.
 func (g *Gate) permissionIn(namespace string) context.Context {
 	if part := g.In(namespace); part != nil {
 		return part.Permission()
@@ -157,14 +169,14 @@ func (g *Gate) permissionIn(namespace string) context.Context {
 	return g.Permission()
 }
 
-// hasPermission reports whether writes may be sent, as far as this gate alone is concerned.
+// hasPermission reports whether this gate alone allows writes.
 func (g *Gate) hasPermission() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return !g.lapsed && !over(g.until)
 }
 
-// mayWrite reports whether writes to a namespace may be sent; the empty one is what is outside of all.
+// mayWrite reports whether writes to a namespace may be sent; the empty namespace stands for cluster-scoped objects.
 func (g *Gate) mayWrite(namespace string) bool {
 	if g == nil {
 		return true
@@ -175,7 +187,7 @@ func (g *Gate) mayWrite(namespace string) bool {
 	return g.hasPermission() && (part == nil || part.hasPermission())
 }
 
-// Open tells whether anything may begin.
+// Open reports whether new work may start.
 func (g *Gate) Open() bool {
 	if g == nil {
 		return true
@@ -185,24 +197,27 @@ func (g *Gate) Open() bool {
 	return g.open()
 }
 
-// open is true neither after the end of the permission nor before that is told. The caller holds the lock.
+// open is Open for callers that hold the lock. It checks the time itself, because the timer may fire late.
 func (g *Gate) open() bool { return !g.closed && !g.lapsed && !over(g.until) }
 
-// state gives the present opening, false if the gate is closed, and what is closed itself when that has changed.
+// state returns the present opening, whether the gate is open, and a channel that is closed at the next
+// change.
 func (g *Gate) state() (now opening, open bool, changed <-chan struct{}) {
 	if g == nil {
 		return opening{}, true, nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	// The state and the channel are read under one lock, so that the caller cannot miss a change between the two.
 	if g.changed == nil {
 		g.changed = make(chan struct{})
 	}
 	return opening{gate: g, number: g.number}, !g.closed && !g.lapsed, g.changed
 }
 
-// pass runs the function once at each opening of the gate, and the other one at each closing, until the context ends.
-// The functions' contexts end with ErrPaused when that changes, and the next one waits for their return.
+// pass calls run for each opening of the gate and paused for each closing, until ctx ends. The context of the
+// call ends with execution.ErrPaused at the next change. The next call waits until the former one has returned, and a
+// call that returns early is not repeated before the next change.
 func (g *Gate) pass(ctx context.Context, run func(context.Context, opening), paused func(context.Context)) {
 	for ctx.Err() == nil {
 		now, open, changed := g.state()
@@ -223,5 +238,5 @@ func (g *Gate) pass(ctx context.Context, run func(context.Context, opening), pau
 	}
 }
 
-// waiting does nothing while the gate is closed.
+// waiting is the function for pauses in which there is no work to do.
 func waiting(context.Context) {}

@@ -11,22 +11,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 )
 
-// ledger has the resources that are served, or only indexed. The lock of the operator's scopes guards it.
+// ledger has the resources that are served, or only indexed, and the readiness of their indices. It is part of the
+// operator's scopes and of indexing; both use the lock of the scopes.
 type ledger struct {
-	readiness  *indexes.Readiness // of their indices; nil before the first opening of the gate
-	announced  bool
+	readiness  *indexes.Readiness // of the indices; nil before the first opening of the gate
+	announced  bool               // the fields below are known
 	assigned   []orchestration.Assignment
-	unanswered []discovery.Selector
-	refused    map[schema.GroupResource]bool
+	unanswered []discovery.Selector          // selectors without an answer from the API server yet
+	refused    map[schema.GroupResource]bool // resources that are not served, because checkIDs or a claim has failed
 }
 
-// announce records the resources to serve, and the selectors that may mean more.
+// announce records the resources to serve, and the selectors that may match further ones.
 func (l *ledger) announce(all []orchestration.Assignment, unanswered []discovery.Selector) {
 	l.announced, l.assigned, l.unanswered = true, all, unanswered
 }
 
-// awaitIndices has handlers wait for the indices of the announced resources in these namespaces, once the gate has been
-// open, and for the selectors that may mean further ones. Nil namespaces are not known yet.
+// awaitIndices makes handlers wait for the indices of the announced resources in these namespaces, and for selectors
+// that may match further resources. Nil namespaces are not known yet, and are waited for as well. It does nothing
+// before the first opening of the gate.
 func (l *ledger) awaitIndices(o Options, names []string) {
 	if l.readiness == nil || !l.announced {
 		return
@@ -42,19 +44,20 @@ func (l *ledger) awaitIndices(o Options, names []string) {
 			unknown = append(unknown, selector.String())
 		}
 	}
+	// The namespaces are still unknown, so the listings to wait for are, too.
 	if names == nil && slices.ContainsFunc(o.selectors(), o.indexes) {
 		unknown = append(unknown, "namespaces")
 	}
 	l.readiness.Begin(filling, unknown)
 }
 
-// refuse notes that a resource is not served in any namespace, until it is tried again.
+// refuse records that a resource is not served in any namespace, until the next attempt to serve it.
 func (l *ledger) refuse(r discovery.Resource, names []string) {
 	l.refused[r.GroupResource()] = true
 	l.without(r, names)
 }
 
-// without is for a resource that is not served: handlers must not wait for its indices.
+// without stops waiting for the indices of a resource that is not served: handlers would wait for ever.
 func (l *ledger) without(r discovery.Resource, names []string) {
 	for _, scope := range scopesOf(r, names) {
 		l.readiness.Done(scope)

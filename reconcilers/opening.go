@@ -6,17 +6,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 )
 
-// opening is the gate from one of its openings to the end of that. What serves in one of them may not have heard of its
-// end yet when the gate is open again: nothing begins by what it knows, as others may have acted in between.
+// opening is one period in which the gate is open. Controllers of an ended period may not have noticed its end when the
+// gate opens again. They must not start new work from their stale caches, because other processes may have acted in
+// between. So the opening counts as closed as soon as the number of the gate has changed.
 type opening struct {
 	gate   *Gate
-	number int      // of the gate
-	whole  *opening // of the operator's gate, if the gate is that of a namespace
+	number int      // number of the gate in this period
+	whole  *opening // opening of the operator's gate, if gate is that of a namespace
 }
 
 var _ kind.Gate = opening{}
 
-// Open tells whether anything may begin.
+// Open reports whether new work may start in this opening.
 func (o opening) Open() bool {
 	if o.whole != nil && !o.whole.Open() {
 		return false
@@ -29,10 +30,10 @@ func (o opening) Open() bool {
 	return o.open()
 }
 
-// open is Open for callers that hold the lock.
+// open is Open for the own gate alone. The caller holds its lock.
 func (o opening) open() bool { return o.gate.open() && o.gate.number == o.number }
 
-// Enter is that of the gate, and of the operator's.
+// Enter counts the start of work with the gate and the operator's gate. Both must be open, otherwise neither counts.
 func (o opening) Enter() bool {
 	if o.whole != nil && !o.whole.Enter() {
 		return false
@@ -40,12 +41,15 @@ func (o opening) Enter() bool {
 	if o.enter() {
 		return true
 	}
+	// Take back the count of the operator's gate.
 	if o.whole != nil {
 		o.whole.Leave()
 	}
 	return false
 }
 
+// enter is Enter for the own gate alone. Checking and counting need one lock: after Set(true), no work may
+// start.
 func (o opening) enter() bool {
 	if o.gate == nil {
 		return true
@@ -55,7 +59,7 @@ func (o opening) enter() bool {
 	return o.open() && o.gate.begin()
 }
 
-// Leave is that of the gates, open or not.
+// Leave counts the end of work with both gates, open or not.
 func (o opening) Leave() {
 	o.gate.Leave()
 	if o.whole != nil {
@@ -63,7 +67,8 @@ func (o opening) Leave() {
 	}
 }
 
-// in serves a namespace whenever its own gate is open within the opening.
+// in serves a namespace whenever its own gate is open within this opening, and calls paused while it is
+// closed.
 func (o opening) in(
 	ctx context.Context, namespace string, serve func(context.Context, kind.Gate), paused func(context.Context),
 ) {

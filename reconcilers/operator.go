@@ -22,6 +22,9 @@ import (
 )
 
 // operator is one operator inside a manager: the Runnable that owns its controllers.
+//
+// Options.Begin may replace the options after the set-up. SetupWithManager adds one operator to the manager; its Start
+// then builds a second one from the replaced options, and everything else runs on the second one.
 type operator struct {
 	manager      manager.Manager
 	fence        *Fence
@@ -31,21 +34,22 @@ type operator struct {
 	poster       *posting.Poster
 	health       *health.Health
 	metrics      *metrics.Operator
-	assigned     sync.Map // the last assignments, by their resources
+	assigned     sync.Map // the last orchestration.Assignment of each schema.GroupResource
 	controllers  *controller.Dependencies
 	orchestrator *orchestration.Orchestrator
 	scopes       *scopes
-	indexing     *indexing // nil if the indices are filled by the controllers alone
+	indexing     *indexing // nil if only the controllers fill the indices
 
-	running   atomic.Bool // the controllers are
-	filling   sync.Once
-	beginning chan struct{} // full while somebody begins
-	beginner  *operator     // what begun gives
+	running   atomic.Bool   // true while the controllers run
+	filling   sync.Once     // limits Options.Filled to one call
+	beginning chan struct{} // a semaphore: full while one caller runs Options.Begin
+	beginner  *operator     // result of Options.Begin, kept for the second caller
 	failure   error
-	ends      atomic.Int32 // who is the last: see byController, byReplica
+	ends      atomic.Int32 // 0, byController or byReplica: who calls Options.End
 }
 
-// Who ends an operator: its controllers, if they have ever run in the process.
+// The values of operator.ends. If the controllers have ever run in the process, they call Options.End, because their
+// handlers return last; otherwise the replica does.
 const (
 	byController = iota + 1
 	byReplica
@@ -63,7 +67,7 @@ func (*operator) NeedLeaderElection() bool { return true }
 // Start runs the controllers until the context ends, and returns when the last handler has returned.
 func (o *operator) Start(ctx context.Context) error {
 	if !o.ends.CompareAndSwap(0, byController) {
-		return nil // the manager is stopping
+		return nil // the replica has already ended: the manager is stopping
 	}
 	ctx = logf.IntoContext(ctx, o.log)
 	own, err := o.begun(ctx)
@@ -72,6 +76,7 @@ func (o *operator) Start(ctx context.Context) error {
 		return err
 	}
 	defer own.claim.end()
+	// The metrics and the journal read the state of the operator that runs, which may be another one than o.
 	own.metrics.Show(own.states)
 	defer own.metrics.End()
 	own.options.Journal.Watch(own)
@@ -83,7 +88,8 @@ func (o *operator) Start(ctx context.Context) error {
 	return own.end(ctx)
 }
 
-// end is the last that the operator does.
+// end calls Options.End, unless the manager has stopped waiting for the operator, such as after a lost lease.
+// Another process may be the leader then, and must not be disturbed.
 func (o *operator) end(ctx context.Context) error {
 	if o.options.End == nil || !o.fence.Holds() {
 		return nil
@@ -91,8 +97,9 @@ func (o *operator) end(ctx context.Context) error {
 	return o.options.End(ctx)
 }
 
-// begun is the operator with the options that it begins with, once in the process. Nobody waits for longer than its
-// own context: a manager ends these one after another.
+// begun returns the operator with the options that Options.Begin returns. Begin is called once in the process,
+// although both Start and the replica need its result. A caller waits only until its own context ends, because the
+// manager ends the contexts of its groups one after another.
 func (o *operator) begun(ctx context.Context) (*operator, error) {
 	select {
 	case o.beginning <- struct{}{}:
@@ -106,7 +113,8 @@ func (o *operator) begun(ctx context.Context) (*operator, error) {
 	return o.beginner, o.failure
 }
 
-// begin is the operator with the options that it begins with: itself, if they cannot have changed.
+// begin calls Options.Begin and builds the operator for the returned options. Without a Begin, the options cannot
+// have changed, so it returns o itself.
 func (o *operator) begin(ctx context.Context) (*operator, error) {
 	if o.options.Begin == nil {
 		return o, nil
@@ -120,6 +128,8 @@ func (o *operator) begin(ctx context.Context) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The name, the prefix and the selectors may have changed: claim them again. The old claim must go first, or it
+	// would conflict with the new one.
 	o.claim.end()
 	if own.claim, err = newClaim(o.manager, changed); err != nil {
 		return nil, err
@@ -130,10 +140,12 @@ func (o *operator) begin(ctx context.Context) (*operator, error) {
 // run runs the controllers until the context ends.
 func (o *operator) run(ctx context.Context) {
 	if o.options.NeedsGate != nil && o.options.NeedsGate() {
+		// Startup handlers decide whether there is any peering, so the gate is only known to be needed now.
 		o.scopes.gated = true
 		o.fence.Limit(o.options.Gate.mayWrite)
 	}
-	// Handlers that finish during the exit may still have something to say.
+	// Handlers that finish during the exit can still post events: the poster outlives ctx, and ends after the
+	// orchestrator has returned.
 	posting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
 	background.Go(func() { _ = o.poster.Start(posting) })
@@ -143,14 +155,16 @@ func (o *operator) run(ctx context.Context) {
 		background.Go(o.options.Beside(posting))
 	}
 	o.controllers.Exiting = ctx.Done()
-	// Before it is known to be started: else it would be ready for a moment, with nothing to be looked at.
+	// Register the gate with Health before the stage Started. Otherwise the operator would be ready for a moment, as
+	// there is nothing to check yet.
 	o.health.Serve(ctx, o.options.Gate.Open, o.scopes.waiting)
 	o.health.Reach(health.Started)
-	// Whatever pauses the operator: those who decide that may have to know the namespaces, and what there is to be
-	// served is known as soon as it goes on.
+	// The namespaces are watched also while the gate is closed: the peering of each namespace depends on them, and
+	// controllers can start without a delay when the gate opens.
 	if watch := o.beginScopes(ctx); watch != nil {
 		background.Go(watch)
 	}
+	// Each opening of the gate has its own readiness. The first one that is complete calls Options.Filled.
 	background.Go(func() {
 		o.options.Gate.pass(ctx, func(ctx context.Context, now opening) {
 			readiness := o.turn(now).Readiness
@@ -161,15 +175,16 @@ func (o *operator) run(ctx context.Context) {
 	o.orchestrator.Run(ctx)
 }
 
-// fill says when the indices are filled, whoever fills them first.
+// fill calls Options.Filled when the indices are filled. The controllers and the replica both call it; the
+// first one that is complete wins.
 func (o *operator) fill(ctx context.Context, readiness *indexes.Readiness) {
 	if o.options.Filled != nil && readiness.Wait(ctx) {
 		o.filling.Do(o.options.Filled)
 	}
 }
 
-// Run serves one resource in all its namespaces, whenever the gate is open, until the context ends, unless it is
-// refused.
+// Run serves one resource in all its namespaces, whenever the gate is open, until the context ends. It returns at once
+// if the resource is refused, because another operator has claimed it or handler ids clash.
 func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 	release, err := o.claim.acquire(a.Resource)
 	if err == nil {
@@ -181,20 +196,23 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 		o.refuse(a.Resource)
 		return
 	}
+	// Metrics look up the handlers of a scope here. The entry stays after the end, so that late counts have their kind.
 	o.assigned.Store(a.Resource.GroupResource(), a)
 	o.expectFailures(a)
 	namespaces := o.namespacesOf(a.Resource)
 	o.options.Gate.pass(ctx, func(ctx context.Context, now opening) {
 		controller.Run(ctx, o.controllers, o.turn(now), a.Resource, namespaces, a.Handlers)
 	}, waiting)
+	// A removed resource has no objects any more. Controllers that a pause has ended did not forget theirs, because
+	// they expected to continue.
 	if errors.Is(context.Cause(ctx), controller.ErrRemoved) {
-		controller.Forget(o.controllers, a.Resource, a.Handlers) // controllers that a pause has ended have not
+		controller.Forget(o.controllers, a.Resource, a.Handlers)
 		o.removed(a.Resource)
 	}
 }
 
-// checkIDs tells whether all handlers of a kind have ids of their own: with two spellings of one kind, that is not
-// known before they are resolved.
+// checkIDs returns an error if two handlers of one kind have the same id for the same reason. Registration cannot
+// detect that if they use two spellings of the kind, because only discovery resolves these.
 func checkIDs(a orchestration.Assignment) error {
 	for i, h := range a.Handlers {
 		for _, other := range a.Handlers[:i] {

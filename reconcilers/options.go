@@ -28,104 +28,106 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// DefaultEventsPerSecond is how many Kubernetes events are posted in the long run.
+// DefaultEventsPerSecond is the sustained rate of posted Kubernetes events.
 const DefaultEventsPerSecond = posting.DefaultPerSecond
 
-// Registration is one handler for the resources that a selector means.
+// Registration is one handler and the selector of the resources that it handles.
 type Registration struct {
 	Selector discovery.Selector
 	Handler  *handlers.Handler
 }
 
-// Settings are those that the engines use.
+// Settings are the settings that the subpackages share.
 type Settings = settings.Settings
 
-// Digests says which values are kept on the objects as digests only.
+// Digests selects the values that are stored on the objects as digests only.
 type Digests = settings.Digests
 
-// Posting says how Kubernetes events are posted.
+// Posting configures how Kubernetes events are posted.
 type Posting = posting.Options
 
-// Fence tells when the manager does not wait for the operator any more, and refuses requests from then on.
+// Fence refuses all requests of an operator once the manager has stopped waiting for it.
 type Fence = transport.Fence
 
-// NewFence makes the fence of an operator in the manager, for its Options: SetupWithManager adds it to the manager.
+// NewFence makes the fence of an operator in the manager, for its Options. SetupWithManager adds it to the manager.
 func NewFence(m manager.Manager) *Fence { return transport.NewFence(m) }
 
-// Options describe one operator.
+// Options describe one operator. Functions that are nil are not called.
 type Options struct {
 	Settings
 	// Registrations are the handlers, in the order of registration.
 	Registrations []Registration
-	// Namespaces restrict the operator; none is the whole cluster. What is outside of any namespace is served anyway.
+	// Namespaces restrict the operator; none means the whole cluster. Cluster-scoped objects are served in any case.
 	Namespaces namespaces.Patterns
-	// Matching is kept up to date with the namespaces to be served, also in a pause, from Begin on; nil has
-	// SetupWithManager make one. Those that match patterns are served as soon as they are among the Admitted ones; nil
+	// Matching is kept up to date with the namespaces that match Namespaces, also in a pause, from Begin on; if nil,
+	// SetupWithManager makes one. A matching namespace is served as soon as it is in Admitted as well; a nil Admitted
 	// admits all.
 	Matching, Admitted *namespaces.Live
-	// Dependents are what must be released before the finalizer of an object is removed; nil if there are none.
+	// Dependents must be released before the finalizer of an object is removed; nil if there are none.
 	Dependents changes.Dependents
-	// Owned are the children of the objects, as far as their kinds are watched; nil if no handler asks for any.
+	// Owned has the children of the objects, as far as their kinds are watched; nil if no handler needs any.
 	Owned *owned.Children
-	// StuckTimeout is how long a worker may be stuck before the process is unhealthy: a handler that goes on after its
-	// timeout, or all workers of a kind while objects wait. Zero is DefaultStuckTimeout, negative is for ever.
+	// StuckTimeout is how long a worker may be stuck before the process is unhealthy. A worker is stuck if its handler
+	// continues after its timeout, or if all workers of a kind are busy while objects wait. Zero is
+	// DefaultStuckTimeout, negative means without a limit.
 	StuckTimeout time.Duration
-	// ScanOnce finds out once what the selectors mean, when the API server answers for the first time: no CRDs are
-	// watched, and kinds that come, change or go later are not noticed. Nor are namespaces listed: of these, only those
-	// are served that are named in full. Kopf: scanning.disabled.
+	// ScanOnce resolves the selectors once, when the API server answers for the first time. CRDs are not watched, so
+	// kinds that are added, changed or removed later are not noticed. Namespaces are not listed either: only those that
+	// are named in full are served. Kopf: scanning.disabled.
 	ScanOnce bool
-	// Watching says how resources and CRDs are watched.
+	// Watching configures the watches of resources and CRDs.
 	Watching Watching
-	// RequestTimeout is how long a request of the engine may take that is no watch; of several attempts, each. Negative
-	// is no limit. Zero is 10 seconds for writes, as a worker waits for them, and for documents of discovery, and 5
-	// minutes for lists. Kopf: networking.request_timeout.
+	// RequestTimeout limits each request of the engine that is not a watch; with retries, each attempt. Negative is no
+	// limit. Zero is 10 seconds for writes, because a worker waits for them, and for discovery documents, and 5 minutes
+	// for lists. Kopf: networking.request_timeout.
 	RequestTimeout time.Duration
-	// Started are the keys and values of the log line at the start.
+	// Started are additional keys and values of the log line at the start.
 	Started []any
-	// Beside begins what runs beside the operator, from Begin on and before the operator is ready, and gives the rest
-	// of it. Its context ends when the last handler has returned, and then the rest is waited for. Nil does nothing.
+	// Beside starts additional work of the operator, after Begin and before the operator is ready, and returns the
+	// function that runs it. The context ends when the last handler has returned; the operator then waits for the
+	// function to return.
 	Beside func(ctx context.Context) (rest func())
-	// Gate pauses the operator; nil never does.
+	// Gate pauses the operator; a nil Gate is always open.
 	Gate *Gate
-	// NeedsGate reports whether the Gate may ever be closed. It is asked once, when the controllers start, so that
-	// objects do not pass through a gate that is always open. Nil is true.
+	// NeedsGate reports whether the Gate may ever be closed. It is called once, when the controllers start; if it
+	// returns false, objects skip the gate. Nil means true.
 	NeedsGate func() bool
-	// Forget is told of every object that is gone, when its handlers have been told, maybe more than once; nil is not.
-	// It must be quick.
+	// Forget is called for every deleted object after its handlers were called, possibly more than once. It must be
+	// quick.
 	Forget func(uid types.UID)
-	// EveryReplica has the operator begin and end, and keep its indices filled, in every process from the start of the
-	// manager, also while it is paused or another process leads: not only its controllers need that. What is indexed is
-	// listed again when the controllers start, and when they stop, and watched once at any other time. Every process
-	// looks for the resources of all handlers, and the one that leads does so twice.
+	// EveryReplica runs Begin and End and keeps the indices filled in every process, from the start of the manager on,
+	// also while the operator is paused or another process leads. It is for users of the indices other than the
+	// controllers, such as webhooks. Indexed resources are listed again when the controllers start and when they stop;
+	// only one watch of them runs at a time. Every process resolves the selectors of all handlers, and the leader does
+	// so twice.
 	EveryReplica bool
-	// Filled is called once, when the operator has begun and all of its indices are filled, with none at once; nil is
-	// not.
+	// Filled is called once, when Begin has returned and all indices are filled; without indices, after Begin.
 	Filled func()
-	// APIBackoffs are the delays between attempts of one request of the engine; none makes one attempt.
+	// APIBackoffs are the delays between the attempts of one request of the engine; none means a single attempt.
 	APIBackoffs []time.Duration
-	// ObeyRetryAfter takes the API server's own delay even if it is shorter than the backoff.
+	// ObeyRetryAfter uses the delay of a Retry-After header even if it is shorter than the backoff.
 	ObeyRetryAfter bool
-	// NoPosting posts no Kubernetes events: handlers may, but nothing comes of it.
+	// NoPosting discards the Kubernetes events that handlers post.
 	NoPosting bool
-	// Posting says how Kubernetes events are posted; without a component, it is Name.
+	// Posting configures how Kubernetes events are posted. The default component is Name.
 	Posting Posting
-	// Begin is called first of all, where and when the operator runs, before anything is watched. It gives the options
-	// that count from then on; an error ends the manager. Nil is for options that do not change.
+	// Begin is called first, where and when the operator runs, before anything is watched. It returns the options that
+	// apply from then on; an error ends the manager. Nil keeps the options.
 	Begin func(ctx context.Context) (Options, error)
-	// End is called last of all, when the last handler has returned, if Begin has succeeded, and if the manager waits
-	// for it: it does not when the lease of the leader is lost. The context has ended. Nil is not called.
+	// End is called last, after the last handler has returned, with a context that has ended. It is not called if Begin
+	// has failed, or if the manager does not wait for the operator, such as after it lost the lease of the leader.
 	End func(ctx context.Context) error
-	// Fence tells when the manager does not wait for the operator any more; nil has SetupWithManager make one.
+	// Fence refuses requests once the manager does not wait for the operator; if nil, SetupWithManager makes one.
 	Fence *Fence
-	// Health is told how the operator is; nil has SetupWithManager make one.
+	// Health collects the state of the operator for the checks; if nil, SetupWithManager makes one.
 	Health *health.Health
-	// Metrics is where the metrics are registered; nil measures nothing.
+	// Metrics is the registry of the metrics; nil disables them.
 	Metrics prometheus.Registerer
-	// Journal remembers what is decided; nil is none.
+	// Journal records the decisions about objects; nil records nothing.
 	Journal *journal.Journal
 }
 
-// newPoster is what posts Kubernetes events.
+// newPoster makes the queue that posts Kubernetes events and counts them in the metrics.
 func (o Options) newPoster(client posting.Client, measured *metrics.Operator) *posting.Poster {
 	how := o.Posting
 	how.Component = cmp.Or(how.Component, o.Name)
@@ -133,7 +135,7 @@ func (o Options) newPoster(client posting.Client, measured *metrics.Operator) *p
 	return posting.New(client, how)
 }
 
-// posterFor is what handlers post to.
+// posterFor returns the poster for the handlers. Only a LinePoster lets the adapters post log lines as events, too.
 func (o Options) posterFor(poster *posting.Poster) handlers.Poster {
 	if o.NoPosting {
 		return posting.Silent{}
@@ -144,7 +146,7 @@ func (o Options) posterFor(poster *posting.Poster) handlers.Poster {
 	return poster
 }
 
-// selectors are those of the registrations, each once, in their order.
+// selectors returns the selectors of the registrations, each once, in the order of registration.
 func (o Options) selectors() (all []discovery.Selector) {
 	for _, r := range o.Registrations {
 		if !slices.Contains(all, r.Selector) {
@@ -154,17 +156,18 @@ func (o Options) selectors() (all []discovery.Selector) {
 	return all
 }
 
-// indexes tells whether there are indices of what the selector means.
+// indexes reports whether any index is registered with the selector.
 func (o Options) indexes(selector discovery.Selector) bool {
 	return slices.ContainsFunc(o.Registrations, func(r Registration) bool {
 		return r.Selector == selector && r.Handler.Index != nil
 	})
 }
 
-// Places are where the operator remembers what it handled, on every object, as JSON pointers, sorted: no one else may
-// write there, neither a handler's record nor another operator. What storages keep elsewhere is not among them. It is
-// an error if a storage cannot even store an empty essence.
+// Places returns the positions at which the operator stores its memory on every object, as sorted JSON
+// pointers. No handler's record and no other operator may write there. Positions that storages add only for some
+// objects are not included. A storage that cannot store an empty essence is an error.
 func (o Options) Places() ([]string, error) {
+	// Store an empty essence into an empty patch: the leaves of the patch are the positions.
 	patch := map[string]any{}
 	for _, kept := range []diffbase.Storage{o.Diffbase, changes.NewInterim(o.Prefix, "")} {
 		if kept == nil {
@@ -180,7 +183,7 @@ func (o Options) Places() ([]string, error) {
 		}
 	}
 	leaves := storage.Leaves(patch)
-	// Every storage of a prefix writes its marker; it means nothing else.
+	// Every storage of a prefix writes the same marker, so sharing its position is not a conflict.
 	maps.DeleteFunc(leaves, func(_ string, value any) bool { return value == keys.ManagedValue })
 	return slices.Sorted(maps.Keys(leaves)), nil
 }

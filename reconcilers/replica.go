@@ -20,8 +20,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 )
 
-// replica is what an operator does in every process, whoever leads, and whether or not it is paused: it begins, keeps
-// the indices filled, and ends.
+// replica is the part of an operator that runs in every process, on the leader as well as on others, and also while it
+// is paused: Begin, the indices, and End. See [Options.EveryReplica].
 type replica struct{ operator *operator }
 
 var (
@@ -29,10 +29,10 @@ var (
 	_ manager.LeaderElectionRunnable = replica{}
 )
 
-// NeedLeaderElection is false.
+// NeedLeaderElection is false, because the replica runs on all processes.
 func (replica) NeedLeaderElection() bool { return false }
 
-// Start runs until the context ends.
+// Start calls Begin, keeps the indices filled until the context ends, and calls End unless the controllers do.
 func (r replica) Start(ctx context.Context) error {
 	ctx = logf.IntoContext(ctx, r.operator.log)
 	own, err := r.operator.begun(ctx)
@@ -41,18 +41,19 @@ func (r replica) Start(ctx context.Context) error {
 	}
 	own.health.Reach(health.Started)
 	if own.indexing == nil {
-		own.fill(ctx, nil) // which is open
+		own.fill(ctx, nil) // there are no indices: a nil Readiness is open
 		<-ctx.Done()
 	} else {
 		own.indexing.run(ctx)
 	}
 	if !r.operator.ends.CompareAndSwap(0, byReplica) {
-		return nil // controllers end later
+		return nil // the controllers have started, and call End themselves
 	}
 	return own.end(ctx)
 }
 
-// indexing keeps the indices of an operator filled, wherever its controllers do not.
+// indexing keeps the indices of an operator filled whenever its controllers do not. It has its own orchestrator, but
+// writes to the same memory of the operator.
 type indexing struct {
 	operator     *operator
 	log          logr.Logger
@@ -63,12 +64,13 @@ type indexing struct {
 
 var _ orchestration.Runner = (*indexing)(nil)
 
-// newIndexing fills the indices of the operator's own memory, on its own connection.
+// newIndexing fills the indices of the operator's own memory, and uses its connection and settings.
 func newIndexing(o *operator, server rest.Interface) *indexing {
 	x := &indexing{
 		operator: o, log: o.log.WithName("indices"),
 		ledger: ledger{readiness: indexes.NewReadiness(), refused: map[schema.GroupResource]bool{}},
 	}
+	// Index functions are not measured, so the handlers do not get the metrics.
 	x.orchestrator = o.options.orchestrator(server, x, nil)
 	x.controllers = &controller.Dependencies{
 		Settings: o.controllers.Settings, Dependents: o.controllers.Dependents, Owned: o.controllers.Owned,
@@ -79,8 +81,8 @@ func newIndexing(o *operator, server rest.Interface) *indexing {
 	return x
 }
 
-// run fills the indices until the context ends. If the controllers start soon, they list what is indexed in any case,
-// so it is theirs to list it first.
+// run fills the indices until the context ends. If this process leads, the controllers start within the
+// election time and list the indexed resources in any case. Waiting that long avoids listing them twice.
 func (x *indexing) run(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, x.log)
 	select {
@@ -98,7 +100,7 @@ func (x *indexing) run(ctx context.Context) {
 	x.orchestrator.Run(ctx)
 }
 
-// Announce notes which resources are waited for.
+// Announce records the resources whose indices must be filled, before the orchestrator runs them.
 func (x *indexing) Announce(
 	_ context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
 ) {
@@ -110,10 +112,11 @@ func (x *indexing) Announce(
 	x.awaitIndices(x.operator.options, names)
 }
 
-// Run fills the indices of one resource in all its namespaces until the context ends. Assignments are those of the
-// controllers, so that both see the same version of a resource.
+// Run fills the indices of one resource in all its namespaces until the context ends. It gets the same assignments as
+// the controllers, including handlers without an index, so that both choose the same version of a resource.
 func (x *indexing) Run(ctx context.Context, a orchestration.Assignment) {
 	own := adapters.ByFamily(a.Handlers).Indexing
+	// Return only at the end: the orchestrator would start a returned resource again.
 	if len(own) == 0 {
 		<-ctx.Done()
 		return
@@ -130,7 +133,7 @@ func (x *indexing) Run(ctx context.Context, a orchestration.Assignment) {
 	}
 }
 
-// change notes something about a resource.
+// change calls the function with the present namespaces, under the lock of the scopes.
 func (x *indexing) change(note func(r discovery.Resource, names []string), r discovery.Resource) {
 	s := x.operator.scopes
 	s.mu.Lock()

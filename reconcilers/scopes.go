@@ -18,19 +18,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// scopes are the resources that an operator serves, each in its namespaces: either may change at any time.
+// scopes are the resources that an operator serves, each in its namespaces. Both sets may change at any time.
 type scopes struct {
-	matching *namespaces.Live // where they may be served; indices are filled there, whoever serves
-	live     *namespaces.Live // where they are served
+	matching *namespaces.Live // namespaces that match; indices are filled there on every replica
+	live     *namespaces.Live // namespaces in which the controllers handle objects: matching and admitted ones
 	client   dynamic.Interface
 
-	mu      sync.Mutex // held while the namespaces change, so that nothing runs unannounced
-	gated   bool       // objects pass through the gate
-	opening int        // the number of the last one of the gate, whose readiness the ledger has
+	mu      sync.Mutex // held while the namespaces change, so that no scope runs unannounced
+	gated   bool       // objects pass through the gate: a nil NeedsGate counts as true
+	opening int        // number of the gate's latest opening, to which the ledger's readiness belongs
 	ledger
-	begun bool
+	begun bool // beginScopes was called
 }
 
+// newScopes makes the scopes without any namespace: they are not known before beginScopes.
 func newScopes(o Options, client dynamic.Interface) *scopes {
 	return &scopes{
 		matching: cmp.Or(o.Matching, namespaces.NewLive()), live: namespaces.NewLive(), client: client,
@@ -38,8 +39,9 @@ func newScopes(o Options, client dynamic.Interface) *scopes {
 	}
 }
 
-// beginScopes has the namespaces served that need no look at the cluster, and gives what keeps them up to date until
-// the context ends, if anything does. Once begun, there is nothing to do.
+// beginScopes sets the namespaces that do not depend on the cluster. It returns the function that keeps the others up
+// to date until the context ends, or nil if there are none. The controllers and the replica share the scopes: only the
+// first call has an effect.
 func (o *operator) beginScopes(ctx context.Context) (watch func()) {
 	o.scopes.mu.Lock()
 	begun := o.scopes.begun
@@ -62,7 +64,8 @@ func (o *operator) beginScopes(ctx context.Context) (watch func()) {
 	}
 }
 
-// beginMatching gives what compares patterns with the namespaces that there are, only if that has to be done.
+// beginMatching sets the namespaces, or returns the function that watches the cluster's namespaces. Only patterns and
+// label selectors need the watch, which needs a permission of its own.
 func (o *operator) beginMatching(ctx context.Context) (watch func()) {
 	patterns := o.options.Namespaces
 	names, plain := patterns.Plain()
@@ -83,11 +86,12 @@ func (o *operator) beginMatching(ctx context.Context) (watch func()) {
 	return nil
 }
 
-// match has all resources served in these namespaces from now on, as far as they are admitted.
+// match replaces the matching namespaces and serves those that are admitted.
 func (o *operator) match(names []string) {
 	s := o.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Announce the scopes first: the indices must not count as filled before they contain a new namespace.
 	if o.indexing != nil {
 		o.indexing.awaitIndices(o.options, names)
 	}
@@ -95,7 +99,7 @@ func (o *operator) match(names []string) {
 	o.serve()
 }
 
-// followAdmitted has resources served in namespaces as these are admitted.
+// followAdmitted updates the served namespaces whenever the admitted ones change, until the context ends.
 func (o *operator) followAdmitted(ctx context.Context) {
 	for ctx.Err() == nil {
 		_, changed := o.options.Admitted.Current()
@@ -109,7 +113,8 @@ func (o *operator) followAdmitted(ctx context.Context) {
 	}
 }
 
-// serve has all resources served where that is possible by now. The lock is held.
+// serve updates the served namespaces and announces their scopes. It does nothing as long as the matching or the
+// admitted namespaces are unknown. The caller holds the lock.
 func (o *operator) serve() {
 	s := o.scopes
 	names, _ := s.matching.Current()
@@ -118,7 +123,7 @@ func (o *operator) serve() {
 		if admitted == nil {
 			return
 		}
-		names = without(names, without(names, admitted))
+		names = without(names, without(names, admitted)) // the intersection, in the order of names
 	}
 	if names == nil {
 		return
@@ -134,19 +139,21 @@ func (o *operator) serve() {
 		o.log.Info("Namespaces appeared or vanished; serving those that match", "appeared", appeared,
 			"vanished", vanished)
 	}
+	// Announce before the controllers see the new namespaces and start.
 	if s.announced {
 		o.announce(names)
 	}
 	s.live.Set(names)
 }
 
-// without are the names that are not among the others.
+// without returns the names that are not among the others.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// turn gives what handlers wait for in an opening of the gate. Whoever serves asks for it before it begins; with the
-// first one, all handlers wait, anew in each opening, for the indices of what is there by then.
+// turn returns the readiness and the gate for controllers that start in an opening of the gate. The first call for
+// an opening makes a new readiness: all handlers wait until the indices of the resources that are known then are
+// filled. Further calls for the opening share it, and calls for an ended one get a readiness that never opens.
 func (o *operator) turn(now opening) controller.Turn {
 	s := o.scopes
 	s.mu.Lock()
@@ -162,12 +169,12 @@ func (o *operator) turn(now opening) controller.Turn {
 		s.awaitIndices(o.options, names)
 	case now.number == s.opening:
 		turn.Readiness = s.readiness
-	default: // it is over, and never ready
+	default: // the opening has ended: its readiness never opens
 	}
 	return turn
 }
 
-// waiting are the scopes whose indices are waited for.
+// waiting returns the scopes whose indices are not filled yet; nil before the first opening.
 func (s *scopes) waiting() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,8 +184,8 @@ func (s *scopes) waiting() []string {
 	return s.readiness.Waiting()
 }
 
-// Announce makes all handlers wait for the indices of what is about to be served, and the operator is not ready before
-// all of it is.
+// Announce records the resources that are about to be served. All handlers wait for their indices, and the operator is
+// not ready before all of them are served. It also records which kinds may own objects of the resources.
 func (o *operator) Announce(
 	_ context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
 ) {
@@ -195,7 +202,8 @@ func (o *operator) Announce(
 	o.announce(names)
 }
 
-// announce is for what is assigned, in these namespaces; nil ones are not known yet. The lock is held.
+// announce reports the scopes of the assigned resources to the health and to the readiness. Nil namespaces are
+// not known yet. The caller holds the lock.
 func (o *operator) announce(names []string) {
 	var serving, unknown []string
 	for _, a := range o.scopes.assigned {
@@ -208,6 +216,7 @@ func (o *operator) announce(names []string) {
 		unknown = append(unknown, "namespaces")
 	}
 	o.health.Announce(serving, unknown)
+	// Scopes that Health has just made lack the refusals of their resource.
 	for _, a := range o.scopes.assigned {
 		if o.scopes.refused[a.Resource.GroupResource()] {
 			o.refuseIn(a.Resource, names)
@@ -216,7 +225,7 @@ func (o *operator) announce(names []string) {
 	o.scopes.awaitIndices(o.options, names)
 }
 
-// refuse notes that a resource is not served in any namespace, until it is tried again.
+// refuse records that a resource is not served in any namespace, until the next attempt to serve it.
 func (o *operator) refuse(r discovery.Resource) {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
@@ -225,13 +234,14 @@ func (o *operator) refuse(r discovery.Resource) {
 	o.scopes.refuse(r, names)
 }
 
+// refuseIn reports the scopes of a refused resource to the health. The caller holds the lock.
 func (o *operator) refuseIn(r discovery.Resource, names []string) {
 	for _, scope := range scopesOf(r, names) {
 		o.health.Scope(scope).Refuse()
 	}
 }
 
-// removed is for a resource that is not served any more.
+// removed stops waiting for the indices of a resource that is not served any more.
 func (o *operator) removed(r discovery.Resource) {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
@@ -239,7 +249,8 @@ func (o *operator) removed(r discovery.Resource) {
 	o.scopes.without(r, names)
 }
 
-// namespacesOf are those that a resource is served in.
+// namespacesOf returns the live set of namespaces for a resource. A new attempt to serve it begins here, so a former
+// refusal is dropped.
 func (o *operator) namespacesOf(r discovery.Resource) controller.Namespaces {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
@@ -247,7 +258,8 @@ func (o *operator) namespacesOf(r discovery.Resource) controller.Namespaces {
 	return namespacesOf(r, o.scopes.live)
 }
 
-// namespacesOf are those of the namespaces that a resource is in.
+// namespacesOf returns the live set of namespaces for a resource. For a cluster-scoped resource, that is the one scope
+// of the whole cluster, however the operator is restricted.
 func namespacesOf(r discovery.Resource, all *namespaces.Live) controller.Namespaces {
 	if !r.Namespaced {
 		return namespaces.NewLive(namespaces.Everywhere)
@@ -255,7 +267,7 @@ func namespacesOf(r discovery.Resource, all *namespaces.Live) controller.Namespa
 	return all
 }
 
-// scopesOf are the names of the scopes of a resource.
+// scopesOf returns the names of a resource's scopes, as the health and the readiness know them.
 func scopesOf(r discovery.Resource, names []string) (all []string) {
 	if !r.Namespaced {
 		names = []string{namespaces.Everywhere}

@@ -24,7 +24,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// SetupWithManager adds the operator to the manager. Nothing is watched before the manager starts.
+// SetupWithManager adds the operator to the manager. Nothing is watched before the manager starts. An operator that
+// cannot be added leaves no claim behind.
 func SetupWithManager(m manager.Manager, o Options) error {
 	guard := o.Fence
 	if guard == nil {
@@ -41,6 +42,7 @@ func SetupWithManager(m manager.Manager, o Options) error {
 	if own.claim, err = newClaim(m, o); err != nil {
 		return err
 	}
+	// Managers stop Runnables in groups. The fence is in the group of the caches, and outlives the operator.
 	err = errors.Join(m.Add(guard), m.Add(own))
 	if o.EveryReplica {
 		err = errors.Join(err, m.Add(replica{own}))
@@ -54,6 +56,7 @@ func SetupWithManager(m manager.Manager, o Options) error {
 	return err
 }
 
+// newOperator builds an operator without a claim. It is called again for the options that Options.Begin returns.
 func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (*operator, error) {
 	o = o.resolved()
 	var measured *metrics.Operator
@@ -65,12 +68,14 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 		measured = made
 	}
 	config := m.GetConfig()
+	// All clients share the metrics, the limits and the fence. Only the transport for writes, below, repeats failed
+	// requests, with the delays of APIBackoffs.
 	connection := transport.Wrap(m.GetHTTPClient(), measured.Around, o.limits().Around, f.Around)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, connection)
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
 	}
-	// The manager's scheme may lack Kubernetes events; all else that is written has no Go type.
+	// The manager's scheme may lack Kubernetes events; everything else is written without a Go type.
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
@@ -88,6 +93,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: o.newPoster(direct, measured),
 		health: state, metrics: measured, scopes: newScopes(o, lookout), beginning: make(chan struct{}, 1),
 	}
+	// The journal can show the operator before it runs.
 	o.Journal.Watch(own)
 	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
 	own.orchestrator = o.orchestrator(lister.RESTClient(), own, measured)
@@ -105,13 +111,14 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 			f.Limit(o.Gate.mayWrite)
 		}
 	}
+	// Without an index, the other replicas have nothing to watch.
 	if o.EveryReplica && slices.ContainsFunc(o.selectors(), o.indexes) {
 		own.indexing = newIndexing(own, lister.RESTClient())
 	}
 	return own, nil
 }
 
-// orchestrator has the runner run what the selectors mean.
+// orchestrator makes the orchestrator, which runs the resources that the selectors match by the runner.
 func (o Options) orchestrator(
 	server rest.Interface, runner orchestration.Runner, measured *metrics.Operator,
 ) *orchestration.Orchestrator {
@@ -121,18 +128,19 @@ func (o Options) orchestrator(
 		return orchestration.NewOnce(registrations, api, runner)
 	}
 	var watcher orchestration.Watcher
+	// A nil *CRDWatcher must not become a non-nil interface.
 	if crds := discovery.NewCRDWatcher(server, o.selectors()); crds != nil {
 		watcher = crds
 	}
 	return orchestration.New(registrations, api, runner, watcher)
 }
 
-// documents are those that the API server describes itself by.
+// documents returns the source of discovery documents, with a timeout for each of them.
 func (o Options) documents(server rest.Interface) discovery.Getter {
 	return discovery.Limited{Getter: discovery.API{Client: server}, Timeout: o.requestTimeout(0)}
 }
 
-// reconcilersOf makes a Reconciler of every registered handler.
+// reconcilersOf makes a Reconciler of every registered handler. A nil measured disables the metrics.
 func reconcilersOf(all []Registration, measured *metrics.Operator) []orchestration.Registration {
 	made := make([]orchestration.Registration, 0, len(all))
 	for _, r := range all {
@@ -143,7 +151,7 @@ func reconcilersOf(all []Registration, measured *metrics.Operator) []orchestrati
 	return made
 }
 
-// resolved returns the options with the defaults of their settings.
+// resolved returns the options with all defaults filled in.
 func (o Options) resolved() Options {
 	if o.WriteTimeout == 0 {
 		o.WriteTimeout = o.writeTimeout()
@@ -152,6 +160,7 @@ func (o Options) resolved() Options {
 	return o
 }
 
+// newMemory makes the memory of objects, with the limits of running ticks and daemons.
 func newMemory(o Options) *memory.Registry {
 	kept := &memory.Registry{}
 	kept.Ticks.Most, kept.Daemons.Most = o.Ticks, o.Daemons

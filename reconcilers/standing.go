@@ -11,8 +11,8 @@ import (
 
 var _ journal.Live = (*operator)(nil)
 
-// Standing tells the journal how the operator is now, whenever somebody asks that. The API server is never asked for
-// it.
+// Standing returns the present state of the operator for the journal. It never sends requests to the API server, so it
+// also works while that is unreachable.
 func (o *operator) Standing() journal.Standing {
 	s := journal.Standing{
 		Operator: o.options.Name, Running: o.running.Load(), Paused: !o.options.Gate.Open(),
@@ -20,11 +20,12 @@ func (o *operator) Standing() journal.Standing {
 	}
 	assigned, known := o.scopes.served()
 	if !known {
-		return s // the cluster was not asked yet, so nobody knows what it lacks
+		return s // without an answer from discovery, missing kinds are unknown
 	}
 	for _, a := range assigned {
 		s.Kinds = append(s.Kinds, o.servedKind(a))
 	}
+	// Report handlers without any resource, such as for a CRD that is not installed.
 	for _, r := range o.options.Registrations {
 		if h := r.Handler; h.Follows() && !slices.ContainsFunc(assigned, func(a orchestration.Assignment) bool {
 			return slices.ContainsFunc(a.Handlers, func(own *adapters.Handler) bool { return own.Description == h })
@@ -35,7 +36,7 @@ func (o *operator) Standing() journal.Standing {
 	return s
 }
 
-// servedKind is one kind with all its handlers, and what runs in the background for its objects.
+// servedKind returns the state of one kind: its handlers, its namespaces, and the counts of daemons and timers.
 func (o *operator) servedKind(a orchestration.Assignment) journal.Served {
 	own := make([]*handlers.Handler, 0, len(a.Handlers))
 	for _, h := range a.Handlers {
@@ -45,6 +46,7 @@ func (o *operator) servedKind(a orchestration.Assignment) journal.Served {
 	names, _ := namespacesOf(a.Resource, o.scopes.live).Current()
 	served.Namespaces = append(served.Namespaces, names...)
 	served.Background = map[string]int{}
+	// Several namespaces may have memory of the kind. Add up their counts.
 	for scope, kept := range o.controllers.Memory.All() {
 		if scope.Resource == a.Resource.GroupResource() {
 			for one, count := range kept.Background.Census() {
@@ -55,7 +57,7 @@ func (o *operator) servedKind(a orchestration.Assignment) journal.Served {
 	return served
 }
 
-// served is what is assigned by now, if that is known.
+// served returns the assignments, and whether discovery has answered yet.
 func (s *scopes) served() (assigned []orchestration.Assignment, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// sized is an index that tells how much is in it.
+// sized is an index that can report its size.
 type sized interface {
 	Len() int
 	Objects() int
 }
 
-// states tells the metrics how the operator is now, whenever they are collected.
+// states emits the current state as metrics. The collector calls it at each scrape.
 func (o *operator) states(emit metrics.Emit) {
 	paused := 0.0
 	if !o.options.Gate.Open() {
@@ -26,6 +26,7 @@ func (o *operator) states(emit metrics.Emit) {
 	emit(metrics.Paused, paused)
 	emit(metrics.PausedNamespaces, float64(len(o.options.Gate.pausedNamespaces())))
 	for scope, kept := range o.controllers.Memory.All() {
+		// Memory of a kind that was never assigned does not have handlers to report.
 		found, _ := o.assigned.Load(scope.Resource)
 		if a, known := found.(orchestration.Assignment); known {
 			o.statesOf(emit, scope, kept, a)
@@ -42,8 +43,8 @@ func (o *operator) states(emit metrics.Emit) {
 	}
 }
 
-// statesOf tells of one scope. Handlers that do nothing now are told, too: a series that comes and goes is of no use in
-// an alert.
+// statesOf emits the metrics of one scope. Handlers with a count of 0 are included, because alerts do not work
+// on a series that comes and goes.
 func (o *operator) statesOf(
 	emit metrics.Emit, scope memory.Scope, kept memory.Scoped, a orchestration.Assignment,
 ) {
@@ -51,6 +52,7 @@ func (o *operator) statesOf(
 	emit(metrics.Remembered, float64(kept.Objects.Len()), kind)
 	tellBackground(emit, kind, families.Spawning, kept.Background.Census())
 	silence, watched := o.health.Scope(scope.String()).Silence()
+	// Without a watch, such as in a pause, its age and the unhandled changes mean nothing.
 	if !watched {
 		return
 	}
@@ -64,14 +66,15 @@ func (o *operator) statesOf(
 	for n, h := range families.Changing {
 		id := h.Description.ID
 		same := func(other *adapters.Handler) bool { return other.Description.ID == id }
-		if !slices.ContainsFunc(families.Changing[:n], same) { // one id may be there for several reasons
+		if !slices.ContainsFunc(families.Changing[:n], same) { // one id may have several handlers, for several reasons
 			emit(metrics.Retries, float64(late.Waiting[id]), kind, id)
 		}
 	}
 }
 
-// expectFailures has the counters of failures exist for a kind that is served from now on. Handlers of whatever kinds
-// there are would make as many series as the cluster has kinds, most of which never fail.
+// expectFailures creates the failure counters of a kind with the value 0, when it is served from now on. It leaves out
+// handlers of a selector of many kinds, such as everything: they would add as many series as the cluster has kinds,
+// most of which never fail.
 func (o *operator) expectFailures(a orchestration.Assignment) {
 	specific := map[*handlers.Handler]bool{}
 	for _, r := range o.options.Registrations {
@@ -84,7 +87,7 @@ func (o *operator) expectFailures(a orchestration.Assignment) {
 	}
 }
 
-// tellBackground tells what daemons and timers do.
+// tellBackground emits the number of daemons and timers by their state.
 func tellBackground(
 	emit metrics.Emit, kind string, own []*adapters.Handler, counts map[background.Census]int,
 ) {

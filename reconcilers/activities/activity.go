@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// The activities, by their names. Kopf: Activity, where a login is an authentication.
+// The names of the activities. Kopf: Activity, whose AUTHENTICATION is a Login here.
 const (
 	Startup = "startup"
 	Cleanup = "cleanup"
@@ -17,49 +17,50 @@ const (
 	Probe   = "probe"
 )
 
-// Grace is how long a handler may go on when its context has ended, before it is abandoned.
+// Grace is how long a handler may continue after the end of its context. After that, it is abandoned.
 const Grace = 5 * time.Second
 
-// Activity is a list of handlers that are called for the operator as a whole.
+// Activity is a list of handlers that are called for the operator as a whole, with its retries in memory.
 type Activity struct {
-	// Name is one of those above.
+	// Name is one of the constants above.
 	Name string
-	// Handlers are those of the activity, in the order of registration.
+	// Handlers are the handlers of the activity, in the order of registration.
 	Handlers []*adapters.Handler
-	// Backoff is the default delay after ordinary errors; zero is execution.DefaultBackoff, negative is none.
+	// Backoff is the default delay after ordinary errors; zero is execution.DefaultBackoff, negative means no delay.
 	Backoff time.Duration
 
-	progress *progress // nil is told nothing
+	progress *progress // the handler that is being called, for probings; nil records nothing
 }
 
-// running is one run of an activity.
+// running is one run of an activity. It keeps all progress, as there is no object to store it on.
 type running struct {
 	activity Activity
 	steps    []*step
 }
 
-// step is one handler in a run.
+// step is the progress of one handler in a run.
 type step struct {
 	handler *adapters.Handler
 	account execution.Account
 	err     error // of the last attempt
-	failed  bool
-	result  any
+	failed  bool  // permanently: err is final
+	result  any   // of the function, set after a success only
 }
 
-// Run calls the handlers one after another, in their order; then, after the nearest of their delays, those again that
-// are due, until all are finished. The results are those that are not nil, by the ids of the handlers.
+// Run calls the handlers one after another, in their order. After the shortest of their delays, it calls those that are
+// due again, until all are finished. It returns the results that are not nil, by handler id.
 //
 // # Errors
 //
-// The activity has failed if any of its handlers has. When the context ends first, the error is an [InterruptedError]:
-// no handler is called any more then, and the attempt that is running does not count. A context that ends without a
-// cause of its own ends the functions' with execution.ErrExiting as theirs.
+// Run returns the joined errors if any handler has failed permanently; the other handlers are still called. If the
+// context ends first, it returns an [InterruptedError]: no further handler is called, and the running attempt does not
+// count. If the context has no cause of its own, the contexts of the functions get the cause execution.ErrExiting.
 func (a Activity) Run(ctx context.Context) (map[string]any, error) {
 	deadline, limited := ctx.Deadline()
 	ctx, stop := withCause(ctx)
 	defer stop()
 	r, now := &running{activity: a}, time.Now()
+	// All handlers have the same start, so their timeouts include the time of the handlers before them.
 	for _, h := range a.Handlers {
 		r.steps = append(r.steps, &step{handler: h, account: execution.Account{Started: now}})
 	}
@@ -70,6 +71,7 @@ func (a Activity) Run(ctx context.Context) (map[string]any, error) {
 		if len(r.unfinished()) == 0 {
 			break
 		}
+		// Do not wait for a deadline that ends before the next attempt: the result would be the same, only later.
 		if delay := r.next(); limited && time.Until(deadline) < delay || !sleep(ctx, delay) {
 			return nil, r.interrupted(ctx, "")
 		}
@@ -80,11 +82,12 @@ func (a Activity) Run(ctx context.Context) (map[string]any, error) {
 	return r.results(), nil
 }
 
-// round calls the handlers that are due when it begins.
+// round calls the unfinished handlers that were due when the round began.
 func (r *running) round(ctx context.Context) error {
 	now := time.Now()
 	for _, s := range r.unfinished() {
 		if s.account.Until.After(now) {
+			// The context may have ended during the former handler.
 			continue
 		}
 		if ctx.Err() != nil {
@@ -97,11 +100,12 @@ func (r *running) round(ctx context.Context) error {
 	return nil
 }
 
-// attempt calls one handler. It returns false if the function is abandoned.
+// attempt calls one handler and records its outcome. It returns false if the function was abandoned.
 func (r *running) attempt(ctx context.Context, s *step) bool {
 	r.activity.progress.enter(s.id())
 	a := execution.New(s.handler.Description, &cause.Cause{Reason: cause.Reason(r.activity.Name)}, nil)
 	a.Account, a.Limits.Backoff = s.account, r.activity.Backoff
+	// Only the waiting is limited here; the handler's Deadline adapter cancels the function itself.
 	ends, cancel := s.limited(ctx)
 	defer cancel()
 	if !r.wait(ends, s.handler.Start(ctx, a)) {
@@ -112,8 +116,9 @@ func (r *running) attempt(ctx context.Context, s *step) bool {
 	return true
 }
 
-// limited is a context that ends with the handler's timeout as well. What is called often is not abandoned for that:
-// the next run would call it again, while it is still running.
+// limited returns a context that ends also at the handler's timeout, if there is one. Handlers that are called
+// often, such as probes, are not abandoned at their timeout: the next run would call them again while they are still
+// running.
 func (s *step) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	h := s.handler.Description
 	if h.Policy.Timeout == nil || h.Often {
@@ -122,7 +127,8 @@ func (s *step) limited(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithDeadline(ctx, s.account.Started.Add(*h.Policy.Timeout))
 }
 
-// wait returns false if the function does not end in time once its context has ended.
+// wait waits for the end of the function. It returns false if the function continues for longer than Grace after
+// the end of the context.
 func (r *running) wait(ends context.Context, done <-chan struct{}) bool {
 	select {
 	case <-done:
@@ -139,7 +145,7 @@ func (r *running) wait(ends context.Context, done <-chan struct{}) bool {
 	}
 }
 
-// conclude takes what came of an attempt into account.
+// conclude adds the outcome of an attempt to the progress of the handler. An aborted attempt does not count.
 func (s *step) conclude(a *execution.Attempt) {
 	o := a.Outcome
 	if o.Aborted {
@@ -151,14 +157,16 @@ func (s *step) conclude(a *execution.Attempt) {
 	if o.Delay != nil {
 		s.account.Until = time.Now().Add(*o.Delay)
 	}
+	// An ignored error counts as a success, but without a result.
 	if o.Final && o.Err == nil && o.Ignored == nil {
 		s.result = a.Returned
 	}
 }
 
+// id returns the id of the step's handler.
 func (s *step) id() string { return s.handler.Description.ID }
 
-// unfinished are the steps that are neither done nor failed.
+// unfinished returns the steps that have neither succeeded nor failed.
 func (r *running) unfinished() (rest []*step) {
 	for _, s := range r.steps {
 		if !s.account.Finished {
@@ -168,7 +176,7 @@ func (r *running) unfinished() (rest []*step) {
 	return rest
 }
 
-// next is how long the nearest of the unfinished handlers sleeps.
+// next returns the time until the first unfinished handler is due; zero if one is due already.
 func (r *running) next() (nearest time.Duration) {
 	for i, s := range r.unfinished() {
 		if left := time.Until(s.account.Until); i == 0 || left < nearest {
@@ -178,6 +186,7 @@ func (r *running) next() (nearest time.Duration) {
 	return max(0, nearest)
 }
 
+// results returns the results that are not nil, by handler id.
 func (r *running) results() map[string]any {
 	results := map[string]any{}
 	for _, s := range r.steps {
@@ -188,7 +197,8 @@ func (r *running) results() map[string]any {
 	return results
 }
 
-// withCause is a context that ends with a cause that functions know.
+// withCause returns a context that ends together with ctx, and always with a cause that handlers can distinguish. A
+// context without a cause of its own gets execution.ErrExiting.
 func withCause(ctx context.Context) (context.Context, context.CancelFunc) {
 	known, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -201,7 +211,7 @@ func withCause(ctx context.Context) (context.Context, context.CancelFunc) {
 	return known, func() { stop(); end(nil) }
 }
 
-// sleep returns false if the context ends before the delay is over.
+// sleep waits for the delay. It returns false if the context ends first.
 func sleep(ctx context.Context, delay time.Duration) bool {
 	if delay <= 0 {
 		return ctx.Err() == nil

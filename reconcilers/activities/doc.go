@@ -1,11 +1,11 @@
 // Not part of the public API.
 //
-// Package activities calls the handlers of what an operator does as a whole, apart from any object: its startup, its
-// cleanup, its logins and its probes.
+// Package activities calls the handlers that belong to the operator as a whole and not to an object: startup, cleanup,
+// login and probe handlers. The entry points are [Activity.Run], and [Probing] for probes that are requested over HTTP.
 //
-// It is apart because such handlers have no object that would remember them: an activity begins anew each time, and is
-// over in memory. It never decides when an activity is due, and never contacts a cluster.
+// There is no object to store progress on, so each run starts from zero and keeps its retries in memory. Each attempt
+// runs through reconcilers/adapters, with the same limits and error modes as for other handlers.
 //
-// Neighbours: reconcilers/adapters below it makes each attempt, with the same limits and error modes as for any other
-// handler; package reconcilers and the facade above it know when an activity is due, and what follows from it.
+// The package does not decide when an activity runs or what its failure leads to: package reconcilers and the facade
+// do. It does not use a Kubernetes client.
 package activities

@@ -9,24 +9,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// errNoTime is why nobody waits until the context ends.
+// errNoTime is the cause of an interruption before the deadline, when the next attempt would be after it.
 var errNoTime = errors.New("no time is left for another attempt")
 
-// InterruptedError is that of an activity whose context ended before all of its handlers were finished.
+// InterruptedError reports that the context of an activity ended before all of its handlers were finished.
 type InterruptedError struct {
-	// Activity is its name.
+	// Activity is the name of the activity.
 	Activity string
-	// Abandoned is the id of the handler that has not returned in time, and may still be running; empty if there is
-	// none.
+	// Abandoned is the id of a handler that did not return in time and may still be running; empty if all have
+	// returned.
 	Abandoned string
-	// Failed joins the errors of the handlers that have failed for good before; nil if there are none.
+	// Failed joins the errors of the handlers that had failed permanently before; nil if there were none.
 	Failed error
 
-	unfinished []string // as text
-	cause      error
+	unfinished []string // ids with their last errors, as text
+	cause      error    // of the end of the context
 }
 
-// Error names the handlers that are not finished, with their last errors.
+// Error names the unfinished handlers with their last errors, and the abandoned handler.
 func (e *InterruptedError) Error() string {
 	text := fmt.Sprintf("%s: %s; not finished: %s", e.Activity, e.cause, strings.Join(e.unfinished, ", "))
 	if e.Abandoned != "" {
@@ -38,13 +38,14 @@ func (e *InterruptedError) Error() string {
 	return text
 }
 
-// Unwrap gives the cause that the context ended for, and the failures.
+// Unwrap returns the cause of the context's end, and the failures.
 func (e *InterruptedError) Unwrap() []error { return []error{e.cause, e.Failed} }
 
-// Graceful tells whether nothing is wrong but that there was not enough time.
+// Graceful reports whether only the time was too short: no handler failed, and none was abandoned.
 func (e *InterruptedError) Graceful() bool { return e.Abandoned == "" && e.Failed == nil }
 
-// interrupted is the error of a run whose context has ended.
+// interrupted makes the error of a run that ends before its handlers are finished. If the context itself has not
+// ended, the cause is a handler's timeout, or that the time is too short for another attempt.
 func (r *running) interrupted(ctx context.Context, abandoned string) error {
 	err := &InterruptedError{
 		Activity: r.activity.Name, Abandoned: abandoned, Failed: r.failure(), cause: context.Cause(ctx),
@@ -66,7 +67,7 @@ func (r *running) interrupted(ctx context.Context, abandoned string) error {
 	return err
 }
 
-// failure joins the errors of all handlers that have failed for good.
+// failure joins the errors of all handlers that have failed permanently; nil if there are none.
 func (r *running) failure() error {
 	var failed []error
 	for _, s := range r.steps {

@@ -9,15 +9,17 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// The times of a Probing.
+// The durations of a Probing.
 const (
-	// ProbingCache is how long results are good, from the end of the probing. Kopf has the same.
+	// ProbingCache is how long successful results are reused, counted from the end of the run. It equals Kopf's value.
 	ProbingCache = 10 * time.Second
-	// ProbingPatience is how long a probing may take before those who ask are told what it is busy with.
+	// ProbingPatience is how long a run may take before the waiting requests get an error that names the slow handler.
+	// It counts from the start of the run, also for requests that come later.
 	ProbingPatience = 10 * time.Second
 )
 
-// Probing runs the activity of the probes for those who ask for its results, once for all who ask at the same time.
+// Probing runs the probe handlers on request and caches their results. Concurrent requests share one run, so that a
+// probe is never called twice at the same time.
 type Probing struct {
 	log      func() logr.Logger
 	activity func() Activity
@@ -25,10 +27,10 @@ type Probing struct {
 	stop     context.CancelFunc
 
 	mu   sync.Mutex
-	last *probing
+	last *probing // the latest run; nil before the first one
 }
 
-// probing is one run of the activity. What follows done is set before it is closed.
+// probing is one run of the activity. The fields below done are only read after it is closed.
 type probing struct {
 	began    time.Time
 	progress progress
@@ -38,25 +40,26 @@ type probing struct {
 	err      error
 }
 
-// NewProbing makes one for the activity. The activity and the logger of its handlers are read before each run: until
-// then, the program can still set its logger.
+// NewProbing makes a Probing for the activity. It calls both functions before each run, because the program may set its
+// logger after the set-up.
 func NewProbing(log func() logr.Logger, activity func() Activity) *Probing {
 	p := &Probing{log: log, activity: activity}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	return p
 }
 
-// Stop ends the probing that is running, and all that follow.
+// Stop ends the running probing. Later ones end at once.
 func (p *Probing) Stop() { p.stop() }
 
-// Ask gives the results of the last probing, if they are new enough, or waits for another one.
+// Ask returns the results of the last run if they are recent enough, and otherwise waits for a new run.
 //
 // # Errors
 //
-// A probing that has failed, which is not kept; a [HangingError] if it takes too long, though it goes on; the end of
-// the context.
+// It returns the error of a failed run, which is not cached; a [HangingError] if the run takes too long, although it
+// continues; or the error of a context that has ended.
 func (p *Probing) Ask(ctx context.Context) (map[string]any, error) {
 	now := p.present()
+	// A finished run has priority over the expired patience below, because select chooses at random.
 	select {
 	case <-now.done:
 		return now.results, now.err
@@ -74,7 +77,7 @@ func (p *Probing) Ask(ctx context.Context) (map[string]any, error) {
 	}
 }
 
-// present is the probing that runs, or has ended just now, or begins.
+// present returns the running or cached run, or starts a new one.
 func (p *Probing) present() *probing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,6 +86,7 @@ func (p *Probing) present() *probing {
 	}
 	now := &probing{began: time.Now(), done: make(chan struct{})}
 	p.last = now
+	// The run does not belong to the request: it continues when the request has timed out.
 	go func() {
 		activity := p.activity()
 		activity.progress = &now.progress
@@ -93,7 +97,7 @@ func (p *Probing) present() *probing {
 	return now
 }
 
-// good is true as long as it runs, and while its results can be given.
+// good reports whether the run can answer a request: it is running, or has succeeded and its results are recent.
 func (r *probing) good() bool {
 	select {
 	case <-r.done:

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// progress is what an activity is busy with. Nil is told nothing.
+// progress records which handler a run is calling, for the [HangingError]. A nil progress records nothing.
 type progress struct {
 	mu      sync.Mutex
-	handler string
+	handler string // the last handler that was called
 	since   time.Time
 	running bool
-	err     error // of its last attempt
+	err     error // of the handler's last attempt
 }
 
-// enter notes that a handler is called.
+// enter records the start of a handler.
 func (p *progress) enter(id string) {
 	if p == nil {
 		return
@@ -25,7 +25,7 @@ func (p *progress) enter(id string) {
 	p.handler, p.since, p.running, p.err = id, time.Now(), true, nil
 }
 
-// leave notes that it has returned.
+// leave records that the handler has returned, with its error.
 func (p *progress) leave(err error) {
 	if p == nil {
 		return
@@ -35,7 +35,7 @@ func (p *progress) leave(err error) {
 	p.running, p.err = false, err
 }
 
-// String says it.
+// String describes the state in words, as the end of an error message.
 func (p *progress) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,15 +49,15 @@ func (p *progress) String() string {
 	}
 }
 
-// HangingError is that of a probing that takes too long. It goes on meanwhile.
+// HangingError reports that a probing takes too long. The probing continues.
 type HangingError struct {
-	// After is for how long it has been running.
+	// After is how long it has been running.
 	After time.Duration
-	// Busy says what it is busy with.
+	// Busy describes the current handler, as in [progress.String].
 	Busy string
 }
 
-// Error has both.
+// Error returns the duration and the current handler.
 func (e *HangingError) Error() string {
 	return fmt.Sprintf("the probes are not finished after %s: %s", e.After, e.Busy)
 }

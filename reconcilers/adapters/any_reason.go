@@ -4,19 +4,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// anyReason is for handlers of changes that have no adapter for one reason, such as those of a field, and
-// sub-handlers: they are for all reasons.
+// anyReason selects changing handlers that do not have an adapter for one reason, such as handlers of a field
+// and sub-handlers. They match every reason.
 func anyReason(h *Handler) Adapter {
 	reason := h.Description.Reason
 	switch reason {
 	case cause.Create, cause.Update, cause.Delete:
 		return nil
+	// Resume handlers have no reason either, but the Resumed adapter decides on them.
 	case "":
 		if h.Description.Initial {
 			return nil
 		}
 		return deciding(h, "AnyReason", func(*cause.Cause) bool { return true }, otherReason(""))
-	default: // one that only informs has no adapter of its own
+	default: // informational reasons do not have an adapter of their own
 		return deciding(
 			h, "AnyReason", func(c *cause.Cause) bool { return c.Reason == reason }, otherReason(reason),
 		)

@@ -4,14 +4,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// chains lists the adapters of each family, the first of them outermost: it gets an attempt first, and sees last what
-// came of it. New gives a handler those of them that it needs. The adapters before Answer decide whether the function
-// is called; those after it surround the call.
+// chains lists the adapters of each family, outermost first: the first one gets an attempt first and sees its outcome
+// last. New gives a handler only the adapters that it needs. The adapters before Answer decide whether the function is
+// called; those after it surround the call.
 //
-// Each adapter of a cause has a file of its name, as have Filters, Dependencies, Limits (with Deadline), Logging and
-// Request. Progress and Answer are in selection.go, Occupation, Metrics and Labels in metrics.go, the rest in
-// outcome.go. A new adapter gets its lines here. A new family gets a chain.
+// The order matters. Cheap decisions on the cause come before Filters, which may be expensive. Logging and Metrics are
+// outside of Limits and ErrorClasses, because they report the final outcome. Recovery is inside of ErrorClasses, which
+// classifies a panic like any other error.
+//
+// Each adapter of a cause has a file of its own, as do Filters, Dependencies, Limits (with Deadline), Logging,
+// Observation and Request. Progress and Answer are in selection.go; Occupation, Metrics and Labels in metrics.go; the
+// rest in outcome.go. To add an adapter, add its lines here; to add a family, add a chain.
 var chains = map[handlers.Family]chain{
+	// Handlers of creations, updates, deletions, resumes and fields, and their sub-handlers. Each of them needs exactly
+	// one adapter for its reason.
 	handlers.Changing: {
 		call,
 		[]listed{
@@ -37,6 +43,7 @@ var chains = map[handlers.Family]chain{
 			{"Labels", labels},
 		},
 	},
+	// Event handlers are called once for each event: they do not have progress, and no reason.
 	handlers.Watching: {
 		call,
 		[]listed{
@@ -53,6 +60,7 @@ var chains = map[handlers.Family]chain{
 			{"Labels", labels},
 		},
 	},
+	// Daemons and timers run outside of passes and do not hold slots. Their progress is in memory.
 	handlers.Spawning: {
 		call,
 		[]listed{
@@ -69,7 +77,9 @@ var chains = map[handlers.Family]chain{
 			{"Labels", labels},
 		},
 	},
+	// Only asked, never called: they select the children that are watched for their owners.
 	handlers.Owning: {call, []listed{{"Filters", filters}, {"Answer", answer}}},
+	// Handlers of the events of children. They have retries, and hold a slot like change handlers.
 	handlers.Tending: {
 		call,
 		[]listed{
@@ -87,7 +97,7 @@ var chains = map[handlers.Family]chain{
 			{"Labels", labels},
 		},
 	},
-	handlers.Indexing: { // on the goroutine of the informer: it has no deadline, and is not measured
+	handlers.Indexing: { // runs on the informer's goroutine: it has no deadline and is not measured
 		index,
 		[]listed{
 			{"Filters", filters},
@@ -99,7 +109,7 @@ var chains = map[handlers.Family]chain{
 			{"Labels", labels},
 		},
 	},
-	handlers.Acting: { // it has no object: there is nothing to select it by
+	handlers.Acting: { // there is no object that could be filtered
 		act,
 		[]listed{
 			{"Progress", progress},
@@ -114,7 +124,7 @@ var chains = map[handlers.Family]chain{
 			{"Labels", labels},
 		},
 	},
-	handlers.Admitting: { // one request, one answer: there are no retries, and the API server has its own deadline
+	handlers.Admitting: { // one request, one answer: no retries, and the API server sets the deadline
 		call,
 		[]listed{
 			{"Request", around(request)},
@@ -128,20 +138,21 @@ var chains = map[handlers.Family]chain{
 			{"Labels", labels},
 		},
 	},
-	handlers.Reporting: {call, []listed{{"Filters", filters}, {"Answer", answer}}}, // it is only asked
+	handlers.Reporting: {call, []listed{{"Filters", filters}, {"Answer", answer}}}, // only asked, never called
 }
 
-// chain is the adapters of one family around the innermost step.
+// chain is the list of adapters of one family, around the innermost step.
 type chain struct {
 	innermost Func
 	adapters  []listed
 }
 
-// listed is one adapter under its name. For a handler that does not need it, make gives nil.
+// listed is one adapter and its name, which [execution.Stop] shows. For a handler that does not need it, make returns
+// nil.
 type listed struct {
 	name string
 	make func(h *Handler) Adapter
 }
 
-// around lists an adapter that every handler needs.
+// around lists an adapter that every handler of the family needs.
 func around(a Adapter) func(*Handler) Adapter { return func(*Handler) Adapter { return a } }

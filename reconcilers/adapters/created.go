@@ -2,7 +2,8 @@ package adapters
 
 import "github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 
-// created lets creation handlers run for objects that were never handled to the end: there is no last-handled essence.
+// created selects creation handlers for objects that were never handled completely: they have no last-handled
+// essence.
 func created(h *Handler) Adapter {
 	if h.Description.Reason != cause.Create {
 		return nil

@@ -2,7 +2,7 @@ package adapters
 
 import "github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 
-// deleted lets deletion handlers run for objects that are being deleted and have our finalizer.
+// deleted selects deletion handlers for objects that are being deleted and have our finalizer.
 func deleted(h *Handler) Adapter {
 	if h.Description.Reason != cause.Delete {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// dependencyError is what a sub-handler fails with for good that comes after others, which have failed for good.
+// dependencyError is the permanent error of a sub-handler whose predecessors have failed permanently.
 type dependencyError struct{ lost []string }
 
-// Error names those that have failed.
+// Error names the handlers that have failed.
 func (e *dependencyError) Error() string {
 	quoted := make([]string, 0, len(e.lost))
 	for _, id := range e.lost {
@@ -22,11 +22,11 @@ func (e *dependencyError) Error() string {
 	return "not called, because handlers that it depends on failed permanently: " + strings.Join(quoted, ", ")
 }
 
-// Permanent is true: those have failed for good.
+// Permanent is true, because a permanent failure of the others does not change.
 func (e *dependencyError) Permanent() bool { return true }
 
-// dependencies is for sub-handlers that come after the success of others. It is only about those that have failed: who
-// comes after others that are not finished waits by its account, as one that sleeps does.
+// dependencies is for sub-handlers that must run after the success of others. It only handles others that have
+// failed. If others are merely unfinished, the Progress adapter stops the attempt by the account, like a pending delay.
 func dependencies(h *Handler) Adapter {
 	if len(h.Description.After) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func dependencies(h *Handler) Adapter {
 	return failDependent
 }
 
-// failDependent fails the attempt, with no call, if others have failed that must have succeeded before.
+// failDependent fails the attempt without a call if a required predecessor has failed.
 func failDependent(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		if lost := a.Account.Lost; len(lost) > 0 {

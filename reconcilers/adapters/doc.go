@@ -1,12 +1,13 @@
 // Not part of the public API.
 //
-// Package adapters makes a Reconciler of each registered handler: its function inside of adapters, one concern a file.
+// Package adapters turns each registered handler into a Reconciler of attempts: its function, wrapped by adapters, one
+// concern in each file. [New] makes the Reconciler, [Select] and [Matching] choose handlers for an object, and
+// [Handler.Start] runs one attempt. chains.go lists the adapters of each family.
 //
-// It is apart because all that Kopf promises around a call is a decorator of it: to reconstruct the cause from the
-// last-handled essence, to filter, to go on from the progress, to limit, log, measure, classify errors and recover.
-// Each can be read, tested and left out alone; chains.go lists the adapters of each family. The same chain is asked
-// whether the function would be called. An adapter wraps, it never rebuilds, and it never writes to the API.
+// Everything that Kopf promises around a call is an adapter: detecting the cause from the last-handled essence,
+// filtering, continuing from the stored progress, limits, logging, metrics, error classes, recovery. The same chain
+// also answers whether the function would be called, so calls and decisions cannot differ.
 //
-// Neighbours: reconcilers/execution below it has the attempt and the rules of outcomes; reconcilers/changes, events,
-// background and indexes above it ask and call the Reconcilers.
+// Adapters never write to the API server. The attempt and the rules of outcomes are in reconcilers/execution. Packages
+// changes, events, background and indexes call the Reconcilers.
 package adapters

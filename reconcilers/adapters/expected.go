@@ -9,30 +9,32 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// operations are those of requests for admission.
+// operations are the operations of admission requests.
 var operations = []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}
 
-// ExpectFailures has the counters of the failed calls of the handler exist with 0, for objects of a kind that is served
-// from now on. Otherwise the first failure in a process makes a new series, whose increase is 0 for Prometheus. The
-// handler may have sub-handlers, which share one label.
+// ExpectFailures creates the counters of the handler's failed calls with the value 0, for a kind that is served from
+// now on. Otherwise the first failure would create the series with the value 1, and Prometheus would not see an
+// increase. All sub-handlers of the handler share one label.
 func (h *Handler) ExpectFailures(kind schema.GroupKind) {
 	d := h.Description
 	if h.metrics == nil || !slices.Contains(h.names, "Metrics") {
 		return
 	}
+	// Admission handlers are never retried. A denial is their answer, but an alert may still need it.
 	outcomes := []string{failure, retry}
 	if d.Family == handlers.Admitting {
 		outcomes = []string{failure, denied}
 	}
 	for _, reason := range possibleReasons(d) {
 		h.metrics.Expect(kind.String(), d.Label(), reason, outcomes...)
+		// The ids of sub-handlers are unknown before they are called, but their label is not.
 		if d.Family == handlers.Changing {
 			h.metrics.Expect(kind.String(), handlers.SubID(d.ID, "*"), reason, failure)
 		}
 	}
 }
 
-// possibleReasons are the values that reasonLabel may have for a handler.
+// possibleReasons returns all values that reasonLabel can have for a handler.
 func possibleReasons(d *handlers.Handler) []string {
 	switch {
 	case d.Family == handlers.Admitting && len(d.Operations) > 0:
@@ -43,6 +45,7 @@ func possibleReasons(d *handlers.Handler) []string {
 		return []string{""}
 	case d.Reason != "":
 		return []string{string(d.Reason)}
+	// The cause of a resume handler may have any reason but a deletion.
 	case d.Initial && !d.EvenIfDeleted:
 		return []string{string(cause.Create), string(cause.Update), string(cause.Resume)}
 	default:

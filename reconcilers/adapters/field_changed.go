@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// fieldChanged lets handlers of a field run if that has changed from and to what it must. Whether the object is of
-// interest at all does not depend on that.
+// fieldChanged selects handlers of a field by the change of the field: whether it changed, and from and to which
+// value. It does not affect whether the object can ever match, because a later change may fit.
 func fieldChanged(h *Handler) Adapter {
 	field := h.Description
 	if field.Field == nil || !field.NeedsChange && field.From == nil && field.To == nil {
@@ -20,9 +20,11 @@ func fieldChanged(h *Handler) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			if !decidesOnCause(a) {
+				// The question is whether the handler can ever match: a later change of the field may fit.
 				return next.Reconcile(ctx, a)
 			}
 			var stop execution.Stop
+			// The patterns From and To are the user's functions and may panic.
 			if _, err := field.Ask("value pattern", func() (bool, error) {
 				stop = decideOnField(field, a.Call.Cause.Old, a.Call.Cause.New)
 				return true, nil
@@ -37,9 +39,10 @@ func fieldChanged(h *Handler) Adapter {
 	}
 }
 
-// decideOnField compares strictly: a null and an absent value differ here, as they do in Kopf. Then the two sides must
-// be as wanted.
+// decideOnField compares strictly: null and absent values differ here, as in Kopf. Then both values must match their
+// patterns. The zero Stop means that the change fits.
 func decideOnField(h *handlers.Handler, then, now map[string]any) execution.Stop {
+	// The essences have all fields of handlers, also those outside of the spec: see Lens.Extra.
 	before, hadBefore := diff.Resolve(then, h.Field)
 	after, hasAfter := diff.Resolve(now, h.Field)
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// filters ask whether the object is as the handler wants it: the value of its field, then its filters, until one says
-// no. They may be expensive: a handler that was selected is not asked again.
+// filters stops attempts on objects that do not match the value pattern of the handler's field or one of its
+// filters. They may be expensive, so a handler that was already selected for its cause is not checked again.
 func filters(h *Handler) Adapter {
 	description := h.Description
 	if description.Field == nil && len(description.Filters) == 0 && description.Matches == nil {
@@ -18,19 +18,23 @@ func filters(h *Handler) Adapter {
 	}
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			// IsDue and the call itself come after the selection.
 			if a.Selected {
 				return next.Reconcile(ctx, a)
 			}
 			filter, ok, err := description.Prematch(ctx, a.Call.Cause)
+			// Matches needs the whole invocation. It counts as the filter after all others.
 			if ok && description.Matches != nil {
 				filter = len(description.Filters)
 				ok, err = description.Ask("filter", func() (bool, error) { return description.Matches(ctx, &a.Call) })
 			}
 			switch {
 			case err != nil:
+				// The caller decides: see [Handler.Selected] for panics.
 				return reconcile.Result{}, err
 			case ok:
 				return next.Reconcile(ctx, a)
+			// A negative number is the value pattern of the field, see [handlers.Handler.Prematch].
 			case filter < 0:
 				found, _ := diff.Resolve(description.Present(a.Call.Cause), description.Field)
 				return stopped(a, "Filters", execution.Stop{Why: execution.OtherValue, Found: found})

@@ -12,22 +12,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// Reconciler makes one attempt. What came of it is in the attempt's outcome.
+// Reconciler makes one attempt. The result is in the attempt's outcome.
 type Reconciler = reconcile.TypedReconciler[*execution.Attempt]
 
-// Func is a function as a Reconciler.
+// Func adapts a function to a Reconciler.
 type Func = reconcile.TypedFunc[*execution.Attempt]
 
 // Adapter adds one concern to a Reconciler.
 type Adapter func(next Reconciler) Reconciler
 
-// Handler is a registered handler as a Reconciler of attempts: its function inside of the adapters that it needs.
+// Handler is a registered handler as a Reconciler of attempts: its function, wrapped by the adapters that it needs.
 type Handler struct {
-	// Description is the handler as it was registered.
+	// Description is the handler as registered. It must not be modified.
 	Description *handlers.Handler
 
-	metrics *metrics.Operator
-	names   []string // of the adapters, outermost first
+	metrics *metrics.Operator // nil measures nothing
+	names   []string          // of the adapters, outermost first
 	chain   Reconciler
 }
 
@@ -42,18 +42,19 @@ func IDs(all []*Handler) []string {
 
 var _ Reconciler = (*Handler)(nil)
 
-// Families are the handlers of one resource by their families, each in the order of registration.
+// Families are the handlers of one resource by family, each list in the order of registration.
 type Families struct{ Changing, Watching, Spawning, Indexing, Admitting, Owning, Tending, Reporting []*Handler }
 
-// errGoexit is what a function fails with that ends its goroutine instead of returning.
+// errGoexit is the error of a function that ends its goroutine instead of returning, as t.FailNow does in tests.
 var errGoexit = errors.New("the function ended its goroutine by runtime.Goexit")
 
-// New makes the Reconciler of a handler, out of the chain of its family. The description must not change afterwards.
-// A nil operator measures nothing.
+// New makes the Reconciler of a handler from the chain of its family. The description must not change afterwards,
+// because the adapters are chosen by it. A nil measured disables the metrics.
 func New(description *handlers.Handler, measured *metrics.Operator) *Handler {
 	h := &Handler{Description: description, metrics: measured}
 	family := chains[description.Family]
 	var needed []Adapter
+	// Leave out the adapters without an effect on this handler: each one costs time at every attempt.
 	for _, one := range family.adapters {
 		if adapter := one.make(h); adapter != nil {
 			needed, h.names = append(needed, adapter), append(h.names, one.name)
@@ -63,7 +64,7 @@ func New(description *handlers.Handler, measured *metrics.Operator) *Handler {
 	return h
 }
 
-// Chain wraps the reconciler in the adapters, the first of them outermost.
+// Chain wraps the reconciler in the adapters, the first one outermost.
 func Chain(inner Reconciler, adapters ...Adapter) Reconciler {
 	for i := len(adapters) - 1; i >= 0; i-- {
 		inner = adapters[i](inner)
@@ -71,12 +72,13 @@ func Chain(inner Reconciler, adapters ...Adapter) Reconciler {
 	return inner
 }
 
-// Sub makes the Reconciler of a sub-handler as its function's parent declares it: under the id of both.
+// Sub makes the Reconciler of a sub-handler that the handler's function declares. Its id is the joined id of
+// both.
 func (h *Handler) Sub(declared *handlers.Handler) *Handler {
 	return New(declared.Sub(h.Description), h.metrics)
 }
 
-// ByFamily takes them apart.
+// ByFamily groups the handlers by family.
 func ByFamily(all []*Handler) (found Families) {
 	for _, h := range all {
 		switch h.Description.Family {
@@ -96,20 +98,22 @@ func ByFamily(all []*Handler) (found Families) {
 			found.Tending = append(found.Tending, h)
 		case handlers.Reporting:
 			found.Reporting = append(found.Reporting, h)
-		case handlers.Acting: // they have no resource
+		case handlers.Acting: // activities do not belong to a resource
 		}
 	}
 	return found
 }
 
-// Adapters are the names of the handler's adapters, the outermost one first.
+// Adapters returns the names of the handler's adapters, outermost first.
 func (h *Handler) Adapters() []string { return h.names }
 
-// Ask asks the handler's chain whether the function would be called; it is not. The attempt carries the cause, and what
-// the question is about: whether the handler was selected, its account, the clock. It may be used again for the next
-// question, also to another handler. If the answer is no, the attempt's Stopped says why. An error is that of a filter.
+// Ask reports whether the function would be called, without calling it. The attempt carries the cause and the context
+// of the question: whether the handler was selected, its account, the clock. It can be reused for the next question,
+// also for another handler. If the answer is no, the attempt's Stopped has the reason. The error is that of a filter.
 func (h *Handler) Ask(ctx context.Context, a *execution.Attempt, question execution.Question) (bool, error) {
+	// Asking makes the Answer adapter end the chain before the call.
 	a.Call.Handler, a.Asking = h.Description, question
+	// Clear the answer to the former question.
 	if a.Stopped.By != "" {
 		a.Stopped = execution.Stop{}
 	}
@@ -118,24 +122,28 @@ func (h *Handler) Ask(ctx context.Context, a *execution.Attempt, question execut
 	return err == nil && a.Stopped.By == "", err
 }
 
-// Start makes the attempt on a goroutine of its own, which the function may end. The channel is closed when that is
-// over and the attempt has an outcome.
+// Start runs the attempt on a goroutine of its own, because the function may end the goroutine. The returned channel is
+// closed when the function has returned and the attempt has an outcome.
 func (h *Handler) Start(ctx context.Context, a *execution.Attempt) (done <-chan struct{}) {
 	ended := make(chan struct{})
 	go func() {
 		reserveStack()
 		defer close(ended)
+		// Deferred calls run in reverse order: first the outcome and the duration are set, then the attempt ends, and
+		// the channel is closed last.
 		defer a.End()
 		began := a.Now()
 		defer func() { a.Took = a.Now().Sub(began) }()
 		returned := false
 		defer func() {
 			if !returned {
-				// No adapter could judge. With no outcome, the function would be called again at once, for ever.
+				// No adapter has set an outcome. Without one, the function would be called again at once, in an endless
+				// loop.
 				a.Outcome = a.Limits.Judge(errGoexit)
 			}
 			a.Outcome.Trace = a.Call.Trace
 		}()
+		// Only filters and the like return errors here: the function's own errors are part of the outcome.
 		if _, err := h.chain.Reconcile(ctx, a); err != nil {
 			a.Outcome = execution.Outcome{Aborted: true, Err: err}
 		}
@@ -144,11 +152,11 @@ func (h *Handler) Start(ctx context.Context, a *execution.Attempt) (done <-chan 
 	return ended
 }
 
-// reserved is how much stack functions get from the start, in bytes.
+// reserved is the initial stack size for functions, in bytes. It covers the frames of all adapters and of a decoder.
 const reserved = 12 << 10
 
-// reserveStack makes the stack of a goroutine larger while nothing is on it. It would grow anyway, by and by, and each
-// time all that is on it would be copied: by then, that are the frames of all adapters and of a decoder.
+// reserveStack grows the stack of a new goroutine while it is still empty. Otherwise it would grow in steps during the
+// call, and each step would copy all frames of the adapters and the decoder.
 //
 //go:noinline
 func reserveStack() {
@@ -156,27 +164,27 @@ func reserveStack() {
 	runtime.KeepAlive(&frame)
 }
 
-// Run is Start, and waits for the end.
+// Run starts the attempt as Start does, and waits until it has ended.
 func (h *Handler) Run(ctx context.Context, a *execution.Attempt) { <-h.Start(ctx, a) }
 
-// Reconcile makes an attempt, or answers the question that the attempt carries. What came of it is in the attempt: the
-// result is always empty. An error is that of a filter.
+// Reconcile makes an attempt, or answers the question that the attempt carries. The outcome is part of the attempt, and
+// the result is always empty. The error is that of a filter.
 func (h *Handler) Reconcile(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 	return h.chain.Reconcile(ctx, a)
 }
 
-// call is the innermost step: the user's function itself.
+// call is the innermost step of most families: it calls the user's function.
 func call(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 	return reconcile.Result{}, a.Call.Handler.Call(ctx, &a.Call)
 }
 
-// index is the innermost step of an index function: what it says stays in the attempt.
+// index is the innermost step of index functions. The returned entries are stored in the attempt.
 func index(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
 	a.Entries, a.Keep, err = a.Call.Handler.Index.Call(ctx, &a.Call)
 	return reconcile.Result{}, err
 }
 
-// act is the innermost step of an acting handler: what it returns stays in the attempt.
+// act is the innermost step of activity handlers. The returned value is stored in the attempt.
 func act(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
 	a.Returned, err = a.Call.Handler.Act(ctx, &a.Call)
 	return reconcile.Result{}, err

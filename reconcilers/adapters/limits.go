@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// limits is for handlers that have any.
+// limits is for handlers with a timeout or a limit of retries.
 func limits(h *Handler) Adapter {
 	if policy := h.Description.Policy; policy.Timeout == nil && policy.Retries == nil {
 		return nil
@@ -16,7 +16,7 @@ func limits(h *Handler) Adapter {
 	return Limits
 }
 
-// Limits fails the attempt, with no call, if the handler has used up its time or its retries.
+// Limits fails the attempt without a call if the handler has used up its time or its retries.
 func Limits(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		if err := a.Limits.Exceeded(); err != nil {
@@ -27,7 +27,8 @@ func Limits(next Reconciler) Reconciler {
 	})
 }
 
-// exceeded names the limit, and what was used of it. Time goes first.
+// exceeded returns the exceeded limit and the used amount. It checks the time first, as
+// [execution.Limits.Exceeded] does.
 func exceeded(l execution.Limits) execution.Stop {
 	if timeout := l.Policy.Timeout; timeout != nil && l.Runtime >= *timeout {
 		return execution.Stop{Why: execution.Exceeded, Expected: *timeout, Found: l.Runtime}
@@ -43,14 +44,15 @@ func deadline(h *Handler) Adapter {
 	return Deadline
 }
 
-// Deadline cancels the context of the function when the handler's timeout is over. Kopf only looks at it before and
-// after a call.
+// Deadline cancels the context of the function when the handler's timeout is over. Kopf checks the timeout only before
+// and after a call.
 func Deadline(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		timeout := a.Limits.Policy.Timeout
 		if timeout == nil {
 			return next.Reconcile(ctx, a)
 		}
+		// The timeout counts from the first attempt: only the remaining time is left.
 		ctx, cancel := context.WithTimeoutCause(ctx, *timeout-a.Limits.Runtime, execution.ErrTimeout)
 		defer cancel()
 		return next.Reconcile(ctx, a)

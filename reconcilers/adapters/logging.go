@@ -15,12 +15,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// Logging adds the handler, the reason and the attempt to the function's logger, and logs what came of the call.
+// Logging adds the handler, the reason and the attempt to the function's logger, and logs the outcome of the call.
 func Logging(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		log, named := logr.Discard(), ctx
 		contained(ctx, func() { log = withNames(logf.FromContext(ctx), a) })
+		// Without a sink, all loggers discard their lines: skip the work.
 		if log.GetSink() != nil {
+			// The function's logger has the names already. For events of outcome lines, the handler is added.
 			named = logf.IntoContext(ctx, posted(log, a))
 			log = posted(log, a, "handler", a.Call.Handler.ID)
 		}
@@ -30,9 +32,10 @@ func Logging(next Reconciler) Reconciler {
 	})
 }
 
-// contained calls the logger of an attempt, which may be that of the project. A panic there neither ends the process
-// nor changes the outcome: it is logged, if the logger can do that.
+// contained calls the logger of an attempt, which may be the project's own code. A panic in it does not end the
+// process or change the outcome. It is logged, if the logger still works.
 func contained(ctx context.Context, act func()) {
+	// The logger may be the one that panics, so the second attempt is contained as well.
 	err := panics.Contain(func() error { act(); return nil })
 	if err == nil {
 		return
@@ -43,15 +46,15 @@ func contained(ctx context.Context, act func()) {
 	})
 }
 
-// linePoster is a [handlers.Poster] that posts the lines of logs, too.
+// linePoster is a [handlers.Poster] that can also post log lines as events.
 type linePoster interface {
-	// Logger gives a logger of which the lines are posted as well. Their events say told besides: keys and values that
-	// the log knows already.
+	// Logger returns a logger that posts its lines as events, too. The additional keys and values appear in the events
+	// only, because the log has them already.
 	Logger(log logr.Logger, body map[string]any, told ...any) logr.Logger
 }
 
-// posted is a logger of which the lines are Kubernetes events, too, if the operator wants that, and for handlers that
-// are not called for each and every event.
+// posted returns a logger that also posts its lines as Kubernetes events, if the operator has enabled that.
+// Event handlers and other frequently called handlers do not post their lines, as in Kopf.
 func posted(log logr.Logger, a *execution.Attempt, told ...any) logr.Logger {
 	poster, lines := a.Call.Events.(linePoster)
 	family := a.Call.Handler.Family
@@ -61,23 +64,26 @@ func posted(log logr.Logger, a *execution.Attempt, told ...any) logr.Logger {
 	return poster.Logger(log, a.Call.Cause.Body(), told...)
 }
 
-// logOutcome logs what came of the call.
+// logOutcome logs the outcome of the call. The level depends on how much attention it needs.
 func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	o := a.Outcome
 	if a.Call.Handler.Family == handlers.Admitting {
 		logVerdict(log, o)
 		return
 	}
+	// Log the stack of a panic in all cases below.
 	log = log.WithValues(panics.Stack(errors.Join(o.Err, o.Ignored))...)
 	var pending *execution.PendingError
 	switch {
 	case o.Blocked:
 		log.Error(o.Err, "Cannot call the handler with this object; waiting until the object changes")
 	case o.Aborted && a.Call.Handler.Family == handlers.Spawning:
+		// Stopping is the normal end of a daemon.
 		log.V(1).Info("Handler was stopped", "why", context.Cause(ctx).Error())
 	case o.Aborted && a.Call.Handler.Family == handlers.Acting:
 		log.Info("Handler was interrupted", "error", o.Err.Error())
 	case o.Aborted:
+		// The operator exits or is paused. The attempt does not count.
 		log.Info("Handler was interrupted; calling it again later", "error", o.Err.Error())
 	case errors.As(o.Err, &pending) && !o.Final && !pending.Awaited.Until.IsZero():
 		log.Info("Handler waits for an object", "object", pending.Awaited.Child, "until", pending.Awaited.Until)
@@ -88,7 +94,7 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	case o.Err == nil && !o.Final:
 		log.Info("Handler is not finished yet")
 	case o.Err == nil && often(a.Call.Handler):
-		log.V(1).Info("Handler succeeded") // there may be any number of events and ticks
+		log.V(1).Info("Handler succeeded") // may happen for every event or tick: too many lines for the normal level
 	case o.Err == nil:
 		log.Info("Handler succeeded")
 	case o.Final:
@@ -100,11 +106,12 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 	}
 }
 
-// logVerdict logs what a handler says of a request: to deny it is no failure, if it is meant.
+// logVerdict logs the answer of an admission handler. An intended denial is not an error.
 func logVerdict(log logr.Logger, o execution.Outcome) {
 	switch {
 	case o.Err == nil:
 		log.V(1).Info("Handler has no objection")
+	// The handler has denied the request on purpose.
 	case o.Denial.Status != nil, o.Denial.Permanent:
 		log.Info("Handler denies the request", "why", o.Err.Error())
 	default:
@@ -112,7 +119,7 @@ func logVerdict(log logr.Logger, o execution.Outcome) {
 	}
 }
 
-// often tells whether a handler may be called any number of times with nothing to tell.
+// often reports whether the handler is called so often that its successes are only logged at the debug level.
 func often(h *handlers.Handler) bool {
 	if h.Family == handlers.Acting {
 		return h.Often
@@ -120,12 +127,13 @@ func often(h *handlers.Handler) bool {
 	return h.Family != handlers.Changing
 }
 
-// withNames adds the handler, the reason and the attempt, for the function as well.
+// withNames adds the handler, the reason and the attempt to a logger. The function's own lines have them, too.
 func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	values := append(make([]any, 0, 8), "handler", a.Call.Handler.ID)
 	if asked := a.Call.Admission; asked != nil {
 		return logging.Formatted(log, append(values, "operation", asked.Operation, "subresource", asked.Subresource)...)
 	}
+	// Event handlers are called once, so they do not have an attempt number.
 	switch h := a.Call.Handler; h.Family {
 	case handlers.Watching:
 		return logging.Formatted(log, append(values, "type", a.Call.Cause.Type)...)

@@ -18,10 +18,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// The outcomes of calls that may need attention, as the metrics name them.
+// The outcomes that may need attention, as values of the metrics' outcome label.
 const failure, retry, denied = "failure", "retry", "denied"
 
-// measured is for operators that measure anything.
+// measured is for operators with metrics.
 func measured(h *Handler) Adapter {
 	if h.metrics == nil {
 		return nil
@@ -29,15 +29,15 @@ func measured(h *Handler) Adapter {
 	return Measuring(h.metrics)
 }
 
-// kindText is a kind with its group, as the metrics name it.
+// kindText is a kind with its group, and its text in the metrics.
 type kindText struct {
 	kind schema.GroupKind
 	text string
 }
 
-// Measuring measures the attempts.
+// Measuring records the outcome and the duration of each attempt.
 func Measuring(by *metrics.Operator) Adapter {
-	var last atomic.Pointer[kindText] // most handlers have one kind: its text is not made for each attempt
+	var last atomic.Pointer[kindText] // most handlers have one kind: do not build its text for each attempt
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			started := a.Now()
@@ -47,18 +47,20 @@ func Measuring(by *metrics.Operator) Adapter {
 				known = &kindText{kind, kind.String()}
 				last.Store(known)
 			}
+			// The write of the changes may still decide the outcome: see [measure].
 			measure(by, known.text, a, a.Now().Sub(started))
 			return result, err
 		})
 	}
 }
 
+// measure reports the attempt when its outcome is decided, which may be after the write of its changes.
 func measure(by *metrics.Operator, kind string, a *execution.Attempt, took time.Duration) {
 	a.OnDecided(func() { by.Attempted(kind, a.Call.Handler.Label(), reasonLabel(&a.Call), outcomeLabel(a), took) })
 }
 
-// reasonLabel is the reason of a change, or the operation of a request for admission. A request may have any text for
-// its operation, but it reaches handlers with one of the four alone.
+// reasonLabel returns the reason of a change, or the operation of an admission request. The operation in a request can
+// be any text, so unknown ones become empty: they would add series without a limit.
 func reasonLabel(c *handlers.Invocation) string {
 	if c.Admission == nil {
 		return string(c.Cause.Reason)
@@ -69,7 +71,9 @@ func reasonLabel(c *handlers.Invocation) string {
 	return ""
 }
 
+// outcomeLabel returns the outcome of an attempt, as the metrics and observers name it.
 func outcomeLabel(a *execution.Attempt) string {
+	// The order matters: an ignored error is a success for the engine, and a denial is final.
 	o := &a.Outcome
 	switch {
 	case o.Aborted:
@@ -87,15 +91,17 @@ func outcomeLabel(a *execution.Attempt) string {
 	}
 }
 
-// denies reports whether the error of an admission handler is its answer: a permanent error, as that of Deny is, or an
-// error of the API below 500. Other errors and panics deny the request as well, but the handler has failed.
+// denies reports whether the error of an admission handler is its answer, and not a failure of the handler. A
+// permanent error, such as that of Deny, and an API error below 500 are answers. Other errors and panics deny the
+// request, too.
 func denies(d execution.Denial) bool {
 	return d.Permanent || d.Status != nil && d.Status.Code < http.StatusInternalServerError
 }
 
-// Occupation knows which handlers of a kind are running in places for requests, and since when.
+// Occupation records which handlers of a kind hold slots now, and since when.
 type Occupation struct {
-	// Gauge is called with 1 when a handler takes a place, and with -1 when it leaves it; it may be nil.
+	// Gauge is called with 1 when a handler starts to hold a slot, and with -1 when it releases it; it may be nil. It
+	// is called under the lock, so it must be quick.
 	Gauge func(handler string, more float64)
 
 	mu      sync.Mutex
@@ -104,27 +110,28 @@ type Occupation struct {
 
 var _ execution.Place = (*Occupation)(nil)
 
-// occupied is since when a place is, and until when it may be; zero is without a limit.
+// occupied is the time since when a slot is held, and until when it may be; a zero until means without a limit.
 type occupied struct{ since, until time.Time }
 
-// Holder is a handler that holds places.
+// Holder is a handler that holds slots.
 type Holder struct {
 	Handler string
-	// Objects are how many of them it holds: one for each object.
+	// Objects is the number of its slots: one for each object.
 	Objects int
-	// Longest is for how long it has held one of them.
+	// Longest is the longest time for which it has held one of its present slots.
 	Longest time.Duration
-	// Overdue is for how long it has gone on after its timeout, at most; zero without a timeout, or before it.
+	// Overdue is the longest time for which it has continued after its timeout; zero without a timeout, or before it.
 	Overdue time.Duration
 }
 
-// occupation notes the attempts that run in a place. Sub-handlers run in those of their parents.
+// occupation records the attempts that hold a slot. Sub-handlers run in the slot of their parent.
 func occupation(h *Handler) Adapter {
 	if h.Description.Root != "" {
 		return nil
 	}
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			// The slot is optional: see kind.Kind.
 			if a.Place == nil {
 				return next.Reconcile(ctx, a)
 			}
@@ -135,7 +142,7 @@ func occupation(h *Handler) Adapter {
 	}
 }
 
-// Enter notes that the attempt runs.
+// Enter records that the attempt has started.
 func (o *Occupation) Enter(a *execution.Attempt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -143,6 +150,7 @@ func (o *Occupation) Enter(a *execution.Attempt) {
 		o.running = map[*execution.Attempt]occupied{}
 	}
 	now := occupied{since: time.Now()}
+	// The timeout counts from the first attempt: only the remaining time is left.
 	if timeout := a.Limits.Policy.Timeout; timeout != nil {
 		now.until = now.since.Add(max(0, *timeout-a.Limits.Runtime))
 	}
@@ -152,7 +160,7 @@ func (o *Occupation) Enter(a *execution.Attempt) {
 	}
 }
 
-// Leave notes that it has ended.
+// Leave records that the attempt has ended.
 func (o *Occupation) Leave(a *execution.Attempt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -162,11 +170,12 @@ func (o *Occupation) Leave(a *execution.Attempt) {
 	}
 }
 
-// Holders gives the handlers that hold places now, those with the most places first.
+// Holders returns the handlers that hold slots now, those with the most slots first.
 func (o *Occupation) Holders() (all []Holder) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for a, now := range o.running {
+		// Few handlers hold slots at the same time, so a linear search is enough.
 		at := slices.IndexFunc(all, func(h Holder) bool { return h.Handler == a.Call.Handler.ID })
 		if at < 0 {
 			at, all = len(all), append(all, Holder{Handler: a.Call.Handler.ID})
@@ -177,6 +186,7 @@ func (o *Occupation) Holders() (all []Holder) {
 			all[at].Overdue = max(all[at].Overdue, time.Since(now.until))
 		}
 	}
+	// Sort by the number of slots, then by id, so that messages are stable.
 	slices.SortFunc(all, func(a, b Holder) int {
 		if a.Objects != b.Objects {
 			return b.Objects - a.Objects
@@ -186,7 +196,7 @@ func (o *Occupation) Holders() (all []Holder) {
 	return all
 }
 
-// The labels of a goroutine while it runs the function of a handler, as a profile shows them.
+// The profiler labels of a goroutine while it runs the function of a handler.
 const labelOfKind, labelOfHandler = "kind", "handler"
 
 // kindLabels are the labels of a handler for one kind.
@@ -195,11 +205,11 @@ type kindLabels struct {
 	labels pprof.LabelSet
 }
 
-// labels has the goroutine carry labels while the function runs, and those that the function starts: so a profile of
-// the process tells which handler costs what.
+// labels sets profiler labels on the goroutine while the function runs; goroutines that the function starts inherit
+// them. Profiles of the process can then be grouped by handler.
 func labels(h *Handler) Adapter {
 	id := h.Description.Label()
-	var last atomic.Pointer[kindLabels] // most handlers have one kind: it is not made anew for each attempt
+	var last atomic.Pointer[kindLabels] // most handlers have one kind: do not build the labels for each attempt
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (result reconcile.Result, err error) {
 			known, kind := last.Load(), a.Call.Kind()

@@ -8,7 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// observation is for handlers whose attempts somebody wants to know of.
+// observation is for handlers with an observer, which sees each attempt before and after the call, such as for
+// traces.
 func observation(h *Handler) Adapter {
 	observe := h.Description.Observe
 	if observe == nil {
@@ -20,10 +21,12 @@ func observation(h *Handler) Adapter {
 			returned := false
 			defer func() {
 				if !returned {
-					a.Outcome = a.Limits.Judge(errGoexit) // as the end of the attempt will
+					a.Outcome = a.Limits.Judge(errGoexit) // as Start does later
 				}
 				told := outcomeLabel(a)
 				ended(told, a.Outcome.Err)
+				// A write may still turn a success into a failure. Then the observer is called again with the final
+				// outcome.
 				a.OnDecided(func() {
 					if decided := outcomeLabel(a); decided != told {
 						ended(decided, a.Outcome.Err)

@@ -11,18 +11,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// ErrorClasses turns what the function returned into an outcome, and so ends the way of errors.
+// ErrorClasses turns the error of the function into the outcome of the attempt. No outer adapter gets the error itself.
 func ErrorClasses(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		started := a.Now()
 		result, err := next.Reconcile(ctx, a)
+		// Limits of retries and timeouts include the time of this call.
 		a.Limits.Runtime += a.Now().Sub(started)
 		a.Outcome = execution.Contain(err, func(err error) execution.Outcome { return classify(ctx, a, err) })
 		return result, nil
 	})
 }
 
-// plainErrors is ErrorClasses for functions that are never cancelled and have no sub-handlers.
+// plainErrors is ErrorClasses for functions that are never cancelled and do not have sub-handlers: index functions.
 func plainErrors(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		result, err := next.Reconcile(ctx, a)
@@ -40,33 +41,41 @@ func verdict(next Reconciler) Reconciler {
 	})
 }
 
+// classify turns the error of the function into an outcome. The cause of the context comes first: an error after a
+// cancellation is usually a consequence of it.
 func classify(ctx context.Context, a *execution.Attempt, err error) execution.Outcome {
 	var pending *execution.PendingError
 	switch cause := context.Cause(ctx); {
+	// A success counts, even if the context has ended meanwhile.
 	case err == nil:
 		return a.Limits.Judge(nil)
 	case errors.Is(cause, execution.ErrExiting), errors.Is(cause, execution.ErrPaused),
 		a.Call.Handler.Family == handlers.Spawning && mustEnd(cause):
+		// The operator stops, or the object does not need the function any more. The attempt does not count.
 		return execution.Outcome{Aborted: true, Err: err}
 	case errors.As(err, &pending):
+		// Waiting for sub-handlers or a child is not a failure.
 		return a.Limits.Await(pending)
 	case errors.Is(cause, execution.ErrTimeout):
+		// The error is a consequence of the handler's own timeout.
 		return a.Limits.Judge(a.Limits.Interrupted(err))
 	case execution.Undecodable(err) && !a.Call.Cause.Deleting && a.Call.Handler.Family != handlers.Acting:
+		// A retry is useless until the object changes. That must not block a deletion, and activities have no object.
 		return execution.Outcome{Aborted: true, Blocked: true, Err: err}
 	default:
 		return a.Limits.Judge(err)
 	}
 }
 
-// mustEnd tells whether a function in the background was cancelled because it has to end.
+// mustEnd reports whether a background function was cancelled because its object no longer needs it.
 func mustEnd(cause error) bool {
 	return errors.Is(cause, execution.ErrUnmatched) || errors.Is(cause, execution.ErrDeleted)
 }
 
-// Running gives the context of a function that is called in a pass: with the values of the pass, and until cancel is
-// called, or that of the pass ends. Then its cause says why functions must end.
+// Running returns the context of a function that is called in a pass. It has the values of the pass. It ends
+// when cancel is called or the pass ends, always with a cause that says why the function must end.
 func Running(pass context.Context) (running context.Context, cancel context.CancelCauseFunc) {
+	// The context of the pass may end without such a cause, so its end is translated, not inherited.
 	running, end := context.WithCancelCause(context.WithoutCancel(pass))
 	forget := context.AfterFunc(pass, func() { end(ending(pass)) })
 	return running, func(cause error) {
@@ -75,8 +84,9 @@ func Running(pass context.Context) (running context.Context, cancel context.Canc
 	}
 }
 
-// ending is the cause for which functions must end when the context of their pass has ended: the operator is paused, or
-// it exits. It is an exit for them as well if others go on with their objects.
+// ending returns the cause for functions when the context of their pass has ended: the operator is paused, or it
+// exits. Every other end, such as a restart of the controller, counts as an exit: the attempt is aborted and does not
+// count.
 func ending(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), execution.ErrPaused) {
 		return execution.ErrPaused
@@ -84,15 +94,16 @@ func ending(ctx context.Context) error {
 	return execution.ErrExiting
 }
 
-// Recovery makes a panic an error of the attempt, so that it is counted, delayed and limited like any other.
+// Recovery turns a panic into an error of the attempt, which is counted, delayed and limited like any other.
 func Recovery(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (result reconcile.Result, err error) {
+		// The stack of the panic is kept in the error, for the log.
 		err = panics.Contain(func() (err error) { result, err = next.Reconcile(ctx, a); return err })
 		return result, err
 	})
 }
 
-// SubHandlers runs what the function has declared, once it has returned without an error.
+// SubHandlers runs the declared sub-handlers when the function has returned without an error.
 func SubHandlers(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		result, err := next.Reconcile(ctx, a)

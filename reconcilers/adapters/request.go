@@ -8,9 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// request lets admitting handlers run that the request is for: by the id in its address, by its operation, and by its
-// subresource. Filters, which may be expensive, are asked of those alone. An attempt without a request is about the
-// object alone.
+// request selects admission handlers for a request, by the id in its URL, its operation and its subresource. It
+// comes before the filters, which may be expensive. An attempt without a request depends on the object alone.
 func request(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		asked := a.Call.Admission

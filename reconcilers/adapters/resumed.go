@@ -5,8 +5,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// resumed lets resume handlers run for objects that were there when the operator started, whatever else has happened to
-// them: only those that are being deleted must be asked for.
+// resumed selects resume handlers for objects that existed when the operator started, whatever has happened to
+// them since. Objects that are being deleted are only included with EvenIfDeleted.
 func resumed(h *Handler) Adapter {
 	if !h.Description.Initial {
 		return nil
@@ -14,6 +14,7 @@ func resumed(h *Handler) Adapter {
 	evenIfDeleted := h.Description.EvenIfDeleted
 	fits := func(c *cause.Cause) bool { return c.Resumed(evenIfDeleted) }
 	return deciding(h, "Resumed", fits, func(c *cause.Cause) execution.Stop {
+		// Initial objects are only excluded while they are being deleted.
 		if c.Initial {
 			return execution.Stop{Why: execution.BeingDeleted}
 		}

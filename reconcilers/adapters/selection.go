@@ -15,40 +15,43 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// Interest is what the handlers of one kind want of an object.
+// Interest is the result of InterestIn: how the handlers of a kind depend on an object.
 type Interest struct {
-	// Changing is true if any changing handler matches, whatever the reason: otherwise the object is left alone.
+	// Changing is true if any changing handler matches, whatever the reason. Otherwise the object is left alone.
 	Changing bool
-	// Finalizer is true if the object must be held on its deletion.
+	// Finalizer is true if the object must be held until a delete handler was called.
 	Finalizer bool
 }
 
-// Teller is told what the chains of handlers have said to the question whether their functions would be called. Nil is
-// nobody.
+// Teller receives each answer of a handler's chain, such as for the journal. A nil Teller is not called.
 type Teller func(h *handlers.Handler, stop execution.Stop)
 
-// questions are used again: there are some for each event of each object.
+// questions is a pool of attempts for questions: every event of every object needs some.
 var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
 
-// Select gives the changing handlers for the cause, in the order of registration: it asks them for their Selection. The
-// same function under the same id is taken once, at its first place. Handlers of any reason are selected for those that
-// only inform, too: callers of handlers ask [cause.Reason.Handled] first. An error is that of a filter.
+// Select returns the changing handlers for the cause, in the order of registration. It asks their chains for the
+// question Selection. The same function under the same id is selected once, at its first position. Handlers of any
+// reason match informational reasons as well, so callers check [cause.Reason.Handled] first. The error is that of a
+// filter.
 func Select(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) ([]*Handler, error) {
 	return choose(ctx, all, c, true, tell)
 }
 
-// Matching gives the handlers of other families that the object matches, in the order of registration. They know of no
-// changes, and of no reasons. The same function under the same id is taken once, at its first place.
+// Matching returns the handlers of other families that match the object, in the order of registration. Changes
+// and reasons do not matter for them. The same function under the same id is returned once, at its first position.
 func Matching(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) ([]*Handler, error) {
 	return choose(ctx, all, c, false, tell)
 }
 
+// choose is [Select] if changing is true, and [Matching] otherwise.
 func choose(
 	ctx context.Context, all []*Handler, c *cause.Cause, changing bool, tell Teller,
 ) (chosen []*Handler, err error) {
+	// One question serves all handlers: each of them clears the former answer.
 	question := about(c)
 	defer answered(question)
 	for _, h := range all {
+		// A handler that is already chosen need not be asked: its answer would be dropped.
 		if (h.Description.Family == handlers.Changing) != changing || h.isAmong(chosen) {
 			continue
 		}
@@ -66,37 +69,41 @@ func choose(
 	return chosen, nil
 }
 
-// Selected is the handler if it matches, and nil if it does not. If a filter panics, a changing handler is selected
-// nevertheless, with the error in the place of its function: it fails and is retried by its own limits, and no other
-// handler is affected. Handlers of other families do not match then.
+// Selected returns the handler if it matches, and nil otherwise. If a filter panics, a changing handler is selected
+// with the panic as its function: it fails and is retried by its own limits, and other handlers are not affected.
+// Handlers of other families do not match then.
 func (h *Handler) Selected(ctx context.Context, c *cause.Cause) (*Handler, error) {
 	question := about(c)
 	defer answered(question)
 	return h.selected(ctx, question)
 }
 
+// selected is [Handler.Selected] for a question that the caller has prepared.
 func (h *Handler) selected(ctx context.Context, question *execution.Attempt) (*Handler, error) {
 	ok, err := h.Ask(ctx, question, execution.Selection)
 	switch {
 	case err == nil && ok:
 		return h, nil
 	case !panicked(err):
+		// The handler does not match, or a filter has returned an error.
 		return nil, err
 	case h.Description.Family == handlers.Changing:
 		return h.failing(err), nil
 	default:
+		// The panic must not stop the event, so the handler is skipped.
 		logf.FromContext(ctx).Error(err, "Filter of a handler panicked; the object does not match it",
 			append(panics.Stack(err), "handler", h.Description.ID)...)
 		return nil, nil
 	}
 }
 
-// ForDisappeared asks an optional deletion handler whether it matches an object that has disappeared, and returns it
-// for one attempt, whatever its limits are: there is nothing to keep its progress on. It is nil if the handler does not
-// match. The error of a filter is logged.
+// ForDisappeared returns an optional deletion handler if it matches an object that has disappeared, and nil otherwise.
+// The returned handler has a single attempt, whatever its limits are, because there is no object to store progress on.
+// The error of a filter is logged.
 func (h *Handler) ForDisappeared(ctx context.Context, c *cause.Cause, tell Teller) *Handler {
 	question := about(c)
 	defer answered(question)
+	// The question Interest skips the Deleted adapter, which requires our finalizer on the object.
 	ok, err := h.answer(ctx, question, execution.Interest, tell)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Filter of a handler failed; not calling it for an object that has "+
@@ -110,45 +117,46 @@ func (h *Handler) ForDisappeared(ctx context.Context, c *cause.Cause, tell Telle
 	return New(&description, h.metrics)
 }
 
-// failing is the handler with an error in the place of its function. It is a function of its own because what it
-// captures moves to the heap, which would cost each question something.
+// failing returns the handler with the error in place of its function. It is separate from its caller because the
+// captured error moves to the heap, and the caller must not allocate for each question.
 func (h *Handler) failing(err error) *Handler {
 	description := *h.Description
 	description.Call = func(context.Context, *handlers.Invocation) error { return err }
 	return New(&description, h.metrics)
 }
 
-// panicked tells whether the error is a panic of a user's function.
+// panicked reports whether the error is a panic of a user's function.
 func panicked(err error) bool { return err != nil && panics.Stack(err) != nil }
 
-// isAmong reports whether the same function under the same id was chosen already, for whatever reason.
+// isAmong reports whether the same function under the same id is already chosen, for whatever reason.
 func (h *Handler) isAmong(chosen []*Handler) bool {
 	return slices.ContainsFunc(chosen, func(other *Handler) bool { return h.Description.Repeats(other.Description) })
 }
 
-// HasTwin reports whether the handler is registered among others, too, by another selection of the same kind.
+// HasTwin reports whether the others contain another registration of the handler, by another selection of the kind.
 func (h *Handler) HasTwin(others []*Handler) bool {
 	return slices.ContainsFunc(others, func(other *Handler) bool { return h.Description.Twin(other.Description) })
 }
 
-// Matches asks one handler for its Selection.
+// Matches reports the answer of one handler to the question Selection.
 func (h *Handler) Matches(ctx context.Context, c *cause.Cause, tell Teller) (bool, error) {
 	question := about(c)
 	defer answered(question)
 	return h.answer(ctx, question, execution.Selection, tell)
 }
 
-// IsDue asks a handler that was selected for its cause whether it may be called now, by its account.
+// IsDue reports whether a selected handler may be called now, by its account: it is neither finished nor delayed.
 func (h *Handler) IsDue(
 	ctx context.Context, account execution.Account, now func() time.Time, tell Teller,
 ) (bool, error) {
 	question := about(nil)
 	defer answered(question)
+	// Selected skips the adapters of causes and filters, so the question does not need the cause.
 	question.Selected, question.Account, question.Now = true, account, now
 	return h.answer(ctx, question, execution.Due, tell)
 }
 
-// answer is Ask, and tells what was said.
+// answer asks the handler and reports the answer to the Teller.
 func (h *Handler) answer(
 	ctx context.Context, a *execution.Attempt, question execution.Question, tell Teller,
 ) (bool, error) {
@@ -159,9 +167,11 @@ func (h *Handler) answer(
 	return ok, err
 }
 
-// InterestIn asks the changing handlers whether they want the object, until all is known: whether it must be held for
-// one of them, which wants it then; and, as long as nobody is known to want it, whether one does otherwise. No filter
-// is asked twice. It reports those that do not want it. A handler whose filter panics wants it: it will be selected.
+// InterestIn finds out whether any changing handler can ever match the object, and whether one of them must hold it. It
+// stops at the first handler that holds the object, because that decides both. No filter runs twice. A handler whose
+// filter panics counts as holding: it will be selected, and fail.
+//
+// The Teller gets the handlers that do not match.
 func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) (Interest, error) {
 	var found Interest
 	question := about(c)
@@ -177,21 +187,21 @@ func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller
 		if holds || err != nil {
 			return Interest{Changing: true, Finalizer: true}, nil
 		}
-		if !found.Changing && question.Stopped.Why == execution.NotHeld { // its filters have not said no
+		if !found.Changing && question.Stopped.Why == execution.NotHeld { // the filters have not been checked yet
 			if found.Changing, err = h.Ask(ctx, question, execution.Interest); err != nil && !panicked(err) {
 				return Interest{}, err
 			}
 			found.Changing = found.Changing || err != nil
 		}
-		if tell != nil && !found.Changing { // otherwise, nothing more is to be known
+		if tell != nil && !found.Changing { // as soon as one handler matches, the rest does not matter
 			tell(h.Description, question.Stopped)
 		}
 	}
 	return found, nil
 }
 
-// AwaitsField reports whether the object matches the filters of a handler of updates of a field, whatever the value of
-// the field is: it can become what the handler is for. A deletion ends that.
+// AwaitsField reports whether the object matches the filters of an update handler of a field, whatever the value of the
+// field is. A change of the field can make such an object match. Objects that are being deleted never will.
 func AwaitsField(ctx context.Context, all []*Handler, c *cause.Cause) (bool, error) {
 	for _, h := range all {
 		if h.Description.Reason != cause.Update || h.Description.Field == nil || c.Deleting {
@@ -199,6 +209,7 @@ func AwaitsField(ctx context.Context, all []*Handler, c *cause.Cause) (bool, err
 		}
 		withoutField := *h.Description
 		withoutField.Field = nil
+		// The filters without the field decide; a panic counts as a match, as in InterestIn.
 		if _, ok, err := withoutField.Prematch(ctx, c); panicked(err) {
 			return true, nil
 		} else if ok || err != nil {
@@ -208,32 +219,36 @@ func AwaitsField(ctx context.Context, all []*Handler, c *cause.Cause) (bool, err
 	return false, nil
 }
 
-// Holds tells whether an object that is there already, or is about to be, must be held on its deletion for any of the
-// handlers that was never called for it. An error is that of a filter.
+// Holds reports whether an object must be held on its deletion for any of the handlers, if none of them was called
+// for it before. The object may exist, or may be about to be created. The error is that of a filter.
 func Holds(ctx context.Context, all Families, c *cause.Cause) (bool, error) {
 	found, err := InterestIn(ctx, all.Changing, c, nil)
 	if err != nil || found.Finalizer {
 		return found.Finalizer, err
 	}
+	// Daemons and timers hold the object, too, unless they are optional.
 	matching, err := Matching(ctx, all.Spawning, c, nil)
 	return slices.ContainsFunc(matching, func(h *Handler) bool { return h.Description.Holds() }), err
 }
 
-// about gives an attempt to ask with about a cause, until all is answered.
+// about returns an attempt from the pool, for questions about a cause. Callers return it with [answered].
 func about(c *cause.Cause) *execution.Attempt {
 	question, _ := questions.Get().(*execution.Attempt)
 	question.Call.Cause = c
 	return question
 }
 
-// answered gives it back. It holds nothing alive.
+// answered returns the attempt to the pool. It clears all references, so that the pool does not keep objects
+// alive.
 func answered(question *execution.Attempt) {
+	// Only the fields that questions set need a reset. The rest has its zero value.
 	question.Call, question.Stopped = handlers.Invocation{}, execution.Stop{}
 	question.Selected, question.Account, question.Now = false, execution.Account{}, nil
 	questions.Put(question)
 }
 
-// answer ends the way of questions: nothing has stopped them, so the function would be called.
+// answer is the end of the chain for questions: no adapter has stopped the question, so the function would be
+// called.
 func answer(*Handler) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
@@ -245,12 +260,13 @@ func answer(*Handler) Adapter {
 	}
 }
 
-// deciding makes the adapter of a pure decision on the facts of a cause: an attempt that does not fit is stopped. What
-// has happened does not matter to the questions whether the handler would ever be called, and whether the object must
-// be held for it: so it is for handlers of deletions, unless they are optional.
+// deciding makes the adapter of a decision on the cause alone; an attempt that does not fit is stopped. The cause
+// does not matter for the questions whether the handler can ever be called and whether it must hold the object. For the
+// second one, the answer is yes for deletion handlers, unless they are optional.
 func deciding(
 	h *Handler, name string, fits func(c *cause.Cause) bool, why func(c *cause.Cause) execution.Stop,
 ) Adapter {
+	// The description does not change, so this is decided once.
 	held := h.Description.Holds()
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
@@ -266,23 +282,25 @@ func deciding(
 	}
 }
 
-// decidesOnCause is false for attempts that do not depend on what has happened: the handler was selected before, or is
-// asked whether it would ever be called.
+// decidesOnCause is false for attempts that do not depend on the cause: the handler was selected before, or the
+// question is whether it can ever be called.
 func decidesOnCause(a *execution.Attempt) bool {
 	return !a.Selected && a.Asking != execution.Interest && a.Asking != execution.Deletion
 }
 
-// otherReason tells both reasons.
+// otherReason returns the Stop of a reason that does not fit, with the expected and the present reason.
 func otherReason(expected cause.Reason) func(c *cause.Cause) execution.Stop {
 	stop := execution.Stop{Why: execution.OtherReason, Expected: expected}
 	return func(c *cause.Cause) execution.Stop {
+		// Copy the prepared value. The closure is shared by concurrent questions.
 		stop := stop
 		stop.Found = reasonValue(c.Reason)
 		return stop
 	}
 }
 
-// reasonValue boxes a reason for a Stop. Constants need no allocation, so asking costs no memory.
+// reasonValue converts a reason for a Stop. Converting a constant to an interface does not allocate, and questions are
+// too frequent to allocate.
 func reasonValue(r cause.Reason) any {
 	switch r {
 	case cause.Create:
@@ -300,22 +318,24 @@ func reasonValue(r cause.Reason) any {
 	}
 }
 
-// stopped ends an attempt.
+// stopped ends an attempt and records why.
 func stopped(a *execution.Attempt, by string, stop execution.Stop) (reconcile.Result, error) {
 	stop.By = by
 	a.Stopped = stop
 	return reconcile.Result{}, nil
 }
 
-// progress goes on from the account of the attempts before: a handler that is finished is not called again, one that
-// sleeps not yet. The attempt gets their number, and the time since the first one.
+// progress continues from the account of the former attempts: it stops a handler that is finished or delayed.
+// Otherwise the attempt gets the number of former attempts, and the time since the first one.
 func progress(*Handler) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+			// Other questions are about the object alone, whatever the progress is.
 			if a.Asking != 0 && a.Asking != execution.Due {
 				return next.Reconcile(ctx, a)
 			}
 			now := a.Now()
+			// Due is set by callers that have checked it already: the clock may have been set back since.
 			if stop := a.Account.Waits(now); stop.Why != "" && !a.Due {
 				return stopped(a, "Progress", stop)
 			}

@@ -2,7 +2,7 @@ package adapters
 
 import "github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 
-// updated lets update handlers run for objects whose essence differs from the last-handled one.
+// updated selects update handlers for objects whose essence differs from the last-handled one.
 func updated(h *Handler) Adapter {
 	if h.Description.Reason != cause.Update {
 		return nil

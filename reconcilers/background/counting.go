@@ -1,25 +1,25 @@
 package background
 
-// Doing is what a handler of one object does now.
+// Doing is the state of a handler of one object. The values appear in metrics.
 type Doing string
 
 const (
-	// Calling is that its function is called.
+	// Calling is the state while the function is called.
 	Calling Doing = "running"
-	// Resting is that it waits: for its turn, its initial delay, its next tick or its next attempt.
+	// Resting is the state while the handler waits: for its turn, its initial delay, its next tick or its next attempt.
 	Resting Doing = "waiting"
-	// Stopping is that it was told to stop, and has not ended yet, even if it was abandoned.
+	// Stopping is the state from the request to stop until the end, also if the handler was abandoned meanwhile.
 	Stopping Doing = "stopping"
 )
 
-// Census is one group of handlers.
+// Census is one group of handlers that are counted together.
 type Census struct {
 	Handler string
 	Daemon  bool
 	Doing   Doing
 }
 
-// Census counts the handlers of all objects, be these deleted or not.
+// Census counts the handlers of all objects by group, including deleted objects whose handlers have not ended yet.
 func (s *Supervisor) Census() map[Census]int {
 	counts := map[Census]int{}
 	for _, o := range s.all() {
@@ -28,12 +28,14 @@ func (s *Supervisor) Census() map[Census]int {
 	return counts
 }
 
+// count adds the handlers of one object to the counts.
 func (o *objectTasks) count(into map[Census]int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, t := range o.list {
 		doing := Resting
 		switch {
+		// A stopping handler counts as such, even while its function runs.
 		case t.reason != 0:
 			doing = Stopping
 		case t.calling:

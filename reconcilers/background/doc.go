@@ -1,11 +1,12 @@
 // Not part of the public API.
 //
-// Package background runs daemons and timers, which live beside the handling of their object's changes.
+// Package background runs daemons and timers. The entry points are the [Supervisor], which outlives the controllers of
+// a resource, and [Supervisor.Supervise], which a pass calls to start and stop the handlers of its object.
 //
-// It is apart because background handlers run across many passes, and store no progress on the object. To stop one, the
-// package asks it to stop, then cancels its context, and at last abandons it. An idle timer is an entry in the queue of
-// its controller, and costs no goroutine. It never sets or removes finalizers, and never calls change handlers.
+// Background handlers run across many passes and store no progress on the object. The package stops a handler in
+// stages, as Kopf does: it requests the stop, then cancels the context, and finally abandons the handler. An idle timer
+// is an entry in the queue of its controller, without a goroutine.
 //
-// Neighbours: package changes starts and stops handlers in a pass by Supervise, and decides on the finalizer by its
-// result; package controller owns the queue.
+// The package does not add or remove finalizers. Package changes does that, by the result of Supervise. Package
+// controller owns the queue.
 package background

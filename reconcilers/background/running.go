@@ -8,13 +8,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// beginRun prepares a run: a daemon's whole life, or one tick. It is false if nothing may begin: then the task has been
-// stopped, before or by this. The caller holds the lock.
+// beginRun prepares a run: the whole life of a daemon, or one tick. It returns false if no run may begin; the task is
+// stopped then. The caller holds the lock.
 func (t *task) beginRun() (context.Context, bool) {
 	settings := t.settings()
 	switch {
 	case t.reason != 0: // Supervisor stopped and removed the task while it waited for its turn
 		return nil, false
+	// The gate counts the run from here on. A closed gate stops the task; it is started again after the pause.
 	case settings.Gate != nil && !settings.Gate.Enter():
 		t.stop(Pausing)
 		return nil, false
@@ -22,18 +23,22 @@ func (t *task) beginRun() (context.Context, bool) {
 	t.gate = settings.Gate
 	ctx, cancel := context.WithCancelCause(t.withLogger(context.Background()))
 	t.running, t.stopping, t.cancel, t.released, t.cancelDue = true, make(chan struct{}), cancel, false, false
-	t.lingers, t.overdue = false, false
+	t.lingers, t.overdue = false, false // of the former tick
+	// A semaphore for one write at a time: see [task.write].
 	t.writing = make(chan struct{}, 1)
+	// Without the permission to write, the run must end at once.
 	if settings.Permission != nil {
 		t.settle = context.AfterFunc(settings.Permission, t.whileRunning(t.lapse))
 	}
+	// [Supervisor.End] waits for the run.
 	t.object.supervisor.running.Add(1)
 	return ctx, true
 }
 
-// endRun ends what beginRun began. The caller holds the lock.
+// endRun releases everything that beginRun has acquired. The caller holds the lock.
 func (t *task) endRun() {
 	t.running = false
+	// The permission no longer matters to this task.
 	if t.settle != nil {
 		t.settle()
 	}
@@ -52,10 +57,11 @@ func (t *task) launch() {
 	}
 }
 
-// daemon runs a daemon from its initial delay to its end.
+// daemon runs a daemon from its initial delay to its end. It blocks until the function has returned.
 func (t *task) daemon() {
 	t.object.mu.Lock()
 	ctx, begun := t.beginRun()
+	// The task was stopped while it waited for the limit.
 	if !begun {
 		t.object.mu.Unlock()
 		return
@@ -69,11 +75,12 @@ func (t *task) daemon() {
 	t.end()
 }
 
-// attempts calls the function until it is finished, or has to stop.
+// attempts calls the function again after each failed attempt, until the handler is finished or must stop.
 func (t *task) attempts(ctx context.Context, delay time.Duration) {
 	if !t.sleep(delay) || t.paused() {
 		return
 	}
+	// The initial delay is not a part of the handler's timeout.
 	t.started = time.Now()
 	for {
 		o := t.attempt(ctx)
@@ -90,7 +97,8 @@ func (t *task) attempts(ctx context.Context, delay time.Duration) {
 	}
 }
 
-// paused tells whether no attempt may begin any more: the task is stopped then, if the supervisor has not done so yet.
+// paused reports whether no further attempt may begin because the gate is closed. It stops the task then, as the
+// supervisor may not have noticed the pause yet.
 func (t *task) paused() bool {
 	if t.gate == nil || t.gate.Open() {
 		return false
@@ -101,8 +109,8 @@ func (t *task) paused() bool {
 	return true
 }
 
-// delayOf gives the delay before the next attempt. A function that cannot be called with its object as it is waits for
-// the default backoff.
+// delayOf returns the delay before the next attempt. A function that cannot decode its object waits for the default
+// backoff, because a change of the object does not wake it.
 func delayOf(o execution.Outcome) time.Duration {
 	switch {
 	case o.Delay != nil:
@@ -114,7 +122,7 @@ func delayOf(o execution.Outcome) time.Duration {
 	}
 }
 
-// sleep waits for the delay; it returns false if the task has to stop.
+// sleep waits for the delay. It returns false at once if the task must stop.
 func (t *task) sleep(delay time.Duration) bool {
 	if delay <= 0 {
 		return !t.isStopping()
@@ -129,6 +137,7 @@ func (t *task) sleep(delay time.Duration) bool {
 	}
 }
 
+// isStopping reports whether the task must stop. It does not need the lock.
 func (t *task) isStopping() bool {
 	select {
 	case <-t.stopping:
@@ -138,21 +147,22 @@ func (t *task) isStopping() bool {
 	}
 }
 
-// Limit limits how many functions run at once. Further functions wait, in order. The zero value has no limit.
+// Limit limits how many functions run at once. Further functions wait in a queue. The zero value does not limit.
 type Limit struct {
-	// Most is how many functions may run at once; zero is any number.
+	// Most is how many functions may run at once; zero means any number.
 	Most int
 
 	mu      sync.Mutex
 	running int
-	waiting []func()
+	waiting []func() // in order of arrival
 }
 
-// Go runs the function on a goroutine as soon as the limit allows. It returns at once, and tells whether the function
-// has to wait, and how many waiting functions are ahead of it.
+// Go runs the function on a goroutine as soon as the limit allows. It returns at once, with whether the function has to
+// wait and how many waiting functions are ahead of it.
 func (l *Limit) Go(run func()) (waits bool, ahead int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// Waiting functions do not hold goroutines.
 	if l.Most > 0 && l.running >= l.Most {
 		l.waiting = append(l.waiting, run)
 		return true, len(l.waiting) - 1
@@ -162,7 +172,8 @@ func (l *Limit) Go(run func()) (waits bool, ahead int) {
 	return false, 0
 }
 
-// runAll runs the function, and then waiting ones on the same goroutine, one after another.
+// runAll runs the function and then waiting ones on the same goroutine, so that the count of running ones does not
+// change.
 func (l *Limit) runAll(run func()) {
 	for run != nil {
 		run()
@@ -170,6 +181,7 @@ func (l *Limit) runAll(run func()) {
 	}
 }
 
+// next takes the first waiting function. Without one, it returns nil and frees the place of the caller.
 func (l *Limit) next() (run func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

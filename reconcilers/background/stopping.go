@@ -9,8 +9,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// stop asks the handler to stop by itself; after the cancellation backoff, it cancels the context; after the
-// cancellation timeout, it abandons the handler. The caller holds the lock.
+// stop requests the end of the task; repeated calls add reasons. It gives the handler time to stop by itself;
+// after the cancellation backoff, it cancels the context; after the cancellation timeout, it abandons the handler. Only
+// the first call starts these stages; others may shorten them. The caller holds the lock.
 func (t *task) stop(reason Reason) {
 	if was := t.reason; was != 0 {
 		t.reason |= reason
@@ -18,15 +19,17 @@ func (t *task) stop(reason Reason) {
 		return
 	}
 	t.reason = reason
+	// A waiting task has no function to stop.
 	if !t.running {
 		t.end()
 		return
 	}
 	close(t.stopping)
+	// Most functions stop at once, without any further stage. Kopf: background.instant_exit_timeout.
 	time.AfterFunc(t.settings().InstantExit, t.beginBackoff)
 }
 
-// hasten shortens the stages of stopping for another reason: an exiting or pausing operator waits for a shorter time.
+// hasten shortens the stages for an additional reason: an exiting or pausing operator waits for a shorter time.
 // The caller holds the lock.
 func (t *task) hasten(reason Reason) {
 	switch tick := !t.background().Daemon; {
@@ -34,22 +37,24 @@ func (t *task) hasten(reason Reason) {
 		if t.cancelDue || tick && t.reason&Pausing != 0 {
 			t.cancelContext()
 		}
-	case reason&Pausing == 0 || !t.cancelDue: // the stages that are to come know of the reason
+	case reason&Pausing == 0 || !t.cancelDue: // a later stage takes the reason into account itself
 	case tick:
+		// A tick ends by itself, so it may use the time of the pause.
 		time.AfterFunc(t.settings().PauseTimeout, t.whileRunning(t.cancelContext))
 	default:
 		t.cancelContext()
 	}
 }
 
-// lapse has the task end at once: nothing of it can be written any more. The caller holds the lock.
+// lapse ends the task at once, because it cannot write any more. The caller holds the lock.
 func (t *task) lapse() {
 	if t.stop(Pausing); t.reason&Cancelled == 0 {
 		t.cancelContext()
 	}
 }
 
-// whileRunning makes a function that takes the lock, and calls the next stage of stopping unless the task has ended.
+// whileRunning returns a function that takes the lock and calls the next stage of stopping, unless the task has ended
+// or was abandoned. It is for timers and goroutines, which do not hold the lock.
 func (t *task) whileRunning(stage func()) func() {
 	return func() {
 		t.object.mu.Lock()
@@ -60,8 +65,8 @@ func (t *task) whileRunning(stage func()) func() {
 	}
 }
 
-// beginBackoff begins the cancellation backoff, or cancels at once if there is none. The tick of a timer, which ends by
-// itself, may go on in a pause.
+// beginBackoff begins the cancellation backoff; without one, it cancels the context. The tick of a timer may continue
+// in a pause, because it ends by itself.
 func (t *task) beginBackoff() {
 	t.whileRunning(func() {
 		t.lingers = true
@@ -73,6 +78,7 @@ func (t *task) beginBackoff() {
 		case t.reason&Pausing != 0 && !t.background().Daemon:
 			backoff = t.settings().PauseTimeout
 		}
+		// The instant exit time has already passed, and counts as a part of the backoff.
 		if backoff <= t.settings().InstantExit {
 			t.cancelContext()
 			return
@@ -81,8 +87,8 @@ func (t *task) beginBackoff() {
 	})()
 }
 
-// cancelContext cancels a daemon; a tick, which ends by itself, only if the operator exits or pauses. Then it waits for
-// the cancellation timeout. The caller holds the lock.
+// cancelContext cancels the context of a daemon. It cancels the context of a tick only if the operator exits or pauses,
+// as ticks end by themselves. Then the cancellation timeout begins. The caller holds the lock.
 func (t *task) cancelContext() {
 	t.cancelDue = true
 	operator := t.reason&(Exiting|Pausing) != 0
@@ -96,13 +102,15 @@ func (t *task) cancelContext() {
 		time.AfterFunc(timeout, t.whileRunning(t.abandon))
 	case operator:
 		time.AfterFunc(exitTimeout, t.whileRunning(t.abandon))
+	// Without a timeout, the object waits for its handler: log it regularly. Deletion handlers do not wait for ever.
 	default:
 		time.AfterFunc(t.polling(), t.whileRunning(t.remind))
 		time.AfterFunc(DefaultDeletionWait, t.whileRunning(t.giveWay))
 	}
 }
 
-// giveWay lets the deletion handlers of the object be called, though the task has not ended. The caller holds the lock.
+// giveWay lets the deletion handlers of the object run although the task has not ended. The caller holds the
+// lock.
 func (t *task) giveWay() {
 	t.overdue = true
 	if t.reason&Deleted != 0 && t.object.awaited {
@@ -112,11 +120,12 @@ func (t *task) giveWay() {
 	}
 }
 
+// polling returns the interval of the log lines about a handler that does not stop.
 func (t *task) polling() time.Duration {
 	return cmp.Or(t.background().CancelPolling, t.settings().CancelPolling)
 }
 
-// remind logs that the object waits for the handler. The caller holds the lock.
+// remind logs that the object waits for the handler, and repeats that. The caller holds the lock.
 func (t *task) remind() {
 	if t.reason&(Exiting|Pausing) != 0 {
 		return // it is about to be abandoned
@@ -126,7 +135,8 @@ func (t *task) remind() {
 	time.AfterFunc(t.polling(), t.whileRunning(t.remind))
 }
 
-// abandon stops waiting for a handler that has not stopped in time. The caller holds the lock.
+// abandon stops waiting for a handler that has not stopped in time; its goroutine continues. The pass can then
+// remove the finalizer. The caller holds the lock.
 func (t *task) abandon() {
 	t.reason |= Abandoned
 	logging.Warn(t.log(), "Handler did not stop in time; abandoning it, though it may still be running",
@@ -135,7 +145,8 @@ func (t *task) abandon() {
 	t.requestReconcile()
 }
 
-// stopWaiting counts the task as ended, once. The caller holds the lock.
+// stopWaiting lets [Supervisor.End] continue without the task. It has an effect once. The caller holds the
+// lock.
 func (t *task) stopWaiting() {
 	if !t.released {
 		t.released = true
@@ -143,11 +154,11 @@ func (t *task) stopWaiting() {
 	}
 }
 
-// Reason is a set of flags: why a handler has to stop, and which stages of stopping it has reached. Kopf:
+// Reason is a set of flags: why a handler must stop, and which stages of stopping it has reached. Kopf:
 // DaemonStoppingReason of stoppers.
 type Reason uint8
 
-// The flags, with Kopf's names in String.
+// The flags. String returns Kopf's names of them.
 const (
 	// Unmatched: the object does not match the filters any more.
 	Unmatched Reason = 1 << iota
@@ -164,13 +175,13 @@ const (
 	Abandoned
 )
 
-// names are Kopf's names of the flags, in their order.
+// names are Kopf's names of the flags, from the lowest bit on.
 var names = []string{
 	"FILTERS_MISMATCH", "RESOURCE_DELETED", "OPERATOR_PAUSING", "OPERATOR_EXITING", "DAEMON_SIGNALLED",
 	"DAEMON_CANCELLED", "DAEMON_ABANDONED",
 }
 
-// String joins the names by commas.
+// String returns the names of the flags, joined by commas.
 func (r Reason) String() string {
 	var all []string
 	for i, name := range names {
@@ -181,9 +192,11 @@ func (r Reason) String() string {
 	return strings.Join(all, ",")
 }
 
-// Err gives the reason as a cancellation cause; nil if there is none yet.
+// Err returns the reason as a cancellation cause; nil if there is none yet. With several reasons, the most
+// final one wins.
 func (r Reason) Err() error {
 	switch {
+	// A deletion and an exit are permanent for the function, a pause or a mismatch may end.
 	case r&Deleted != 0:
 		return execution.ErrDeleted
 	case r&Exiting != 0:

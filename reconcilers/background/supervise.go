@@ -14,18 +14,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// Supervise starts the background handlers that match the object, and stops the others. It holds the object, by a
-// finalizer, while any handler matches that has not ended by itself, whether or not it runs. It is busy while handlers
-// of an object that is being deleted have not ended yet. The error is that of a filter.
+// Supervise starts the background handlers that match the object, and stops the others. It returns holds if a finalizer
+// must hold the object: any handler matches and has not ended by itself, whether or not it runs. It returns busy while
+// handlers of an object that is being deleted have not ended yet. The error is that of a filter.
 //
-// Handlers start only on an object that has the finalizer: otherwise, a deletion could remove the object before the
-// finalizer is written, and its delete handlers would never clean up after these handlers. Optional handlers do not
-// hold the object, and start without the finalizer.
+// Handlers only start on an object that has the finalizer. Otherwise a deletion could remove the object before the
+// finalizer is written, and its delete handlers could not clean up after these handlers. Optional handlers do not hold
+// the object, so they start without the finalizer.
 func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy bool, err error) {
 	settings, service := s.current()
 	if len(settings.Handlers) == 0 {
 		return false, false, nil
 	}
+	// A deletion stops all handlers, whether or not they match.
 	if c.Deleting {
 		holds, busy = s.superviseDeletion(ctx, settings.Handlers, c)
 		return holds, busy, nil
@@ -34,22 +35,25 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 	if err != nil {
 		return false, false, err
 	}
+	// Without a service, no controller runs: nothing can be started.
 	starts := func(h *adapters.Handler) bool { return service != nil && (c.Held || h.Description.Optional) }
 	o := s.tasksOf(c, slices.ContainsFunc(matching, starts))
 	if o == nil {
 		return slices.ContainsFunc(matching, isHolder), false, nil
 	}
+	// Only timers with an idle time need the digest of the essence.
 	if anyIdle(settings.Handlers) {
 		o.noteChange(c)
 	}
 	holds = o.startAndStop(matching, starts)
+	// Keep the object if a timer needs the time of its last change.
 	if !holds && !anyIdle(settings.Handlers) {
 		s.forgetIdle(o)
 	}
 	return holds, false, nil
 }
 
-// matching are the handlers that match the object. The journal is told which ones do not.
+// matching returns the handlers that match the object. The journal records which ones do not.
 func (s *Settings) matching(ctx context.Context, c *cause.Cause) ([]*adapters.Handler, error) {
 	look := s.Journal.Of(c.Body()).LookForBackground(c)
 	defer look.Note()
@@ -57,7 +61,7 @@ func (s *Settings) matching(ctx context.Context, c *cause.Cause) ([]*adapters.Ha
 }
 
 // superviseDeletion stops all handlers of an object that is being deleted. A handler whose filter fails does not hold
-// such an object.
+// the object, so that a broken filter cannot block a deletion.
 func (s *Supervisor) superviseDeletion(
 	ctx context.Context, own []*adapters.Handler, c *cause.Cause,
 ) (holds, busy bool) {
@@ -66,6 +70,7 @@ func (s *Supervisor) superviseDeletion(
 		o.stop(Deleted)
 		busy = o.anyRunning()
 	}
+	// After a restart of the operator, handlers hold the object although they have not been started in this process.
 	holds = busy || slices.ContainsFunc(own, func(h *adapters.Handler) bool {
 		matches, err := h.Matches(ctx, c, nil)
 		if err != nil {
@@ -79,8 +84,8 @@ func (s *Supervisor) superviseDeletion(
 	return holds, busy
 }
 
-// DelaysDeletion reports whether the deletion handlers of the object wait: a background handler of it has not ended,
-// was not abandoned, and has taken no longer than DefaultDeletionWait since the end of its context. A pass is requested
+// DelaysDeletion reports whether the deletion handlers of the object must wait for a background handler: it has not
+// ended, was not abandoned, and its context ended less than DefaultDeletionWait ago. The supervisor requests a pass
 // when that changes.
 func (s *Supervisor) DelaysDeletion(c *cause.Cause) bool {
 	o := s.tasksOf(c, false)
@@ -94,8 +99,9 @@ func (s *Supervisor) DelaysDeletion(c *cause.Cause) bool {
 	return o.awaited
 }
 
-// logAwaited logs once that deletion handlers wait for tasks that have not stopped at once. The caller holds the lock.
+// logAwaited logs once that deletion handlers wait for tasks that did not stop at once. The caller holds the lock.
 func (o *objectTasks) logAwaited() {
+	// Tasks that stop at once are not worth a log line: only those that linger are named.
 	var ids []string
 	for _, t := range o.list {
 		if t.lingers && !t.released && !t.overdue {
@@ -110,21 +116,23 @@ func (o *objectTasks) logAwaited() {
 	}
 }
 
-// anyIdle tells whether any handler waits for its object to be idle.
+// anyIdle reports whether any handler waits until its object is idle.
 func anyIdle(all []*adapters.Handler) bool {
 	return slices.ContainsFunc(all, func(h *adapters.Handler) bool { return h.Description.Background.Idle > 0 })
 }
 
-// noteChange restarts the idle time of timers if the essence of the object has changed.
+// noteChange restarts the idle time of timers if the essence of the object has changed. In Kopf, the diff to the
+// last-handled essence does so.
 func (o *objectTasks) noteChange(c *cause.Cause) {
 	data, err := json.Marshal(c.New)
 	if err != nil {
-		return // an essence is JSON
+		return // cannot happen: an essence is JSON
 	}
 	sum := fnv.New64a()
 	_, _ = sum.Write(data)
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	// The first digest is not a change: the idle time begins when the object is first seen.
 	if was := o.digest; was != 0 && was != sum.Sum64() {
 		o.reset = time.Now()
 		for _, t := range o.list {
@@ -134,13 +142,14 @@ func (o *objectTasks) noteChange(c *cause.Cause) {
 	o.digest = sum.Sum64()
 }
 
-// startAndStop starts the matching handlers that do not run, and stops the others. It holds the object if a deletion
-// would have to stop any handler.
+// startAndStop starts the matching handlers that do not run, and stops the others. It returns true if a deletion would
+// have to stop any of the handlers.
 func (o *objectTasks) startAndStop(
 	matching []*adapters.Handler, starts func(*adapters.Handler) bool,
 ) (holds bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	// Stopping a task removes it from the list: iterate over a copy.
 	for _, t := range append([]*task{}, o.list...) {
 		if !among(matching, t.handler) {
 			t.stop(Unmatched)
@@ -148,9 +157,10 @@ func (o *objectTasks) startAndStop(
 	}
 	for _, h := range matching {
 		if o.isDone(h.Description.ID) {
-			continue
+			continue // finished in this process: it never starts again for this object
 		}
 		holds = holds || isHolder(h)
+		// A task that is still stopping must end before the handler starts again. Its end requests a pass.
 		if starts(h) && o.task(h.Description.ID) == nil {
 			o.start(h)
 		}
@@ -158,8 +168,10 @@ func (o *objectTasks) startAndStop(
 	return holds
 }
 
+// isHolder reports whether the handler requires the finalizer.
 func isHolder(h *adapters.Handler) bool { return h.Description.Holds() }
 
+// among reports whether the list has a handler with the same id.
 func among(list []*adapters.Handler, h *adapters.Handler) bool {
 	return slices.ContainsFunc(list, func(other *adapters.Handler) bool {
 		return other.Description.ID == h.Description.ID

@@ -10,22 +10,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// Supervisor runs the background handlers of the objects of one resource. It outlives the controllers of the resource,
-// as it knows which handlers are finished, and which ones still run and must not run twice.
+// Supervisor runs the background handlers of all objects of one resource. It outlives the controllers of the resource,
+// because it must remember which handlers are finished, and which ones are still running and must not run twice.
+//
+// Locks are taken in this order: objectTasks.mu, then Supervisor.mu.
 type Supervisor struct {
-	// Ticks limits the ticks of timers that run at once, Daemons the daemons.
+	// Ticks limits how many ticks of timers run at once, Daemons how many daemons.
 	Ticks, Daemons *Limit
 
 	mu       sync.Mutex
-	settings *Settings // nil before the first Begin; never modified
-	service  Service
-	open     bool // while a controller of the resource runs
+	settings *Settings // nil before the first [Supervisor.Begin]; replaced as a whole, never modified
+	service  Service   // the present or last controller; nil after [Supervisor.End]
+	open     bool      // true while a controller of the resource runs
 	byUID    map[types.UID]*objectTasks
-	ending   map[*objectTasks]bool // tasks of deleted objects that have not ended yet
-	running  sync.WaitGroup        // runs that End waits for
+	ending   map[*objectTasks]bool // deleted objects whose tasks have not ended yet
+	running  sync.WaitGroup        // runs that [Supervisor.End] waits for
 }
 
-// Begin lets Supervise start handlers, with these settings.
+// Begin lets Supervise start handlers with these settings, for a controller that starts.
 func (s *Supervisor) Begin(settings Settings, service Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,20 +37,22 @@ func (s *Supervisor) Begin(settings Settings, service Service) {
 	}
 }
 
-// End stops all handlers, waits for them as long as their settings say, and starts no more of them.
+// End stops all handlers, waits for them as long as their settings allow, and starts no more of them.
 func (s *Supervisor) End(reason Reason) {
 	s.Stop(reason)
 	s.running.Wait()
+	// Abandoned handlers continue without the cache: keep the last state of their objects for them.
 	for _, o := range s.all() {
 		o.keepLatest()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.service = nil // it has all objects
+	s.service = nil // release the cache of the controller
 }
 
 // Stop stops all handlers without waiting for them, and starts no more of them.
 func (s *Supervisor) Stop(reason Reason) {
+	// Close first: passes that begin later must not start handlers.
 	s.mu.Lock()
 	s.open = false
 	s.mu.Unlock()
@@ -57,7 +61,7 @@ func (s *Supervisor) Stop(reason Reason) {
 	}
 }
 
-// all are the tasks of all objects, be they deleted or not.
+// all returns the tasks of all objects, deleted or not. It copies them, as callers take their locks.
 func (s *Supervisor) all() []*objectTasks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +75,7 @@ func (s *Supervisor) all() []*objectTasks {
 	return all
 }
 
-// Fire begins the tick of a timer if it is due. The worker calls it for a timer's request of the queue.
+// Fire begins the tick of a timer if it is due. A worker calls it for a timer's request from the queue.
 func (s *Supervisor) Fire(uid types.UID, handler string) {
 	s.mu.Lock()
 	o := s.byUID[uid]
@@ -81,12 +85,14 @@ func (s *Supervisor) Fire(uid types.UID, handler string) {
 	}
 }
 
-// Forget stops the handlers of a deleted object, and forgets it when they have ended.
+// Forget stops the handlers of a deleted object, and drops the object when they have ended. A new object may have
+// the same name, but not the same uid.
 func (s *Supervisor) Forget(uid types.UID) {
 	s.mu.Lock()
 	o := s.byUID[uid]
 	delete(s.byUID, uid)
 	if o != nil {
+		// The tasks still need time to end. Keep them reachable for stops and counts.
 		if s.ending == nil {
 			s.ending = map[*objectTasks]bool{}
 		}
@@ -103,7 +109,7 @@ func (s *Supervisor) Forget(uid types.UID) {
 	s.forgetIdle(o)
 }
 
-// forgetIdle forgets an object that has neither running nor finished handlers.
+// forgetIdle drops an object that has neither running nor finished handlers.
 func (s *Supervisor) forgetIdle(o *objectTasks) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,13 +117,14 @@ func (s *Supervisor) forgetIdle(o *objectTasks) {
 }
 
 // forgetIdleLocked is forgetIdle for callers that hold the object's lock. Finished handlers are remembered as long as
-// the object exists.
+// the object exists: without that memory, they would start again.
 func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
 	if len(o.list) > 0 || len(o.done) > 0 && !o.forgotten {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The object may have got new tasks under its uid meanwhile.
 	if s.byUID[o.uid] == o {
 		delete(s.byUID, o.uid)
 	}
@@ -127,7 +134,8 @@ func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
 	}
 }
 
-// current returns the present settings and service; a nil service while no controller of the resource runs.
+// current returns the present settings and service. The service is nil while no controller of the resource
+// runs.
 func (s *Supervisor) current() (*Settings, Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,14 +148,15 @@ func (s *Supervisor) current() (*Settings, Service) {
 	return s.settings, s.service
 }
 
-// lastService gives the last service, also after Stop, while tasks still end; nil after End.
+// lastService returns the last service, also after [Supervisor.Stop] while tasks still end; nil after
+// [Supervisor.End].
 func (s *Supervisor) lastService() Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.service
 }
 
-// tasksOf gives the tasks of an object. If there are none, it makes an empty set if create is true, and returns nil
+// tasksOf returns the tasks of an object. Without any, tasksOf makes an empty set if create is true, and returns nil
 // otherwise.
 func (s *Supervisor) tasksOf(c *cause.Cause, create bool) *objectTasks {
 	object := unstructured.Unstructured{Object: c.Body()}

@@ -27,15 +27,15 @@ type objectTasks struct {
 	uid        types.UID
 
 	mu      sync.Mutex
-	list    []*task          // tasks that have not ended, even if abandoned
+	list    []*task          // tasks that have not ended, including abandoned ones
 	done    []string         // ids of handlers that have ended by themselves
-	reset   time.Time        // last change of the essence
-	digest  uint64           // of the essence
-	written *jsontext.Object // answer to our last write, or the latest of a former cache, until the cache has it
+	reset   time.Time        // time of the last change of the essence
+	digest  uint64           // of the essence; zero if it is unknown
+	written *jsontext.Object // answer to our last write, or last state of a former cache; nil if the cache is newer
 
 	forgotten bool // the object is deleted
-	awaited   bool // deletion handlers wait
-	logged    bool // and that is logged
+	awaited   bool // deletion handlers wait for the tasks
+	logged    bool // that was logged
 }
 
 // task is one background handler of one object. The lock of the object guards its fields.
@@ -43,40 +43,44 @@ type task struct {
 	object  *objectTasks
 	handler *adapters.Handler
 
-	started time.Time // when the first attempt of this run was due
-	retries int
-	trace   progress.Trace // that of the attempts of this run
-	due     time.Time      // next tick of a timer, not counting the idle time; zero if unknown
-	ended   time.Time      // end of the last tick of a timer that has an idle time only
+	started time.Time      // when the first attempt of this run was due
+	retries int            // failed attempts of this run
+	trace   progress.Trace // of the attempts of this run
+	due     time.Time      // next tick of a timer, without the idle time; zero while it runs or if it is unknown
+	ended   time.Time      // end of the last tick of a timer that only has an idle time
 
-	writing   chan struct{} // has room for one write at a time
-	running   bool
-	calling   bool      // the function is being called
-	gate      kind.Gate // that counts the run; nil does not
+	writing   chan struct{} // a semaphore: full during a write
+	running   bool          // between beginRun and endRun
+	calling   bool          // the function is being called
+	gate      kind.Gate     // gate that counts the run; nil if there is none
 	reason    Reason
-	stopping  chan struct{}
+	stopping  chan struct{} // closed when the function must stop
 	cancel    context.CancelCauseFunc
-	settle    func() bool // has the end of the permission to write make no difference any more
-	released  bool        // End does not wait for it any more: it has ended, or was abandoned
+	settle    func() bool // unsubscribes from the end of the permission to write
+	released  bool        // [Supervisor.End] does not wait for the task any more: it has ended, or was abandoned
 	cancelDue bool        // the cancellation backoff is over
-	lingers   bool        // it has not stopped by itself at once
+	lingers   bool        // it did not stop within the instant exit time
 	overdue   bool        // deletion handlers do not wait for it any more
 }
 
+// id returns the id of the handler.
 func (t *task) id() string { return t.handler.Description.ID }
 
+// background returns the handler's options as a daemon or timer.
 func (t *task) background() *handlers.Background { return t.handler.Description.Background }
 
+// settings returns the present settings: a later controller may have replaced those of the start.
 func (t *task) settings() *Settings {
 	settings, _ := t.object.supervisor.current()
 	return settings
 }
 
-// log names the object and the handler.
+// log returns a logger that names the object and the handler.
 func (t *task) log() logr.Logger {
 	return logging.OfObject(t.settings().Log, t.object.key, t.object.uid).WithValues("handler", t.id())
 }
 
+// task returns the task of a handler; nil if there is no such task. The caller holds the lock.
 func (o *objectTasks) task(id string) *task {
 	for _, t := range o.list {
 		if t.id() == id {
@@ -86,6 +90,7 @@ func (o *objectTasks) task(id string) *task {
 	return nil
 }
 
+// isDone reports whether the handler has ended by itself in this process. The caller holds the lock.
 func (o *objectTasks) isDone(id string) bool { return slices.Contains(o.done, id) }
 
 // isDoneUnlocked is isDone for callers that do not hold the lock.
@@ -103,13 +108,14 @@ func (o *objectTasks) start(h *adapters.Handler) {
 		t.launch()
 		return
 	}
+	// A timer starts as a request in the queue. The initial delay does not count into its timeout.
 	now := time.Now()
 	t.due = now.Add(t.initialDelay())
 	t.started = t.due
 	t.enqueue(now)
 }
 
-// initialDelay asks the handler for its delay; it is zero if that fails.
+// initialDelay computes the initial delay for the object. It is zero if the user's function fails.
 func (t *task) initialDelay() time.Duration {
 	if t.background().InitialDelay == nil {
 		return 0
@@ -130,19 +136,20 @@ func (t *task) initialDelay() time.Duration {
 func (o *objectTasks) stop(reason Reason) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	// Stopping a task removes it from the list: iterate over a copy.
 	for _, t := range append([]*task{}, o.list...) {
 		t.stop(reason)
 	}
 }
 
-// anyRunning reports whether any task has not ended yet that the finalizer waits for.
+// anyRunning reports whether the finalizer must wait for any task. Optional handlers do not delay the deletion.
 func (o *objectTasks) anyRunning() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.ContainsFunc(o.list, func(t *task) bool { return !t.released && isHolder(t.handler) })
 }
 
-// latest gives the newest known state of the object: that of the cache, or the answer to our last write. The caller
+// latest returns the newest known state of the object: the cached one, or the answer to our last write. The caller
 // holds the lock.
 func (o *objectTasks) latest() *jsontext.Object {
 	var cached *jsontext.Object
@@ -150,6 +157,7 @@ func (o *objectTasks) latest() *jsontext.Object {
 		cached = service.Newest(o.key, o.uid)
 	}
 	switch {
+	// The cache has caught up with our write: it is authoritative again.
 	case o.written == nil || cached != nil && !older(cached, o.written):
 		o.written = nil
 		return cached
@@ -158,8 +166,7 @@ func (o *objectTasks) latest() *jsontext.Object {
 	}
 }
 
-// keepLatest keeps the newest known state of the object for handlers that were abandoned, and may go on without the
-// cache.
+// keepLatest stores the newest known state of the object for abandoned handlers, which continue without the cache.
 func (o *objectTasks) keepLatest() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -168,18 +175,21 @@ func (o *objectTasks) keepLatest() {
 	}
 }
 
-// noteWritten keeps the answer to our own write if it is newer than the last one. The caller holds the lock.
+// noteWritten stores the answer to our own write if it is newer than the stored one. The caller holds the lock.
 func (o *objectTasks) noteWritten(body map[string]any) {
 	if written := jsontext.Of(body); o.written == nil || older(o.written, written) {
 		o.written = written
 	}
 }
 
+// older reports whether a is older than b, by their resource versions.
 func older(a, b *jsontext.Object) bool { return patching.Newer(versionOf(b), versionOf(a)) }
 
+// versionOf returns the resource version of the object; empty without one.
 func versionOf(object *jsontext.Object) string { return object.String("metadata", "resourceVersion") }
 
-// end removes the task, and marks its handler as done unless it was stopped. The caller holds the lock.
+// end removes the task. Its handler is done, unless it was stopped: then it can start again. The caller holds
+// the lock.
 func (t *task) end() {
 	t.object.list = slices.DeleteFunc(t.object.list, func(other *task) bool { return other == t })
 	if t.reason == 0 {
@@ -191,10 +201,11 @@ func (t *task) end() {
 	}
 }
 
-// requestReconcile requests a pass over the object, which may wait for the end of the task to remove the finalizer, or
-// to start another task.
+// requestReconcile requests a pass over the object. The pass may be waiting for the end of the task, to remove the
+// finalizer or to start the handler again.
 func (t *task) requestReconcile() {
 	settings, service := t.object.supervisor.current()
+	// In Kopf, the finalizer stays until the next event of the object.
 	if t.reason == 0 && settings.LeaveFinalizers {
 		return
 	}
@@ -203,6 +214,7 @@ func (t *task) requestReconcile() {
 	}
 }
 
+// withLogger returns a context with a logger that names the object.
 func (t *task) withLogger(ctx context.Context) context.Context {
 	return logf.IntoContext(ctx, logging.OfObject(t.settings().Log, t.object.key, t.object.uid))
 }

@@ -8,25 +8,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// fire begins a tick if it is due. The queue can neither drop nor postpone requests, so fire ignores obsolete requests,
-// and renews early ones.
+// fire begins a tick if it is due. Requests in the queue cannot be removed or postponed, so obsolete ones are
+// ignored, and early ones are renewed.
 func (o *objectTasks) fire(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	t := o.task(id)
 	now := time.Now()
 	switch {
-	case t == nil || t.due.IsZero(): // or it runs already
+	case t == nil || t.due.IsZero(): // the task has ended, or is running a tick already
 		return
 	case t.next().After(now):
 		t.enqueue(now)
 		return
 	}
-	t.due = time.Time{} // further requests for this tick are ignored
+	t.due = time.Time{} // ignore further requests for this tick
 	t.object.supervisor.Ticks.Go(t.tick)
 }
 
-// next gives the time of the next tick, which is not before the end of the idle time. The caller holds the lock.
+// next returns the time of the next tick, which is not before the end of the idle time. The caller holds the lock.
 func (t *task) next() time.Time {
 	if rested := t.object.reset.Add(t.background().Idle); rested.After(t.due) {
 		return rested
@@ -34,20 +34,21 @@ func (t *task) next() time.Time {
 	return t.due
 }
 
-// enqueue requests the next tick. The caller holds the lock.
+// enqueue requests the next tick. Without a controller, it does nothing, as the task is about to stop. The caller
+// holds the lock.
 func (t *task) enqueue(now time.Time) {
 	if _, service := t.object.supervisor.current(); service != nil {
 		service.Enqueue(t.object.key, t.id(), max(0, t.next().Sub(now)))
 	}
 }
 
-// tick calls the function once and schedules the next tick.
+// tick calls the function once and schedules the next tick. It runs on a goroutine of the Ticks limit.
 func (t *task) tick() {
 	t.object.mu.Lock()
 	ctx, begun := t.beginRun()
 	t.object.mu.Unlock()
 	if !begun {
-		return
+		return // the task has been stopped
 	}
 	called := time.Now()
 	o := t.attempt(ctx)
@@ -66,12 +67,14 @@ func (t *task) schedule(o execution.Outcome, called, now time.Time) {
 	b := t.background()
 	switch {
 	case !o.Final:
+		// A failed attempt is retried after its delay, which replaces the interval.
 		if !o.Aborted {
 			t.retries++
 			t.trace = o.Trace
 		}
 		t.due = now.Add(delayOf(o))
 	case o.Err != nil, b.Interval <= 0 && b.Idle <= 0:
+		// A timer ends after a permanent error. Kopf continues by the schedule. A timer without an interval ticks once.
 		t.end()
 		return
 	case b.Interval <= 0:
@@ -83,24 +86,25 @@ func (t *task) schedule(o execution.Outcome, called, now time.Time) {
 	t.enqueue(now)
 }
 
-// startAnew begins a new run with the next tick: without retries.
+// startAnew begins a new run with the next tick, without the former retries.
 func (t *task) startAnew(due time.Time) {
 	t.due, t.started, t.retries, t.trace = due, due, 0, ""
 }
 
-// awaitChange lets a timer without an interval wait for the next change of the essence.
+// awaitChange makes a timer without an interval wait for the next change of the essence.
 func (t *task) awaitChange(called, now time.Time) {
 	t.due, t.ended = time.Time{}, now
+	// A change during the call counts, too.
 	if t.object.reset.After(called) {
 		t.wakeIdle()
 	}
 }
 
-// wakeIdle schedules a timer without an interval after a change. Kopf polls for changes in steps of the idle time; so
-// the next tick is at the end of such a step. The caller holds the lock.
+// wakeIdle schedules a timer without an interval after a change. Kopf checks for changes once in each idle time, so the
+// next tick is at the end of such a step. The caller holds the lock.
 func (t *task) wakeIdle() {
 	if t.ended.IsZero() {
-		return
+		return // the timer is not waiting for a change
 	}
 	idle := t.background().Idle
 	since := max(0, t.object.reset.Sub(t.ended))
@@ -109,7 +113,8 @@ func (t *task) wakeIdle() {
 	t.enqueue(time.Now())
 }
 
-// pause gives the time until the next tick of a timer with an interval.
+// pause returns the time until the next tick of a timer with an interval. Sharp ticks are on a grid from the
+// start of the last tick. The jitter spreads the ticks of many objects.
 func pause(b *handlers.Background, called, now time.Time) time.Duration {
 	interval := b.Interval
 	if b.Sharp {

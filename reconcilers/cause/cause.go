@@ -15,20 +15,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Reason is why an object is handled. Progress records store its text as their purpose.
+// Reason is why an object is handled. Its text is stored as the purpose of progress records, so it must equal Kopf's.
 type Reason string
 
-// The reasons, as in Kopf. The first four have handlers, the rest are informational.
+// The reasons, as in Kopf. The first four have handlers; the others are informational.
 const (
-	// Create: the object was never handled to the end.
+	// Create: the object was never handled completely.
 	Create Reason = "create"
 	// Update: the essence differs from the last-handled one.
 	Update Reason = "update"
 	// Delete: the object is being deleted, and has our finalizer.
 	Delete Reason = "delete"
-	// Resume: nothing changed, and the object was there when the operator started.
+	// Resume: nothing has changed, and the object existed when the operator started.
 	Resume Reason = "resume"
-	// Noop: nothing changed.
+	// Noop: nothing has changed.
 	Noop Reason = "noop"
 	// Free: the object is being deleted, and does not have our finalizer.
 	Free Reason = "free"
@@ -36,19 +36,19 @@ const (
 	Gone Reason = "gone"
 )
 
-// Cause is what happened to one object, as its handlers see it.
+// Cause is the state of one object in relation to its last-handled state, as its handlers see it.
 type Cause struct {
-	// Reason is why the object is handled.
+	// Reason is why the object is handled: the first one that applies, see Detect.
 	Reason Reason
-	// Initial is true for an object of the first listing until this process has handled it to the end.
+	// Initial is true for an object of the first listing until this process has handled it completely.
 	Initial bool
 	// Type is the type of the raw event, for event handlers: empty in a listing, or ADDED, MODIFIED, DELETED.
 	Type string
-	// Deleting is true if the object has a deletion timestamp; Held, if it has our finalizer; Gone, if it does not
-	// exist any more.
+	// Deleting is true if the object has a deletion timestamp. Held is true if it has our finalizer. Gone is true if it
+	// does not exist any more.
 	Deleting, Held, Gone bool
-	// Handled is true if the object was handled to the end before: there is a last-handled essence. Changed is true if
-	// the present one differs from it.
+	// Handled is true if the object was handled completely before: there is a last-handled essence. Changed is true if
+	// the present essence differs from it.
 	Handled, Changed bool
 	// Object is the raw object, which may not be decoded yet; see Body.
 	Object *jsontext.Object
@@ -56,58 +56,60 @@ type Cause struct {
 	Old diffbase.Essence
 	// New is the essence of Body.
 	New diffbase.Essence
-	// Diff leads from Old to New. The diff of an object never handled is one addition of the whole. It has nil in
-	// place of the values under Veiled.
+	// Diff leads from Old to New. For an object that was never handled, it is one addition of the whole essence. The
+	// values under Veiled are replaced by nil.
 	Diff diff.Diff
-	// Veiled are the paths whose values Diff does not show, and under which Old may have Hidden values.
+	// Veiled are the paths whose values Diff does not show. Old may have Hidden values under them.
 	Veiled []diff.Path
 }
 
 // Observation is the input of Detect.
 type Observation struct {
-	// Body is the raw object; with Gone, its last known state.
+	// Body is the raw object; if Gone is true, its last known state.
 	Body map[string]any
-	// Object is Body with its text; nil if there is none.
+	// Object is Body together with its text; nil if only Body is known.
 	Object *jsontext.Object
 	// Gone is true if the object does not exist any more.
 	Gone bool
 	// Finalizer is the name of our own finalizer.
 	Finalizer string
-	// Old and New are the essences: the last-handled one (nil if never), and that of Body.
+	// Old and New are the essences: the last-handled one (nil if never handled), and that of Body.
 	Old, New diffbase.Essence
 	// Veiled are the paths whose values Diff must not show.
 	Veiled []diff.Path
-	// Initial is true if the object was met in the first listing and not yet handled to the end.
+	// Initial is true if the object was in the first listing and is not handled completely yet.
 	Initial bool
 }
 
-// Lens reads the two essences of an object: the last-handled and the present one. It clears both of the keys of
-// progress records, so that an essence stored by another version causes no endless updates.
+// Lens reads the two essences of an object: the last-handled one and the present one. It removes the keys of progress
+// records from both. So an essence that another version has stored with these keys does not cause endless updates.
 type Lens struct {
 	// Diffbase stores the last-handled essences.
 	Diffbase diffbase.Storage
-	// Progress stores the records whose keys are no part of an essence.
+	// Progress stores the records whose keys do not belong to an essence.
 	Progress progress.Reader
 	// Extra are the paths that belong to the essence because handlers have them as fields, such as status fields.
 	Extra []diff.Path
-	// Redaction says which values are stored as digests.
+	// Redaction selects the values that are stored as digests.
 	Redaction Redaction
-	// Hide gives an object, or an essence, without what the engine itself tells in its status; nil changes nothing.
+	// Hide returns an object or an essence without the parts of the status that the engine writes itself, such as
+	// conditions. Nil returns it unchanged.
 	Hide func(body map[string]any) map[string]any
 }
 
-// Handled tells whether handlers are called for the reason.
+// Handled reports whether handlers are called for the reason.
 func (r Reason) Handled() bool {
 	return r == Create || r == Update || r == Delete || r == Resume
 }
 
-// Detect compares the object with its last-handled essence, and decides on the cause. A creation is never initial: a
-// new object is not resumed.
+// Detect compares the object with its last-handled essence and decides on the cause. A creation is never initial,
+// because a new object is not resumed.
 func Detect(o Observation) *Cause {
 	c := &Cause{
 		Object: cmp.Or(o.Object, jsontext.Of(o.Body)), Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial,
 		Gone: o.Gone, Deleting: isDeleting(o.Body), Held: hasFinalizer(o.Body, o.Finalizer), Handled: o.Old != nil,
 	}
+	// Usually nothing has changed: one pointer comparison replaces the diff of two equal essences.
 	if !isSame(o.Old, o.New) {
 		c.Diff = diff.Compute(asValue(o.Old), asValue(o.New))
 	}
@@ -115,13 +117,14 @@ func Detect(o Observation) *Cause {
 		c.Diff = Veil(c.Diff, nil, o.Veiled)
 	}
 	c.Changed = len(c.Diff) > 0
+	// This depends on Gone, Deleting and Handled, which are set above.
 	c.Initial = o.Initial && !c.Created()
 	c.Reason = c.reason()
 	return c
 }
 
-// Body is the raw object. It is shared: callers must not modify it. It panics if the object cannot be decoded, which is
-// one of the many things that can go wrong when a handler or a filter is called.
+// Body returns the raw object. It is shared: callers must not modify it. It panics if the object cannot be decoded; the
+// callers of handlers and filters recover from that as from any other panic.
 func (c *Cause) Body() map[string]any {
 	body, err := c.Object.Value()
 	if err != nil {
@@ -130,9 +133,10 @@ func (c *Cause) Body() map[string]any {
 	return body
 }
 
-// reason is the first one that fits.
+// reason returns the first reason that applies.
 func (c *Cause) reason() Reason {
 	switch {
+	// The order matters: the conditions overlap, and deletions hide all other reasons.
 	case c.Gone:
 		return Gone
 	case c.Deleted():
@@ -150,20 +154,20 @@ func (c *Cause) reason() Reason {
 	}
 }
 
-// Created tells whether the object was never handled to the end.
+// Created reports whether the object was never handled completely.
 func (c *Cause) Created() bool { return !c.Gone && !c.Deleting && !c.Handled }
 
-// Updated tells whether the object differs from what was handled last.
+// Updated reports whether the object differs from its last-handled state.
 func (c *Cause) Updated() bool { return !c.Gone && !c.Deleting && c.Handled && c.Changed }
 
-// Deleted tells whether the object is being deleted, and our finalizer holds it.
+// Deleted reports whether the object is being deleted and our finalizer holds it.
 func (c *Cause) Deleted() bool { return !c.Gone && c.Deleting && c.Held }
 
-// Resumed tells whether this process handles an object of the first listing for the first time, whatever else has
-// happened to it. An object that is being deleted counts only if evenIfDeleted is true.
+// Resumed reports whether this process handles an object of the first listing for the first time, also if it has
+// changed meanwhile. An object that is being deleted counts only if evenIfDeleted is true.
 func (c *Cause) Resumed(evenIfDeleted bool) bool { return c.Initial && (evenIfDeleted || !c.Deleting) }
 
-// asValue keeps a nil essence a nil value: a nil map in an interface would be an object.
+// asValue converts an essence for the diff. A nil map in an interface would be an empty object, so nil stays nil.
 func asValue(e diffbase.Essence) any {
 	if e == nil {
 		return nil
@@ -171,11 +175,13 @@ func asValue(e diffbase.Essence) any {
 	return e
 }
 
+// isDeleting reports whether the object has a deletion timestamp.
 func isDeleting(body map[string]any) bool {
 	v, _ := diff.Resolve(body, diff.Path{"metadata", "deletionTimestamp"})
 	return v != nil
 }
 
+// hasFinalizer reports whether the object has the finalizer.
 func hasFinalizer(body map[string]any, name string) bool {
 	v, _ := diff.Resolve(body, diff.Path{"metadata", "finalizers"})
 	list, _ := v.([]any)
@@ -187,8 +193,8 @@ func hasFinalizer(body map[string]any, name string) bool {
 	return false
 }
 
-// New builds the essence of the present object. It leaves out extra fields whose path leads through a list or a
-// scalar. Kopf does not handle such an object at all.
+// New builds the essence of the present object. It leaves out extra fields whose path leads through a list or a scalar.
+// Kopf cannot handle such an object at all.
 func (l *Lens) New(body map[string]any) (diffbase.Essence, error) {
 	if l.Hide != nil {
 		body = l.Hide(body)
@@ -200,17 +206,19 @@ func (l *Lens) New(body map[string]any) (diffbase.Essence, error) {
 	return l.cleared(essence)
 }
 
-// reachable gives the extra fields whose path leads through mappings only: for others, the storages return errors.
+// reachable returns the extra fields whose path leads through mappings only. Storages return errors for other
+// fields.
 func (l *Lens) reachable(body map[string]any) []diff.Path {
 	blocked := func(field diff.Path) bool { _, found := obstacle(body, field); return found }
+	// Usually all are reachable: avoid the copy.
 	if !slices.ContainsFunc(l.Extra, blocked) {
 		return l.Extra
 	}
 	return slices.DeleteFunc(slices.Clone(l.Extra), blocked)
 }
 
-// Unreachable gives the extra fields whose path leads through a list or a scalar, each once. A field under a null
-// counts as absent.
+// Unreachable returns the extra fields whose path leads through a list or a scalar, each once. A field below a
+// null counts as absent, not as unreachable.
 func (l *Lens) Unreachable(body map[string]any) (fields []diff.Path) {
 	for _, field := range l.Extra {
 		value, found := obstacle(body, field)
@@ -222,8 +230,9 @@ func (l *Lens) Unreachable(body map[string]any) (fields []diff.Path) {
 	return fields
 }
 
-// obstacle gives the first value on the path to a field that is no mapping, if there is one.
+// obstacle returns the first value on the path to a field that is not a mapping, and whether there is one.
 func obstacle(body map[string]any, field diff.Path) (value any, found bool) {
+	// The field itself need not exist: an absent one is reachable.
 	value = body
 	for _, key := range field {
 		mapping, ok := value.(map[string]any)
@@ -237,8 +246,8 @@ func obstacle(body map[string]any, field diff.Path) (value any, found bool) {
 	return nil, false
 }
 
-// Read returns the result of a storage's Fetch in the form in which essences are compared: nil if the object was never
-// handled.
+// Read converts the result of a storage's Fetch into the form in which essences are compared. It returns
+// nil if the object was never handled.
 func (l *Lens) Read(essence diffbase.Essence, err error) (diffbase.Essence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the last-handled configuration: %w", err)
@@ -246,14 +255,15 @@ func (l *Lens) Read(essence diffbase.Essence, err error) (diffbase.Essence, erro
 	if essence == nil {
 		return nil, nil
 	}
+	// The stored essence may still contain these parts.
 	if l.Hide != nil {
 		essence = l.Hide(essence)
 	}
 	return l.cleared(essence)
 }
 
-// Last reads the last-handled essence from the lens's storage. Usually, that is the present essence: then it is not
-// even read, if the storage can recognize it, and Last returns the present one itself.
+// Last reads the last-handled essence from the storage. Usually it equals the present essence. A storage that can
+// detect that does not decode it, and Last returns the present essence itself.
 func (l *Lens) Last(body map[string]any, present diffbase.Essence) (diffbase.Essence, error) {
 	essence, err := diffbase.FetchLikely(l.Diffbase, body, present)
 	if err == nil && isSame(essence, present) {
@@ -262,12 +272,12 @@ func (l *Lens) Last(body map[string]any, present diffbase.Essence) (diffbase.Ess
 	return l.Read(essence, err)
 }
 
-// isSame tells whether they are one mapping.
+// isSame reports whether both are the same mapping in memory. It does not compare their contents.
 func isSame(a, b diffbase.Essence) bool {
 	return a != nil && reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// cleared gives the essence without progress. A panic of the storage is an error.
+// cleared returns the essence without progress records. A panic of the user's storage becomes an error.
 func (l *Lens) cleared(essence diffbase.Essence) (cleared diffbase.Essence, err error) {
 	err = panics.Contain(func() error { cleared = l.Progress.Clear(essence); return nil })
 	if err != nil {
@@ -276,13 +286,14 @@ func (l *Lens) cleared(essence diffbase.Essence) (cleared diffbase.Essence, err 
 	return cleared, nil
 }
 
-// hashSeed makes hashes unpredictable, so that nobody can choose two essences with the same one.
+// hashSeed is random in each process, so that users cannot construct two essences with the same hash.
 var hashSeed = maphash.MakeSeed()
 
-// Hash identifies an essence within this process, and is never zero. It allocates nothing, and takes no part in what is
-// stored.
+// Hash identifies an essence within this process, and is never zero. Equal essences have equal hashes. It does
+// not allocate, because it runs for every event. Hashes are never stored.
 func Hash(essence diffbase.Essence) uint64 { return hashOf(essence) | 1 }
 
+// hashOf hashes a JSON value. Each type has a prefix of its own, so that values of different types differ.
 func hashOf(value any) uint64 {
 	switch value := value.(type) {
 	case string:
@@ -292,6 +303,7 @@ func hashOf(value any) uint64 {
 	case int64:
 		return mixed(3, maphash.Comparable(hashSeed, value))
 	case float64:
+		// A whole number hashes like the integer: JSON decoders may return either.
 		if value >= math.MinInt64 && value < -math.MinInt64 && math.Trunc(value) == value {
 			return mixed(3, maphash.Comparable(hashSeed, int64(value)))
 		}
@@ -317,7 +329,7 @@ func hashOf(value any) uint64 {
 	}
 }
 
-// mixed combines two hashes, in this order.
+// mixed combines two hashes; the order matters.
 func mixed(a, b uint64) uint64 {
 	sum := (a ^ b>>29) * 0x9e3779b97f4a7c15
 	sum ^= sum>>32 ^ b

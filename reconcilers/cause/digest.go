@@ -12,30 +12,32 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// These keys mark a stored essence that has digests. No object of Kubernetes has such fields.
+// These keys mark a stored essence with digests. Kubernetes objects do not have such fields.
 const (
 	// wholeKey is the only key of an essence that is stored as a single digest.
 	wholeKey = "$digest"
-	// legacyKey marks a single digest of a former format, which used no secret.
+	// legacyKey marks a single digest of a former format, without a secret key. It is still read, never written.
 	legacyKey = "$sha256"
 	// sealedKey lists the paths under which all values of an essence are digests.
 	sealedKey = "$digests"
 )
 
-// digestLength is the number of bytes kept of a digest: enough to make finding another value of the same digest
-// infeasible.
+// digestLength is the number of stored bytes of a digest. With 96 bits, it is infeasible to find another value with the
+// same digest.
 const digestLength = 12
 
-// digests makes and recognises the digests of one object. A digest depends on the uid and the path, so that equal
-// values of two objects, or at two paths, have different digests.
+// digests makes and recognizes the digests of one object. A digest depends on the uid and the path, so equal values of
+// two objects or at two paths have different digests, and a copied digest has no meaning elsewhere.
 type digests struct {
 	uid  string
-	keys [][]byte // the first one makes digests, all of them recognise digests
+	keys [][]byte // the first one makes digests, all of them recognize digests
 }
 
+// of returns the digest of the value at the path, by the newest key.
 func (d digests) of(at diff.Path, value any) (string, error) { return d.by(d.keys[0], at, value) }
 
-// match tells whether the digest is that of the value at the path.
+// match reports whether the digest belongs to the value at the path, by any of the keys. So a key can be
+// replaced without updates of all objects.
 func (d digests) match(digest string, at diff.Path, value any) bool {
 	for _, key := range d.keys {
 		if sum, err := d.by(key, at, value); err == nil && hmac.Equal([]byte(sum), []byte(digest)) {
@@ -45,6 +47,8 @@ func (d digests) match(digest string, at diff.Path, value any) bool {
 	return false
 }
 
+// by returns the digest of the value at the path by one key. It must not change: stored digests depend on
+// it.
 func (d digests) by(key []byte, at diff.Path, value any) (string, error) {
 	raw, err := json.Marshal([]any{d.uid, []string(at), canonical(value)})
 	if err != nil {
@@ -55,7 +59,8 @@ func (d digests) by(key []byte, at diff.Path, value any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:digestLength]), nil
 }
 
-// canonical gives the value with whole floating-point numbers as integers, so that equal values have equal digests.
+// canonical returns the value with whole floating-point numbers as integers, so that equal values have equal
+// digests, however they were decoded.
 func canonical(value any) any {
 	switch value := value.(type) {
 	case float64:
@@ -75,18 +80,19 @@ func canonical(value any) any {
 		}
 		return mapping
 	case Hidden:
-		// This equals no value of an object: an essence with a hidden value must not match one without.
+		// Real objects do not contain this form: an essence with a hidden value must not match one without.
 		return map[string]any{wholeKey: value.digest}
 	}
 	return value
 }
 
-// Fingerprint identifies a stored essence: essences without a difference have the same fingerprint, and nil has an
-// empty one. It reveals no more of the values than the stored essence does.
+// Fingerprint identifies a stored essence: two essences without a difference have the same fingerprint, and that
+// of nil is empty. It does not reveal more of the values than the stored essence does.
 func Fingerprint(stored diffbase.Essence) (string, error) {
 	if stored == nil {
 		return "", nil
 	}
+	// Encoded maps have sorted keys, so equal essences have equal texts.
 	raw, err := json.Marshal(canonical(withoutNulls(stored)))
 	if err != nil {
 		return "", fmt.Errorf("encoding the last-handled configuration for its fingerprint: %w", err)
@@ -95,9 +101,10 @@ func Fingerprint(stored diffbase.Essence) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:digestLength]), nil
 }
 
-// Fingerprint identifies the change: that it is another one, or that the object has become another one since. It is for
-// this process alone.
+// Fingerprint identifies the change of a cause: it differs if the reason or the present essence differs. It is
+// only meaningful in this process.
 func (c *Cause) Fingerprint() string {
+	// New may have values that cannot be encoded. The error identifies them well enough.
 	text, err := Fingerprint(c.New)
 	if err != nil {
 		text = err.Error()
@@ -105,7 +112,8 @@ func (c *Cause) Fingerprint() string {
 	return string(c.Reason) + " " + text
 }
 
-// withoutNulls gives the mapping without keys whose value is null, at any depth: they mean the same as absent ones.
+// withoutNulls returns the mapping without keys whose value is null, at any depth. A null means the same as an absent
+// key.
 func withoutNulls(mapping map[string]any) map[string]any {
 	remaining := make(map[string]any, len(mapping))
 	for key, value := range mapping {

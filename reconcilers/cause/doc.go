@@ -1,12 +1,12 @@
 // Not part of the public API.
 //
-// Package cause decides why an object must be handled: created, updated, deleted, resumed, or not at all. It also
-// redacts what is stored of an object, and restores it for the comparison.
+// Package cause decides why an object must be handled: it was created, updated, deleted, resumed, or nothing has
+// changed. The entry points are [Detect] and the [Lens], which reads the last-handled and the present essence.
+// [Redaction] replaces stored values by digests, and restores them for the comparison.
 //
-// It is apart because it is the one place that compares the present object with its last-handled state. It derives the
-// cause from these two alone, never from the type of a watch event; so changes made while no operator was running are
-// causes like all others. It never calls handlers, never writes, and uses no Kubernetes client.
+// The cause is derived from these two essences alone and never from the type of a watch event. So changes that were
+// made while no operator was running are causes like all others.
 //
-// Neighbours: storage/diffbase and storage/progress below it read the essences and clear them of progress; the cause
-// adapters of reconcilers/adapters above it use the same facts.
+// The package does not call handlers, write, or use a Kubernetes client. Packages storage/diffbase and storage/progress
+// store the essences and records; the adapters in reconcilers/adapters select handlers by the cause.
 package cause

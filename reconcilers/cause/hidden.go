@@ -4,18 +4,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Hidden stands in a last-handled essence for a value of which only the digest is known. It encodes to null in JSON,
-// and so decodes into the zero value.
+// Hidden is the place of a value in a last-handled essence if only its digest is known. It is encoded as a JSON null,
+// and so decodes into the zero value of a Go type.
 type Hidden struct{ digest string }
 
-// MarshalJSON gives a null, so that the digest is not revealed.
+// MarshalJSON returns null, so that the digest is not revealed.
 func (Hidden) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// String shows that there is a value, but not which one.
+// String shows that there is a value, without the value.
 func (Hidden) String() string { return "(redacted)" }
 
 // Veil replaces the values under the paths by nil in a copy of the diff. The items keep their paths, and mappings
-// their keys. The paths of the items are relative to the path at, the given paths are not.
+// keep their keys. The paths of the items are relative to the path at; the given paths are not.
 func Veil(d diff.Diff, at diff.Path, paths []diff.Path) diff.Diff {
 	scope := within(paths).into(at)
 	if len(d) == 0 || scope.nothing() {
@@ -30,11 +30,13 @@ func Veil(d diff.Diff, at diff.Path, paths []diff.Path) diff.Diff {
 	return veiled
 }
 
+// veil replaces the values that the scope covers. Uncovered values are shared with the original.
 func veil(value any, s *scope) any {
 	if s.nothing() {
 		return value
 	}
 	mapping, ok := value.(map[string]any)
+	// A path that leads through a list or a scalar covers all of it.
 	if !ok {
 		return nil
 	}
@@ -45,21 +47,21 @@ func veil(value any, s *scope) any {
 	return veiled
 }
 
-// scope is a set of paths, as seen from one position in a tree: it covers the whole position, or the positions at the
-// paths from there on; nil covers nothing. A path that leads through a list or a scalar covers all of it, so that too
-// much is hidden rather than too little.
+// scope is a set of paths, seen from one position in a tree: it covers the whole position, or the positions at its
+// paths below. Nil covers nothing. A path that leads through a list or a scalar covers all of it, so that too much is
+// hidden rather than too little.
 //
-// It is a tree, so that a lookup does not depend on the number of paths: everybody who can write to an object can list
-// any number of paths in it.
+// It is a tree, so that a lookup does not depend on the number of paths: every user who can write to an object can list
+// any number of paths in the stored essence.
 type scope struct {
-	all   bool
-	below map[string]*scope
+	all   bool              // it covers the whole position
+	below map[string]*scope // by key
 }
 
 // everything covers the whole position.
 var everything = &scope{all: true}
 
-// within gives the scope of the root.
+// within returns the scope of the paths at the root of the tree. An empty path covers everything.
 func within(paths []diff.Path) *scope {
 	root := &scope{}
 	for _, path := range paths {
@@ -74,6 +76,7 @@ func within(paths []diff.Path) *scope {
 	return root
 }
 
+// add adds a path. It stops where a shorter path covers the position already.
 func (s *scope) add(path diff.Path) {
 	for _, key := range path[:len(path)-1] {
 		inner := s.below[key]
@@ -81,6 +84,7 @@ func (s *scope) add(path diff.Path) {
 			inner = &scope{}
 			s.set(key, inner)
 		}
+		// A shorter path covers this position already.
 		if s = inner; s.all {
 			return
 		}
@@ -88,6 +92,7 @@ func (s *scope) add(path diff.Path) {
 	s.set(path[len(path)-1], everything)
 }
 
+// set sets the scope below a key.
 func (s *scope) set(key string, inner *scope) {
 	if s.below == nil {
 		s.below = map[string]*scope{}
@@ -95,12 +100,13 @@ func (s *scope) set(key string, inner *scope) {
 	s.below[key] = inner
 }
 
-// nothing tells whether the scope covers neither the position nor anything below it.
+// nothing reports whether the scope covers neither the position nor anything below it.
 func (s *scope) nothing() bool { return s == nil }
 
-// whole tells whether the scope covers the whole position.
+// whole reports whether the scope covers the whole position.
 func (s *scope) whole() bool { return s != nil && s.all }
 
+// under returns the scope of the position below a key.
 func (s *scope) under(key string) *scope {
 	if s == nil || s.all {
 		return s
@@ -108,6 +114,7 @@ func (s *scope) under(key string) *scope {
 	return s.below[key]
 }
 
+// into returns the scope of the position at a path.
 func (s *scope) into(path diff.Path) *scope {
 	for _, key := range path {
 		s = s.under(key)

@@ -12,33 +12,34 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// Redaction says which values of a resource's objects are stored as digests. The zero value stores all values as they
-// are.
+// Redaction selects the values of a resource's objects that are stored as digests. The zero value stores all values as
+// they are.
 type Redaction struct {
-	// Paths are the paths of secret values, with all that is below them; a nil path is the whole object. A list is one
-	// value.
+	// Paths are the paths of secret values, including everything below them; a nil path is the whole object. A list
+	// counts as one value.
 	Paths []diff.Path
-	// Limit is how many bytes of JSON an essence may have to be stored by value; zero is no limit.
+	// Limit is the maximum size of an essence that is stored by value, in bytes of JSON; zero means any size.
 	Limit int
-	// Keys are the secret keys of the digests: the first one makes digests, all of them recognise digests. The
-	// object's uid is a further key, and the only one if there are none. It is no secret: a value that can be guessed
-	// can be confirmed then.
+	// Keys are the secret keys of the digests: the first one makes digests, all of them recognize digests. The object's
+	// uid is an additional key, and the only one without other keys. The uid is not a secret, so a guessed value can be
+	// confirmed then.
 	Keys [][]byte
 }
 
-// sealing makes digests of the values of one essence.
+// sealing replaces the values of one essence by digests.
 type sealing struct {
 	digests digests
 	hidden  bool  // the essence has Hidden values
-	paths   []any // of the digests, as lists of keys
-	err     error
+	paths   []any // paths of the digests, as lists of keys
+	err     error // the first one; it ends the work
 }
 
+// recalling restores the values of one stored essence.
 type recalling struct{ digests digests }
 
-// Forms yields the forms in which an essence can be stored, the best one first; each next one is smaller and says
-// less: with the values that are not secret, with digests only, and as a single digest. It makes a form only when the
-// caller asks for it.
+// Forms yields the forms in which an essence can be stored, the best one first: with all values that are not
+// secret, with digests only, and as a single digest. Each form is smaller than the one before, and has less
+// information. A form is only made when the caller asks for it.
 func (r *Redaction) Forms(
 	body map[string]any, essence diffbase.Essence,
 ) func(yield func(diffbase.Essence, error) bool) {
@@ -48,6 +49,7 @@ func (r *Redaction) Forms(
 	}
 }
 
+// digests returns the digests of the object. Clipping the keys avoids a write into the shared slice.
 func (r *Redaction) digests(body map[string]any) digests {
 	metadata, _ := body["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
@@ -55,19 +57,21 @@ func (r *Redaction) digests(body map[string]any) digests {
 	return digests{uid: uid, keys: keys}
 }
 
+// seal returns the first of the [Redaction.Forms].
 func (r *Redaction) seal(d digests, essence diffbase.Essence) (diffbase.Essence, error) {
 	paths := r.Paths
 	large, err := r.Exceeded(essence)
 	if err != nil {
 		return nil, err
 	}
+	// A large essence is stored as digests only, as if all paths were secret.
 	if large {
 		paths = []diff.Path{nil}
 	}
 	return seal(d, essence, paths)
 }
 
-// Exceeded tells whether the essence exceeds the limit, so that none of its values are stored.
+// Exceeded reports whether the essence exceeds the limit, so that none of its values are stored.
 func (r *Redaction) Exceeded(essence diffbase.Essence) (bool, error) {
 	if r == nil || r.Limit <= 0 {
 		return false, nil
@@ -79,17 +83,18 @@ func (r *Redaction) Exceeded(essence diffbase.Essence) (bool, error) {
 	return size > r.Limit, nil
 }
 
-// Bare gives the value without the keys of Hidden values, so that only JSON is left. The result shares with the value
-// the parts that have none; the value is not modified.
+// Bare returns the value without the keys of Hidden values, so that it is plain JSON. The result shares the
+// unchanged parts with the value, which is not modified.
 func Bare(value map[string]any) map[string]any {
-	// Looking for Hidden values first, level by level, would visit deeply nested values again and again.
+	// Searching for Hidden values before copying each level would visit deeply nested values repeatedly.
 	bare, _ := bared(value)
 	return bare
 }
 
-// bared is Bare; changed is false if the mapping is the given one.
+// bared is [Bare]; changed is false if it returns the given mapping itself.
 func bared(value map[string]any) (bare map[string]any, changed bool) {
 	bare = value
+	// Copy a mapping only before its first change.
 	leave := func() {
 		if !changed {
 			bare, changed = maps.Clone(value), true
@@ -110,9 +115,11 @@ func bared(value map[string]any) (bare map[string]any, changed bool) {
 	return bare, changed
 }
 
-// seal gives the essence as it is stored: with digests in place of Hidden values and of those under the paths.
+// seal returns the essence as it is stored: with digests in place of Hidden values and of the values under the
+// paths.
 func seal(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
 	s := &sealing{digests: d, hidden: holdsHidden(essence)}
+	// Most essences do not have secrets: they are stored unchanged.
 	if len(paths) == 0 && !s.hidden {
 		return essence, nil
 	}
@@ -120,11 +127,13 @@ func seal(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Esse
 	if s.err != nil || len(s.paths) == 0 {
 		return sealed, s.err
 	}
+	// The result may be the given essence itself.
 	sealed = maps.Clone(sealed)
 	sealed[sealedKey] = s.paths
 	return sealed, nil
 }
 
+// holdsHidden reports whether the value contains a Hidden value.
 func holdsHidden(value any) bool {
 	switch value := value.(type) {
 	case Hidden:
@@ -139,11 +148,12 @@ func holdsHidden(value any) bool {
 	return false
 }
 
-// value gives the sealed value at a path. It copies a value only if there is anything to replace in the essence. It
-// notes the path unless it has noted one above it. The path is lent: value must not keep it.
+// value returns the sealed value at a path. It copies a mapping only if anything in the essence must be replaced.
+// It notes the path unless a path above is noted. The path is a shared buffer, which must not be kept.
 func (s *sealing) value(value any, at diff.Path, scope *scope, noted bool) any {
 	mapping, ok := descend(value, at)
 	hidden, isHidden := value.(Hidden)
+	// Nulls do not need a digest: they count as absent.
 	if value == nil || !ok && !isHidden && scope.nothing() || s.err != nil {
 		return value
 	}
@@ -151,6 +161,7 @@ func (s *sealing) value(value any, at diff.Path, scope *scope, noted bool) any {
 		s.note(at)
 		noted = true
 	}
+	// The digest is all that is known of a former value. It stays valid, because the path is the same.
 	if isHidden {
 		return hidden.digest
 	}
@@ -169,6 +180,7 @@ func (s *sealing) value(value any, at diff.Path, scope *scope, noted bool) any {
 	return sealed
 }
 
+// note adds a path to the list of digests. It copies the path, as the buffer is reused.
 func (s *sealing) note(at diff.Path) {
 	keys := make([]any, len(at))
 	for i, key := range at {
@@ -177,13 +189,14 @@ func (s *sealing) note(at diff.Path) {
 	s.paths = append(s.paths, keys)
 }
 
-// descend gives the value as a mapping if its fields have digests of their own. Mappings below the depth of diffs are
-// one value, as lists are: a digest includes its path.
+// descend returns the value as a mapping if its fields have digests of their own. Mappings below the maximum
+// depth of diffs count as one value, as lists do.
 func descend(value any, at diff.Path) (map[string]any, bool) {
 	mapping, ok := value.(map[string]any)
 	return mapping, ok && len(at) < diff.MaxDepth
 }
 
+// whole returns the essence as a single digest of all values.
 func (d digests) whole(essence diffbase.Essence) (diffbase.Essence, error) {
 	digest, err := d.of(nil, essence)
 	if err != nil {
@@ -192,10 +205,10 @@ func (d digests) whole(essence diffbase.Essence) (diffbase.Essence, error) {
 	return diffbase.Essence{wholeKey: digest}, nil
 }
 
-// Recall restores the last-handled essence from its stored form, by comparison with the present one. It replaces a
-// digest by the present value if that has this digest, and by Hidden otherwise; likewise a secret value that was
-// stored when it was no secret. It replaces a single digest by the present essence or, if that differs, by an empty
-// one, so that the diff is the addition of the whole.
+// Recall restores the last-handled essence from its stored form, by comparing it with the present one. A digest
+// becomes the present value if that has this digest, and Hidden otherwise. So does a secret value that was stored
+// before it was declared secret. A single digest becomes the present essence or, if that differs, an empty essence, so
+// that the diff is an addition of the whole object.
 //
 // Diffs of the two must not show the values under the veiled paths.
 func (r *Redaction) Recall(
@@ -210,6 +223,7 @@ func (r *Redaction) Recall(
 	} else if whole {
 		return r.Unknown(present)
 	}
+	// The stored paths count as well: the rules may have changed since.
 	sealed := sealedPaths(stored)
 	if len(sealed) == 0 && len(r.Paths) == 0 {
 		return stored, nil
@@ -219,6 +233,7 @@ func (r *Redaction) Recall(
 	at := make(diff.Path, 0, diff.MaxDepth)
 	digested, secret := within(sealed), within(r.Paths)
 	for key, value := range stored {
+		// The key is only ours if it has a list of paths.
 		if key != sealedKey || len(sealed) == 0 {
 			essence[key] = c.value(value, present[key], append(at, key), digested.under(key), secret.under(key))
 		}
@@ -226,17 +241,19 @@ func (r *Redaction) Recall(
 	return essence, append(sealed, r.Paths...)
 }
 
-// Unknown stands for a last-handled essence of which only is known that it differs from the present one: an empty one.
+// Unknown returns a replacement for a last-handled essence that is only known to differ from the present one. It
+// is empty.
 func (r *Redaction) Unknown(present diffbase.Essence) (essence diffbase.Essence, veiled []diff.Path) {
 	if len(diff.Compute(diffbase.Essence{}, present)) > 0 {
 		return diffbase.Essence{}, r.Paths
 	}
-	// The object has nothing in it any more: there would be no difference.
+	// The present essence is empty, too: without this key, there would be no difference.
 	return diffbase.Essence{wholeKey: Hidden{}}, append([]diff.Path{{wholeKey}}, r.Paths...)
 }
 
-// isWhole tells whether the stored form is a single digest, and whether it is that of the present essence.
+// isWhole reports whether the stored form is a single digest, and whether it is the digest of the present essence.
 func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
+	// A single digest is the only key. Beside other keys, it is data of the object.
 	if len(stored) != 1 {
 		return false, false
 	}
@@ -247,13 +264,14 @@ func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
 	if !ok {
 		return false, false
 	}
+	// The former format: the plain digest of the JSON text.
 	raw, err := json.Marshal(present)
 	sum := sha256.Sum256(raw)
 	return true, err == nil && hex.EncodeToString(sum[:]) == digest
 }
 
-// sealedPaths gives the paths of the digests in a stored essence. A value of another form is no list of ours, but data
-// of the object.
+// sealedPaths returns the paths of the digests in a stored essence. If the list does not have the expected form, it is
+// data of the object, and there are no digests.
 func sealedPaths(stored diffbase.Essence) []diff.Path {
 	list, _ := stored[sealedKey].([]any)
 	paths := make([]diff.Path, 0, len(list))
@@ -275,12 +293,14 @@ func sealedPaths(stored diffbase.Essence) []diff.Path {
 	return paths
 }
 
-// value restores the value at a path, given the present one. The path is lent: value must not keep it.
+// value restores the value at a path, given the present one. The path is a shared buffer, which must not be
+// kept.
 func (c recalling) value(then, now any, at diff.Path, digested, secret *scope) any {
 	if then == nil || digested.nothing() && secret.nothing() {
 		return then
 	}
 	mapping, ok := descend(then, at)
+	// In a mapping, each field has a digest of its own.
 	if ok {
 		beside, _ := now.(map[string]any)
 		recalled := make(map[string]any, len(mapping))
@@ -298,6 +318,7 @@ func (c recalling) value(then, now any, at diff.Path, digested, secret *scope) a
 		return Hidden{digest}
 	case secret.nothing() || diff.Equal(then, now):
 		return then
+	// The value was stored before it was secret. The diff may show that it changed, but not the value.
 	default:
 		// A value without a JSON form has no digest. Stored values are JSON, so the error cannot happen.
 		digest, _ := c.digests.of(at, then)
@@ -305,10 +326,13 @@ func (c recalling) value(then, now any, at diff.Path, digested, secret *scope) a
 	}
 }
 
+// same reports whether the present value has the digest. A mapping and null never have one, see
+// [descend].
 func (c recalling) same(digest string, at diff.Path, now any) bool {
 	if _, ok := descend(now, at); ok || now == nil {
 		return false
 	}
+	// Both are unknown. They are equal if their digests are.
 	if hidden, ok := now.(Hidden); ok {
 		return hidden.digest == digest
 	}

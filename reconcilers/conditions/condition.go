@@ -11,38 +11,42 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The limits of Kubernetes' own schema for conditions, in bytes.
+// The limits of metav1.Condition in its schema, in bytes. The API server counts characters, so a limit in bytes is
+// never too long.
 const (
 	typeLimit    = 316
 	reasonLimit  = 1024
 	messageLimit = 32768
 )
 
-// The values that a status can have.
+// The values of a condition's status.
 const (
 	True    = "True"
 	False   = "False"
 	Unknown = "Unknown"
 )
 
+// The patterns of metav1.Condition: a type without a domain, and a reason.
 var (
 	plainType   = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 	reasonShape = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 )
 
-// Condition is one item of status.conditions, without its time.
+// Condition is one item of status.conditions, without its transition time.
 type Condition struct {
-	// Type is what it is about, such as "Ready"; with a domain before a slash, if others may have one of that name.
+	// Type is the aspect that the condition describes, such as "Ready"; with a domain before a slash if others may have
+	// the same name.
 	Type string
 	// Status is True, False or Unknown.
 	Status string
-	// Reason is a word in camel case; Message is for people.
+	// Reason is one word in camel case; Message is for people.
 	Reason, Message string
-	// Generation is that of the object that this is about; zero is not known.
+	// Generation is the generation of the object that the condition describes; zero is unknown.
 	Generation int64
 }
 
-// Check tells what the API server would refuse, by the name of the field. Long messages are no error: they are cut.
+// Check returns an error, with the name of the field, for a value that the API server would refuse. Long messages
+// are not an error, because they are shortened.
 func (c Condition) Check() error {
 	if err := checkType(c.Type); err != nil {
 		return err
@@ -57,6 +61,7 @@ func (c Condition) Check() error {
 	return nil
 }
 
+// checkType checks a type, with or without a domain. The message shortens a very long type.
 func checkType(text string) error {
 	short := len(text) <= typeLimit
 	if short && (plainType.MatchString(text) || len(validation.IsQualifiedName(text)) == 0) {
@@ -66,16 +71,17 @@ func checkType(text string) error {
 		"slash", shortened(text, 64))
 }
 
-// Set puts the condition into the status of the object, in the place of that of its type, if there is one. What others
-// have there stays as it is, with fields that are not known here. The time of the transition moves only with the
-// status. It changes the object in place.
+// Set puts the condition into the status of the object, in place of the one of its type. Other conditions stay
+// as they are, including unknown fields. The transition time changes only with the status. Set modifies the object in
+// place.
 //
-// The error says what else stands where the status or its conditions should be.
+// It returns an error if the status is not a mapping, or its conditions are not a list.
 func Set(body map[string]any, c Condition, now time.Time) error {
 	status, list, err := read(body)
 	if err != nil {
 		return err
 	}
+	// Clone the status: the map may be shared with other versions of the object.
 	status = maps.Clone(status)
 	if status == nil {
 		status = map[string]any{}
@@ -85,14 +91,14 @@ func Set(body map[string]any, c Condition, now time.Time) error {
 	return nil
 }
 
-// Readable says what stands in the place of the status or of its conditions, so that the object cannot have any; nil if
-// it can.
+// Readable returns an error if the object cannot have conditions, because its status is not a mapping or its
+// conditions are not a list.
 func Readable(body map[string]any) error {
 	_, _, err := read(body)
 	return err
 }
 
-// read gives the status and the conditions in it; nil if there are none.
+// read returns the status and its conditions; nil for missing ones.
 func read(body map[string]any) (status map[string]any, list []any, err error) {
 	held := body["status"]
 	status, isMapping := held.(map[string]any)
@@ -107,7 +113,7 @@ func read(body map[string]any) (status map[string]any, list []any, err error) {
 	return status, list, nil
 }
 
-// find gives the first condition of the type; nil if there is none.
+// find returns the first condition of the type; nil if there is none.
 func find(list []any, conditionType string) map[string]any {
 	for _, item := range list {
 		if held, ok := item.(map[string]any); ok && held["type"] == conditionType {
@@ -117,8 +123,9 @@ func find(list []any, conditionType string) map[string]any {
 	return nil
 }
 
-// put gives the list with the condition. There is one of its type then.
+// put returns the list with the condition. All other conditions of its type are removed.
 func put(list []any, c Condition, now time.Time) []any {
+	// Keep unknown fields of the present condition, and its transition time as long as the status stays.
 	fresh := map[string]any{}
 	if held := find(list, c.Type); held != nil {
 		fresh = maps.Clone(held)
@@ -128,6 +135,7 @@ func put(list []any, c Condition, now time.Time) []any {
 	}
 	fresh["type"], fresh["status"], fresh["reason"] = c.Type, c.Status, c.Reason
 	fresh["message"] = shortened(c.Message, messageLimit)
+	// Without a known generation, a former one would be wrong.
 	if delete(fresh, "observedGeneration"); c.Generation > 0 {
 		fresh["observedGeneration"] = c.Generation
 	}
@@ -135,11 +143,12 @@ func put(list []any, c Condition, now time.Time) []any {
 	if at < 0 {
 		return append(slices.Clip(list), fresh)
 	}
+	// Drop duplicates, which other writers may have added.
 	rest := slices.DeleteFunc(slices.Clone(list[at+1:]), isOf(c.Type))
 	return slices.Concat(list[:at], []any{fresh}, rest)
 }
 
-// without gives the list without conditions of the type.
+// without returns the list without conditions of the type. It does not copy the list if there are none.
 func without(list []any, conditionType string) []any {
 	if !slices.ContainsFunc(list, isOf(conditionType)) {
 		return list
@@ -147,6 +156,7 @@ func without(list []any, conditionType string) []any {
 	return slices.DeleteFunc(slices.Clone(list), isOf(conditionType))
 }
 
+// isOf returns a predicate for conditions of the type.
 func isOf(conditionType string) func(item any) bool {
 	return func(item any) bool {
 		held, ok := item.(map[string]any)
@@ -154,12 +164,13 @@ func isOf(conditionType string) func(item any) bool {
 	}
 }
 
-// shortened cuts a text to a number of bytes, at the border of a character.
+// shortened cuts a text to a number of bytes, at the boundary of a character.
 func shortened(text string, limit int) string {
 	const mark = "…"
 	if len(text) <= limit {
 		return text
 	}
+	// Do not cut within a character: the API server only accepts valid UTF-8.
 	end := limit - len(mark)
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--

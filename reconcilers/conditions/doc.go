@@ -1,12 +1,13 @@
 // Not part of the public API.
 //
-// Package conditions says in the status of objects how their handlers are getting on: Ready, Reconciling and Stalled,
-// as kubectl wait and kstatus understand them, with the generation that this is about. All of it are pure functions of
-// JSON values: what there is, and what has come of the handlers, give what there should be.
+// Package conditions reports the state of an object's handlers as conditions in its status: Ready, Reconciling and
+// Stalled, with the generation that they describe, as kubectl wait and kstatus understand them. The entry points are
+// [Types.Apply] for the engine, [Set] for conditions of the user's handlers, and [Misfit] for the schema
+// of a kind.
 //
-// It is apart because it needs nothing to be known of causes, attempts and writes. It never asks or writes anything,
-// and has no clock.
+// All of them are pure functions of JSON values: they compute the new status from the present one and from the outcomes
+// of the handlers. They send no requests and do not read a clock.
 //
-// Neighbours: package changes has the outcomes, and writes what comes of them; package controller finds out whether a
-// kind takes conditions at all; the facade sets the conditions that handlers name themselves.
+// Package changes has the outcomes and writes the status. Package controller finds out whether a kind can have
+// conditions. The facade sets the conditions of handlers.
 package conditions

@@ -7,20 +7,22 @@ import (
 	"strings"
 )
 
+// preserves marks a schema that keeps unknown fields.
 const preserves = "x-kubernetes-preserve-unknown-fields"
 
-// fields are those of a condition.
+// fields are the fields of a condition.
 var fields = []string{"type", "status", "reason", "message", "lastTransitionTime", "observedGeneration"}
 
-// Misfit tells why objects of the schema cannot have the conditions, and empty if they can; and whether there is
-// status.observedGeneration. The schema is that of an object, as in a CRD or in the OpenAPI document of version 3,
-// where resolve finds what a reference means.
+// Misfit returns why objects of the schema cannot have the conditions, or an empty text if they can. The result
+// observed reports whether the schema has status.observedGeneration. The schema is that of an object, as in a CRD or in
+// the OpenAPI v3 document; resolve returns the schema for a reference.
 func Misfit(schema map[string]any, resolve func(reference string) map[string]any) (why string, observed bool) {
 	status, known := property(schema, "status", resolve)
 	switch {
 	case !known:
 		return "the schema has no status", false
 	case status == nil:
+		// A status of any form takes all fields.
 		return "", true
 	}
 	list, known := property(status, "conditions", resolve)
@@ -31,15 +33,19 @@ func Misfit(schema map[string]any, resolve func(reference string) map[string]any
 	return misfitOfList(list, resolve), observed
 }
 
+// misfitOfList returns why the list cannot hold conditions. It must be a list whose items have all fields of a
+// condition, and require no others.
 func misfitOfList(list map[string]any, resolve func(string) map[string]any) string {
 	if kind, ok := list["type"].(string); ok && kind != "array" {
 		return fmt.Sprintf("status.conditions is of type %s in the schema, not a list", kind)
 	}
 	item, _ := list["items"].(map[string]any)
+	// An unknown schema of the list or of its items takes everything.
 	if list == nil || item == nil {
 		return ""
 	}
 	item = resolved(item, resolve)
+	// The API server would prune fields that the schema lacks.
 	var missing []string
 	for _, field := range fields {
 		if _, known := property(item, field, resolve); !known {
@@ -49,6 +55,7 @@ func misfitOfList(list map[string]any, resolve func(string) map[string]any) stri
 	if len(missing) > 0 {
 		return "items of status.conditions lack fields in the schema: " + strings.Join(missing, ", ")
 	}
+	// The engine does not know values for other required fields.
 	required, _ := item["required"].([]any)
 	required = slices.DeleteFunc(slices.Clone(required), func(name any) bool {
 		text, _ := name.(string)
@@ -60,7 +67,7 @@ func misfitOfList(list map[string]any, resolve func(string) map[string]any) stri
 	return ""
 }
 
-// property gives the schema of one field, and whether there may be such a field; nil is any value.
+// property returns the schema of one field, and whether the field is allowed. A nil schema allows any value.
 func property(of map[string]any, name string, resolve func(string) map[string]any) (map[string]any, bool) {
 	properties, _ := of["properties"].(map[string]any)
 	if found, ok := properties[name].(map[string]any); ok {
@@ -70,8 +77,9 @@ func property(of map[string]any, name string, resolve func(string) map[string]an
 	return nil, of == nil || of[preserves] == true || open != nil || of["additionalProperties"] == true
 }
 
-// resolved follows the references of a schema.
+// resolved merges the schemas that a schema refers to, directly or by allOf. Its own keys win.
 func resolved(schema map[string]any, resolve func(string) map[string]any) map[string]any {
+	// The schema is shared: merge into a copy.
 	schema = maps.Clone(schema)
 	parts, _ := schema["allOf"].([]any)
 	for _, part := range append(slices.Clone(parts), schema) {

@@ -13,56 +13,56 @@ import (
 
 // The reasons of the conditions.
 const (
-	// Succeeded: all handlers have.
+	// Succeeded: all handlers have succeeded.
 	Succeeded = "Succeeded"
 	// Progressing: a handler was not called yet.
 	Progressing = "Progressing"
-	// Retrying: a handler is called again later.
+	// Retrying: a handler will be called again.
 	Retrying = "Retrying"
-	// Failed: a handler has failed for good.
+	// Failed: a handler has failed permanently.
 	Failed = "Failed"
-	// Blocked: a handler cannot be called as long as the object is as it is.
+	// Blocked: a handler cannot be called before the object is changed.
 	Blocked = "Blocked"
-	// FailedBefore is of Stalled while it is false: a former change has failed for good, and another one is being
-	// handled. Should that be taken back, the failure is what remains.
+	// FailedBefore is a reason of Stalled with status False: a former change has failed permanently, and a later one is
+	// being handled. If the later change is reverted, the failure is reported again.
 	FailedBefore = "FailedBefore"
 )
 
-// textLimit is for what is told of all handlers together, in bytes: people read it in a terminal.
+// textLimit is the limit of one message about all handlers, in bytes. It keeps the output of kubectl readable.
 const textLimit = 1024
 
-// Outcome is how far one handler has come.
+// Outcome is the progress of one handler.
 type Outcome struct {
-	// ID is the handler's; Attempts counts its calls.
+	// ID is the id of the handler; Attempts is the number of its calls.
 	ID       string
 	Attempts int
-	// Succeeded and Failed say that it is not called any more, and Blocked that it is not called before the object is
-	// changed.
+	// Succeeded and Failed are true if the handler is not called any more; Blocked, if it is not called before the
+	// object is changed.
 	Succeeded, Failed, Blocked bool
-	// Message is the text of its last error; empty if there is none.
+	// Message is the text of the last error; empty without one.
 	Message string
-	// Awaited is the child that it waits for; empty is none.
+	// Awaited is the child that the handler waits for; empty without one.
 	Awaited string
 }
 
-// Report is what there is to be told of an object.
+// Report is the input of [Types.Apply]: the state of the handlers of one object.
 type Report struct {
-	// Generation is that of the object which the handlers have seen; zero if the kind has none.
+	// Generation is the generation of the object that the handlers have seen; zero if the kind does not have one.
 	Generation int64
-	// Resumed is true if the handlers were called for no change of the object.
+	// Resumed is true if the handlers were called without a change of the object.
 	Resumed bool
-	// Outcomes are those of the handlers of the change; with none, nothing had to be done.
+	// Outcomes are the outcomes of the handlers of the change; empty if no handler had to be called.
 	Outcomes []Outcome
-	// Former is the object before the handlers changed it; nil is not known. One that sets the list as a whole leaves
-	// the conditions out, whose times go on nevertheless.
+	// Former is the object before the handlers changed it; nil if unknown. A handler that replaces the whole list drops
+	// our conditions. They are restored from Former, so that their transition times stay.
 	Former map[string]any
 }
 
-// Apply gives the status that tells of the report, and whether it differs from the present one, which stays as it is. A
-// status that cannot have conditions is left alone.
+// Apply returns the status with the conditions of the report, and whether it differs from the present status. It does
+// not modify the present one. A status that cannot have conditions is returned unchanged.
 //
-// The body is the newest one: what others have in the list is kept, and a higher generation that somebody else has
-// observed.
+// The body must be the newest known one. The conditions of others stay, and so does a higher observedGeneration that
+// another writer has set.
 func (t Types) Apply(body map[string]any, r Report, now time.Time) (status map[string]any, changed bool) {
 	held, list, err := read(body)
 	if err != nil {
@@ -76,6 +76,7 @@ func (t Types) Apply(body map[string]any, r Report, now time.Time) (status map[s
 	fresh := t.recalled(list, r.Former)
 	for _, c := range t.judge(fresh, r) {
 		if c.Generation = r.Generation; c.Status == "" {
+			// Reconciling and Stalled are only present while they apply.
 			fresh = without(fresh, c.Type)
 		} else {
 			fresh = put(fresh, c, now)
@@ -88,7 +89,7 @@ func (t Types) Apply(body map[string]any, r Report, now time.Time) (status map[s
 	return status, !diff.Equal(list, fresh) || !diff.Equal(held["observedGeneration"], status["observedGeneration"])
 }
 
-// recalled gives the list with those of the conditions that it lacks, and that the former object has.
+// recalled returns the list with our conditions that it lacks, as far as the former object has them.
 func (t Types) recalled(list []any, former map[string]any) []any {
 	_, before, _ := read(former)
 	for _, own := range t.All() {
@@ -99,7 +100,8 @@ func (t Types) recalled(list []any, former map[string]any) []any {
 	return list
 }
 
-// observed is what the whole status is about; zero to leave it as it is.
+// observed returns the new status.observedGeneration; zero leaves it unchanged. A higher one is only
+// believed if the object has that generation.
 func (t Types) observed(body, status map[string]any, r Report) int64 {
 	held, _ := status["observedGeneration"].(int64)
 	if !t.WholeStatus || held > r.Generation && held <= GenerationOf(body) {
@@ -108,42 +110,49 @@ func (t Types) observed(body, status map[string]any, r Report) int64 {
 	return r.Generation
 }
 
-// judge gives all three conditions. One without a status is not to be there: Reconciling and Stalled say something by
-// being there.
+// judge returns all three conditions. Those without a status must be removed: following kstatus,
+// Reconciling and Stalled are only present while they are abnormal.
 func (t Types) judge(list []any, r Report) []Condition {
 	ready, reconciling, stalled := Condition{Type: t.Ready}, Condition{Type: t.Reconciling}, Condition{Type: t.Stalled}
 	failure := t.formerFailure(list)
 	open, lost := split(r.Outcomes)
 	switch {
 	case len(open) > 0:
+		// Some handlers are unfinished. Failures are listed first, because they need attention.
 		ready.Status, ready.Reason, ready.Message = False, Progressing, texts(append(lost, open...))
 		if open[0].Attempts > 0 && open[0].Awaited == "" {
 			ready.Reason = Retrying
 		}
 		reconciling.Status, reconciling.Reason, reconciling.Message = True, ready.Reason, texts(open)
+		// Keep the former failure: the change may be reverted.
 		if failure != "" {
 			stalled.Status, stalled.Reason, stalled.Message = False, FailedBefore, failure
 		}
 	case len(lost) > 0:
+		// All are finished, but some have failed or are blocked.
 		ready.Status, ready.Reason, ready.Message = False, lost[0].reason(), texts(lost)
 	case failure != "" && !r.mends(failure):
+		// The failure of a former change persists: no later handler has replaced it.
 		ready.Status, ready.Reason, ready.Message = False, Failed, failure
 	default:
 		ready = t.satisfied(list, r)
 	}
+	// The object needs help from outside: retries will not happen.
 	if ready.Status == False && len(open) == 0 {
 		stalled.Status, stalled.Reason, stalled.Message = True, ready.Reason, ready.Message
 	}
 	return []Condition{ready, reconciling, stalled}
 }
 
-// satisfied is the condition of an object with which all is well. If nothing had to be done, it stays as it is.
+// satisfied returns the Ready condition of an object without pending or failed handlers. If no handler had to be
+// called, the present reason and message stay.
 func (t Types) satisfied(list []any, r Report) Condition {
 	c := Condition{Type: t.Ready, Status: True, Reason: Succeeded, Message: "all handlers have succeeded"}
 	if len(r.Outcomes) > 0 {
 		return c
 	}
 	c.Message = "no handler had to be called"
+	// Do not replace a more precise message of a former success, which would cost a write.
 	if held := find(list, t.Ready); held["status"] == True {
 		c.Reason, _ = held["reason"].(string)
 		c.Message, _ = held["message"].(string)
@@ -151,7 +160,8 @@ func (t Types) satisfied(list []any, r Report) Condition {
 	return c
 }
 
-// formerFailure is what a former change has failed with for good; empty if it has not.
+// formerFailure returns the message of a former change that has failed permanently; empty without one. Blocked handlers
+// are not failures, because a change lets them run.
 func (t Types) formerFailure(list []any) string {
 	held := find(list, t.Stalled)
 	if held["status"] != True && held["reason"] != FailedBefore || held["reason"] == Blocked {
@@ -161,8 +171,8 @@ func (t Types) formerFailure(list []any) string {
 	return message
 }
 
-// mends tells whether a failure of a former change is past. A change that handlers have handled ends it; for a
-// resume, it must have been one of the handlers that had failed.
+// mends reports whether the failure of a former change is over. Any handled change ends it. A resume ends it only
+// if a failed handler was called again, which the message contains by its id.
 func (r Report) mends(failure string) bool {
 	for _, o := range r.Outcomes {
 		if !r.Resumed || strings.Contains(failure, "handler "+strconv.Quote(o.ID)) {
@@ -172,8 +182,7 @@ func (r Report) mends(failure string) bool {
 	return false
 }
 
-// split gives those that go on, with those before all others that have been called; and those that do not, without a
-// success.
+// split returns the unfinished handlers, those with calls first, and the finished ones that did not succeed.
 func split(all []Outcome) (open, lost []Outcome) {
 	var fresh []Outcome
 	for _, o := range all {
@@ -181,6 +190,7 @@ func split(all []Outcome) (open, lost []Outcome) {
 		case o.Succeeded:
 		case o.Failed, o.Blocked:
 			lost = append(lost, o)
+		// These come first: the first one decides on the reason Retrying.
 		case o.Attempts > 0 || o.Awaited != "":
 			open = append(open, o)
 		default:
@@ -190,6 +200,7 @@ func split(all []Outcome) (open, lost []Outcome) {
 	return append(open, fresh...), lost
 }
 
+// reason returns the reason of a handler that did not succeed.
 func (o Outcome) reason() string {
 	if o.Failed {
 		return Failed
@@ -197,7 +208,7 @@ func (o Outcome) reason() string {
 	return Blocked
 }
 
-// texts tells of handlers, each with its share of the room.
+// texts joins the texts of all handlers. Each one gets an equal share of the limit, but at least 128 bytes.
 func texts(all []Outcome) string {
 	share := max(textLimit/max(len(all), 1), 128)
 	var told []string
@@ -207,6 +218,7 @@ func texts(all []Outcome) string {
 	return shortened(strings.Join(told, "; "), textLimit)
 }
 
+// text describes the state of one handler. The id is quoted, so that messages can be searched for it.
 func (o Outcome) text() string {
 	name, message := "handler "+strconv.Quote(o.ID), ""
 	if o.Message != "" {

@@ -6,23 +6,24 @@ import (
 	"slices"
 )
 
-// Types are the conditions that an operator tells of its handlers with.
+// Types are the types of the conditions that an operator writes.
 type Types struct {
-	// Ready, Reconciling and Stalled are their types.
+	// Ready, Reconciling and Stalled are the type names.
 	Ready, Reconciling, Stalled string
-	// WholeStatus says that status.observedGeneration is written as well: it is for the operator that the kind belongs
-	// to.
+	// WholeStatus is true if status.observedGeneration is written as well. Only the operator that owns the kind may do
+	// so, because it speaks for the whole status.
 	WholeStatus bool
 }
 
-// Named gives the usual types; or, with a domain, those of an operator beside another one, which has the usual ones.
-// Such an operator does not say for the whole status which generation it is about.
+// Named returns the usual types. With a domain, it returns types for an additional operator, beside another one with
+// the usual types. An additional operator does not write status.observedGeneration.
 func Named(domain string) (Types, error) {
 	t := Types{Ready: "Ready", Reconciling: "Reconciling", Stalled: "Stalled", WholeStatus: domain == ""}
 	if domain == "" {
 		return t, nil
 	}
 	for _, name := range []*string{&t.Ready, &t.Reconciling, &t.Stalled} {
+		// A domain makes the types of two operators on one kind different.
 		*name = domain + "/" + *name
 		if err := checkType(*name); err != nil {
 			return t, fmt.Errorf(`%q: it must be a domain, such as "databases.example.org"`, domain)
@@ -31,31 +32,32 @@ func Named(domain string) (Types, error) {
 	return t, nil
 }
 
-// All are the three types.
+// All returns the three types.
 func (t Types) All() []string { return []string{t.Ready, t.Reconciling, t.Stalled} }
 
-// Told is what an object says of itself.
+// Told is the state that the conditions of an object report.
 type Told struct {
-	// Ready is true if there is the condition, whatever its status. Reconciling is true if that is said.
+	// Ready is true if the Ready condition is present, whatever its status. Reconciling is true if its status is True.
 	Ready, Reconciling bool
-	// Generation is what all this is about; zero if that is not said.
+	// Generation is the generation that the conditions describe; zero if unknown.
 	Generation int64
 }
 
-// Told reads the conditions of an object. There are none in a status that cannot have any.
+// Told reads the conditions of an object. A status that cannot have conditions does not report anything.
 func (t Types) Told(body map[string]any) Told {
 	status, list, _ := read(body)
 	ready, reconciling := find(list, t.Ready), find(list, t.Reconciling)
 	told := Told{Ready: ready != nil, Reconciling: reconciling["status"] == True}
 	told.Generation, _ = ready["observedGeneration"].(int64)
+	// If the condition does not have a generation, that of the whole status applies.
 	if told.Generation == 0 && t.WholeStatus {
 		told.Generation, _ = status["observedGeneration"].(int64)
 	}
 	return told
 }
 
-// Hidden gives the object without what [Types.Apply] writes, for those who look for changes. It shares all else with
-// the given one.
+// Hidden returns the object without everything that [Types.Apply] writes, so that our own status is not a
+// change. It shares the rest with the given object.
 func (t Types) Hidden(body map[string]any) map[string]any {
 	status, list, err := read(body)
 	if err != nil || status == nil {
@@ -76,13 +78,14 @@ func (t Types) Hidden(body map[string]any) map[string]any {
 	if status["conditions"] = slices.Clip(left); len(left) == 0 {
 		delete(status, "conditions")
 	}
+	// A status that only Apply has created counts as absent.
 	if len(status) == 0 {
 		delete(body, "status")
 	}
 	return body
 }
 
-// GenerationOf is metadata.generation; zero if the kind has none.
+// GenerationOf returns metadata.generation; zero if the kind does not have one.
 func GenerationOf(body map[string]any) int64 {
 	metadata, _ := body["metadata"].(map[string]any)
 	generation, _ := metadata["generation"].(int64)

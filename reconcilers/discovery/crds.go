@@ -21,20 +21,22 @@ import (
 )
 
 const (
+	// crdsPath is the list of CRDs. The watch uses plain requests, so CRDs do not need to be in a scheme.
 	crdsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	// crdsAccept leaves the schemas out, which may be large. Servers that cannot do so send them.
+	// crdsAccept excludes the schemas, which may be large. Servers that do not support that send whole CRDs.
 	crdsAccept = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
-	// crdsQuiet is the time without changes that resets the delay before a resync. The delay lets the API server's
-	// discovery documents catch up, and merges changes; it grows with each change, as a resync reads all documents.
+	// crdsQuiet is the time without changes that resets the delay before a resync. During the delay, the API server's
+	// discovery documents catch up, and further changes are merged into one resync. The delay grows with each change,
+	// because a resync reads all documents.
 	crdsQuiet = 10 * time.Second
 	// crdsLife is how long a watch must last to reset the backoff of its errors.
 	crdsLife = 5 * time.Second
 )
 
-// CRDWatcher watches the CRDs, and requests a resync when selectors may mean other resources. It caches none of them.
+// CRDWatcher watches the CRDs, and requests a resync when selectors may match other resources. It does not cache CRDs.
 type CRDWatcher struct{ client rest.Interface }
 
-// NewCRDWatcher makes one; nil if no selector depends on CRDs.
+// NewCRDWatcher makes a CRDWatcher; nil if no selector depends on CRDs.
 func NewCRDWatcher(client rest.Interface, selectors []Selector) *CRDWatcher {
 	if !dependsOnCRDs(selectors) {
 		return nil
@@ -42,9 +44,10 @@ func NewCRDWatcher(client rest.Interface, selectors []Selector) *CRDWatcher {
 	return &CRDWatcher{client: client}
 }
 
-// Run requests a resync soon after any CRD has changed, until the context ends. If the operator may not watch CRDs,
-// Run logs that once; the operator depends on periodic resyncs then.
+// Run requests a resync soon after any CRD has changed, until the context ends. If the operator may not watch CRDs, Run
+// logs that once; new kinds are then found by the periodic resyncs only.
 func (w *CRDWatcher) Run(ctx context.Context, requester resync.Requester) {
+	// One pending change is enough, as a resync handles all changes before it.
 	changed := make(chan struct{}, 1)
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -63,10 +66,12 @@ func (w *CRDWatcher) Run(ctx context.Context, requester resync.Requester) {
 			return
 		case <-changed:
 		}
+		// The last change was long ago: this one can be handled soon.
 		if time.Since(last) > crdsQuiet {
 			pause = resync.Backoff()
 		}
 		last = time.Now()
+		// Wait even for the first change: the discovery documents lag behind the CRD.
 		select {
 		case <-ctx.Done():
 			return
@@ -76,16 +81,17 @@ func (w *CRDWatcher) Run(ctx context.Context, requester resync.Requester) {
 	}
 }
 
-// read lists and watches CRDs, and calls changed for every change.
+// read lists and watches CRDs, and calls changed for every change. It repeats both until the context ends.
 func (w *CRDWatcher) read(ctx context.Context, changed func()) {
 	version, said := "", ""
 	pause := resync.Backoff()
 	for ctx.Err() == nil {
 		var err error
 		began := time.Now()
+		// An empty version means that the former watch cannot be continued.
 		if version == "" {
 			if version, err = w.list(ctx); err == nil {
-				changed() // what has happened before is not known
+				changed() // there may have been changes between the last watch and this list
 			}
 		}
 		if err == nil {
@@ -95,9 +101,11 @@ func (w *CRDWatcher) read(ctx context.Context, changed func()) {
 			pause, said = resync.Backoff(), ""
 		}
 		after := pause.Step()
+		// Such an error does not go away soon: wait as long as for a periodic resync.
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsUnauthorized(err) {
 			after = resync.Interval
 		}
+		// Log each reason once, not at each attempt.
 		if err != nil && ctx.Err() == nil && err.Error() != said {
 			said = err.Error()
 			logging.Warn(logf.FromContext(ctx),
@@ -111,7 +119,8 @@ func (w *CRDWatcher) read(ctx context.Context, changed func()) {
 	}
 }
 
-// list gives the resource version from which to watch.
+// list returns the resource version from which to watch. It requests one item only, because the items are not
+// used.
 func (w *CRDWatcher) list(ctx context.Context) (string, error) {
 	data, err := w.request("PartialObjectMetadataList").Param("limit", "1").Do(ctx).Raw()
 	if err != nil {
@@ -124,7 +133,8 @@ func (w *CRDWatcher) list(ctx context.Context) (string, error) {
 	return list.ResourceVersion, nil
 }
 
-// worded is the error with the message of the API server, which is not decoded if the answer has no text/plain.
+// worded returns the error with the message of the API server. The client does not decode the message if the
+// answer is not of the type text/plain.
 func worded(err error, answer []byte) error {
 	var status metav1.Status
 	if json.Unmarshal(answer, &status) != nil || status.Kind != "Status" || status.Message == "" {
@@ -133,7 +143,7 @@ func worded(err error, answer []byte) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// granting adds to a missing permission which one it is.
+// granting adds the missing permission to an error that forbids the request.
 func granting(err error) error {
 	if !apierrors.IsForbidden(err) {
 		return err
@@ -142,12 +152,13 @@ func granting(err error) error {
 		"to be notified at once", err)
 }
 
+// request returns a request for CRDs without their schemas, as objects of the given kind of metadata.
 func (w *CRDWatcher) request(as string) *rest.Request {
 	return w.client.Get().AbsPath(crdsPath).SetHeader("Accept", fmt.Sprintf(crdsAccept, as))
 }
 
-// watch reads events until the server closes the watch, which is no error. It gives the resource version from which to
-// continue; an empty one asks for a new list.
+// watch reads events until the server closes the watch, which is not an error. It returns the resource version
+// from which to continue; an empty one requires a new list.
 func (w *CRDWatcher) watch(ctx context.Context, version string, changed func()) (string, error) {
 	stream, err := w.request("PartialObjectMetadata").Param("watch", "true").Param("allowWatchBookmarks", "true").
 		Param("resourceVersion", version).Stream(ctx)
@@ -172,13 +183,14 @@ func (w *CRDWatcher) watch(ctx context.Context, version string, changed func()) 
 				},
 			)
 		case event.Type != watch.Bookmark:
+			// Bookmarks carry only a newer version. Every other event is a change.
 			changed()
 		}
 		version = event.Object.Metadata.ResourceVersion
 	}
 }
 
-// crdEvent is a CRD without its schema; or, with the type ERROR, a status.
+// crdEvent is a watch event of a CRD without its schema; if the type is ERROR, the object is a status.
 type crdEvent struct {
 	Type   watch.EventType
 	Object struct {

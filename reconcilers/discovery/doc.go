@@ -1,11 +1,12 @@
 // Not part of the public API.
 //
-// Package discovery resolves selectors to resources: it parses how users name resources, asks the API server which
-// ones it serves, and decides which of these are handled.
+// Package discovery resolves selectors to resources. [Spelled] and [Parse] read the names that users
+// give, [Inquiry.Resolve] requests the documents of the API server and decides which resources are handled, and the
+// [CRDWatcher] requests a resync when CRDs change.
 //
-// It is apart because its rules depend on names and verbs alone, and are the same for handlers of all families. It
-// never watches the objects of a resource, and never starts controllers; an Inquiry caches answers for one round only.
+// The rules depend on names and verbs alone, and are the same for handlers of all families. An Inquiry caches the
+// documents for one round only.
 //
-// Neighbours: package orchestration resolves selectors again whenever the CRDWatcher or a timer requests a resync;
-// facade passes the users' spellings on.
+// The package does not watch the objects of a resource, and does not start controllers. Package orchestration does, by
+// the results; the facade passes the users' spellings on.
 package discovery

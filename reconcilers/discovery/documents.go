@@ -15,15 +15,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Getter gets a document of the API server by its path; nil if it does not exist.
+// Getter returns a document of the API server by its path; nil if it does not exist.
 type Getter interface {
 	Get(ctx context.Context, path string) ([]byte, error)
 }
 
-// documentTimeout limits the request of one document, so that one group that hangs does not delay the others for long.
+// documentTimeout limits the request of one document, so that a group without an answer does not delay the others for
+// long.
 const documentTimeout = 10 * time.Second
 
-// Limited is a Getter that gives a document up after a timeout; zero is 10 seconds.
+// Limited is a Getter with a timeout for each document; zero is 10 seconds.
 type Limited struct {
 	Getter  Getter
 	Timeout time.Duration
@@ -39,7 +40,7 @@ func (l Limited) Get(ctx context.Context, path string) ([]byte, error) {
 // API is the Getter of an API server.
 type API struct{ Client rest.Interface }
 
-// Get implements Getter.
+// Get implements Getter. A 404 is not an error, because groups and versions come and go.
 func (a API) Get(ctx context.Context, path string) ([]byte, error) {
 	data, err := a.Client.Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
 	if apierrors.IsNotFound(err) {
@@ -48,13 +49,13 @@ func (a API) Get(ctx context.Context, path string) ([]byte, error) {
 	return data, err
 }
 
-// IncompleteError lists the versions of groups whose resources the API server could not list, for instance because an
+// IncompleteError lists the group versions whose resources the API server could not list, for instance because an
 // extension server is down.
 type IncompleteError struct {
 	reasons map[schema.GroupVersion]error
 }
 
-// Error names the versions.
+// Error returns the sorted reasons, so that repeated errors have the same text.
 func (e *IncompleteError) Error() string {
 	reasons := make([]string, 0, len(e.reasons))
 	for _, err := range e.reasons {
@@ -64,7 +65,7 @@ func (e *IncompleteError) Error() string {
 	return strings.Join(reasons, "; ")
 }
 
-// AboutGroup tells whether the resources of some version of the group are unknown.
+// AboutGroup reports whether the resources of any version of the group are unknown.
 func (e *IncompleteError) AboutGroup(group string) bool {
 	for gv := range e.reasons {
 		if gv.Group == group {
@@ -74,8 +75,8 @@ func (e *IncompleteError) AboutGroup(group string) bool {
 	return false
 }
 
-// Discover lists the resources of the groups, where the empty one is the core group; or of all groups if they are nil.
-// With an IncompleteError, it gives the resources of the other versions.
+// Discover lists the resources of the groups; the empty group is the core group. Without groups, it lists all
+// groups. With an IncompleteError, it also returns the resources of the other versions.
 func Discover(ctx context.Context, server Getter, groups ...string) ([]Resource, error) {
 	var all []Resource
 	incomplete := &IncompleteError{reasons: map[schema.GroupVersion]error{}}
@@ -84,25 +85,28 @@ func Discover(ctx context.Context, server Getter, groups ...string) ([]Resource,
 		return nil, err
 	}
 	for _, v := range versions {
+		// One failing version must not hide the resources of the others.
 		found, err := v.scan(ctx, server)
 		if err != nil {
 			incomplete.reasons[v.GroupVersion] = err
 		}
 		all = append(all, found...)
 	}
+	// Return the resources together with the error: callers may continue with them.
 	if len(incomplete.reasons) > 0 {
 		return all, incomplete
 	}
 	return all, nil
 }
 
-// groupVersion is a version of a group that the API server serves.
+// groupVersion is one version of a group that the API server serves.
 type groupVersion struct {
 	schema.GroupVersion
-	path      string
-	preferred bool
+	path      string // of its document
+	preferred bool   // it is the preferred version of the group
 }
 
+// versionsOf lists the versions of the groups, in the order of the API server. Nil groups are all groups.
 func versionsOf(ctx context.Context, server Getter, groups []string) (all []groupVersion, err error) {
 	asked := func(group string) bool { return groups == nil || slices.Contains(groups, group) }
 	if asked("") {
@@ -110,10 +114,12 @@ func versionsOf(ctx context.Context, server Getter, groups []string) (all []grou
 		if err := readRoot(ctx, server, "/api", &core); err != nil {
 			return nil, err
 		}
+		// The core group does not have a preferred version. In Kopf, all its versions count as preferred.
 		for _, name := range core.Versions {
 			all = append(all, groupVersion{schema.GroupVersion{Version: name}, "/api/" + name, true})
 		}
 	}
+	// Only the core group was requested: the other document is not needed.
 	if groups != nil && !slices.ContainsFunc(groups, func(group string) bool { return group != "" }) {
 		return all, nil
 	}
@@ -121,6 +127,7 @@ func versionsOf(ctx context.Context, server Getter, groups []string) (all []grou
 	if err := readRoot(ctx, server, "/apis", &list); err != nil {
 		return nil, err
 	}
+	// A group may have several versions. Only one of them is preferred, and selectors without a version match only it.
 	for _, group := range list.Groups {
 		for _, v := range group.Versions {
 			if gv := (schema.GroupVersion{Group: group.Name, Version: v.Version}); asked(group.Name) {
@@ -131,9 +138,10 @@ func versionsOf(ctx context.Context, server Getter, groups []string) (all []grou
 	return all, nil
 }
 
-// readRoot reads a document that every API server has: a missing one is an error, not an empty list.
+// readRoot reads a document that every API server has: if it is missing, that is an error and not an empty list.
 func readRoot(ctx context.Context, server Getter, path string, into any) error {
 	data, err := server.Get(ctx, path)
+	// Treating this as an empty list would stop the controllers of all resources.
 	if err == nil && data == nil {
 		return fmt.Errorf("asking the API server for %s: it has no such document", path)
 	}
@@ -149,6 +157,7 @@ func readOptional(ctx context.Context, server Getter, path string, into any) err
 	return decode(data, err, path, into)
 }
 
+// decode decodes the answer to a request, unless it is an error.
 func decode(data []byte, err error, path string, into any) error {
 	if err != nil {
 		return fmt.Errorf("asking the API server for %s: %w", path, err)
@@ -159,7 +168,7 @@ func decode(data []byte, err error, path string, into any) error {
 	return nil
 }
 
-// scan gives the resources of one version; none if the version was removed meanwhile.
+// scan returns the resources of one version; none if the version was removed meanwhile.
 func (v groupVersion) scan(ctx context.Context, server Getter) ([]Resource, error) {
 	var list metav1.APIResourceList
 	if err := readOptional(ctx, server, v.path, &list); err != nil {
@@ -168,10 +177,11 @@ func (v groupVersion) scan(ctx context.Context, server Getter) ([]Resource, erro
 	return v.resourcesOf(list), nil
 }
 
-// resourcesOf gives the resources of a list without the subresources, whose names begin with that of their resource.
-// Servers may leave the singular out; it is the kind in lower case then.
+// resourcesOf returns the resources of a list without the subresources, whose names begin with the name of their
+// resource. If the server leaves out the singular, it is the kind in lower case, as in Kopf.
 func (v groupVersion) resourcesOf(list metav1.APIResourceList) (all []Resource) {
 	for _, r := range list.APIResources {
+		// Subresources have entries of their own in the list.
 		if strings.Contains(r.Name, "/") {
 			continue
 		}
@@ -185,6 +195,7 @@ func (v groupVersion) resourcesOf(list metav1.APIResourceList) (all []Resource) 
 	return all
 }
 
+// subresources returns the sorted names of a resource's subresources.
 func subresources(list metav1.APIResourceList, plural string) (names []string) {
 	for _, r := range list.APIResources {
 		if name, ok := strings.CutPrefix(r.Name, plural+"/"); ok {

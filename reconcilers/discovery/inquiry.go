@@ -14,37 +14,40 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// Inquiry is one round of discovery. It requests each document once, and uses the answer for the whole round, so that
-// two selectors of one resource find it together or not at all.
+// Inquiry is one round of discovery. It requests each document once and uses the answer for the whole round, so that
+// two selectors of one resource both find it or both do not.
 type Inquiry struct {
 	server Getter
-	writes map[Selector]bool
-	heard  map[string]answer
-	scans  map[string]scan
-	delay  time.Duration
+	writes map[Selector]bool // selectors whose handlers write
+	heard  map[string]answer // answers by path
+	scans  map[string]scan   // results of [Discover], by group; "*" is all groups
+	delay  time.Duration     // the longest Retry-After of the answers
 }
 
+// answer is the answer of the API server for one path.
 type answer struct {
 	data []byte
 	err  error
 }
 
+// scan is the result of [Discover] for one group, or for all.
 type scan struct {
 	found []Resource
 	err   error
 }
 
-// NewInquiry begins a round. The map writes marks the selectors whose handlers write to the objects, be it only their
+// NewInquiry begins a round. The map writes marks the selectors whose handlers write to the objects, if only their
 // progress.
 func NewInquiry(server Getter, writes map[Selector]bool) *Inquiry {
 	return &Inquiry{server: server, writes: writes, heard: map[string]answer{}, scans: map[string]scan{}}
 }
 
-// Get gets a document, from the API server the first time.
+// Get returns a document. Only the first call for a path sends a request; errors are kept as well.
 func (i *Inquiry) Get(ctx context.Context, path string) ([]byte, error) {
 	if known, asked := i.heard[path]; asked {
 		return known.data, known.err
 	}
+	// Failures are remembered, too: a document is not requested again in the same round.
 	var is answer
 	is.data, is.err = i.server.Get(ctx, path)
 	i.delay = max(i.delay, transport.RetryAfter(is.err))
@@ -52,13 +55,14 @@ func (i *Inquiry) Get(ctx context.Context, path string) ([]byte, error) {
 	return is.data, is.err
 }
 
-// RetryAfter is the longest delay that the API server asked for in this round; zero if it did not.
+// RetryAfter returns the longest delay that the API server has requested in this round; zero without one.
 func (i *Inquiry) RetryAfter() time.Duration { return i.delay }
 
-// Resolve gives the resources that the selector means. It keeps those of before where the server does not answer. An
-// error for which IsUnserved is true says that the server does not serve the resource; any other error says nothing
-// about it.
+// Resolve returns the resources that the selector matches. For groups without an answer, it keeps the resources in
+// before. If IsUnserved is true for the error, the server does not serve the resource; after any other error, that is
+// unknown.
 func (i *Inquiry) Resolve(ctx context.Context, s Selector, before []Resource) (Resolution, error) {
+	// One document is enough for a direct selector. An unrelated group that fails does not affect it.
 	if !s.direct() {
 		return i.search(ctx, s, before)
 	}
@@ -66,10 +70,11 @@ func (i *Inquiry) Resolve(ctx context.Context, s Selector, before []Resource) (R
 	if err != nil {
 		return Resolution{}, fmt.Errorf("listing the resources of %s: %w", s.groupVersion(), err)
 	}
+	// The use decides which verbs are required.
 	return resolve(s, list, i.writes[s])
 }
 
-// list gives the resources of one version.
+// list returns the resources of one version.
 func (i *Inquiry) list(ctx context.Context, gv schema.GroupVersion) ([]Resource, error) {
 	v := groupVersion{GroupVersion: gv, path: "/apis/" + gv.String()}
 	if gv.Group == "" {
@@ -79,6 +84,7 @@ func (i *Inquiry) list(ctx context.Context, gv schema.GroupVersion) ([]Resource,
 	switch {
 	case err != nil:
 		return nil, err
+	// This is a definite answer, unlike a failed request.
 	case data == nil:
 		return nil, &unservedError{"the API server has no such group and version"}
 	}
@@ -89,8 +95,9 @@ func (i *Inquiry) list(ctx context.Context, gv schema.GroupVersion) ([]Resource,
 	return patchable(v.resourcesOf(list)), nil
 }
 
-// discovered gives the resources of a group, or of all groups.
+// discovered returns the resources of a group, or of all groups, and keeps the result for the round.
 func (i *Inquiry) discovered(ctx context.Context, group Part) ([]Resource, error) {
+	// The key "*" cannot be confused with a group, whose keys have a prefix.
 	key, groups := "*", []string(nil)
 	if group.Given {
 		key, groups = "group "+group.Text, []string{group.Text}
@@ -105,10 +112,11 @@ func (i *Inquiry) discovered(ctx context.Context, group Part) ([]Resource, error
 	return heard.found, heard.err
 }
 
-// search resolves a selector that leaves the group or the version open, or means more than one resource.
+// search resolves a selector that leaves the group or the version open, or matches several resources.
 func (i *Inquiry) search(ctx context.Context, s Selector, before []Resource) (Resolution, error) {
 	all, err := i.discovered(ctx, s.Group)
 	var incomplete *IncompleteError
+	// An incomplete list may still be enough. Without any list, nothing is known.
 	if err != nil && !errors.As(err, &incomplete) {
 		return Resolution{}, fmt.Errorf("looking for %s: %w", s, err)
 	}
@@ -116,18 +124,23 @@ func (i *Inquiry) search(ctx context.Context, s Selector, before []Resource) (Re
 	if i.writes[s] {
 		use = Patching
 	}
+	// Resolve the selector alone, so that the warnings are about this selector.
 	found := resolutionOf(Serve([]Want{{Selector: s, Use: use}}, all))
 	unknown := found.unknown(incomplete, before)
+	// Report the failed groups as a reason, too.
 	if incomplete != nil {
 		found.Incomplete = true
 		found.Reason = strings.TrimPrefix(found.Reason+"; "+incomplete.Error(), "; ")
 	}
 	switch {
 	case s.Specific() && len(unknown) > 0:
+		// The group of the resource that was served before did not answer. Keep serving that resource: one that was
+		// found elsewhere may be another one.
 		return Resolution{Served: unknown, Incomplete: true}, nil
 	case !s.Specific():
 		found.Served = append(found.Served, unknown...)
 	case len(found.Ambiguous) == 0 && len(found.Served) == 0 && incomplete != nil && len(before) == 0:
+		// The resource may be in the group that failed, so it cannot be called unserved.
 		return found, fmt.Errorf("looking for %s: %w", s, err)
 	}
 	if len(found.Served) == 0 {
@@ -136,7 +149,7 @@ func (i *Inquiry) search(ctx context.Context, s Selector, before []Resource) (Re
 	return found, nil
 }
 
-// unknown are the resources of before of whose group the server did not tell all, unless it told of them.
+// unknown returns the resources in before whose group has failed, unless the server has listed them now.
 func (r Resolution) unknown(incomplete *IncompleteError, before []Resource) (all []Resource) {
 	if incomplete == nil {
 		return nil

@@ -7,16 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// listKeys are the keys of the lists in and below one value. Nil has none.
+// listKeys are the keys of the lists in and below one value of a schema. Nil has no keys.
 type listKeys struct {
-	keys   []string
-	fields map[string]*listKeys
-	others *listKeys // of keys that are not among the fields
+	keys   []string             // of this list
+	fields map[string]*listKeys // by the name of the field; items of lists count as fields of the list
+	others *listKeys            // of keys that are not among the fields
 }
 
-// ListKeysOf reads the fields that identify the items of the lists in objects of a kind: the x-kubernetes-list-map-keys
-// of the schema that the API server publishes. The function gives those of one list; nil for a list without keys. Paths
-// lead through other lists without the places in them.
+// ListKeysOf reads the fields that identify the items of lists in the objects of a kind: the x-kubernetes-list-map-keys
+// of the schema that the API server publishes. The returned function returns the keys of one list; nil for a list
+// without keys. Paths lead through other lists without an index.
 func ListKeysOf(
 	ctx context.Context, server Getter, kind schema.GroupVersionKind,
 ) (keys func(list []string) []string, err error) {
@@ -28,11 +28,13 @@ func ListKeysOf(
 	return reader.keysIn(object).of, nil
 }
 
+// of returns the keys of the list at the path; nil if there are none.
 func (l *listKeys) of(list []string) []string {
 	for _, key := range list {
 		if l == nil {
 			return nil
 		}
+		// Fields win over additional properties.
 		if below := l.fields[key]; below != nil {
 			l = below
 		} else {
@@ -45,23 +47,26 @@ func (l *listKeys) of(list []string) []string {
 	return l.keys
 }
 
-// schemaReader reads one schema. A reference is not followed within itself: schemas such as that of CRDs have no end.
+// schemaReader reads one schema. It does not follow a reference within itself, because recursive schemas, such as that
+// of CRDs, would never end.
 type schemaReader struct {
 	resolve   func(reference string) map[string]any
-	following []string
+	following []string // references that are being read, from the root on
 }
 
-// keysIn gives nil for a schema without keys, so that nothing else of the schema is kept.
+// keysIn returns nil for a schema without keys, so that nothing else of a large schema stays in memory.
 func (r *schemaReader) keysIn(one map[string]any) *listKeys {
 	found := &listKeys{fields: map[string]*listKeys{}}
 	r.add(found, one)
+	// The schema of a kind is large, and most of it has no list keys.
 	if found.keys == nil && len(found.fields) == 0 && found.others == nil {
 		return nil
 	}
 	return found
 }
 
-// add adds the keys of one schema. Paths lead through lists, so the fields of items are those of the list.
+// add adds the keys of one schema. Paths lead through lists, so the fields of the items become the fields of the
+// list.
 func (r *schemaReader) add(to *listKeys, one map[string]any) {
 	keys, _ := one["x-kubernetes-list-map-keys"].([]any)
 	for _, key := range keys {
@@ -84,6 +89,7 @@ func (r *schemaReader) add(to *listKeys, one map[string]any) {
 			to.fields, to.others = below.fields, below.others
 		}
 	}
+	// OpenAPI documents refer to other schemas directly or by allOf.
 	parts, _ := one["allOf"].([]any)
 	for _, part := range parts {
 		part, _ := part.(map[string]any)
@@ -92,7 +98,7 @@ func (r *schemaReader) add(to *listKeys, one map[string]any) {
 	r.follow(to, one)
 }
 
-// follow adds the keys of the schema that another one refers to.
+// follow adds the keys of the schema that a schema refers to.
 func (r *schemaReader) follow(to *listKeys, one map[string]any) {
 	reference, ok := one["$ref"].(string)
 	if !ok || slices.Contains(r.following, reference) {
@@ -100,5 +106,6 @@ func (r *schemaReader) follow(to *listKeys, one map[string]any) {
 	}
 	r.following = append(r.following, reference)
 	r.add(to, r.resolve(reference))
+	// Another branch may refer to the same schema.
 	r.following = r.following[:len(r.following)-1]
 }

@@ -9,26 +9,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// marker is for what is no string.
+// marker is the type of arguments that are not strings, so that a string cannot be mistaken for one.
 type marker string
 
-// Everything is any name, where a name can stand. Kopf: EVERYTHING.
+// Everything matches any name, in place of a name. Kopf: EVERYTHING.
 const Everything = marker("everything")
 
-// coreVersion is the one version that is known as such where it stands alone, as a group would.
+// coreVersion is the only version that may be given without its group: "v1" alone means the core group, as in Kopf.
 const coreVersion = "v1"
 
-// everything is what stands for Everything in a spelling.
+// everything is the spelling of Everything.
 const everything = "*"
 
-// resourceName is what a plural, a singular, a kind, a short name or a category can be.
+// resourceName is the pattern of a plural, singular, kind, short name or category.
 var resourceName = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`)
 
-// versioned is name.version, or name.version.group.
+// versioned is the pattern of name.version and name.version.group. It equals Kopf's.
 var versioned = regexp.MustCompile(`^[^.]*\.v\d+((alpha|beta)\d+)?(\..*)?$`)
 
-// Spelled is the selector of resources by any of their names: parts are as in Parse, where "*" is everything, and
-// "category=all" and the like are what Kopf has keywords for. It refuses what can be no name, group or version.
+// Spelled returns the selector of the given parts. They are the arguments of [Parse] as texts: "*" is
+// Everything, and a keyword of Kopf is written like "category=all". It returns an error for an impossible name, group
+// or version.
 func Spelled(parts ...string) (Selector, error) {
 	s, err := read(parts)
 	if err != nil {
@@ -40,6 +41,7 @@ func Spelled(parts ...string) (Selector, error) {
 				"name, such as \"kopfexamples\"", name)
 		}
 	}
+	// The part "/v1" has an empty group, which is spelled without the slash.
 	if strings.HasPrefix(parts[0], "/") {
 		return Selector{}, fmt.Errorf(
 			"invalid group and version %q: there is a slash, but no group: write \"v1\" for the core group", parts[0],
@@ -48,17 +50,19 @@ func Spelled(parts ...string) (Selector, error) {
 	if problems := validation.IsDNS1123Subdomain(s.Group.Text); s.Group.Text != "" && len(problems) > 0 {
 		return Selector{}, fmt.Errorf("invalid group %q: %s", s.Group.Text, problems[0])
 	}
+	// An empty version matches no resource.
 	if s.Version.Given && s.Version.Text == "" {
 		return Selector{}, errors.New("the version is empty: leave it out for the preferred one")
 	}
 	return s, nil
 }
 
-// read takes the keywords out of the parts of a spelling.
+// read separates the keywords from the positional parts of a spelling, and parses both.
 func read(parts []string) (Selector, error) {
 	var args []any
 	var named Selector
 	for _, part := range parts {
+		// Names of resources never contain an equals sign.
 		switch key, value, keyword := strings.Cut(part, "="); {
 		case keyword:
 			if err := named.Set(key, value); err != nil {
@@ -73,8 +77,7 @@ func read(parts []string) (Selector, error) {
 	return Parse(args, named)
 }
 
-// Set says one more thing by its keyword, as Kopf has them: group, version, kind, plural, singular, shortcut or
-// category.
+// Set sets one field by its keyword, as in Kopf: group, version, kind, plural, singular, shortcut or category.
 func (s *Selector) Set(keyword, value string) error {
 	switch keyword {
 	case "group":
@@ -98,26 +101,29 @@ func (s *Selector) Set(keyword, value string) error {
 			"unknown keyword %q: there are group, version, kind, plural, singular, shortcut and category", keyword,
 		)
 	}
+	// The zero value means "not given", so an empty name cannot be stored.
 	if value == "" {
 		return fmt.Errorf("the %s is empty: %w", keyword, errNames)
 	}
 	return nil
 }
 
-// Parse reads the arguments by which a resource is named: one to three of them, the last of which is the name,
-// Everything, or a func(Resource) bool; those before it are the group and the version, in the spellings of Kopf. A nil
-// is not said. The selector holds what is said besides. All in all, there must be exactly one name.
+// Parse reads the positional arguments that name a resource, at most three. The last one is the name,
+// Everything, or a func(Resource) bool; those before it are the group and the version, in all spellings of Kopf. A nil
+// argument leaves its part open. The selector has the values of the keywords. Both together must have exactly one name.
 func Parse(args []any, named Selector) (Selector, error) {
 	s := named
 	if len(args) > 3 {
 		return s, fmt.Errorf("too many arguments: %d; at most a group, a version and a name are understood", len(args))
 	}
+	// Trailing nils are unspecified arguments.
 	for len(args) > 0 && args[len(args)-1] == nil {
 		args = args[:len(args)-1]
 	}
 	if len(args) == 0 {
 		return s, s.check()
 	}
+	// A predicate excludes names and further arguments.
 	if fn, ok := args[0].(func(Resource) bool); ok {
 		s.Func = &fn
 		if len(args) > 1 {
@@ -135,9 +141,11 @@ func Parse(args []any, named Selector) (Selector, error) {
 		if name == "" {
 			return s, fmt.Errorf("the name is empty: %w", errNames)
 		}
+		// Only a name that stands alone may contain its version and group.
 		if len(args) == 1 {
 			name = s.split(name)
 		}
+		// The keywords may have set the name already.
 		if s.Name != "" {
 			return s, errNames
 		}
@@ -148,12 +156,14 @@ func Parse(args []any, named Selector) (Selector, error) {
 	return s, s.check()
 }
 
-// place reads the group and the version before the name.
+// place reads the arguments before the name: the group and the version.
 func (s *Selector) place(args []any) error {
+	// One argument may be "group/version", the core version, or a group.
 	if len(args) == 1 {
 		if text, ok := args[0].(string); ok {
 			at := strings.LastIndexByte(text, '/')
 			switch {
+			// Kopf splits at the last slash.
 			case at >= 0:
 				args = []any{text[:at], text[at+1:]}
 			case text == coreVersion:
@@ -164,7 +174,7 @@ func (s *Selector) place(args []any) error {
 	for i, into := range []*Part{&s.Group, &s.Version}[:len(args)] {
 		switch said := args[i].(type) {
 		case nil:
-			*into = Part{} // whatever is said besides
+			*into = Part{} // unspecified, whatever the keywords say
 		case string:
 			*into = Given(said)
 		default:
@@ -174,8 +184,10 @@ func (s *Selector) place(args []any) error {
 	return nil
 }
 
-// split reads name.version.group, name.version and name.group.
+// split reads the version and the group out of name.version.group, name.version or name.group, and returns the
+// name.
 func (s *Selector) split(text string) (name string) {
+	// A version has the form v1, v1alpha1 or v1beta1: any other second part begins a group.
 	name, rest, dotted := strings.Cut(text, ".")
 	switch {
 	case versioned.MatchString(text):

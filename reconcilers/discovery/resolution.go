@@ -10,37 +10,37 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Resolution is the set of resources that a selector means at the moment.
+// Resolution is the set of resources that a selector matches at present.
 type Resolution struct {
-	// Served are the resources to be handled. A selector of many resources may have one in several versions, the
-	// preferred one first.
+	// Served are the resources to be handled. If a selector of many resources matches several versions of one, the
+	// preferred version comes first.
 	Served []Resource
-	// Ambiguous are the resources that share a name which should mean one: none of them is handled.
+	// Ambiguous are the resources that share a name which should mean only one. None of them is handled.
 	Ambiguous []Resource
-	// Reason says why selected resources are not handled; empty if all are.
+	// Reason explains why matching resources are not handled; empty if all are.
 	Reason string
-	// Incomplete is true if the API server could not list all resources that the selector might mean.
+	// Incomplete is true if the API server could not list all resources that the selector may match.
 	Incomplete bool
 }
 
-// Equivalent tells whether the same resources are served.
+// Equivalent reports whether both serve the same resources, so that controllers need no restart.
 func (r Resolution) Equivalent(other Resolution) bool {
 	return slices.EqualFunc(r.Served, other.Served, Resource.Interchangeable)
 }
 
-// unservedError says that the API server does not serve a resource, or not with the verbs needed.
+// unservedError reports that the API server does not serve a resource, or not with the required verbs.
 type unservedError struct{ reason string }
 
-// Error is the reason.
+// Error returns the reason.
 func (e *unservedError) Error() string { return e.reason }
 
-// IsUnserved tells whether the error says that the resource is not served, not that the server did not answer.
+// IsUnserved reports whether the resource is not served. It is false if the server did not answer.
 func IsUnserved(err error) bool {
 	var missing *unservedError
 	return errors.As(err, &missing) || apierrors.IsNotFound(err)
 }
 
-// resolve finds the resource that a direct selector means among those of its group and version.
+// resolve finds the resource of a direct selector among those of its group and version.
 func resolve(s Selector, list []Resource, writes bool) (Resolution, error) {
 	found := s.Select(list)
 	switch {
@@ -51,6 +51,7 @@ func resolve(s Selector, list []Resource, writes bool) (Resolution, error) {
 			fmt.Sprintf("%s is ambiguous: it may be %q or %q", s, found[0].Plural, found[1].Plural),
 		}
 	}
+	// A resource without a verb, such as patch, would fail at each pass. Refuse it as a whole.
 	for _, verb := range needed(writes) {
 		if !found[0].Can(verb) {
 			return Resolution{}, &unservedError{fmt.Sprintf("%s cannot be handled: it does not support %q", s, verb)}
@@ -59,7 +60,7 @@ func resolve(s Selector, list []Resource, writes bool) (Resolution, error) {
 	return Resolution{Served: found}, nil
 }
 
-// needed are the verbs without which a resource cannot be handled.
+// needed returns the verbs without which a resource cannot be handled.
 func needed(writes bool) []string {
 	verbs := []string{"list", "watch"}
 	if writes {
@@ -75,6 +76,7 @@ func resolutionOf(plan Plan) Resolution {
 	return Resolution{Served: served, Ambiguous: plan.Ambiguous, Reason: strings.Join(plan.Warnings, "; ")}
 }
 
+// rank sorts preferred versions before others.
 func rank(r Resource) int {
 	if r.Preferred {
 		return 0

@@ -11,48 +11,50 @@ type Resource struct {
 	schema.GroupVersionKind
 	// Plural is the name in URLs.
 	Plural, Singular string
-	// Shortcuts are short names; Categories are groups of kinds such as "all".
+	// Shortcuts are short names; Categories are groups of kinds, such as "all".
 	Shortcuts, Categories []string
-	// Subresources are those of the resource, such as "status".
+	// Subresources are the names of the subresources, such as "status".
 	Subresources []string
-	// Namespaced is false for kinds of the whole cluster.
+	// Namespaced is false for cluster-scoped kinds.
 	Namespaced bool
-	// Preferred is true for the version that the API server prefers in the group, where that was asked for.
+	// Preferred is true for the group's preferred version. It is only known if the groups were listed.
 	Preferred bool
-	// Verbs are what can be done with it, such as "list" and "watch".
+	// Verbs are the supported operations, such as "list" and "watch".
 	Verbs []string
 }
 
-// String is group/version/plural; the group of the core is empty.
+// String returns group/version/plural; the core group is empty.
 func (r Resource) String() string { return r.Group + "/" + r.Version + "/" + r.Plural }
 
-// GroupResource is what all versions of the resource have in common: their objects are the same.
+// GroupResource returns the identity that all versions of the resource share: their objects are the same.
 func (r Resource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
 }
 
-// GroupVersionResource is where its objects are.
+// GroupVersionResource returns the identity of the resource in requests.
 func (r Resource) GroupVersionResource() schema.GroupVersionResource {
 	return r.GroupVersion().WithResource(r.Plural)
 }
 
-// HasStatus tells whether the status is a subresource, which is written by a request of its own.
+// HasStatus reports whether the status is a subresource, which is written by a separate request.
 func (r Resource) HasStatus() bool { return slices.Contains(r.Subresources, "status") }
 
-// Interchangeable tells whether a controller of one of the resources would be the same for the other: all that it
-// depends on is equal.
+// Interchangeable reports whether both resources can have the same controller: everything that a controller depends
+// on is equal.
 func (r Resource) Interchangeable(other Resource) bool {
 	return r.GroupVersionKind == other.GroupVersionKind && r.Plural == other.Plural &&
 		r.Namespaced == other.Namespaced && r.HasStatus() == other.HasStatus()
 }
 
-// Can tells whether the resource has all of the verbs.
+// Can reports whether the resource has all of the verbs.
 func (r Resource) Can(verbs ...string) bool {
 	return !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(r.Verbs, verb) })
 }
 
-// isEvents tells whether these are Kubernetes events. "Everything" leaves them out: handling events makes new events.
+// isEvents reports whether these are Kubernetes events. "Everything" leaves them out, because handling events posts new
+// events. As in Kopf, other versions of events.k8s.io are not recognized.
 func (r Resource) isEvents() bool {
+	// Kubernetes serves the same events in both groups.
 	switch r.Group {
 	case "":
 		return r.Plural == "events"
@@ -63,17 +65,19 @@ func (r Resource) isEvents() bool {
 	}
 }
 
-// terminating tells a kind whose CRD is being deleted: nothing is to be made or changed any more, say the API server's
-// lists. But it takes patches still, and the CRD waits for the objects, which wait for their finalizers.
+// terminating reports whether the CRD of the kind is being deleted. The API server then lists only verbs that read
+// and delete, but it still accepts patches. They are necessary: the CRD waits for its objects, and these wait for their
+// finalizers.
 func (r Resource) terminating() bool {
 	return r.Can("delete", "deletecollection", "list", "watch") && !r.Can("create") && !r.Can("update") &&
 		!r.Can("patch")
 }
 
-// patchable gives the resources with the verb "patch" where they are terminating.
+// patchable adds the verb "patch" to resources that are terminating.
 func patchable(found []Resource) []Resource {
 	for i, r := range found {
 		if r.terminating() {
+			// The list of verbs is shared with the decoded document.
 			found[i].Verbs = append(slices.Clone(r.Verbs), "patch")
 		}
 	}

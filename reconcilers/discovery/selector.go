@@ -11,49 +11,50 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Selector means one resource or more, by exactly one sort of names. Selectors that say the same are equal, so they are
-// keys of maps; two functions are never the same.
+// Selector matches one resource or more, by exactly one sort of names. Selectors with equal fields are equal, so they
+// can be map keys; two functions are never equal.
 type Selector struct {
-	// Group may be left open; empty is the core group.
+	// Group may be left open; the empty group is the core group.
 	Group Part
-	// Version may be left open: then it is the preferred one. No resource has the empty one.
+	// Version may be left open for the preferred version. No resource has the empty version.
 	Version Part
 	// Name is the plural, the singular, the kind or a short name.
 	Name string
 	// These are names of one sort only.
 	Kind, Plural, Singular, Shortcut, Category string
-	// Everything is any name.
+	// Everything matches any name.
 	Everything bool
 	// Func decides by itself, on all versions; it is made by ByFunc.
 	Func *func(Resource) bool
 }
 
-// Part is a group or a version that a Selector names or leaves open, which is the zero value.
+// Part is a group or a version of a Selector. The zero value leaves it open.
 type Part struct {
 	Text  string
 	Given bool
 }
 
-// Given is a Part with this text, which may be empty.
+// Given returns a Part with this text, which may be empty.
 func Given(text string) Part { return Part{Text: text, Given: true} }
 
-// OfKind is the selector of one exact kind.
+// OfKind returns the selector of one exact kind.
 func OfKind(kind schema.GroupVersionKind) Selector {
 	return Selector{Group: Given(kind.Group), Version: Given(kind.Version), Kind: kind.Kind}
 }
 
-// ByFunc is the selector of all resources for which the function is true, in whatever version. Two of them are never
-// the same selector.
+// ByFunc returns the selector of all resources for which the function is true, in any version. Two of them are never
+// equal.
 func ByFunc(meant func(Resource) bool) Selector { return Selector{Func: &meant} }
 
-// errNames is for none or several sorts of names.
+// errNames is the error of a selector with no name or with names of several sorts.
 var errNames = errors.New(
 	"exactly one name of a resource is needed: a name of any sort, a kind, plural, singular, short name or " +
 		"category, everything, or a function",
 )
 
-// check wants exactly one sort of names.
+// check returns an error unless there is exactly one sort of names.
 func (s Selector) check() error {
+	// Each of these is one sort of names.
 	given := 0
 	for _, name := range []string{s.Name, s.Kind, s.Plural, s.Singular, s.Shortcut, s.Category} {
 		if name != "" {
@@ -72,21 +73,21 @@ func (s Selector) check() error {
 	return nil
 }
 
-// Specific tells whether the selector names one kind: then it must not mean several.
+// Specific reports whether the selector names one kind. It is an error if it matches several kinds.
 func (s Selector) Specific() bool {
 	return s.Category == "" && !s.Everything && s.Func == nil
 }
 
-// direct tells whether the list of one group and version says what is meant: otherwise all groups, or all versions of
-// one, must be looked at.
+// direct reports whether the document of one group version is enough to resolve the selector. Otherwise all groups,
+// or all versions of one group, must be listed.
 func (s Selector) direct() bool { return s.Group.Given && s.Version.Given && s.Specific() }
 
-// groupVersion is that of a direct selector.
+// groupVersion returns the group and version of a direct selector.
 func (s Selector) groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: s.Group.Text, Version: s.Version.Text}
 }
 
-// Matches tells whether the resource is meant.
+// Matches reports whether the selector matches the resource.
 func (s Selector) Matches(r Resource) bool {
 	switch {
 	case s.Group.Given && s.Group.Text != r.Group:
@@ -94,6 +95,7 @@ func (s Selector) Matches(r Resource) bool {
 	case s.Version.Given && s.Version.Text != r.Version:
 		return false
 	case !s.Version.Given && !r.Preferred && s.Func == nil:
+		// Without a version, the preferred one is meant. A function sees all versions.
 		return false
 	case (s.Everything || s.Func != nil) && r.isEvents():
 		return false
@@ -102,6 +104,7 @@ func (s Selector) Matches(r Resource) bool {
 	}
 }
 
+// named reports whether the name of the selector matches, by its sort.
 func (s Selector) named(r Resource) bool {
 	switch {
 	case s.Func != nil:
@@ -115,12 +118,14 @@ func (s Selector) named(r Resource) bool {
 	case s.Name != "":
 		return s.Name == r.Kind || s.Name == r.Plural || s.Name == r.Singular || slices.Contains(r.Shortcuts, s.Name)
 	default:
+		// Exactly one of the three is set.
 		return (s.Kind == "" || s.Kind == r.Kind) && (s.Plural == "" || s.Plural == r.Plural) &&
 			(s.Singular == "" || s.Singular == r.Singular)
 	}
 }
 
-// Select gives the resources that are meant. Of those that are called alike, the ones of the core win.
+// Select returns the matching resources. If several resources have the same name, those of the core group win, as
+// in Kopf.
 func (s Selector) Select(all []Resource) []Resource {
 	var meant, core []Resource
 	for _, r := range all {
@@ -132,17 +137,19 @@ func (s Selector) Select(all []Resource) []Resource {
 			core = append(core, r)
 		}
 	}
+	// For example, the name "events" means the core events, and not those of events.k8s.io.
 	if s.Specific() && len(core) > 0 {
 		return core
 	}
 	return meant
 }
 
-// name is the one name of a specific selector, of whatever sort.
+// name returns the only name of a specific selector, of any sort.
 func (s Selector) name() string { return cmp.Or(s.Name, s.Kind, s.Plural, s.Singular, s.Shortcut) }
 
-// String is for messages: the group and the version as far as they are given, and the name.
+// String returns the group and the version, as far as they are given, and the name, for messages.
 func (s Selector) String() string {
+	// An open group and an open version are left out.
 	where := s.Group.Text
 	if s.Version.Given {
 		where += "/" + s.Version.Text
@@ -159,28 +166,30 @@ func (s Selector) String() string {
 	return strings.TrimSpace(strings.TrimPrefix(where, "/") + " " + name)
 }
 
-// MayMean tells whether two selectors mean the same kind, as far as that can be known without asking a cluster: plurals
-// are guessed from kinds, by the rules that code generators have for them. What categories and functions have in common
-// with others is not known.
+// MayMean reports whether two selectors may match the same kind, as far as that is known without a cluster. It guesses
+// plurals from kinds, by the rules of code generators. Everything may match the kind of any other selector, except of a
+// function. The resources of categories and functions are unknown, so they only match equal selectors.
 func (s Selector) MayMean(other Selector) bool {
 	// Versions are views of the same objects.
 	if s.Group.Given && other.Group.Given && s.Group != other.Group {
 		return false
 	}
+	// One of them matches many kinds.
 	if !s.Specific() || !other.Specific() {
 		return s == other || s.Everything && other.Func == nil || other.Everything && s.Func == nil
 	}
+	// Compare all names that the kind may have.
 	return slices.ContainsFunc(s.names(), func(name string) bool { return slices.Contains(other.names(), name) })
 }
 
-// Contradicts tells whether two selectors of one kind are for different versions of it. Those of several kinds take
-// what they can get.
+// Contradicts reports whether two selectors of one kind require different versions. Selectors of several kinds
+// never contradict, because they take any version.
 func (s Selector) Contradicts(other Selector) bool {
 	return s.Version.Text != "" && other.Version.Text != "" && s.Version != other.Version && s.Specific() &&
 		other.Specific()
 }
 
-// names are all names that the one resource of a specific selector is known to have, or is guessed to have.
+// names returns all known and guessed names of the resource of a specific selector.
 func (s Selector) names() []string {
 	if s.Kind == "" {
 		return []string{s.name()}
@@ -189,8 +198,8 @@ func (s Selector) names() []string {
 	return []string{s.Kind, plural.Resource, singular.Resource}
 }
 
-// dependsOnCRDs tells whether CRDs that come or go can make a difference to what the selectors mean. Groups without a
-// dot are the API server's own.
+// dependsOnCRDs reports whether new or removed CRDs can change the result of the selectors. Groups without a dot are
+// built into the API server.
 func dependsOnCRDs(selectors []Selector) bool {
 	return slices.ContainsFunc(selectors, func(s Selector) bool {
 		return !s.direct() || strings.Contains(s.Group.Text, ".")

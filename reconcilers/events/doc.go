@@ -1,10 +1,11 @@
 // Not part of the public API.
 //
-// Package events calls event handlers once for each raw event of an object, in order.
+// Package events calls event handlers once for each raw event of an object, in order. Package controller adds the
+// events to a [Queue] on the informer's goroutine, and calls [Handling.DeliverNext] at the start of each pass over the
+// object.
 //
-// It is apart from package changes because it stores nothing on the object and computes no diff: it never retries a
-// handler, never interprets an event, and never delays the handling of changes after an error.
+// The package stores nothing on the object, computes no essence and no cause, and never retries a handler. An error
+// does not delay the handling of changes. [Loops] slow down handlers that call themselves again by their own writes.
 //
-// Neighbours: reconcilers/adapters below it select the handlers and call them; package controller above it fills the
-// queue from the informers, and empties it before each pass over the object.
+// Package reconcilers/adapters selects and calls the handlers.
 package events

@@ -15,30 +15,33 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// Handling calls the event handlers of one resource. Workers share it, and never modify it.
+// Handling calls the event handlers of one resource. Workers share it, so nothing may modify it.
 type Handling struct {
 	kind.Kind
 	// Handlers are the event handlers, in the order of registration.
 	Handlers []*adapters.Handler
-	// Loops are the objects that the handlers change; nil does not look for loops.
+	// Loops has the objects that the handlers change; nil disables the detection of loops.
 	Loops *Loops
 }
 
-// Deliver calls the handlers for each of the events of one object, in order. The logger of the context names the kind.
-// An error of a handler is logged, and stops neither other handlers nor other events. The patch has the handlers'
-// changes to the object, without those to a deleted one.
+// Deliver calls the handlers for each of the events of one object, in order. The logger of the context must name
+// the kind. An error of a handler is logged, and stops neither other handlers nor other events. The returned patch has
+// the handlers' changes to the object, except those to a deleted one.
 func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch {
 	return h.deliver(ctx, waiting, nil)
 }
 
+// deliver is [Handling.Deliver] with the detection of loops, unless loop is nil.
 func (h *Handling) deliver(ctx context.Context, waiting []Event, loop *loop) patching.Patch {
 	var patch patching.Patch
 	for i, e := range waiting {
+		// The last event shows the newest state: only a call for it can be delayed.
 		loop.begin(e, i == len(waiting)-1)
 		log := logging.OfObject(logf.FromContext(ctx), e.Object.Key(), e.Object.GetUID())
 		ctx := logf.IntoContext(ctx, log)
 		if e.Type == Deleted {
 			h.handle(ctx, e, loop)
+			// A new object of the same name may follow: changes to the old one must not be applied to it.
 			patch = patching.Patch{}
 			continue
 		}
@@ -54,13 +57,14 @@ func (h *Handling) deliver(ctx context.Context, waiting []Event, loop *loop) pat
 	return patch
 }
 
-// fitting are the changes of an attempt; one that fails on the object as it is by the write is dropped, and the others
-// are made.
+// fitting returns the changes of an attempt for the common patch. A change that fails on the present object
+// is dropped, so that the changes of other handlers are still made.
 func fitting(ctx context.Context, a *execution.Attempt) []patching.Transform {
 	all := patching.Contained(a.Made())
 	for i, transform := range all {
 		all[i] = func(body map[string]any) error {
 			if err := transform(body); err != nil {
+				// The object may have changed since the call: the patch is applied to its newest state.
 				logf.FromContext(ctx).Error(err, "A patch of an event handler failed on the object as it is by now; "+
 					"dropping it", "handler", a.Call.Handler.ID)
 			}
@@ -70,8 +74,11 @@ func fitting(ctx context.Context, a *execution.Attempt) []patching.Transform {
 	return all
 }
 
+// handle calls the matching handlers for one event, and returns their attempts. It stops when no further call may
+// begin, because the operator exits or pauses.
 func (h *Handling) handle(ctx context.Context, e Event, loop *loop) (attempts []*execution.Attempt) {
 	opened, err := e.Object.Open()
+	// An object that cannot be decoded never can, so a retry would not help.
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", e.Type)
 		return nil
@@ -85,6 +92,7 @@ func (h *Handling) handle(ctx context.Context, e Event, loop *loop) (attempts []
 		if !h.MayBegin(ctx) {
 			return attempts
 		}
+		// Two overlapping selections may have registered the same handler.
 		if handler.HasTwin(chosen) {
 			continue
 		}
@@ -108,9 +116,10 @@ func (h *Handling) handle(ctx context.Context, e Event, loop *loop) (attempts []
 	return attempts
 }
 
-// call is nil for an object that cannot be decoded.
+// call calls one handler for an event. It returns nil if the object cannot be decoded.
 func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause.Cause) *execution.Attempt {
 	object, err := handler.Description.Opened(c)
+	// The function gets the state of the event; Newest is the cache, which may be newer.
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", c.Type)
 		return nil
@@ -123,11 +132,13 @@ func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause
 	return a
 }
 
-// Write sends the handlers' changes. It logs and drops them if that fails: event handlers are not called again.
+// Write sends the handlers' changes. It logs and drops them if that fails, because event handlers are not called
+// again.
 func (h *Handling) Write(ctx context.Context, body map[string]any, patch patching.Patch) patching.Result {
 	if patch.Empty() {
 		return patching.Result{}
 	}
+	// All handlers of one delivery share one patch, so the journal and the log name all of them.
 	result, err := h.Kind.Write(ctx, "event handlers", patching.Target{Body: body}, patch, nil)
 	if err = errors.Join(err, result.StatusRefused); err != nil {
 		logf.FromContext(ctx).Error(

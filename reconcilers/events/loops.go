@@ -16,31 +16,32 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Loops are the objects whose event handlers have written: that calls them again. Only one worker at a time may use one
-// object. The zero value is ready to use.
+// Loops has the objects whose event handlers have written: the events of these writes call the handlers again. Only one
+// worker at a time may use one object. The zero value is ready to use.
 type Loops struct {
 	mu    sync.Mutex
 	byKey map[types.NamespacedName]*loop
 }
 
-// loop is one of these objects. Nil is one that no handler has changed.
+// loop is one of these objects. A nil loop is an object that no handler has changed.
 type loop struct {
 	guard    loops.Guard
-	versions []string // of the operator's writes whose events are to come
+	versions []string // resource versions of the operator's writes whose events have not arrived yet
 
-	own           bool     // the present event is one of them
-	last          bool     // no event follows it
-	isCounted     bool     // it has called a handler
-	calls, writes []string // of the handlers that own writes have called since the last write
-	times         int      // how many events have called any
-	only          []string // the handlers that the present event was held for; nil is all
+	own       bool // the current event is caused by one of the writes
+	last      bool // the current event is the last one of this delivery
+	isCounted bool // the current event is already counted in times
+	// Ids since the last count: of the handlers that own writes have called, and of those that have written then.
+	calls, writes []string
+	times         int      // number of own events that have called any handler since the last count
+	only          []string // ids of the handlers that the current event was held for; nil means all handlers
 
-	held    *Event   // the newest event that is delayed
-	heldFor []string // the handlers that it is to call
+	held    *Event   // the newest event that is delayed; nil if there is none
+	heldFor []string // ids of the handlers that it will call
 }
 
-// DeliverNext is [Handling.Deliver] that delays the events of own writes for handlers that call themselves again and
-// again. It returns in what time it must be called again; zero is with the next event.
+// DeliverNext is [Handling.Deliver] with a delay for handlers that call themselves again and again: they get the
+// events of own writes later. It returns after which time it must be called again; zero means with the next event.
 func (h *Handling) DeliverNext(
 	ctx context.Context, key types.NamespacedName, waiting []Event,
 ) (patch patching.Patch, wait time.Duration) {
@@ -48,14 +49,19 @@ func (h *Handling) DeliverNext(
 	if loop == nil {
 		return h.Deliver(ctx, waiting), 0
 	}
+	// Each delivery counts from zero.
 	loop.calls, loop.writes, loop.times, loop.only = nil, nil, 0, nil
 	if held := loop.held; len(waiting) > 0 {
-		loop.held, loop.heldFor = nil, nil // the waiting events are newer
+		// The waiting events are newer than the held one, which they replace.
+		loop.held, loop.heldFor = nil, nil
 	} else if held != nil && loop.isDue() {
+		// The delay of the held event is over. Deliver it only to the handlers that it was held for: the others were
+		// called already.
 		waiting, loop.only = []Event{*held}, loop.heldFor
 		loop.held, loop.heldFor = nil, nil
 	}
 	patch = h.deliver(ctx, waiting, loop)
+	// There is no write that could count these calls, so count them here.
 	if patch.Empty() {
 		loop.note(now())
 	}
@@ -65,12 +71,13 @@ func (h *Handling) DeliverNext(
 	return patch, loop.wait()
 }
 
-// NoteWrite counts the result of Write. It returns the handlers that call themselves again and again by their writes;
-// their next such calls are delayed.
+// NoteWrite counts the result of [Handling.Write]. It returns the handlers that call themselves again and again
+// by their writes, and whose next such calls are delayed.
 func (h *Handling) NoteWrite(
 	ctx context.Context, key types.NamespacedName, body map[string]any, result patching.Result,
 ) (looping []string) {
 	if h.Loops == nil || len(result.Versions) == 0 {
+		// Nothing was written, so the events of this delivery do not continue a loop.
 		if loop := h.Loops.of(key); loop != nil {
 			loop.writes = nil
 			loop.note(now())
@@ -80,6 +87,7 @@ func (h *Handling) NoteWrite(
 	loop := h.Loops.ensure(key)
 	loop.versions = append(loop.versions, result.Versions...)
 	delay, isNew := loop.note(now())
+	// Log once for each loop, with the fields that the handlers keep changing.
 	if isNew {
 		loops.Log(logf.FromContext(ctx), loop.guard.Members(), changed(body, result.Body), delay)
 	}
@@ -89,7 +97,7 @@ func (h *Handling) NoteWrite(
 	return nil
 }
 
-// changed are the fields that differ, without what the API server maintains.
+// changed returns the paths of the fields that differ, without the fields that the API server maintains.
 func changed(before, after map[string]any) (paths []diff.Path) {
 	for _, item := range diff.Compute(contents(before), contents(after)) {
 		paths = append(paths, item.Path)
@@ -97,7 +105,9 @@ func changed(before, after map[string]any) (paths []diff.Path) {
 	return paths
 }
 
+// contents returns the object with only those metadata that handlers can change in a meaningful way.
 func contents(body map[string]any) map[string]any {
+	// Versions, timestamps and managed fields differ after each write: leave them out.
 	shown := maps.Clone(body)
 	metadata, _ := body["metadata"].(map[string]any)
 	kept := map[string]any{}
@@ -110,7 +120,7 @@ func contents(body map[string]any) map[string]any {
 	return shown
 }
 
-// begin takes up one event.
+// begin starts the accounting of one event. Nil does nothing.
 func (l *loop) begin(e Event, last bool) {
 	if l != nil {
 		l.isCounted = false
@@ -118,7 +128,8 @@ func (l *loop) begin(e Event, last bool) {
 	}
 }
 
-// holds reports whether the handler is not to be called for the event, or not now.
+// holds reports whether the handler must not be called for the event now. The last event is kept for it; earlier
+// events are skipped, because the last one shows a newer state.
 func (l *loop) holds(e Event, id string, now time.Time) bool {
 	switch {
 	case l == nil:
@@ -127,13 +138,13 @@ func (l *loop) holds(e Event, id string, now time.Time) bool {
 		return !slices.Contains(l.only, id)
 	case !l.own || !l.guard.Until(id).After(now):
 		return false
-	case l.last: // otherwise, the next event shows a newer state
+	case l.last: // an earlier event need not be held: the last one shows a newer state
 		l.held, l.heldFor = &e, append(l.heldFor, id)
 	}
 	return true
 }
 
-// called notes a call that our own write has caused.
+// called records a call that an own write has caused, and whether the handler has written again.
 func (l *loop) called(a *execution.Attempt) {
 	if l == nil || !l.own {
 		return
@@ -150,8 +161,10 @@ func (l *loop) called(a *execution.Attempt) {
 	}
 }
 
-// note counts the calls since the last time.
+// note passes the calls since the last time to the guard. It returns the delay of the next such calls, and
+// whether the loop has just been detected.
 func (l *loop) note(now time.Time) (delay time.Duration, isNew bool) {
+	// The guard counts each own event that has called handlers as one round of the loop.
 	for range l.times {
 		if delay, isNew = l.guard.Note(l.calls, l.writes, now); delay > 0 {
 			break
@@ -161,18 +174,19 @@ func (l *loop) note(now time.Time) (delay time.Duration, isNew bool) {
 	return delay, isNew
 }
 
-// isDue reports whether the held event may be delivered now.
+// isDue reports whether the held event may be delivered to any of its handlers now.
 func (l *loop) isDue() bool {
 	at := now()
 	return slices.ContainsFunc(l.heldFor, func(id string) bool { return !l.guard.Until(id).After(at) })
 }
 
-// wait returns in what time the held event must be delivered; zero if none is held. It is never zero otherwise, even
-// if other handlers have run for longer than the delay, or have ended the loop: no other event may follow.
+// wait returns after which time the held event must be delivered; zero if none is held. With a held event, it
+// is never zero, even if the delay is over already or the loop has ended, because possibly no other event follows.
 func (l *loop) wait() (wait time.Duration) {
 	if l.held == nil {
 		return 0
 	}
+	// The first handler whose delay ends decides: see isDue.
 	wait = loops.LongestDelay
 	for _, id := range l.heldFor {
 		wait = min(wait, time.Until(l.guard.Until(id)))
@@ -180,21 +194,24 @@ func (l *loop) wait() (wait time.Duration) {
 	return max(wait, time.Nanosecond)
 }
 
-// isOver reports whether the state of the object can be dropped after this event.
+// isOver reports whether the state of the object can be dropped after this event: no own write is expected any more.
 func (l *loop) isOver(last Event) bool {
 	if last.Type == Deleted {
-		return true
+		return true // it has no further events
 	}
 	has := last.Object.GetResourceVersion()
+	// Versions that are older than the event will not arrive any more: the informer may skip states.
 	l.versions = slices.DeleteFunc(slices.Clone(l.versions), func(own string) bool {
 		return own == has || patching.Newer(has, own)
 	})
+	// A loop whose handlers do not run any more must not keep the object in the map.
 	if l.held == nil && len(l.versions) == 0 {
 		l.guard.Expire(now())
 	}
 	return l.held == nil && len(l.versions) == 0 && len(l.calls) == 0 && l.guard.Idle()
 }
 
+// of returns the loop of an object; nil if there is none.
 func (l *Loops) of(key types.NamespacedName) *loop {
 	if l == nil {
 		return nil
@@ -204,13 +221,14 @@ func (l *Loops) of(key types.NamespacedName) *loop {
 	return l.byKey[key]
 }
 
-// Note adds the versions of a write that was not made for event handlers: they are called by the operator nevertheless.
+// Note adds the versions of a write by other parts of the operator: it calls the event handlers as well.
 func (l *Loops) Note(key types.NamespacedName, versions []string) {
 	if loop := l.of(key); loop != nil {
 		loop.versions = append(loop.versions, versions...)
 	}
 }
 
+// ensure returns the loop of an object, and makes it if necessary.
 func (l *Loops) ensure(key types.NamespacedName) *loop {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,10 +241,12 @@ func (l *Loops) ensure(key types.NamespacedName) *loop {
 	return l.byKey[key]
 }
 
+// forget drops the loop of an object.
 func (l *Loops) forget(key types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.byKey, key)
 }
 
+// now returns the time in UTC. Handlers get it as the start of their attempt.
 func now() time.Time { return time.Now().UTC() }

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
-// The types of events. Objects of the first listing have the empty one.
+// The types of events, as in Kopf. Objects of the first listing have the empty type.
 const (
 	Listed   = ""
 	Added    = "ADDED"
@@ -17,25 +17,25 @@ const (
 	Deleted  = "DELETED"
 )
 
-// Limit is how many events of one object may wait at once.
+// Limit is the number of events of one object that may wait. It bounds the memory while a handler is slow.
 const Limit = 256
 
-// Event is one raw event: its type, and the object as it was then.
+// Event is one raw event: its type, and the object at that time.
 type Event struct {
 	Type   string
 	Object *compact.Object
 }
 
-// Queue keeps the events of the objects of one resource until a pass delivers them, in the order of their arrival. If
-// an object was replaced by another one of its name, the events of the old object come first. The zero value is ready
-// to use.
+// Queue stores the events of the objects of one resource until a pass delivers them, in the order of arrival. If
+// another object of the same name replaces an object, the events of the old one come first. The zero value is ready to
+// use.
 type Queue struct {
 	mu      sync.Mutex
 	waiting map[types.NamespacedName][]Event
 }
 
-// Add appends an event. If more than Limit events of the object wait then, Add drops the oldest one of type MODIFIED,
-// and returns true; it never drops events of other types.
+// Add appends an event. If more than Limit events of the object are waiting then, it drops the oldest one of type
+// MODIFIED and returns true. It never drops other events, because later events cannot replace them.
 func (q *Queue) Add(e Event) (dropped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -44,6 +44,7 @@ func (q *Queue) Add(e Event) (dropped bool) {
 	}
 	key := e.Object.Key()
 	list := append(q.waiting[key], e)
+	// Only events of type MODIFIED are superseded by later ones.
 	if len(list) > Limit {
 		oldest := slices.IndexFunc(list, func(e Event) bool { return e.Type == Modified })
 		if oldest >= 0 {
@@ -59,6 +60,7 @@ func (q *Queue) Take(key types.NamespacedName) []Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := q.waiting[key]
+	// Keep no empty lists: objects come and go.
 	delete(q.waiting, key)
 	return list
 }

@@ -1,8 +1,8 @@
 // Not part of the public API.
 //
-// Package discoverytest has API servers that answer to questions of discovery only, for tests.
+// Package discoverytest provides fake API servers that only answer discovery requests, for the tests of several
+// packages. [Zoo] and [Served] are ready-made ones.
 //
-// It is apart because the tests of several packages ask the same questions. It never watches and has no objects.
-//
-// Neighbours: facade/facadetest/memapi is a whole API server; this is for what a whole one never says.
+// They have no objects and cannot be watched. For a complete API server, use facade/facadetest/memapi; these fakes also
+// give answers that a complete one never gives.
 package discoverytest

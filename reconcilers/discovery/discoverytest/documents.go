@@ -10,44 +10,46 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Documents are what an API server says of itself, by path.
+// Documents is a discovery.Getter with fixed documents.
 type Documents struct {
 	mu sync.Mutex
-	// Of are the documents; Failing are the paths that are answered with an error; Err is the answer to everything.
+	// Of are the documents by path. Failing are the paths with an error as their answer. Err is the answer to all.
 	Of      map[string]any
 	Failing map[string]error
 	Err     error
-	// Asked are the paths that were asked for.
+	// Asked are the requested paths, in order.
 	Asked []string
 }
 
-// Get gives nil for what is not there.
+// Get returns nil for unknown paths.
 func (d *Documents) Get(_ context.Context, path string) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.Asked = append(d.Asked, path)
+	// The error of all answers has priority over that of a path.
 	if err := cmp.Or(d.Err, d.Failing[path]); err != nil || d.Of[path] == nil {
 		return nil, err
 	}
 	return json.Marshal(d.Of[path])
 }
 
-// Become changes what the server says, or how.
+// Become changes the documents under the lock, while an operator reads them.
 func (d *Documents) Become(change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	change()
 }
 
-// Add adds a resource to what there is at a path.
+// Add adds a resource to the document at a path.
 func (d *Documents) Add(path string, r metav1.APIResource) {
 	list, _ := d.Of[path].(metav1.APIResourceList)
 	list.APIResources = append(list.APIResources, r)
 	d.Of[path] = list
 }
 
-// Zoo has several groups, versions and categories; one resource cannot be watched, another one not be written to.
+// Zoo has several groups, versions and categories. One resource cannot be watched, another one cannot be patched.
 func Zoo() *Documents {
+	// The usual resource: it is namespaced, and named like its kind with an s.
 	one := func(name string, categories ...string) metav1.APIResource {
 		return metav1.APIResource{Name: name, SingularName: name[:len(name)-1],
 			Kind: strings.ToUpper(name[:1]) + name[1:len(name)-1], Namespaced: true,

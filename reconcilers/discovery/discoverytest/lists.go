@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ExampleV1 is the group and version of Served.
+// ExampleV1 is the group and version of [Served].
 var ExampleV1 = schema.GroupVersion{Group: "example.org", Version: "v1"}
 
-// AllVerbs are those of a usual resource.
+// AllVerbs are the verbs of a usual resource.
 var AllVerbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
 
-// Served is what an API server has of example.org/v1, changed as a case needs it.
+// Served returns the resources of example.org/v1, after the changes. Some lack verbs, one is a subresource of
+// another kind.
 func Served(change ...func(list *metav1.APIResourceList)) *metav1.APIResourceList {
 	list := &metav1.APIResourceList{GroupVersion: "example.org/v1", APIResources: []metav1.APIResource{
 		{
@@ -38,17 +39,18 @@ func Served(change ...func(list *metav1.APIResourceList)) *metav1.APIResourceLis
 	return list
 }
 
-// With adds a resource to Served.
+// With adds a resource with all verbs to [Served].
 func With(r metav1.APIResource) func(*metav1.APIResourceList) {
 	r.Verbs = AllVerbs
 	return func(list *metav1.APIResourceList) { list.APIResources = append(list.APIResources, r) }
 }
 
-// Lister answers for groups and versions.
+// Lister is a discovery.Getter that computes the list of a group version.
 type Lister func(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 
-// Get is for the paths of discovery.
+// Get returns the list for the path of a group version, and nil for all other paths.
 func (f Lister) Get(ctx context.Context, path string) ([]byte, error) {
+	// The core group and the list of groups do not exist here.
 	gv, ofGroup := strings.CutPrefix(path, "/apis/")
 	if !ofGroup {
 		return nil, nil
