@@ -96,7 +96,7 @@ func TestEnsureOnceLeavesStrangersAlone(t *testing.T) {
 		h.put("b", "theirs")
 		before := h.room("default", "b").GetResourceVersion()
 		h.build("a=1", "b=2")
-		heard.wantLast(t, "child 1", "ConfigMap default/b", "no child of this one")
+		heard.wantLast(t, "child 1", "ConfigMap default/b", "not a child of this parent")
 		h.rebuild("a=1")
 		if h.room("default", "b").GetResourceVersion() != before {
 			t.Errorf("a stranger was touched: %v", h.room("default", "b"))

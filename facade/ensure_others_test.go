@@ -88,7 +88,7 @@ func TestEnsureLeavesStrangersAlone(t *testing.T) {
 		h.put("b", "theirs")
 		before := h.room("default", "b").GetResourceVersion()
 		h.build("a=1", "b=2", "c=3")
-		heard.wantLast(t, "child 1", "ConfigMap default/b", "no child of this one")
+		heard.wantLast(t, "child 1", "ConfigMap default/b", "not a child of this parent")
 		if h.room("default", "b").GetResourceVersion() != before {
 			t.Errorf("a stranger was touched: %v", h.room("default", "b"))
 		}
@@ -106,7 +106,7 @@ func TestEnsureLeavesStrangersAlone(t *testing.T) {
 		h.api.Discard(settings, "default", "a")
 		h.put("a", "theirs")
 		h.rebuild("a=2")
-		heard.wantLast(t, "child 0", "ConfigMap default/a", "no child of this one")
+		heard.wantLast(t, "child 0", "ConfigMap default/a", "not a child of this parent")
 		if value, _, _ := nested(h.room("default", "a"), "data", "value"); value != "theirs" {
 			t.Errorf("a stranger was changed to %q", value)
 		}

@@ -69,7 +69,7 @@ func TestEnsureAdoptsRetained(t *testing.T) {
 		rule = retainAdopting
 		h.put("guest", "theirs")
 		h.rebuild("a=3", "yard/d=3", "guest=1")
-		heard.wantLast(t, "ConfigMap default/guest", "no child of this one")
+		heard.wantLast(t, "ConfigMap default/guest", "not a child of this parent")
 		h.rebuild("a=3", "yard/d=4")
 		if a, d := h.value("default", "a"), h.value("yard", "d"); a != "3" || d != "4" || heard.last() != nil {
 			t.Errorf("the children are %q and %q: %v", a, d, heard.last())

@@ -271,7 +271,7 @@ func TestEnsureUntilDoneReplacesNoStrangers(t *testing.T) {
 		stop := jobCase{owns: true}.start(h, heard)
 		defer stop()
 		h.settle()
-		heard.wantLast(t, "Job.batch default/backup", "no child of this one")
+		heard.wantLast(t, "Job.batch default/backup", "not a child of this parent")
 		if now := h.jobUID(); now != before {
 			t.Errorf("the job of another owner is %s, was %s", now, before)
 		}

@@ -85,7 +85,7 @@ func TestExplainCommandOfARunningOperator(t *testing.T) {
 	e.says("Handler succeeded") // the second one is called when all is noted of the first one
 	for _, kind := range []string{"configmap", "cm", "configmaps", "ConfigMap"} {
 		code, out, errs := execute(t, e.op, "explain", kind, "default/first", "--address", address)
-		if code != 0 || !strings.Contains(out, "ConfigMap default/first, as operator explained.example.org knows it") ||
+		if code != 0 || !strings.Contains(out, "ConfigMap default/first, as seen by operator explained.example.org") ||
 			!strings.Contains(out, "called provision: attempt 1 succeeded") {
 			t.Errorf("%s: exit code %d: %s%s", kind, code, out, errs)
 		}

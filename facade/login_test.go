@@ -205,7 +205,7 @@ func TestLoginsThatFail(t *testing.T) {
 	}{
 		"garbage": {"it says which field", func(context.Context) (*kopf.ConnectionInfo, error) {
 			return &kopf.ConnectionInfo{Server: "://"}, nil
-		}, `handler "fn": the credentials make no sense: field Server: "://" is no URL`, 0},
+		}, `handler "fn": the credentials make no sense: field Server: "://" is not a URL`, 0},
 		"nothing": {"nobody else logs in", func(context.Context) (*kopf.ConnectionInfo, error) { return nil, nil },
 			`logging in: handler "fn": no credentials were given`, 0},
 		"empty": {"it says which field", func(context.Context) (*kopf.ConnectionInfo, error) {

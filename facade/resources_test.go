@@ -40,7 +40,7 @@ func TestManyResources(t *testing.T) {
 		},
 		"EverythingOfNothing": {
 			"everything is a name, no group",
-			func(op *kopf.Operator) { kopf.ForResource(op, "*", "pods") }, "no group or version",
+			func(op *kopf.Operator) { kopf.ForResource(op, "*", "pods") }, "not a group or version",
 		},
 		"NoFunction": {
 			"it cannot be asked", func(op *kopf.Operator) { kopf.ForResourceFunc(op, nil) }, "the function is nil",

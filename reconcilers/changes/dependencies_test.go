@@ -66,8 +66,10 @@ func TestDependencies(t *testing.T) {
 			p.step()
 			w.wantCalls("all", "0s create p", "0s create a", "0s create d")
 			w.want("failure", true, w.record("p.b", "failure"))
-			w.want("message", `not called, because handlers that it depends on failed permanently: "a"`, w.record("p.b", "message"))
-			w.want("message", `not called, because handlers that it depends on failed permanently: "b"`, w.record("p.c", "message"))
+			w.want("message", `not called, because handlers that it depends on failed permanently: "a"`,
+				w.record("p.b", "message"))
+			w.want("message", `not called, because handlers that it depends on failed permanently: "b"`,
+				w.record("p.c", "message"))
 			w.want("logged", true, w.hasLogged(`"handler"="p/b" "reason"="create"`, "Handler failed permanently"))
 			w.want("two handlers in a line", false, w.hasLogged(`"handler"="p" `, `"handler"="p/b" `))
 			p.settle()

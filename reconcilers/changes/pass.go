@@ -113,7 +113,6 @@ func (p *pass) decideAll() {
 // round executes the steps of a pass once, for the newest known object. A step that changes the object for the
 // following ones returns startOver. A step that finds the object gone ends the pass.
 func (p *pass) round(ctx context.Context) (verdict, error) {
-	// Phase 1: the present state of the object and its cause.
 	p.outcomes, p.own, p.rewrite = nil, nil, 0
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
 		return stop, err
@@ -122,58 +121,46 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return stop, err
 	}
-	// An update that our own write has caused can be part of a loop.
 	if p.memory.ownWrites != nil {
 		p.detectOwnCause(seen.cause)
 	}
 	p.look = p.noted().Look(seen.cause)
-	// Phase 2: background handlers, and outcomes of earlier passes.
 	wanted, err := p.attendBackground(ctx, seen.cause)
 	if err != nil {
 		return stop, err
 	}
-	// Unwritten outcomes come first: no handler is called while results could be lost.
-	unwritten, next, err := p.retryUnwritten(ctx, seen, wanted.busy)
+	unwritten, next, err := p.retryUnwritten(ctx, seen, wanted.busy) // first, so that no results can be lost
 	if next != goOn || err != nil {
 		return next, err
 	}
-	// Phase 3: the state that handlers rely on: their memory and the finalizer. Each write starts a new round.
 	if next, err := p.checkInterest(ctx, seen.cause, &wanted); next != goOn || err != nil {
 		return next, err
 	}
-	// Restore the memory and the finalizer if another client has removed them.
 	if next, err := p.restoreLost(ctx, seen, wanted); next != goOn || err != nil {
 		return next, err
 	}
-	// Copy the memory to storages that do not have it.
 	if next, err := p.syncStorages(ctx, seen, wanted); next != goOn || err != nil {
 		return next, err
 	}
-	// The finalizer comes before the handlers: their work must be cleaned up on deletion.
 	if next, err := p.ensureFinalizer(ctx, seen, wanted); next != goOn || err != nil {
 		return next, err
 	}
-	// End the causes that do not exist any more.
 	if next, err := p.dropStaleProgress(ctx, seen, wanted); next != goOn || err != nil {
-		// No handler will be called, but the conditions can be outdated.
 		if err == nil && next == stop && p.handling.Conditions != nil {
 			err = p.tellWithoutNews(ctx, seen.cause)
 		}
 		return next, err
 	}
-	// Phase 4: the handlers. Deletion handlers would otherwise run beside background handlers that still use the
-	// object.
+	// Deletion handlers must not run beside background handlers that still use the object.
 	if seen.cause.Reason == cause.Delete {
 		if p.waits = p.awaitsBackground(seen.cause); p.waits {
 			return stop, nil
 		}
 	}
-	// Select the handlers of the cause, and continue from their records.
 	selected, err := p.restoreProgress(ctx, seen, wanted.busy, unwritten)
 	if err != nil {
 		return stop, err
 	}
-	// An edit after a failed deletion retries the failed handlers.
 	if p.outcomes.isKept() {
 		if next, err := p.retryHolders(ctx); next != goOn || err != nil {
 			return next, err
@@ -183,7 +170,6 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	if err := p.callDueHandlers(ctx, selected); err != nil || p.object.gone {
 		return stop, err
 	}
-	// Write the results, and the end of the cause if all handlers are finished.
 	return stop, p.closeOrContinue(ctx)
 }
 

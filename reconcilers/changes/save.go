@@ -95,11 +95,9 @@ func (p *pass) saveOnce(
 	ctx context.Context, handled *outcomes, statusDecides bool, running ...*execution.Attempt,
 ) error {
 	p.object.refusal = nil
-	// The running functions can add changes meanwhile: only the counted ones are marked as written.
 	attempts := append(slices.Clip(handled.attempts), running...)
 	patch := patching.Patch{Merge: map[string]any{}}
-	// Collect the changes of the attempts.
-	written := make([]int, len(attempts))
+	written := make([]int, len(attempts)) // counts, because running functions can add changes meanwhile
 	for i, a := range attempts {
 		var err error
 		if written[i], err = include(&patch, a); err != nil {
@@ -110,7 +108,6 @@ func (p *pass) saveOnce(
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
 		return err
 	}
-	// Add the memory of the object, and the conditions.
 	if err := p.compose(ctx, handled, &patch); err != nil {
 		return err
 	}
@@ -139,17 +136,14 @@ func (p *pass) saveOnce(
 	for i, a := range attempts {
 		a.Written(written[i])
 	}
-	// From here, the write has succeeded. It only counts if the server has kept the memory.
-	if err := p.checkKept(handled, patch.Merge); err != nil {
+	if err := p.checkKept(handled, patch.Merge); err != nil { // a write only counts if the server keeps it
 		return err
 	}
-	// The server can have reverted the patches that the configuration includes.
 	if handled.leaves && !p.object.released {
 		if err := p.takeBackOwnPatches(ctx, handled); err != nil || p.object.gone {
 			return err
 		}
 	}
-	// An own write can cause an update: track it to detect loops.
 	if handled.working != nil || p.memory.ownWrites != nil {
 		p.noteOwnWrite(handled)
 	}

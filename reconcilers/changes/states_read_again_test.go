@@ -29,7 +29,8 @@ func (oneAnnotation) Store(patch, _ map[string]any, id string, _ progress.Record
 	return nil
 }
 
-// TestStatesAreReadAgain covers the states that a pass must read again, although it reads each version of the object once.
+// TestStatesAreReadAgain covers the states that a pass must read again, although it reads each version of the object
+// once.
 func TestStatesAreReadAgain(t *testing.T) {
 	later := temporaryError{delay: time.Minute}
 	failing := fails(9, later)

@@ -59,8 +59,8 @@ func TestKindsInWords(t *testing.T) {
 		"short name with group": {"kubectl takes this as well", all, "wd.example.org", widget},
 		"several": {"it is asked which", all, "widget",
 			`"widget" is ambiguous: use one of Widget.example.org, Widget.other.org`},
-		"none": {"it is told what there is", all, "gadget", `operator "test.example.org" does not serve kind "gadget": ` +
-			`it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
+		"none": {"it is told what there is", all, "gadget", `operator "test.example.org" does not serve kind ` +
+			`"gadget": it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
 		"other version": {"it is not served", all, "nodes.v2.", `operator ` +
 			`"test.example.org" does not serve kind "nodes.v2.": ` +
 			`it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
@@ -144,8 +144,8 @@ func TestWhatHoldsNow(t *testing.T) {
 	index := &handlers.Handler{ID: "i", Family: handlers.Indexing}
 	child := &handlers.Handler{ID: "c", Family: handlers.Tending}
 	create := &handlers.Handler{ID: "h", Reason: cause.Create}
-	const noop = "The last evaluation, at 2000-01-01 00:00:00.000, found no essential change: the status, and metadata of " +
-		"Kubernetes and other operators, do not count."
+	const noop = "The last evaluation, at 2000-01-01 00:00:00.000, found no essential change: the status, and " +
+		"metadata of Kubernetes and other operators, do not count."
 	const unknown = "The operator has no record of the object: it does not exist, or the watch has not delivered it " +
 		"yet, or at least 7 other objects changed since its last change."
 	cases := map[string]struct {

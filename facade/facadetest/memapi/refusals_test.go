@@ -28,7 +28,7 @@ func TestUnsupportedRequests(t *testing.T) {
 		"Former": {
 			reason: "nothing is kept of what was before", method: http.MethodGet,
 			path: "/api/v1/configmaps?resourceVersion=1&resourceVersionMatch=Exact",
-			want: "lists of what was before (resourceVersionMatch=Exact)",
+			want: "lists of a former state (resourceVersionMatch=Exact)",
 		},
 		"Exec": {
 			reason: "nothing runs in pods", method: http.MethodPost,

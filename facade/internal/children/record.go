@@ -140,8 +140,8 @@ func isRecord(prefix, name string) (is, background bool) {
 
 // malformed describes an unreadable record with its remedy.
 func malformed(name string, err error) error {
-	return fmt.Errorf("the children in annotation %s cannot be read: %w; remove the annotation, and delete by hand the "+
-		"children that are not declared any more", name, err)
+	return fmt.Errorf("the children in annotation %s cannot be read: %w; remove the annotation, and delete by hand "+
+		"the children that are not declared any more", name, err)
 }
 
 // recordedAll returns the children in all records whose annotations the function selects.

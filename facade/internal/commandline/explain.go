@@ -37,10 +37,10 @@ func explainCommand(p Program, program string) *cobra.Command {
 	e := &explainer{program: p, environment: environmentOf("explain")}
 	cmd := &cobra.Command{
 		Use: "explain KIND [NAMESPACE/]NAME", Short: "Explain why handlers were called for an object, or not",
-		Long: "Show the history of one object and why each handler ran or did not run: its events, changes, attempts, " +
-			"outcomes and retries. The running operator answers from its memory, which begins with its start and is " +
-			"limited. It listens on its own machine only, unless its flag --debug-bind-address has another " +
-			"address.\n\n" + fromEnvironment,
+		Long: "Show the history of one object and why each handler ran or did not run: its events, changes, " +
+			"attempts, outcomes and retries. The running operator answers from its memory, which begins with its " +
+			"start and is limited. It listens on its own machine only, unless its flag --debug-bind-address has " +
+			"another address.\n\n" + fromEnvironment,
 		Example: explainExamples(program), Args: kindAndName, RunE: e.run,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -125,8 +125,8 @@ func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
 	var problem inspection.Problem
 	// Another server listens at the address.
 	if json.Unmarshal(answer, &problem) != nil || problem.Error == "" {
-		return nil, fmt.Errorf("the server at %s is not an operator that serves explanations: it responds with %s; see --address",
-			e.address, response.Status)
+		return nil, fmt.Errorf("the server at %s is not an operator that serves explanations: it responds with %s; "+
+			"see --address", e.address, response.Status)
 	}
 	// Several operators can run on one machine; an answer of another one would be misleading.
 	if problem.Operator != "" && problem.Operator != e.program.Name {
@@ -147,7 +147,8 @@ func (e *explainer) print(to io.Writer, answer []byte) error {
 	// The text form is made here from JSON, so that both forms need only one kind of request.
 	var found journal.Explanation
 	if err := json.Unmarshal(answer, &found); err != nil {
-		return fmt.Errorf("the server at %s is not an operator that serves explanations: %w; see --address", e.address, err)
+		return fmt.Errorf("the server at %s is not an operator that serves explanations: %w; see --address",
+			e.address, err)
 	}
 	if found.Operator != e.program.Name {
 		return e.otherOperator(found.Operator)

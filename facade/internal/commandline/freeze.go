@@ -37,9 +37,9 @@ func freezeCommand(p Program, program string) *cobra.Command {
 	f := &freezer{base: newBase(p, "freeze"), freezes: true, priority: freezePriority}
 	cmd := &cobra.Command{
 		Use: "freeze", Short: "Pause operators for some time", Args: noArguments,
-		Long: "Pause operators: this one, and all that share its peering object and have the same priority or a lower " +
-			"one, also those of other programs. They continue when the time is over, or with the command resume. " +
-			"The command uses the cluster and the permissions of your kubeconfig.\n\n" + fromEnvironment,
+		Long: "Pause operators: this one, and all that share its peering object and have the same priority or a " +
+			"lower one, also those of other programs. They continue when the time is over, or with the command " +
+			"resume. The command uses the cluster and the permissions of your kubeconfig.\n\n" + fromEnvironment,
 		Example: freezeExamples(program),
 		RunE:    f.run,
 	}
@@ -58,8 +58,8 @@ func resumeCommand(p Program, program string) *cobra.Command {
 	f := &freezer{base: newBase(p, "resume")}
 	cmd := &cobra.Command{
 		Use: "resume", Short: "Resume paused operators", Args: noArguments,
-		Long: "Resume operators that were paused by the command freeze, also that of Kopf, by the same user on the same " +
-			"machine, or with the same --id.\n\n" + fromEnvironment,
+		Long: "Resume operators that were paused by the command freeze, also that of Kopf, by the same user on the " +
+			"same machine, or with the same --id.\n\n" + fromEnvironment,
 		Example: resumeExamples(program),
 		RunE:    f.run,
 	}

@@ -20,7 +20,8 @@ func TestGarbage(t *testing.T) {
 		"Nothing": {"nobody has credentials", nil, "no credentials were given"},
 		"Empty":   {"there is nothing to connect to", &credentials.Info{}, "field Server: it is missing"},
 		"NoURL": {
-			"a host alone is ambiguous", &credentials.Info{Server: "api:6443"}, "field Server: \"api:6443\" is not a URL",
+			"a host alone is ambiguous", &credentials.Info{Server: "api:6443"},
+			"field Server: \"api:6443\" is not a URL",
 		},
 		"NewLine": {
 			"files end with one", &credentials.Info{Server: api, Token: "secret\n"}, "Token: it has white space",

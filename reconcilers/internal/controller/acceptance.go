@@ -152,8 +152,8 @@ func (a *acceptance) inspect(ctx context.Context) {
 // The remedies are a part of the log line, so that users need not search for them.
 const (
 	remedyForSchema = "add status.conditions to the schema of the CRD: " + manual.ConditionsInSchema
-	remedyForRights = "solve the problem that the API server reports, such as by a rule for the status of the resource " +
-		"in the RBAC of the operator"
+	remedyForRights = "solve the problem that the API server reports, such as by a rule for the status of the " +
+		"resource in the RBAC of the operator"
 	remedyForObject = "solve the problem that the API server reports for this object"
 )
 

@@ -44,8 +44,9 @@ func TestHolds(t *testing.T) {
 				w.pass()
 				w.pass()
 			}, []string{
-				"hold, blocked until the object changes: reading the last-handled configuration: malformed last-handled " +
-					"configuration in annotation " + handled + ": it is not a json object but a list (2 times)",
+				"hold, blocked until the object changes: reading the last-handled configuration: malformed " +
+					"last-handled configuration in annotation " + handled +
+					": it is not a json object but a list (2 times)",
 			},
 		},
 		"Throttled": {
