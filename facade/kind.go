@@ -120,7 +120,7 @@ func forResource[T client.Object](op *Operator, by string, spelling []string) Se
 	if err != nil {
 		err = fmt.Errorf("%s(%s): %w", by, quoteAll(spelling), err)
 	}
-	return selectionOf[T](op, "kopf.ForResource", selector, err)
+	return selectionOf[T](op, by, selector, err)
 }
 
 // ForResourceFunc selects resources for which the function returns true. It is called for each version: check

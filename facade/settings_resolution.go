@@ -28,14 +28,15 @@ type resolvedSettings struct {
 	conditions conditions.Types        // types of the conditions that report outcomes of handlers
 }
 
-// clone returns settings whose slices do not change with those of the caller, which may continue to use its own. The
-// fields Admission.ExtraHosts and Admission.TLSOpts are shared.
+// clone returns settings whose slices do not change with those of the caller, which may continue to use its own.
 func (s Settings) clone() Settings {
 	s.Namespaces, s.AddToScheme = slices.Clone(s.Namespaces), slices.Clone(s.AddToScheme)
 	s.NamespacePatterns, s.CachedReads = slices.Clone(s.NamespacePatterns), slices.Clone(s.CachedReads)
 	s.Admission.ExcludedNamespaces = slices.Clone(s.Admission.ExcludedNamespaces)
 	s.Execution.FormerManagers = slices.Clone(s.Execution.FormerManagers)
 	s.Admission.CABundle = slices.Clone(s.Admission.CABundle)
+	s.Admission.ExtraHosts = slices.Clone(s.Admission.ExtraHosts)
+	s.Admission.TLSOpts = slices.Clone(s.Admission.TLSOpts)
 	s.Queueing.ErrorDelays = slices.Clone(s.Queueing.ErrorDelays)
 	s.Networking.ErrorBackoffs = slices.Clone(s.Networking.ErrorBackoffs)
 	p := &s.Persistence

@@ -94,10 +94,6 @@ func (p *peerTable) expiry(entry peerEntry) time.Time {
 		return own
 	}
 	unchanged := entry.firstSeen.Add(entry.record.Lifetime)
-	// The clocks agree on this record.
-	if !entry.record.LastSeen.After(entry.firstSeen) && !own.Before(unchanged) {
-		return own
-	}
 	// An old record, such as one that a crashed operator left behind, does not delay the start for its whole lifetime.
 	if latest := own.Add(p.allowedSkew()); latest.Before(unchanged) {
 		return latest

@@ -140,7 +140,7 @@ func (o *object) untouch(ctx context.Context, patch *patching.Patch) {
 	case err != nil:
 		if o.memory.isNew(err) {
 			stack := panics.Stack(err)
-			logf.FromContext(ctx).Error(err, "Failed to remove what Kopf has touched the object with", stack...)
+			logf.FromContext(ctx).Error(err, "Failed to remove Kopf's touch annotation", stack...)
 		}
 	case len(merge) > 0:
 		if patch.Merge == nil {

@@ -113,7 +113,7 @@ func TestTakeovers(t *testing.T) {
 			p := w.start(onCreate("a", fails(1, temporaryError{time.Second})))
 			p.handling.Progress = untouchable{p.handling.Progress}
 			p.step()
-			w.want("told", true, w.hasLogged("Failed to remove what Kopf has touched the object with", "no touching"))
+			w.want("told", true, w.hasLogged("Failed to remove Kopf's touch annotation", "no touching"))
 			w.logged = nil
 			p.settle()
 			w.wantHandled("in the end", w.at("spec", "field"))

@@ -2,6 +2,7 @@ package commandline
 
 import (
 	"log/slog"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -125,8 +126,9 @@ func complete(cmd *cobra.Command, contexts cobra.CompletionFunc) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, values) // it fails for commands without this flag
 	}
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		// The file name of --kubeconfig is completed by the shell itself.
-		if _, known := cmd.GetFlagCompletionFunc(flag.Name); !known && flag.Name != "kubeconfig" {
+		// The shell itself completes the names of files.
+		isFile := flag.Name == "kubeconfig" || strings.HasSuffix(flag.Name, "-file")
+		if _, known := cmd.GetFlagCompletionFunc(flag.Name); !known && !isFile {
 			_ = cmd.RegisterFlagCompletionFunc(flag.Name, nothing)
 		}
 	})

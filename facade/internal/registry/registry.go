@@ -116,9 +116,10 @@ func (r *HandlerRegistry) Admits() bool {
 	return slices.ContainsFunc(r.Entries, func(e HandlerEntry) bool { return Admits(e.Handler) })
 }
 
-// IndexOf returns the index that is registered under the key, or registers this one. It does not lock, so two
-// goroutines must not register indices of one operator at the same time.
+// IndexOf returns the index that is registered under the key, or registers this one.
 func (r *HandlerRegistry) IndexOf(key any, index *indexes.Index) *indexes.Index {
+	r.Lock()
+	defer r.Unlock()
 	if former, ok := r.indexes[key]; ok {
 		return former
 	}
