@@ -16,7 +16,7 @@ import (
 type Unhandled struct {
 	mu    sync.Mutex
 	since map[types.UID]int64
-	most  int // highest size of since, as its buckets are never freed
+	most  int // highest size of the map since, whose memory never shrinks
 	// Few objects have the following, so it is stored separately and the others do not need room for it: the objects of
 	// running passes, with the time of the first event during the pass or zero; and the handlers that wait for their
 	// next attempt.
@@ -60,9 +60,9 @@ func (u *Unhandled) Begin(uid types.UID) {
 	u.passing[uid] = 0
 }
 
-// Leave records that a pass ended with an unfinished change: it returned an error, or some handlers have not succeeded
-// or failed permanently. Started is when the first of the handlers was selected, possibly by a former process; zero if
-// unknown. Waiting are the handlers that wait for their next attempt.
+// Leave records that a pass ended with an unfinished change: it returned an error, or some handlers are unfinished.
+// Started is when the first of the handlers was selected, possibly by a former process; zero if unknown. Waiting are
+// the handlers that wait for their next attempt.
 func (u *Unhandled) Leave(uid types.UID, started time.Time, waiting []changes.Waiting) {
 	if u == nil {
 		return
