@@ -208,8 +208,8 @@ type Throttle struct {
 func (t *Throttle) Wait(now time.Time) time.Duration { return max(0, t.until.Sub(now)) }
 
 // Fail counts a failure and returns the delay before the next pass. It takes the next of the delays, or the last one
-// when all are used. A longer delay that the API server asked for takes precedence. With neither, again is false, and
-// the object waits for its next event.
+// when all are used. A longer delay from the API server takes precedence. With neither, again is false, and the object
+// waits for its next event.
 func (t *Throttle) Fail(delays []time.Duration, asked time.Duration, now time.Time) (delay time.Duration, again bool) {
 	if len(delays) == 0 && asked == 0 {
 		return 0, false
