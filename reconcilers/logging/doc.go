@@ -1,8 +1,10 @@
 // Not part of the public API.
 //
-// Package logging is what all lines of the engine's log have in common: how they name an object, and that some of them
-// are warnings, which logr alone does not have.
+// Package logging defines the keys that name an object in the engine's log lines, and adds warnings to logr.
 //
-// It stands apart because lines of one object can be followed by one key only if all packages use the same. It never
-// decides who gets a line, or what it looks like: that is for the logger of the manager.
+// [OfKind], [OfObject] and [OfHandler] return loggers with these keys. All packages use them, so one key finds all
+// lines of an object. [With] defers the formatting of values to the first line. [Warn] logs at a level that logr does
+// not have.
+//
+// The manager's logger decides where lines go and how they look.
 package logging

@@ -12,22 +12,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// With is log.WithValues for a logger that may never say anything, and values that never change. Many loggers format
-// their values when they get them, which is a good part of what a look at an object costs; this one has it done with
-// its first line, if it knows about log/slog: zap's and the facade's do. Others that add values to it get a logger of
-// the usual kind.
+// With returns a logger with more values, like log.WithValues. The values must not change afterwards, because they are
+// formatted with the first line. Many loggers format values when they get them, which is a considerable part of the
+// cost of a pass; most loggers never log a line. Formatting is deferred only if the sink supports log/slog, as those of
+// zap and of the facade do. Code that adds values to the returned logger gets an ordinary logger.
 func With(log logr.Logger, keysAndValues ...any) logr.Logger {
 	switch sink := log.GetSink().(type) {
 	case *deferred:
 		return log.WithSink(sink.with(keysAndValues))
 	case logr.SlogSink:
+		// The caller may reuse its slice before the values are formatted.
 		return log.WithSink(&deferred{base: sink, values: slices.Clone(keysAndValues)})
 	default:
 		return log.WithValues(keysAndValues...)
 	}
 }
 
-// Deferring is a logger that takes what others add to it as values of [With].
+// Deferring returns a logger that also defers the values which other code adds with WithValues. controller-runtime adds
+// an id to the logger of each request, and few lines ever contain it.
 func Deferring(log logr.Logger) logr.Logger {
 	log = With(log)
 	if sink, is := log.GetSink().(*deferred); is {
@@ -36,7 +38,8 @@ func Deferring(log logr.Logger) logr.Logger {
 	return log
 }
 
-// Formatted is With for functions of users, who may know what their logger is: it has its values at once.
+// Formatted is [With] for the loggers that users' functions receive. The values are formatted at once, and the sink is
+// that of the user's logger, so functions may convert it to its concrete type.
 func Formatted(log logr.Logger, keysAndValues ...any) logr.Logger {
 	if sink, is := log.GetSink().(*deferred); is {
 		return log.WithSink(sink.base.WithValues(slices.Concat(sink.values, keysAndValues)...))
@@ -44,14 +47,14 @@ func Formatted(log logr.Logger, keysAndValues ...any) logr.Logger {
 	return log.WithValues(keysAndValues...)
 }
 
-// OfKind gives a logger with the kind in its lines, under "apiVersion" and "kind".
+// OfKind returns a logger with the kind, under "apiVersion" and "kind".
 func OfKind(log logr.Logger, kind schema.GroupVersionKind) logr.Logger {
 	return log.WithValues("apiVersion", kind.GroupVersion().String(), "kind", kind.Kind)
 }
 
-// OfObject gives a logger of a kind, of [OfKind], with an object in its lines, under "namespace", "name" and "uid". The
-// namespace is empty for those without one. Of an object that may have been replaced by another one of the same name,
-// the uid is empty, and not in the lines.
+// OfObject adds an object to a logger of [OfKind], under "namespace", "name" and "uid". The namespace is empty for
+// cluster-scoped objects. Pass an empty uid for an object that may have been replaced by another one with the same
+// name; the lines then do not have the key "uid".
 func OfObject(log logr.Logger, key types.NamespacedName, uid types.UID) logr.Logger {
 	if uid == "" {
 		return With(log, "namespace", key.Namespace, "name", key.Name)
@@ -59,12 +62,12 @@ func OfObject(log logr.Logger, key types.NamespacedName, uid types.UID) logr.Log
 	return With(log, "namespace", key.Namespace, "name", key.Name, "uid", string(uid))
 }
 
-// OfHandler is [OfObject], with one of its handlers in the lines, under "handler".
+// OfHandler is [OfObject] with one handler of the object, under "handler".
 func OfHandler(log logr.Logger, key types.NamespacedName, uid types.UID, id string) logr.Logger {
 	return With(log, "namespace", key.Namespace, "name", key.Name, "uid", string(uid), "handler", id)
 }
 
-// OfKindAndObject is [OfObject] of [OfKind], at once.
+// OfKindAndObject combines [OfKind] and [OfObject], and formats the values of both only once.
 func OfKindAndObject(
 	log logr.Logger, kind schema.GroupVersionKind, key types.NamespacedName, uid types.UID,
 ) logr.Logger {
@@ -77,15 +80,18 @@ func OfKindAndObject(
 	return With(log, values...)
 }
 
-// Warn logs a warning. Loggers that do not know about log/slog have it as an info.
+// Warn logs a warning. logr has no level between Info and Error, so this goes through log/slog. Loggers without slog
+// support log an info line.
 func Warn(log logr.Logger, message string, keysAndValues ...any) {
 	ctx, handler := context.Background(), logr.ToSlogHandler(log)
 	if !handler.Enabled(ctx, slog.LevelWarn) {
 		return
 	}
 	var callers [1]uintptr
+	// Skip runtime.Callers and Warn itself: the line names the caller of Warn.
 	runtime.Callers(2, callers[:])
 	record := slog.NewRecord(time.Now(), slog.LevelWarn, message, callers[0])
 	record.Add(keysAndValues...)
-	_ = handler.Handle(ctx, record) // as with logr, there is nobody to tell
+	// Like logr, a failure to log is ignored.
+	_ = handler.Handle(ctx, record)
 }

@@ -1,7 +1,7 @@
 // Not part of the public API.
 //
-// Package manual has the addresses of pages of the documentation, for log messages, errors and alerts.
+// Package manual defines the addresses of documentation pages that log messages, errors and alerts link to.
 //
-// It stands apart because every layer can refer to a page. It does not have texts of pages. A test in test/documents
-// checks that each address leads to a page and to a heading in docs.
+// It has no imports, so every layer can use it. It does not contain texts of pages. A test in test/documents checks
+// that each address leads to an existing page and heading below docs.
 package manual

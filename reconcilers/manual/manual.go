@@ -1,14 +1,14 @@
 package manual
 
-// Base is the address of the folder of all pages. The runbook_url of each alert in config/monitoring begins with it.
+// Base is the address of the folder of all pages. The runbook_url of each alert in config/monitoring starts with it.
 const Base = "https://github.com/kopf-runtime/kopf-runtime/blob/main/docs/"
 
-// These are the pages that messages refer to.
+// Pages that messages link to. The part after # is the heading as GitHub renders it.
 const (
-	// ConditionsInSchema is about the parts of a CRD that conditions need.
+	// ConditionsInSchema explains which parts of a CRD's schema conditions need.
 	ConditionsInSchema = Base + "conditions.md#requirements-for-the-crd"
-	// Mistakes has the errors of a set-up, with the code that causes each.
+	// Mistakes lists the errors of the set-up, with the code that causes each.
 	Mistakes = Base + "mistakes.md"
-	// Alerts is the page with a section for each alert, by its name in lower case.
+	// Alerts has a section for each alert. The heading is the name of the alert in lower case.
 	Alerts = Base + "monitoring.md"
 )

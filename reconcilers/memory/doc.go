@@ -1,10 +1,12 @@
 // Not part of the public API.
 //
-// Package memory keeps what is known of the objects of one kind in one namespace between their passes.
+// Package memory stores the state of the objects of one kind in one namespace between their passes. [Registry] has one
+// [Scoped] for each kind and namespace; [Objects] holds the objects of a scope.
 //
-// It is apart because it outlives the controllers: a kind that is served again meets no object for the first time
-// again, does nothing twice that cannot be told from the object, and knows its own writes before its cache does. All of
-// it is lost with the process; what must not be is written on the objects. It never calls the API or a handler.
+// The state outlives the controllers. A kind that is served again does not run resume handlers twice, does not repeat
+// work that cannot be derived from the object, and recognizes its own writes before the cache has them. Everything is
+// lost with the process; state that must survive is stored on the objects. The package never calls the API or a
+// handler.
 //
-// Neighbours: package changes says what a pass leaves behind; package controller makes the passes.
+// Package changes defines the state that a pass leaves behind. Package controller runs the passes.
 package memory

@@ -11,40 +11,40 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Object is what memory keeps of one object. An object that needs none of it has no entry. The pass over an object is
-// the only one that uses it.
+// Object is the state of one object in memory. An object without any state does not have an entry. The running pass is
+// its only user, so it does not have a lock. Between passes, [Objects] changes it under its own lock.
 type Object struct {
-	// Changes are what the passes leave to those after them: the initial mark, and outcomes that are not written yet.
+	// Changes is the state that passes leave for later ones: the initial mark, and outcomes that are not written yet.
 	Changes changes.Memory
-	// Throttle spaces the passes while the framework fails.
+	// Throttle delays passes while the framework fails for the object.
 	Throttle Throttle
 
 	written  write  // our own last write, until the cache has it
-	settled  string // the version of our write that nothing is to be done for, until the cache has it
-	released bool   // we let it go: what the cache still shows of it is past
-	gone     string // the newest version known when the server said that there is no such object
-	blocked  string // what was said last about malformed memory
-	panicked string // what was said last about a panic
+	settled  string // the version of our write that needs no further pass, until the cache has it
+	released bool   // we removed the last finalizer: every cached state is stale
+	gone     string // the newest version that was known when the API server returned "not found"
+	blocked  string // the last logged reason of a block by malformed memory
+	panicked string // the last logged text of a panic
 
-	read   *compact.Object  // the state that Newest has decoded in this pass; nil without one
-	opened *jsontext.Object // the same decoded
+	read   *compact.Object  // the cached state that [Object.Newest] decoded in this pass; nil without one
+	opened *jsontext.Object // that state, decoded
 }
 
-// write is the API server's answer to a write, decoded in a pass and compressed between passes: where objects come in
-// faster than they are handled, all of them wait with one. The zero value is none.
+// write is the API server's answer to a write. It is decoded during a pass and compressed between passes: where objects
+// arrive faster than they are handled, each waiting object holds one. The zero value means that there is no write.
 type write struct {
 	opened *jsontext.Object
 	packed *compact.Object
 }
 
-// Unknown is true if nothing is kept of the object.
+// Unknown reports whether the object has no state that must be kept. Its entry can then be dropped.
 func (o *Object) Unknown() bool {
 	return o.Changes.Idle() && o.written.none() && o.settled == "" && !o.released && o.gone == "" &&
 		o.Throttle.failures == 0 && o.blocked == "" && o.panicked == ""
 }
 
-// Newest is the later of the cached state and our own last write, decoded once in a pass. It is shared: callers must
-// not modify it. An error is that of an object that cannot be decoded.
+// Newest returns the newer of the cached state and our own last write. It decodes that state once in a pass. The result
+// is shared: callers must not modify it. It returns an error if the object cannot be decoded.
 func (o *Object) Newest(cached *compact.Object) (*jsontext.Object, error) {
 	o.catchUp(cached)
 	switch {
@@ -56,6 +56,7 @@ func (o *Object) Newest(cached *compact.Object) (*jsontext.Object, error) {
 	if o.read == cached {
 		return o.opened, nil
 	}
+	// Open and Value decode lazily. Both run here, so that callers can ignore the error of a later Value.
 	opened, err := cached.Open()
 	if err == nil {
 		_, err = opened.Value()
@@ -67,42 +68,48 @@ func (o *Object) Newest(cached *compact.Object) (*jsontext.Object, error) {
 	return opened, nil
 }
 
-// Echoes tells whether what the cache has is our own write, or what was before that, and nothing is to be done for it:
-// the pass that has written it has seen to that, or one that knew of it. What others have written before is in the
-// answer to our write, which that pass knew; what they write after it has a later version.
+// Echoes reports whether the cached state is our own write or an older state, and needs no pass. The pass that wrote
+// it, or one that saw the answer, has already handled it. Earlier writes of other clients are part of that answer;
+// their later writes have a newer version.
 func (o *Object) Echoes(cached *compact.Object) bool {
 	if o.settled == "" || !o.Changes.Idle() {
 		return false
 	}
 	settled, has := o.settled, cached.GetResourceVersion()
+	// The informer is behind our write. An event for the write itself will follow, so settled stays.
 	if patching.Newer(settled, has) {
 		return true
 	}
+	// The cache has caught up. Only an event with exactly our version is an echo.
 	o.settled = ""
 	o.catchUp(cached)
 	return has == settled
 }
 
-// Proceed takes over the result of a pass over the cached object. Latest is what the cache has at the end of the pass:
-// maybe another state, or nil.
+// Proceed stores the result of a pass over the cached object. Latest is the cached state at the end of the pass. It may
+// differ from the one that the pass began with, and is nil if the cache does not have the object.
 func (o *Object) Proceed(cached *compact.Object, next changes.Next, latest *compact.Object) {
 	if next.Written != nil {
 		o.written = write{opened: next.Written}
 	}
+	// A new object of the same name has its own memory. Its version must not confirm our write.
 	if latest == nil || latest.GetUID() != cached.GetUID() {
 		latest = cached
 	}
+	// With a delay, a pass must follow. It must not be skipped as an echo of our write.
 	if o.settled = ""; next.Settled && next.After == nil && !o.written.none() {
 		o.settled = o.written.version()
 	}
 	o.released = next.Released
+	// Keep the version: the cache may still deliver older states of the deleted object.
 	if o.catchUp(latest); next.Gone {
 		*o = Object{Changes: o.Changes, gone: o.version(latest)}
 	}
 }
 
-// Wrote takes over the API server's answer to a write that was no part of a pass, nil if there was none, and whether
-// the write removed the last finalizer of a deleted object.
+// Wrote stores the API server's answer to a write outside of the handling of changes, such as one for event handlers.
+// The body is nil if there was no write. Released reports whether the write removed the last finalizer of a deleted
+// object; its answer is then not kept.
 func (o *Object) Wrote(body map[string]any, released bool) {
 	if body != nil && !released {
 		o.written, o.settled = write{opened: jsontext.Of(body)}, ""
@@ -110,14 +117,14 @@ func (o *Object) Wrote(body map[string]any, released bool) {
 	o.released = o.released || released
 }
 
-// Past tells whether the cache is behind the end of the object: we removed its last finalizer, or it was not found. The
-// cache may be behind our own writes by then, and get them before it gets the end.
+// Past reports whether the object has ended and the cache has not caught up: we removed its last finalizer, or the API
+// server returned "not found". The cache may still deliver our own earlier writes before the deletion.
 func (o *Object) Past(cached *compact.Object) bool {
 	has := cached.GetResourceVersion()
 	return o.released || o.gone != "" && (has == o.gone || patching.Newer(o.gone, has))
 }
 
-// version is that of the newest state that is known.
+// version returns the version of the newest known state.
 func (o *Object) version(cached *compact.Object) string {
 	if o.written.none() {
 		return cached.GetResourceVersion()
@@ -125,8 +132,9 @@ func (o *Object) version(cached *compact.Object) string {
 	return o.written.version()
 }
 
-// catchUp forgets our own write if the cache has it: from then on the cache knows better. The versions of this one
-// object tell: a watch leaves none of its states out for good. (That an object has gone ends its memory as a whole.)
+// catchUp drops our own write as soon as the cache has it or a newer state; the cache is authoritative from then on.
+// Comparing versions of one object is sufficient, because a watch eventually delivers each state of an object or a
+// newer one. A deleted object loses its memory as a whole.
 func (o *Object) catchUp(cached *compact.Object) {
 	if o.written.none() {
 		return
@@ -136,8 +144,11 @@ func (o *Object) catchUp(cached *compact.Object) {
 	}
 }
 
+// none reports whether there is no write.
 func (w *write) none() bool { return w.opened == nil && w.packed == nil }
 
+// version returns the resource version of the answer, or an empty one if it cannot be decoded. An empty version is
+// never newer than another one, so such a write stays until the next write or deletion.
 func (w *write) version() string {
 	if w.packed != nil {
 		return w.packed.GetResourceVersion()
@@ -149,7 +160,8 @@ func (w *write) version() string {
 	return patching.VersionOf(body)
 }
 
-// pack compresses the answer; what cannot be encoded stays as it is.
+// pack compresses the answer at the end of a pass. An answer that cannot be encoded stays decoded: it costs memory
+// only.
 func (w *write) pack() {
 	if w.opened == nil {
 		return
@@ -160,18 +172,18 @@ func (w *write) pack() {
 	}
 }
 
-// Unsettle has the next pass look at the object, whatever the cache has by then.
+// Unsettle makes the next pass handle the object even if its event is an echo of our own write.
 func (o *Object) Unsettle() { o.settled = "" }
 
-// Blocks notes why the object is blocked, and tells whether that reason is new: it is logged once.
+// Blocks records why the object is blocked. It reports whether the reason is new, because each reason is logged once.
 func (o *Object) Blocks(reason string) (news bool) {
 	news = o.blocked != reason
 	o.blocked = reason
 	return news
 }
 
-// Repeats tells whether the error is a panic that was logged already: its stack is worth one line, however often the
-// pass is retried.
+// Repeats reports whether the error is the same panic as that of the previous failure. Retries can repeat it without
+// limit, so its stack is logged once.
 func (o *Object) Repeats(err error) bool {
 	told := o.panicked
 	if o.panicked = ""; panics.Stack(err) != nil {
@@ -180,23 +192,24 @@ func (o *Object) Repeats(err error) bool {
 	return told != "" && told == o.panicked
 }
 
-// Succeed notes a pass without an error: the next error is logged, whatever it is.
+// Succeed records a pass without errors. The next error is logged even if it is the same as the last one.
 func (o *Object) Succeed() {
 	o.blocked, o.panicked = "", ""
 	o.Throttle.Succeed()
 }
 
-// Throttle spaces the passes over one object while the framework fails for it. The zero value does not.
+// Throttle delays the passes over one object while the framework fails for it. The zero value does not delay.
 type Throttle struct {
-	failures int // in a row
-	until    time.Time
+	failures int       // consecutive
+	until    time.Time // no pass may begin before
 }
 
-// Wait is how long no pass may be made yet.
+// Wait returns the time until the next pass may begin, or zero.
 func (t *Throttle) Wait(now time.Time) time.Duration { return max(0, t.until.Sub(now)) }
 
-// Fail counts a failure, and gives the delay before the next pass: the next one of the list, or its last; or the one
-// that the API server asks for, if that is longer. With neither, the object waits for its next event.
+// Fail counts a failure and returns the delay before the next pass. It takes the next of the delays, or the last one
+// when all are used. A longer delay from the API server takes precedence. With neither, again is false, and the object
+// waits for its next event.
 func (t *Throttle) Fail(delays []time.Duration, asked time.Duration, now time.Time) (delay time.Duration, again bool) {
 	if len(delays) == 0 && asked == 0 {
 		return 0, false
@@ -209,5 +222,5 @@ func (t *Throttle) Fail(delays []time.Duration, asked time.Duration, now time.Ti
 	return delay, true
 }
 
-// Succeed begins anew.
+// Succeed removes the delay and resets the count of failures.
 func (t *Throttle) Succeed() { *t = Throttle{} }

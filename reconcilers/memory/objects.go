@@ -11,36 +11,37 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// Objects is the memory of one scope, by uid. The queue never runs two passes over one object at once, so only the maps
-// need the lock.
+// Objects stores the memory of one scope by uid. Workers and the informer use it concurrently. The queue never runs two
+// passes over one object at once, so the lock guards only the maps, and the entries between passes.
 type Objects struct {
 	mu        sync.Mutex
 	resuming  bool // some handlers resume objects that existed before the operator
-	listed    bool // the first listing is over: of those that are listed from now on, only unknown objects are resumed
+	listed    bool // the first listing is complete: later listings mark only objects that were unknown before
 	byUID     map[types.UID]*Object
-	handled   map[types.UID]changes.Handled        // of all handled objects: the others need not have an Object
-	passing   map[types.UID]News                   // what has come for those that a pass is at work on
+	handled   map[types.UID]changes.Handled        // of every handled object, including those without an Object
+	passing   map[types.UID]News                   // the last event during the running pass; zero without one
 	left      map[types.UID]bool                   // objects that existed when a controller ended
-	deletions map[types.NamespacedName][]types.UID // as reported by the informer, until the handlers were called
-	woken     map[types.NamespacedName]bool        // objects that a pass was asked for without an event
+	deletions map[types.NamespacedName][]types.UID // reported by the informer, until the handlers were called
+	woken     map[types.NamespacedName]bool        // passes that were requested without an event
 }
 
-// News is what the informer has brought last while a pass was at work, and when. The zero value is nothing.
+// News is the last state that the informer delivered during a pass. Since is when the first one arrived. The zero value
+// means that there was none.
 type News struct {
 	Object source.Object
 	Since  time.Time
 }
 
-// NewObjects makes an empty memory.
+// NewObjects returns an empty memory.
 func NewObjects() *Objects {
 	return &Objects{
 		byUID: map[types.UID]*Object{}, handled: map[types.UID]changes.Handled{}, passing: map[types.UID]News{},
 	}
 }
 
-// Begin starts the run of a controller of the scope. The first one with handlers that resume objects makes MarkInitial
-// mark all that is listed, until Leave. Of objects that were deleted when the previous run ended, Missed tells: nobody
-// takes their deletions any more.
+// Begin starts a run of a controller of the scope. With the first run that has resume handlers, MarkInitial begins to
+// mark listed objects. Deletions that the previous run did not take are moved to the objects that [Objects.Missed]
+// compares with the next listing.
 func (s *Objects) Begin(resuming bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,16 +53,17 @@ func (s *Objects) Begin(resuming bool) {
 	clear(s.deletions)
 	clear(s.woken)
 	for _, o := range s.byUID {
-		o.settled = "" // what runs in the background begins anew
+		// Background handlers start again, so every object needs a pass.
+		o.settled = ""
 	}
 	if resuming && !s.resuming {
 		s.resuming, s.listed = true, false
 	}
 }
 
-// MarkInitial marks an object that is listed, if there are handlers that resume objects: all of the first listing, and
-// those of later ones that are met for the first time, as they came while no controller was running. A mark that was
-// made before stays until the object is handled.
+// MarkInitial marks a listed object as initial if there are resume handlers. It marks all objects of the first listing.
+// Of later listings, it marks those that are new, because they were created while no controller ran. A mark stays until
+// the object is handled.
 func (s *Objects) MarkInitial(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +78,8 @@ func (s *Objects) MarkInitial(uid types.UID) {
 	o.Changes.Initial = true
 }
 
-// Delete forgets an object that the informer reports as deleted, and keeps its uid for Deleted and TakeDeletions.
+// Delete drops the memory of an object that the informer reports as deleted. It keeps the uid for [Objects.Deleted] and
+// [Objects.TakeDeletions].
 func (s *Objects) Delete(obj source.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,15 +91,15 @@ func (s *Objects) Delete(obj source.Object) {
 	s.deletions[key] = append(s.deletions[key], obj.GetUID())
 }
 
-// Deleted tells whether the informer has reported the object as deleted since TakeDeletions. The object may be in the
-// cache again, as a list can be older than the one before.
+// Deleted reports whether the informer has reported the object as deleted since the last TakeDeletions. The cache may
+// have the object again, because a list can be older than the previous one.
 func (s *Objects) Deleted(key types.NamespacedName, uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.deletions[key], uid)
 }
 
-// TakeDeletions gives the deleted objects of this name, each once.
+// TakeDeletions returns the deleted objects of this name and removes them, so that each is returned once.
 func (s *Objects) TakeDeletions(key types.NamespacedName) []types.UID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,8 +108,8 @@ func (s *Objects) TakeDeletions(key types.NamespacedName) []types.UID {
 	return gone
 }
 
-// Leave ends the run of a controller whose listing was complete, with what its cache has: nobody reports deletions
-// until the next run.
+// Leave ends the run of a controller whose listing was complete. It stores which objects are cached now: until the next
+// run, deletions are not reported.
 func (s *Objects) Leave(cached []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,6 +119,7 @@ func (s *Objects) Leave(cached []any) {
 	}
 }
 
+// leave records that the object existed at the end of a run. The caller holds the lock.
 func (s *Objects) leave(uid types.UID) {
 	if s.left == nil {
 		s.left = map[types.UID]bool{}
@@ -123,8 +127,8 @@ func (s *Objects) leave(uid types.UID) {
 	s.left[uid] = true
 }
 
-// Missed forgets the objects that were deleted between two runs, or since a listing that was never complete, and gives
-// their uids. The cached objects are those of a complete listing.
+// Missed drops the objects that were deleted between two runs, or since a listing that never completed, and returns
+// their uids. The cached objects must be those of a complete listing, or live objects would be dropped.
 func (s *Objects) Missed(cached []any) (gone []types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,6 +140,7 @@ func (s *Objects) Missed(cached []any) (gone []types.UID) {
 		}
 	}
 	s.left = nil
+	// Objects of a run that never completed its listing are not in left.
 	for uid := range s.byUID {
 		if !now[uid] {
 			s.forget(uid)
@@ -150,6 +155,7 @@ func (s *Objects) Missed(cached []any) (gone []types.UID) {
 	return gone
 }
 
+// uidsOf returns the uids of cached objects.
 func uidsOf(cached []any) map[types.UID]bool {
 	uids := make(map[types.UID]bool, len(cached))
 	for _, item := range cached {
@@ -160,8 +166,7 @@ func uidsOf(cached []any) map[types.UID]bool {
 	return uids
 }
 
-// Wake notes that a pass is asked for, and not by an event: it is to look at the object even if that is as our own
-// write has left it.
+// Wake requests a pass without an event. That pass handles the object even if its state is an echo of our own write.
 func (s *Objects) Wake(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +176,7 @@ func (s *Objects) Wake(key types.NamespacedName) {
 	s.woken[key] = true
 }
 
-// TakeWake tells whether there was a Wake since the last time.
+// TakeWake reports whether a pass was requested since the last call.
 func (s *Objects) TakeWake(key types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +185,8 @@ func (s *Objects) TakeWake(key types.NamespacedName) bool {
 	return woken
 }
 
-// Take gives the memory of an object for a pass, which must Put it back, whatever comes of it.
+// Take returns the memory of an object for a pass. Every caller must call [Objects.Put] at the end of the pass, also
+// after an error: until then, events of the object are held back.
 func (s *Objects) Take(uid types.UID) *Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,8 +199,8 @@ func (s *Objects) Take(uid types.UID) *Object {
 	return o
 }
 
-// Seen forgets our own write if that is what the informer has brought, or older: the object may wait for its next pass
-// for long, and many others with it. A pass that is at work sees to that by itself.
+// Seen drops our own write if the informer has delivered it or a newer state. The object may wait long for its next
+// pass, and so may many others, each with a write in memory. A running pass does this itself.
 func (s *Objects) Seen(obj source.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,8 +210,9 @@ func (s *Objects) Seen(obj source.Object) {
 	}
 }
 
-// TakeEcho is Seen for who would ask for a pass, and tells whether that is not needed, as [Object.Echoes] does. While a
-// pass is at work, which may be about to get the answer to this very write, it is for Put to tell.
+// TakeEcho is [Objects.Seen] for events that would request a pass. It reports whether the pass is unnecessary, as
+// [Object.Echoes] does. During a pass, it always returns true and keeps the event for [Objects.Put]: the pass may be
+// about to receive the answer to the very write that caused the event.
 func (s *Objects) TakeEcho(obj source.Object) (echo bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,15 +234,18 @@ func (s *Objects) TakeEcho(obj source.Object) (echo bool) {
 	return echo
 }
 
+// catchUp drops our own write if the cache has it, and the entry if nothing else is in it. The caller holds the lock,
+// and no pass over the object is running.
 func (s *Objects) catchUp(o *Object, obj source.Object) {
 	if o.catchUp(obj); o.Unknown() {
 		delete(s.byUID, obj.GetUID())
 	}
 }
 
-// Put keeps the memory, unless there is nothing in it, and gives what TakeEcho was asked about meanwhile if that needs
-// a pass.
+// Put ends a pass: it stores the memory unless it is empty. It returns the last event that arrived during the pass, or
+// the zero value if there was none or it is an echo. The caller must request a pass for it.
 func (s *Objects) Put(uid types.UID, o *Object) (news News) {
+	// Compression is expensive and needs no lock: the pass still owns the object.
 	o.written.pack()
 	o.read, o.opened = nil, nil
 	s.mu.Lock()
@@ -258,7 +268,7 @@ func (s *Objects) Put(uid types.UID, o *Object) (news News) {
 	return news
 }
 
-// Hasten lets the next pass over an object begin at once, although the framework has failed for it.
+// Hasten removes the delay after failures, so the next pass over the object may begin at once.
 func (s *Objects) Hasten(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -274,12 +284,14 @@ func (s *Objects) Forget(uid types.UID) {
 	s.forget(uid)
 }
 
+// forget drops the memory of an object. The caller holds the lock. A running pass stores its memory again at its end,
+// so its caller has to call [Objects.Forget] then.
 func (s *Objects) forget(uid types.UID) {
 	delete(s.byUID, uid)
 	delete(s.handled, uid)
 }
 
-// Len is how many objects something is kept of.
+// Len returns the number of objects with memory, without those that were only handled.
 func (s *Objects) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,14 +10,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// Scope is one kind in one namespace, or in all. Versions of a kind are the same objects.
+// Scope is one kind in one namespace, or in all. It does not have a version: all versions of a kind show the same
+// objects.
 type Scope struct {
 	Resource schema.GroupResource
-	// Namespace is empty for all.
+	// Namespace is empty for all namespaces.
 	Namespace string
 }
 
-// String names the scope in messages.
+// String returns the name of the scope for messages.
 func (s Scope) String() string {
 	if s.Namespace == "" {
 		return s.Resource.String()
@@ -25,27 +26,27 @@ func (s Scope) String() string {
 	return s.Resource.String() + " in " + s.Namespace
 }
 
-// Scoped is all that outlives the controllers of one scope.
+// Scoped is the state of one scope that outlives its controllers.
 type Scoped struct {
 	Objects *Objects
-	// Background knows what runs for the objects, and what is done for good.
+	// Background has the running background handlers of the objects, and those that have ended permanently.
 	Background *background.Supervisor
-	// Indexer knows what the objects have in the indices.
+	// Indexer has the values of the objects in the indices.
 	Indexer *indexes.Indexer
-	// Unhandled knows since when objects wait for the end of a change.
+	// Unhandled has the times since when objects wait for the end of a change.
 	Unhandled *Unhandled
 }
 
-// Registry has the memory of every scope of one operator.
+// Registry has the memory of every scope of one operator. The zero value is empty and ready to use.
 type Registry struct {
-	// Ticks and Daemons bound what runs in the background of all scopes together.
+	// Ticks and Daemons limit the background handlers of all scopes together.
 	Ticks, Daemons background.Limit
 
 	mu     sync.Mutex
 	scopes map[Scope]Scoped
 }
 
-// Of is the memory of a scope; it is made when it is asked for at first.
+// Of returns the memory of a scope, and creates it with the first call.
 func (r *Registry) Of(s Scope) Scoped {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +66,8 @@ func (r *Registry) Of(s Scope) Scoped {
 	return known
 }
 
-// Namespaces are those that there is memory of a resource for.
+// Namespaces returns the namespaces for which the resource has memory, in no order. An empty name stands for a scope of
+// all namespaces.
 func (r *Registry) Namespaces(of schema.GroupResource) (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,14 +79,15 @@ func (r *Registry) Namespaces(of schema.GroupResource) (names []string) {
 	return names
 }
 
-// All is the memory of all scopes as it is now.
+// All returns a snapshot of all scopes. The memory itself is shared, not copied.
 func (r *Registry) All() map[Scope]Scoped {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.scopes)
 }
 
-// Drop forgets a scope of which no controller runs. Whoever has its memory may go on with that.
+// Drop removes a scope that does not have a running controller. Callers that already hold its memory can continue to
+// use it, but a later [Registry.Of] returns a new one.
 func (r *Registry) Drop(s Scope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

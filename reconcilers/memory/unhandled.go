@@ -9,25 +9,26 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 )
 
-// Unhandled knows since when objects of a scope wait for the end of a change. What the informer brings may be a change
-// until a pass has looked at it. The zero value knows of none; nil takes all reports, and keeps none.
+// Unhandled records since when objects of a scope wait for the end of a change. Every event counts as a change until a
+// pass has evaluated it. The zero value is empty. A nil Unhandled ignores all reports.
 //
-// Its times are nanoseconds since 1970: they take little room, and compare with those of records.
+// Its times are nanoseconds since 1970: they need 8 bytes, and are comparable with the times of records.
 type Unhandled struct {
 	mu    sync.Mutex
 	since map[types.UID]int64
-	most  int // that there were since the map was made
-	// What few objects have is apart, so that the others have no room for it: those that a pass is looking at now, with
-	// the time when something came meanwhile, zero if nothing did; and handlers that wait for their next attempt.
+	most  int // highest size of the map since, whose memory never shrinks
+	// Few objects have the following, so it is stored separately and the others do not need room for it: the objects of
+	// running passes, with the time of the first event during the pass or zero; and the handlers that wait for their
+	// next attempt.
 	passing map[types.UID]int64
 	waiting map[types.UID][]changes.Waiting
 }
 
-// plenty is how many objects a map without any may have room for: it never gives room back, and there are very many
-// when an operator starts.
+// plenty is the number of objects for which an empty map may keep memory. A Go map never shrinks, and it can become
+// very large when an operator starts.
 const plenty = 1024
 
-// Seen notes that the informer has brought a state of the object, and when: a pass will follow.
+// Seen records that the informer delivered a state of the object at this time. A pass will follow.
 func (u *Unhandled) Seen(uid types.UID, at time.Time) {
 	if u == nil {
 		return
@@ -42,7 +43,8 @@ func (u *Unhandled) Seen(uid types.UID, at time.Time) {
 	}
 }
 
-// Begin notes that a pass looks at the object now.
+// Begin records that a pass over the object begins. The object is unknown here if the pass was requested without an
+// event.
 func (u *Unhandled) Begin(uid types.UID) {
 	if u == nil {
 		return
@@ -58,9 +60,9 @@ func (u *Unhandled) Begin(uid types.UID) {
 	u.passing[uid] = 0
 }
 
-// Leave notes that a pass has ended with a change that is to be gone on with: after the error of a former one, or with
-// handlers that are not finished. Those of them that wait are given, and when the first of the handlers was selected,
-// zero if that is not known: a former process may have seen the change.
+// Leave records that a pass ended with an unfinished change: it returned an error, or some handlers are unfinished.
+// Started is when the first of the handlers was selected, possibly by a former process; zero if unknown. Waiting are
+// the handlers that wait for their next attempt.
 func (u *Unhandled) Leave(uid types.UID, started time.Time, waiting []changes.Waiting) {
 	if u == nil {
 		return
@@ -72,14 +74,14 @@ func (u *Unhandled) Leave(uid types.UID, started time.Time, waiting []changes.Wa
 		return
 	}
 	if !started.IsZero() {
+		// The records on the object survive a restart, so the change can be older than this process.
 		u.since[uid] = min(since, started.UnixNano())
 	}
 	delete(u.passing, uid)
 	u.wait(uid, waiting)
 }
 
-// End notes that a pass has ended with nothing left to be done, and tells how long that has taken from the first word
-// of it.
+// End records that a pass finished all work for the object. It returns the time since the first event of the change.
 func (u *Unhandled) End(uid types.UID) (took time.Duration) {
 	if u == nil {
 		return 0
@@ -92,13 +94,15 @@ func (u *Unhandled) End(uid types.UID) (took time.Duration) {
 	}
 	news := u.passing[uid]
 	u.drop(uid)
-	if news != 0 { // it may be our own write
+	// An event arrived during the pass. It starts a new wait, although it may be the echo of our own write: the next
+	// pass decides.
+	if news != 0 {
 		u.keep(uid, news)
 	}
 	return age(time.Now(), since)
 }
 
-// Forget is for an object that is gone.
+// Forget removes a deleted object.
 func (u *Unhandled) Forget(uid types.UID) {
 	if u == nil {
 		return
@@ -108,7 +112,7 @@ func (u *Unhandled) Forget(uid types.UID) {
 	u.drop(uid)
 }
 
-// Clear forgets all: nobody handles the objects, so nobody is late.
+// Clear removes all objects. It is called when a run ends: without a controller, no object counts as late.
 func (u *Unhandled) Clear() {
 	if u == nil {
 		return
@@ -118,6 +122,7 @@ func (u *Unhandled) Clear() {
 	u.since, u.most, u.passing, u.waiting = nil, 0, nil, nil
 }
 
+// wait replaces the waiting handlers of the object. The caller holds the lock.
 func (u *Unhandled) wait(uid types.UID, waiting []changes.Waiting) {
 	switch {
 	case len(waiting) == 0:
@@ -129,6 +134,7 @@ func (u *Unhandled) wait(uid types.UID, waiting []changes.Waiting) {
 	u.waiting[uid] = waiting
 }
 
+// keep stores since when the object waits. The caller holds the lock.
 func (u *Unhandled) keep(uid types.UID, since int64) {
 	if u.since == nil {
 		u.since = map[types.UID]int64{}
@@ -137,6 +143,7 @@ func (u *Unhandled) keep(uid types.UID, since int64) {
 	u.most = max(u.most, len(u.since))
 }
 
+// drop removes the object, and frees the map when it is empty and was large. The caller holds the lock.
 func (u *Unhandled) drop(uid types.UID) {
 	delete(u.since, uid)
 	delete(u.passing, uid)
@@ -146,21 +153,21 @@ func (u *Unhandled) drop(uid types.UID) {
 	}
 }
 
-// age is never negative: clocks are corrected.
+// age returns the time since then. It is never negative, although the system clock can be set back.
 func age(now time.Time, since int64) time.Duration {
 	return max(0, time.Duration(now.UnixNano()-since))
 }
 
-// Late is what waits in one scope.
+// Late counts the unfinished work of one scope.
 type Late struct {
-	// Changes are the objects with a change that is not handled yet, Oldest the age of the oldest of these.
+	// Changes is the number of objects with an unfinished change, and Oldest the age of the oldest one.
 	Changes int
 	Oldest  time.Duration
-	// Waiting are the handlers that wait for their next attempt, by their ids.
+	// Waiting is the number of objects for which a handler waits for its next attempt, by handler id.
 	Waiting map[string]int
 }
 
-// Late is what waits now.
+// Late returns the unfinished work at this moment. It visits all objects, so it is for the collection of metrics.
 func (u *Unhandled) Late() (late Late) {
 	if u == nil {
 		return late
@@ -176,7 +183,8 @@ func (u *Unhandled) Late() (late Late) {
 		_, passing := u.passing[uid]
 		for _, w := range waiting {
 			if passing && !w.Until.After(now) {
-				continue // it is called
+				// The running pass calls the handler now, so it does not wait any more.
+				continue
 			}
 			if late.Waiting == nil {
 				late.Waiting = map[string]int{}

@@ -7,10 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Operator is what one operator measures. It may be used concurrently. The zero value and nil measure nothing.
+// Operator has the metrics of one operator. It is safe for concurrent use. The zero value and nil measure nothing.
 type Operator struct {
-	name  string
-	ended atomic.Bool
+	name  string      // value of the label "operator"
+	ended atomic.Bool // stops gauges that would otherwise return after the end
 
 	attempts, dropped, lost, looped, posted, repaired, requests *prometheus.CounterVec
 	durations, latencies                                        *prometheus.HistogramVec
@@ -18,11 +18,12 @@ type Operator struct {
 	states                                                      *states
 }
 
-// latencyBuckets are in seconds. Changes that handlers have to repeat take minutes and hours.
+// latencyBuckets are in seconds, up to one hour: a change with retries can take hours.
 var latencyBuckets = []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600}
 
-// New registers, or finds, the families that all operators of the registry share. The name is the value of the label
-// "operator". It is an error if the registry refuses a family, such as for one of the same name that is not ours.
+// New registers the families that all operators of the registry share, or finds those that another operator has
+// registered. The name becomes the value of the label "operator". New returns an error if the registry refuses a
+// family, for example because it has a foreign one with the same name.
 func New(name string, registry prometheus.Registerer) (*Operator, error) {
 	r := &registrar{registry: registry}
 	o := &Operator{name: name}
@@ -55,10 +56,11 @@ func New(name string, registry prometheus.Registerer) (*Operator, error) {
 	return o, nil
 }
 
-// off tells whether nothing is measured, or not any more.
+// off reports whether nothing is measured. It is true for nil and for the zero value.
 func (o *Operator) off() bool { return o == nil || o.states == nil }
 
-// Expect has the counters of attempts exist with these outcomes, with 0 if none of them was counted yet.
+// Expect creates the counters of attempts with these outcomes, at 0 if they do not exist. Otherwise the first failure
+// in a process would create a new series, whose increase is 0 for Prometheus.
 func (o *Operator) Expect(kind, handler, reason string, outcomes ...string) {
 	if o.off() {
 		return
@@ -68,8 +70,8 @@ func (o *Operator) Expect(kind, handler, reason string, outcomes ...string) {
 	}
 }
 
-// Attempted counts and times an attempt. The outcome is one of success, ignored, retry, failure, denied, aborted. Here
-// and below, a kind has its group: "Database.example.org".
+// Attempted counts an attempt and records its duration. The outcome is one of success, ignored, retry, failure, denied,
+// aborted. Here and below, a kind includes its group: "Database.example.org".
 func (o *Operator) Attempted(kind, handler, reason, outcome string, took time.Duration) {
 	if o.off() {
 		return
@@ -78,21 +80,22 @@ func (o *Operator) Attempted(kind, handler, reason, outcome string, took time.Du
 	o.attempts.WithLabelValues(o.name, kind, handler, reason, outcome).Inc()
 }
 
-// Handled times a change of an object of the kind, from when it was seen to the end of all its handlers.
+// Handled records the latency of a change of an object of the kind, from its first event to the end of all its
+// handlers.
 func (o *Operator) Handled(kind, reason string, took time.Duration) {
 	if !o.off() {
 		o.latencies.WithLabelValues(o.name, kind, reason).Observe(took.Seconds())
 	}
 }
 
-// Lost counts that another client has removed what is remembered on an object of the kind.
+// Lost counts that another client removed our annotations or finalizer from an object of the kind.
 func (o *Operator) Lost(kind string) {
 	if !o.off() {
 		o.lost.WithLabelValues(o.name, kind).Inc()
 	}
 }
 
-// Looped counts the calls of handlers that call themselves again and again by their changes to an object.
+// Looped counts calls of handlers whose changes to the object cause their own next call.
 func (o *Operator) Looped(kind string, handlers []string) {
 	if o.off() {
 		return
@@ -102,41 +105,45 @@ func (o *Operator) Looped(kind string, handlers []string) {
 	}
 }
 
-// Dropped gives what counts a raw event of the kind that was dropped.
+// Dropped returns a function that counts one dropped raw event of the kind.
 func (o *Operator) Dropped(kind string) func() {
 	if o.off() {
 		return func() {}
 	}
+	// This creates the series with the value 0, before the first event is dropped.
 	return o.dropped.WithLabelValues(o.name, kind).Inc
 }
 
-// Posted counts a Kubernetes event by what came of it.
+// Posted counts a Kubernetes event by the outcome of the request that posted it.
 func (o *Operator) Posted(outcome string) {
 	if !o.off() {
 		o.posted.WithLabelValues(o.name, outcome).Inc()
 	}
 }
 
-// Repaired counts a declared child of an object of the kind that is back.
+// Repaired counts a declared child of an object of the kind that the operator has repaired.
 func (o *Operator) Repaired(kind, child string) {
 	if !o.off() {
 		o.repaired.WithLabelValues(o.name, kind, child).Inc()
 	}
 }
 
-// Occupied gives what counts the places of a kind that a handler holds; nil if nothing is measured.
+// Occupied returns a function that adds to the number of workers of a kind that a handler occupies. It returns nil if
+// nothing is measured.
 func (o *Operator) Occupied(kind string) func(handler string, more float64) {
 	if o.off() {
 		return nil
 	}
 	return func(handler string, more float64) {
-		if !o.ended.Load() { // a handler that was abandoned may still end
+		// An abandoned handler can return after the end. Its update would create the removed series again.
+		if !o.ended.Load() {
 			o.occupied.WithLabelValues(o.name, kind, handler).Add(more)
 		}
 	}
 }
 
-// Waiting gives what counts the requests of a kind that wait for a place; nil if nothing is measured.
+// Waiting returns a function that adds to the number of requests of a kind that wait for a worker. It returns nil if
+// nothing is measured.
 func (o *Operator) Waiting(kind string) func(more int) {
 	if o.off() {
 		return nil
@@ -145,15 +152,16 @@ func (o *Operator) Waiting(kind string) func(more int) {
 	return func(more int) { gauge.Add(float64(more)) }
 }
 
-// Show has the source asked for the present states whenever metrics are collected, until End.
+// Show adds a source of states. It is called at each collection of metrics until [Operator.End].
 func (o *Operator) Show(s Source) {
 	if !o.off() {
 		o.states.add(o, s)
 	}
 }
 
-// End takes back all that is a state: it is over with the operator. What was counted stays, as the last of it may not
-// have been collected yet; an operator of the same name goes on from there.
+// End removes all series that describe a state, because the state ends with the operator. Counters and histograms stay:
+// their last values may not have been collected yet, and an operator of the same name continues from there. Only the
+// first call has an effect.
 func (o *Operator) End() {
 	if o.off() || o.ended.Swap(true) {
 		return

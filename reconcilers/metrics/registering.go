@@ -7,32 +7,38 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// operatorLabel is the first label of every family.
+// operatorLabel is the first label of every family. It lets several operators share one registry.
 const operatorLabel = "operator"
 
-// registrar registers the families of an operator, up to the first error.
+// registrar registers the families of an operator. After the first error it registers nothing more, so that callers
+// check the error once.
 type registrar struct {
 	registry prometheus.Registerer
 	err      error
 }
 
+// labeled returns the labels of a family, with that of the operator first.
 func labeled(labels []string) []string { return append([]string{operatorLabel}, labels...) }
 
+// counter registers a family of counters with the label of the operator.
 func (r *registrar) counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return registered(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labeled(labels)))
 }
 
+// gauge registers a family of gauges with the label of the operator.
 func (r *registrar) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	return registered(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labeled(labels)))
 }
 
+// histogram registers a family of histograms with the label of the operator.
 func (r *registrar) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	return registered(r, prometheus.NewHistogramVec(
 		prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labeled(labels),
 	))
 }
 
-// registered registers the collector, or finds what another operator of this process has registered already.
+// registered registers the collector, or returns the one that another operator of this process has registered. After an
+// error, it returns the collector unregistered; [New] then discards it.
 func registered[C prometheus.Collector](r *registrar, collector C) C {
 	if r.err != nil {
 		return collector
@@ -40,6 +46,7 @@ func registered[C prometheus.Collector](r *registrar, collector C) C {
 	err := r.registry.Register(collector)
 	var already prometheus.AlreadyRegisteredError
 	if errors.As(err, &already) {
+		// A collector of another Go type is foreign, although its descriptions are equal. It is an error.
 		if existing, ok := already.ExistingCollector.(C); ok {
 			return existing
 		}

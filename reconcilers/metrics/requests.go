@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// Around counts the requests that are sent by the transport, by Kubernetes' verb, and by the class of the answer: 2xx,
-// 4xx, 5xx and so on, or "error" if there was none.
+// Around counts the requests that the transport sends, by Kubernetes' verb and by the class of the status code: 2xx,
+// 4xx, 5xx and so on. A request without a response counts as "error".
 func (o *Operator) Around(next transport.RoundTripFunc) transport.RoundTripFunc {
 	if o.off() {
 		return next
@@ -26,21 +26,21 @@ func (o *Operator) Around(next transport.RoundTripFunc) transport.RoundTripFunc 
 	}
 }
 
-// APIRequest describes an HTTP request to the API server in the words of RBAC: by its method, its path and whether it
-// is a watch. It never has names of objects, selectors or bodies. Resource, Group and Subresource are empty for paths
-// without a resource.
+// APIRequest describes an HTTP request to the API server in the terms of RBAC. It is derived from the method, the path
+// and the query parameter "watch". It never contains names of objects, selectors or bodies. Resource, Group and
+// Subresource are empty for paths without a resource.
 type APIRequest struct {
-	// Verb is that of RBAC, such as list or deletecollection; the method in small letters without a resource.
+	// Verb is the verb of RBAC, such as list or deletecollection. Without a resource, it is the method in lower case.
 	Verb string
-	// Group is that of the API, empty for the core.
+	// Group is the API group, empty for the core group.
 	Group string
-	// Resource is the plural, such as pods.
+	// Resource is the plural name, such as pods.
 	Resource string
-	// Subresource is such as status.
+	// Subresource is the name of a subresource, such as status.
 	Subresource string
 }
 
-// APIRequestOf reads the path, /api/v1/… or /apis/<group>/<version>/…, behind whatever a proxy has in front of it.
+// APIRequestOf parses the path: /api/v1/… or /apis/<group>/<version>/…. It ignores a prefix that a proxy has added.
 func APIRequestOf(r *http.Request) APIRequest {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	found := APIRequest{Verb: strings.ToLower(r.Method)}
@@ -52,13 +52,15 @@ func APIRequestOf(r *http.Request) APIRequest {
 	if root == "apis" && len(rest) > 0 {
 		found.Group, rest = rest[0], rest[1:]
 	}
-	if len(rest) < 2 { // the version, and nothing more
+	// Such a path ends with the version. It belongs to discovery.
+	if len(rest) < 2 {
 		return APIRequest{Verb: found.Verb}
 	}
 	rest = rest[1:]
 	if namespaced(rest) {
 		rest = rest[2:]
 	}
+	// The remaining parts are the resource, the name and the subresource.
 	found.Resource = rest[0]
 	if len(rest) > 2 {
 		found.Subresource = rest[2]
@@ -67,12 +69,13 @@ func APIRequestOf(r *http.Request) APIRequest {
 	return found
 }
 
-// namespaced reports whether the first two parts are the namespace of a resource.
+// namespaced reports whether the first two parts are the namespace of a resource. The subresources of namespaces
+// themselves have the same form as a namespaced resource, so they are excluded by name.
 func namespaced(parts []string) bool {
 	return len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize"
 }
 
-// verb is what RBAC calls it.
+// verb returns the verb of RBAC. Named reports whether the path has the name of an object.
 func verb(r *http.Request, named bool) string {
 	switch {
 	case r.Method == http.MethodGet && r.URL.Query().Get("watch") == "true":
@@ -100,7 +103,7 @@ func (a APIRequest) Kind() string {
 	return a.Resource + "." + a.Group
 }
 
-// String returns all of it, such as "patch widgets.example.org/status".
+// String returns the request in words, such as "patch widgets.example.org/status".
 func (a APIRequest) String() string {
 	text := a.Verb
 	if a.Resource != "" {

@@ -7,47 +7,49 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// State is a family that is asked for when metrics are collected.
+// State is a family whose values are read when metrics are collected.
 type State int
 
-// The states, with the labels that they have beside that of the operator.
+// The states, with the labels that they have in addition to that of the operator.
 const (
-	// Paused is 1 in a pause, and 0 otherwise.
+	// Paused is 1 during a pause, and 0 otherwise.
 	Paused State = iota
-	// PausedNamespaces are the namespaces that are paused while the operator is not.
+	// PausedNamespaces is the number of namespaces that are paused while the operator itself is not.
 	PausedNamespaces
-	// Retries are the handlers that wait for their next attempt: kind, handler.
+	// Retries is the number of handlers that wait for their next attempt: kind, handler.
 	Retries
-	// Unhandled are the objects with a change that is not handled yet: kind.
+	// Unhandled is the number of objects with an unfinished change: kind.
 	Unhandled
-	// OldestUnhandled is the age of the oldest of them, in seconds: kind.
+	// OldestUnhandled is the age of the oldest unfinished change, in seconds: kind.
 	OldestUnhandled
-	// Daemons and Timers are those of all objects, by what they do now: kind, handler, state.
+	// Daemons and Timers are the numbers of background handlers of all objects, by their activity: kind, handler,
+	// state.
 	Daemons
 	Timers
-	// IndexKeys are the keys of an index, IndexedObjects the objects that have values in it: index.
+	// IndexKeys is the number of keys of an index, IndexedObjects the number of objects with values in it: index.
 	IndexKeys
 	IndexedObjects
-	// Remembered are the objects that something is kept in memory of: kind.
+	// Remembered is the number of objects with state in memory: kind.
 	Remembered
-	// WatchAge is the time since anything was heard by a watch, in seconds: kind.
+	// WatchAge is the time since the last event or bookmark of a watch, in seconds: kind.
 	WatchAge
 )
 
-// Emit takes one value. Of what is emitted more than once with the same labels, ages are the highest, and numbers the
-// sum: the scopes of a kind are shown as one.
+// Emit adds one value. Values of the same labels are merged, because the scopes of a kind are shown as one: the result
+// is the highest of ages, and the sum of counts.
 type Emit func(s State, value float64, labels ...string)
 
-// Source emits what is now. It is asked by any goroutine, and should be quick.
+// Source emits the current values. Any goroutine may call it. It should be fast, because the collection waits for it.
 type Source func(emit Emit)
 
-// shown is how a state is shown.
+// shown describes a family. If age is true, equal labels are merged by the highest value.
 type shown struct {
 	name, help string
 	labels     []string
 	age        bool
 }
 
+// byState has the family of each state. Collect and Describe index it by [State].
 var byState = [...]shown{
 	Paused:           {name: "kopf_paused", help: "Whether the operator is paused: 1 if it is."},
 	PausedNamespaces: {name: "kopf_paused_namespaces", help: "Namespaces in which the operator is paused."},
@@ -71,7 +73,8 @@ var byState = [...]shown{
 		labels: []string{"kind"}, age: true},
 }
 
-// states collects those of all operators of a registry.
+// states collects the states of all operators of a registry. The registry keeps one instance for the process, while
+// operators come and go.
 type states struct {
 	descriptions [len(byState)]*prometheus.Desc
 
@@ -81,6 +84,7 @@ type states struct {
 
 var _ prometheus.Collector = (*states)(nil)
 
+// newStates returns a collector without sources.
 func newStates() *states {
 	s := &states{sources: map[*Operator]Source{}}
 	for state, one := range byState {
@@ -89,33 +93,36 @@ func newStates() *states {
 	return s
 }
 
+// add adds the source of an operator, or replaces it.
 func (s *states) add(o *Operator, source Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sources[o] = source
 }
 
+// remove removes the source of an operator. A collection that is running may still call it.
 func (s *states) remove(o *Operator) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sources, o)
 }
 
-// Describe gives all families, be there values or not.
+// Describe sends the descriptions of all families, with or without values. Prometheus needs them to detect collisions.
 func (s *states) Describe(into chan<- *prometheus.Desc) {
 	for _, description := range s.descriptions {
 		into <- description
 	}
 }
 
-// sample is one value to be.
+// sample is one value with its labels, before it is merged.
 type sample struct {
 	state  State
 	labels []string
 	value  float64
 }
 
-// Collect asks all sources. No lock is held meanwhile: operators may begin and end.
+// Collect reads all sources. It does not hold the lock meanwhile, because a source can be slow and operators may begin
+// and end.
 func (s *states) Collect(into chan<- prometheus.Metric) {
 	s.mu.Lock()
 	sources := make(map[*Operator]Source, len(s.sources))
@@ -138,13 +145,14 @@ func (s *states) Collect(into chan<- prometheus.Metric) {
 	}
 }
 
-// add joins the sample with what is there under its labels.
+// add merges the sample with the one that has the same labels.
 func add(samples map[State]map[string]*sample, one sample) {
 	all := samples[one.state]
 	if all == nil {
 		all = map[string]*sample{}
 		samples[one.state] = all
 	}
+	// The byte 0xff never occurs in UTF-8, so it separates labels unambiguously.
 	key := strings.Join(one.labels, "\xff")
 	switch known := all[key]; {
 	case known == nil:

@@ -1,11 +1,12 @@
 // Not part of the public API.
 //
-// Package namespaces says which namespaces an operator serves: those that its patterns match, from the time when they
-// are seen until nothing is left in them.
+// Package namespaces determines which namespaces an operator serves: those that match its [Patterns], until their
+// content is deleted. [Watcher] watches the namespaces of the cluster, [Live] holds the current set, and [Scope]
+// decides for single names.
 //
-// It is apart because that is a matter of names and of conditions alone, whatever is handled there. It asks the API
-// server for namespaces only, and only where patterns need it; it starts and stops nothing.
+// The set depends only on names, labels and conditions of namespaces, not on the handled kinds. The package requests
+// namespaces only if a pattern needs it. It does not start or stop controllers.
 //
-// Neighbours: package controller starts and stops controllers by the set; package reconcilers has the set kept up to
-// date, also while the operator is paused; kinds that appear and vanish are package discovery's.
+// Package controller starts and stops controllers when the set changes. Package reconcilers keeps the set current, also
+// while the operator is paused. Package discovery does the same for kinds.
 package namespaces

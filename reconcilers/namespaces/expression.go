@@ -2,8 +2,8 @@ package namespaces
 
 import "strings"
 
-// Expression says which names are in the scope, as a boolean expression with the operators !, && and ||, as CEL has
-// them. Names are matched by regular expressions of RE2, each of which match renders as one operand.
+// Expression returns a boolean expression for the names in the scope, with the operators !, && and || of CEL. The
+// function match renders one operand: it gets a regular expression of RE2 that a name must match.
 func (s Scope) Expression(match func(expression string) string) string {
 	expression := "true"
 	if len(s.Served) > 0 {
@@ -15,6 +15,7 @@ func (s Scope) Expression(match func(expression string) string) string {
 	return expression
 }
 
+// expression is true if any of the patterns matches. Without patterns it is false.
 func (p Patterns) expression(match func(expression string) string) string {
 	all := []string{"false"}
 	for _, one := range p {
@@ -23,9 +24,10 @@ func (p Patterns) expression(match func(expression string) string) string {
 	return "(" + strings.Join(all, " || ") + ")"
 }
 
-// asExpression repeats what [Pattern.Matches] does.
+// asExpression renders the algorithm of [Pattern.Matches]. Both must be changed together.
 func (p Pattern) asExpression(match func(expression string) string) string {
 	if p.expression != nil {
+		// The group keeps alternatives of the expression between the anchors.
 		return match("^(?:" + p.text + ")$")
 	}
 	first, matched := "", ""

@@ -5,19 +5,20 @@ import (
 	"regexp"
 )
 
-// glob is one of the parts of a pattern.
+// glob is one part of a pattern. It has the syntax of Python's fnmatch, which Kopf uses.
 type glob struct {
 	expression *regexp.Regexp // matches whole names
 	negated    bool
 }
 
-// globParts matches a class in brackets, or one character. A bracket that is not closed is an ordinary character. A
-// closing bracket at the beginning of a class is one of its members.
+// globParts matches a class in brackets, or one character. As in fnmatch, an unclosed bracket is an ordinary character,
+// and a closing bracket at the beginning of a class is a member of it.
 var globParts = regexp.MustCompile(`(?s)\[(!\]|\]|![^\]]|[^!\]])[^\]]*\]|.`)
 
+// isClass reports whether a part is a class. A single bracket is an ordinary character.
 func isClass(part string) bool { return len(part) > 1 && part[0] == '[' }
 
-// newGlob compiles a glob. Characters are written by their numbers, so none has to be escaped.
+// newGlob compiles a glob. It writes characters as hexadecimal numbers, so that no character needs escaping.
 func newGlob(pattern string, negated bool) glob {
 	text := globParts.ReplaceAllStringFunc(pattern, func(part string) string {
 		switch {
@@ -34,10 +35,11 @@ func newGlob(pattern string, negated bool) glob {
 	return glob{regexp.MustCompile("^" + text + "$"), negated}
 }
 
-// classExpression returns the expression for the members of a class. A range from a character to an earlier one has no
-// members, so a class can be empty.
+// classExpression returns the expression for the members of a class. A range with its ends in the wrong order does not
+// have members, so a class can be empty.
 func classExpression(members []rune) string {
-	text := `[\P{Any}` // no character, as RE2 has no empty class
+	// RE2 does not accept an empty class. \P{Any} matches no character, so it can begin every class.
+	text := `[\P{Any}`
 	if members[0] == '!' {
 		text, members = `[^\P{Any}`, members[1:]
 	}
@@ -54,4 +56,5 @@ func classExpression(members []rune) string {
 	return text + "]"
 }
 
+// character returns the escaped form of a character, which is valid inside and outside of classes.
 func character(one rune) string { return fmt.Sprintf(`\x{%X}`, one) }

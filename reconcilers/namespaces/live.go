@@ -5,36 +5,39 @@ import (
 	"sync"
 )
 
-// Everywhere is the name of the whole cluster in a [Live].
+// Everywhere stands for the whole cluster in a [Live].
 const Everywhere = ""
 
-// Live is the set of namespaces that are served at present, for all who depend on it. It may be used concurrently.
+// Live is the current set of served namespaces. Its users wait for changes with [Live.Current]. It is safe for
+// concurrent use.
 type Live struct {
 	mu      sync.Mutex
-	names   []string
-	changed chan struct{}
+	names   []string      // sorted; nil as long as the set is unknown
+	changed chan struct{} // closed and replaced with every change
 }
 
-// NewLive makes a set of these namespaces, or, without any, one that is not known yet.
+// NewLive returns a set of these namespaces. Without names, the set is unknown until [Live.Set].
 func NewLive(names ...string) *Live {
 	return &Live{names: slices.Clone(names), changed: make(chan struct{})}
 }
 
-// Current gives the namespaces, sorted, and what is closed when they have changed. They are nil as long as they are not
-// known, and [Everywhere] alone for the whole cluster. The list is shared: callers must not modify it.
+// Current returns the namespaces, sorted, and a channel that is closed with the next change. The names are nil while
+// the set is unknown, and only [Everywhere] for the whole cluster. The slice is shared: callers must not modify it.
 func (l *Live) Current() (names []string, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.names, l.changed
 }
 
-// Set replaces the namespaces; none are known to be none.
+// Set replaces the namespaces. An empty list means that no namespace is served, unlike an unknown set.
 func (l *Live) Set(names []string) {
+	// The copy is never nil, so the set counts as known.
 	names = append([]string{}, names...)
 	slices.Sort(names)
 	names = slices.Compact(names)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// Waiters are not notified of an equal set.
 	if l.names != nil && slices.Equal(l.names, names) {
 		return
 	}

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Check tells what is wrong with a pattern that [Parse] takes: it could match no namespace, or not all that its author
-// had in mind.
+// Check returns an error for a pattern that [Parse] accepts but that probably is a mistake: it cannot match any
+// namespace, or an item after a comma has no effect.
 func Check(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return fmt.Errorf("%q is the name of no namespace; to serve the whole cluster, name none at all", text)
@@ -20,6 +20,8 @@ func Check(text string) error {
 		}
 		return nil
 	}
+	// Items without "!" only restore names that an earlier item removed, so one is an error if nothing was removed
+	// before.
 	taken := strings.HasPrefix(strings.TrimSpace(text), "!")
 	for i, part := range strings.Split(text, ",") {
 		part = strings.TrimSpace(part)
@@ -36,7 +38,8 @@ func Check(text string) error {
 	return nil
 }
 
-// checkGlob returns why a glob can match no namespace.
+// checkGlob returns an error if the glob cannot match the name of a namespace. Names consist of lower case letters,
+// digits and hyphens.
 func checkGlob(pattern string) error {
 	if pattern == "" {
 		return errors.New("there is nothing before or after a comma, or after \"!\"")

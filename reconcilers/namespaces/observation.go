@@ -10,23 +10,25 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// lingering is how long a namespace is served after its end: the last events of its objects may come later than its
-// own.
+// lingering is how long a namespace is still served after its deletion. The last events of its objects can arrive later
+// than the event of the namespace, because they come from other watches.
 const lingering = 5 * time.Second
 
-// observation is what an informer of namespaces has told.
+// observation tracks the namespaces that one informer delivers. Its methods run on the goroutines of the informer and
+// of timers.
 type observation struct {
 	mu      sync.Mutex
 	served  *Served
-	leaving map[string]*time.Timer
-	begun   bool
-	ended   bool
-	serve   func(names []string)
+	leaving map[string]*time.Timer // deleted namespaces that are still served
+	begun   bool                   // the first listing is complete
+	ended   bool                   // later events and timers are ignored
+	serve   func(names []string)   // called with the lock held, so one call at a time
 }
 
 var _ toolscache.ResourceEventHandler = (*observation)(nil)
 
-// begin tells the names for the first time, when all are listed.
+// begin reports the names for the first time, after the first listing. Earlier events only collect them: a partial list
+// would stop controllers of namespaces that are not listed yet.
 func (o *observation) begin() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -34,7 +36,7 @@ func (o *observation) begin() {
 	o.tell()
 }
 
-// end tells nothing any more.
+// end stops all reports. A timer that is already running finds ended set.
 func (o *observation) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -44,13 +46,13 @@ func (o *observation) end() {
 	}
 }
 
-// OnAdd is called for a namespace that is listed, or new.
+// OnAdd runs for each listed or created namespace.
 func (o *observation) OnAdd(object any, _ bool) { o.observe(watch.Added, object) }
 
-// OnUpdate is called for every change of a namespace.
+// OnUpdate runs for each change of a namespace.
 func (o *observation) OnUpdate(_, object any) { o.observe(watch.Modified, object) }
 
-// OnDelete is called for a namespace that is gone.
+// OnDelete runs for each deleted namespace. The informer delivers a tombstone if it missed the deletion itself.
 func (o *observation) OnDelete(object any) {
 	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
@@ -58,6 +60,7 @@ func (o *observation) OnDelete(object any) {
 	o.observe(watch.Deleted, object)
 }
 
+// observe applies one event, and reports the names if they have changed.
 func (o *observation) observe(event watch.EventType, object any) {
 	namespace, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -69,8 +72,10 @@ func (o *observation) observe(event watch.EventType, object any) {
 	was := o.served.Has(name)
 	o.served.Observe(event, namespace.Object)
 	switch is := o.served.Has(name); {
+	// The namespace is still reported, until its timer fires.
 	case was && !is && o.begun:
 		o.leaving[name] = time.AfterFunc(lingering, func() { o.leave(name) })
+	// A namespace of that name was created again in time.
 	case is && o.leaving[name] != nil:
 		o.leaving[name].Stop()
 		delete(o.leaving, name)
@@ -80,7 +85,7 @@ func (o *observation) observe(event watch.EventType, object any) {
 	o.tell()
 }
 
-// leave ends the time of a namespace, unless it has come back.
+// leave removes a namespace after its delay, unless it was created again.
 func (o *observation) leave(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -91,7 +96,7 @@ func (o *observation) leave(name string) {
 	o.tell()
 }
 
-// tell has the names served. The lock is held.
+// tell reports the names that are served, including deleted ones that still linger. The caller holds the lock.
 func (o *observation) tell() {
 	if !o.begun || o.ended {
 		return

@@ -9,22 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Pattern tells for a namespace whether it is served. Kopf: NamespacePattern.
+// Pattern matches the namespaces that are served, by name and labels. It has either globs or an expression. Kopf:
+// NamespacePattern.
 type Pattern struct {
 	text       string
 	globs      []glob
 	expression *regexp.Regexp
-	labels     labels.Selector // that namespaces must match besides; nil is anything
+	labels     labels.Selector // that namespaces must match in addition; nil matches all
 }
 
-// Parse reads a list of globs with commas between them, such as "myapp-*, !*-pr-*, *-pr-123": the first one selects,
-// one with "!" takes away, and every other one gives back what was taken away of what the first one has selected. So
-// "a,b" never matches b. If the first one takes away, it does so from all namespaces. Globs match whole names, with *,
-// ?, [abc], [a-z] and [!abc].
+// Parse reads a comma-separated list of globs, such as "myapp-*, !*-pr-*, *-pr-123". The first glob selects names. A
+// glob with "!" removes names. Any other glob restores removed names that the first glob selects. Thus "a,b" never
+// matches b, as in Kopf. If the first glob has a "!", it removes names from all namespaces. Globs match whole names;
+// the syntax is *, ?, [abc], [a-z] and [!abc].
 func Parse(text string) Pattern {
 	p := Pattern{text: text}
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
+		// Kopf strips all leading exclamation marks, so "!!a" is negated, too.
 		pattern := strings.TrimLeft(part, "!")
 		p.globs = append(p.globs, newGlob(pattern, pattern != part))
 	}
@@ -34,23 +36,26 @@ func Parse(text string) Pattern {
 	return p
 }
 
-// Regexp is a pattern of the namespaces whose whole names match the expression, whatever it prefers to match.
+// Regexp returns a pattern for the namespaces whose whole names match the expression.
 func Regexp(expression *regexp.Regexp) Pattern {
-	longest := *expression // the caller's is left as it is
+	// Leftmost-first matching could prefer a shorter alternative, and the whole name would not match. The copy leaves
+	// the caller's expression unchanged.
+	longest := *expression
 	longest.Longest()
 	return Pattern{text: expression.String(), expression: &longest}
 }
 
-// String is the text of the pattern.
+// String returns the text of the pattern.
 func (p Pattern) String() string { return p.text }
 
-// Equal tells whether the patterns have the same form and text.
+// Equal reports whether both patterns have the same form, text and labels.
 func (p Pattern) Equal(other Pattern) bool {
 	return p.text == other.text && (p.expression == nil) == (other.expression == nil) &&
 		textOf(p.labels) == textOf(other.labels)
 }
 
-// Matches reports whether the namespace of that name is served, if it has the labels.
+// Matches reports whether the name matches. The namespace is served if it also has the labels, which this does not
+// check.
 func (p Pattern) Matches(name string) bool {
 	if p.expression != nil {
 		at := p.expression.FindStringIndex(name)
@@ -58,6 +63,7 @@ func (p Pattern) Matches(name string) bool {
 	}
 	var first, matched bool
 	for i, g := range p.globs {
+		// The algorithm and its precedence are those of Kopf.
 		switch hit := g.expression.MatchString(name); {
 		case i == 0:
 			first, matched = hit, hit
@@ -70,12 +76,13 @@ func (p Pattern) Matches(name string) bool {
 	return matched
 }
 
-// Specific reports whether the pattern can only be the name of a namespace. It ignores brackets, as Kopf does.
+// Specific reports whether the pattern can only be the name of one namespace. It does not consider brackets, as in
+// Kopf.
 func (p Pattern) Specific() bool {
 	return p.expression == nil && p.labels == nil && !strings.ContainsAny(p.text, "!*?,")
 }
 
-// Patterns serve what any of them does.
+// Patterns match a namespace if any of them does.
 type Patterns []Pattern
 
 // Matches reports whether any of the patterns matches.
@@ -83,8 +90,8 @@ func (p Patterns) Matches(name string) bool {
 	return slices.ContainsFunc(p, func(one Pattern) bool { return one.Matches(name) })
 }
 
-// Plain gives the names, sorted, if all of the patterns are plain names: then nobody has to look which namespaces there
-// are.
+// Plain returns the names, sorted, if all patterns are plain names. The operator then does not need to list namespaces.
+// Unlike [Pattern.Specific], it treats brackets as syntax.
 func (p Patterns) Plain() (names []string, ok bool) {
 	for _, one := range p {
 		if one.expression != nil || one.labels != nil || strings.ContainsAny(one.text, "!*?,[") {
@@ -96,21 +103,22 @@ func (p Patterns) Plain() (names []string, ok bool) {
 	return slices.Compact(names), true
 }
 
-// Named are the names that can be served without a request for namespaces, sorted: patterns that are no valid name are
-// left out.
+// Named returns the names that can be served without listing namespaces, sorted. It leaves out patterns that are not
+// valid names.
 func (p Patterns) Named() (names []string) {
 	names = p.named().Texts()
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
+// named returns the patterns that are valid names.
 func (p Patterns) named() Patterns {
 	return slices.DeleteFunc(slices.Clone(p), func(one Pattern) bool {
 		return !one.Specific() || len(validation.IsDNS1123Label(one.text)) > 0
 	})
 }
 
-// Texts are those of the patterns.
+// Texts returns the texts of the patterns, in their order.
 func (p Patterns) Texts() (texts []string) {
 	for _, one := range p {
 		texts = append(texts, one.String())

@@ -2,16 +2,16 @@ package namespaces
 
 import "slices"
 
-// Scope says about which namespaces an operator is asked. The zero value is all of them.
+// Scope decides whether a namespace belongs to an operator. The zero value includes all namespaces.
 type Scope struct {
-	// Served are those that the operator is restricted to; none is the whole cluster.
+	// Served restricts the operator to these namespaces; empty is the whole cluster.
 	Served Patterns
-	// NamedOnly serves of these only the ones that are named in full, as where namespaces are not listed.
+	// NamedOnly ignores patterns that are not full names. It applies where namespaces are not listed.
 	NamedOnly bool
-	// Excluded are left out of those.
+	// Excluded removes namespaces from those.
 	Excluded Patterns
-	// Live are those that are served at present, if that depends on their labels; nil, or not known yet, is those that
-	// the patterns match.
+	// Live is the current set, if it depends on labels. A nil or unknown set includes all names that the patterns
+	// match.
 	Live *Live
 }
 
@@ -26,7 +26,7 @@ func (s Scope) Has(name string) bool {
 	return (len(s.Served) == 0 || served.Matches(name)) && !s.Excluded.Matches(name)
 }
 
-// served are the patterns that count.
+// served returns the patterns that apply.
 func (s Scope) served() Patterns {
 	if _, plain := s.Served.Plain(); plain || !s.NamedOnly {
 		return s.Served
@@ -34,12 +34,14 @@ func (s Scope) served() Patterns {
 	return s.Served.named()
 }
 
-// In returns the names that the scope has at most, and NotIn those that it does not have, as far as they are names. The
-// rest is what only [Scope.Expression] says of it; false means that there is none.
+// In splits the scope into lists for queries that can only compare names. The first list contains all names of the
+// scope, unless it is empty. The second list contains excluded names. The rest has the patterns that need
+// [Scope.Expression]; hasRest is false if there are none.
 func (s Scope) In() (in, notIn []string, rest Scope, hasRest bool) {
 	served := s.served()
 	if names, plain := served.Plain(); plain && len(names) > 0 {
 		in = names
+		// If only labels select namespaces, names do not restrict the scope.
 	} else if !s.Served.takeAnyName() {
 		rest.Served, rest.NamedOnly = s.Served, s.NamedOnly
 	}

@@ -7,27 +7,27 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Served is the set of the namespaces that are served. It is not for concurrent use.
+// Served is the set of served namespaces. It is not safe for concurrent use.
 type Served struct {
 	patterns Patterns
 	names    map[string]struct{}
 }
 
-// NewServed makes an empty set for the namespaces that the patterns match.
+// NewServed returns an empty set for the namespaces that the patterns match.
 func NewServed(patterns ...Pattern) *Served {
 	return &Served{patterns: patterns, names: map[string]struct{}{}}
 }
 
-// Names are those of the set, sorted.
+// Names returns the members, sorted.
 func (s *Served) Names() []string { return slices.Sorted(maps.Keys(s.names)) }
 
-// Has tells whether the namespace is one of them.
+// Has reports whether the namespace is a member.
 func (s *Served) Has(name string) bool {
 	_, has := s.names[name]
 	return has
 }
 
-// List takes over what a listing of all namespaces has: what is not among them is gone.
+// List replaces the set by the result of a complete listing. Members that are not listed are removed.
 func (s *Served) List(objects []map[string]any) {
 	listed := map[string]struct{}{}
 	for _, object := range objects {
@@ -38,8 +38,8 @@ func (s *Served) List(objects []map[string]any) {
 	s.names = listed
 }
 
-// Observe takes over what an event tells. A namespace that ends is served until its content is gone, so that its
-// objects can finish.
+// Observe applies one event. A terminating namespace stays a member until its content is deleted, so that deletion
+// handlers of its objects can finish.
 func (s *Served) Observe(event watch.EventType, object map[string]any) {
 	name := nameOf(object)
 	switch {
@@ -50,7 +50,9 @@ func (s *Served) Observe(event watch.EventType, object map[string]any) {
 	}
 }
 
-// gone tells whether nothing is left in a namespace: it is not there any more, or its conditions tell so.
+// gone reports whether a namespace has no content left. This is Kopf's rule: no condition is "True", and the namespace
+// is deleted, or is terminating with at least one condition. Conditions such as NamespaceContentRemaining are "True"
+// while there is content. Unlike Kopf, a deletion event always counts.
 func gone(event watch.EventType, object map[string]any) bool {
 	if event == watch.Deleted {
 		return true
@@ -58,14 +60,17 @@ func gone(event watch.EventType, object map[string]any) bool {
 	status, _ := object["status"].(map[string]any)
 	conditions, _ := status["conditions"].([]any)
 	for _, one := range conditions {
+		// Something remains, or could not be deleted.
 		if condition, ok := one.(map[string]any); ok && condition["status"] == "True" {
 			return false
 		}
 	}
 	metadata, _ := object["metadata"].(map[string]any)
+	// Without conditions, the namespace controller has not examined the content yet.
 	return metadata["deletionTimestamp"] != nil && len(conditions) > 0
 }
 
+// nameOf returns the name of an object, and an empty one if it does not have any.
 func nameOf(object map[string]any) string {
 	metadata, _ := object["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)

@@ -20,23 +20,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
+// resource identifies namespaces for the dynamic client.
 var resource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// Watcher watches the namespaces of a cluster, and keeps nothing of them but the names that are served.
+// Watcher watches the namespaces of a cluster and reports which are served. Its cache keeps only the fields that decide
+// this.
 type Watcher struct {
 	// Client lists and watches namespaces.
 	Client dynamic.Interface
-	// Patterns say which are served. The API server selects by their labels.
+	// Patterns select the namespaces. The API server filters by their labels, the watcher by their names.
 	Patterns Patterns
-	// Serve is called with all names that are served: at first, and after each change; one call at a time.
+	// Serve is called with all served names: first after the listing, then after each change. Calls do not overlap.
 	Serve func(names []string)
 
-	known atomic.Bool // they were listed once
-	said  string      // what was logged last, and at which version of the list
+	known atomic.Bool // the namespaces were listed once
+	said  string      // the last logged error with the version of the list, to log it once
 }
 
-// Run watches until the context ends. Where namespaces may not be listed, those that are named in full are served,
-// until they may be. Other errors only delay it.
+// Run watches until the context ends. If the operator is not allowed to list namespaces, it serves those that are named
+// in full, and retries the listing. Other errors only delay it.
 func (w *Watcher) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.runOnce(ctx)
@@ -47,16 +49,18 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// runOnce watches until the context ends, or the first list is refused.
+// runOnce watches until the context ends, or until the first listing is forbidden. An informer cannot be restarted, so
+// each attempt uses a new one.
 func (w *Watcher) runOnce(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seen := &observation{served: NewServed(w.Patterns...), leaving: map[string]*time.Timer{}, serve: w.Serve}
 	defer seen.end()
 	informer := toolscache.NewSharedIndexInformer(w.lister(), &unstructured.Unstructured{}, 0, nil)
-	// Neither fails before the informer is started.
+	// Both setters return errors only after the informer was started.
 	_ = informer.SetTransform(essential)
 	_ = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, r *toolscache.Reflector, err error) {
+		// The informer retries by itself. Ending the context is the only way to stop it after a refusal.
 		if w.failed(ctx, err, r.LastSyncResourceVersion()) {
 			cancel()
 		}
@@ -67,6 +71,7 @@ func (w *Watcher) runOnce(ctx context.Context) {
 		return
 	}
 	var running sync.WaitGroup
+	// The informer must have stopped before Run starts the next one, or both would report names.
 	running.Go(func() { informer.RunWithContext(ctx) })
 	defer running.Wait()
 	if toolscache.WaitForCacheSync(ctx.Done(), events.HasSynced) {
@@ -76,13 +81,16 @@ func (w *Watcher) runOnce(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// failed tells of an error, again if there was none in between, and whether it is of no use to go on at once. What was
-// listed before is served still.
+// failed logs an error of the informer, and returns whether this run must end because the listing is forbidden. It logs
+// an equal error again only if the informer made progress in between. Namespaces that were listed before are still
+// served.
 func (w *Watcher) failed(ctx context.Context, err error, version string) (end bool) {
+	// The end of the context is not an error. After an expired version, the informer lists again at once.
 	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return false
 	}
 	known := w.known.Load()
+	// After a successful listing, the known namespaces stay served.
 	refused := apierrors.IsForbidden(err) && !known
 	if refused {
 		defer w.Serve(w.Patterns.Named())
@@ -106,6 +114,7 @@ func (w *Watcher) failed(ctx context.Context, err error, version string) (end bo
 	return refused
 }
 
+// lister returns the requests of the informer, with the label selector of the patterns.
 func (w *Watcher) lister() *toolscache.ListWatch {
 	selector := textOf(w.Patterns.Labels())
 	return &toolscache.ListWatch{
@@ -120,7 +129,8 @@ func (w *Watcher) lister() *toolscache.ListWatch {
 	}
 }
 
-// essential keeps of a namespace what [Served] looks at.
+// essential reduces a namespace to the fields that [Served] reads, and those that the informer needs. Other fields of a
+// namespace never influence the set.
 func essential(object any) (any, error) {
 	namespace, ok := object.(*unstructured.Unstructured)
 	if !ok {

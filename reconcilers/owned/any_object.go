@@ -9,16 +9,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
-// target is what waits for any object are found by. The namespace is compared apart: a wait for an object of a kind
-// without namespaces may have one.
+// target is the key by which an event finds the waits for any object. The namespace is compared separately, because a
+// wait for a cluster-scoped object may have a namespace.
 type target struct {
 	kind schema.GroupKind
 	name string
 }
 
+// target returns the key of the wait.
 func (w *wait) target() target { return target{w.Kind, w.Name} }
 
-// addTarget lets events of any object find the wait.
+// addTarget indexes the wait if it is for any object. The caller holds the lock.
 func (c *Children) addTarget(w *wait) {
 	if !w.Any {
 		return
@@ -32,7 +33,7 @@ func (c *Children) addTarget(w *wait) {
 	c.targets[w.target()][w] = true
 }
 
-// removeTarget reverts addTarget.
+// removeTarget reverts [Children.addTarget]. It has no effect on a wait that was not added. The caller holds the lock.
 func (c *Children) removeTarget(w *wait) {
 	delete(c.targets[w.target()], w)
 	if len(c.targets[w.target()]) == 0 {
@@ -40,8 +41,8 @@ func (c *Children) removeTarget(w *wait) {
 	}
 }
 
-// waitsFor returns functions that request passes over the owners whose handlers wait for the object. The object may be
-// a child or not. The caller holds the lock.
+// waitsFor returns functions that request passes over the owners whose handlers wait for the object, child or not. The
+// caller holds the lock, and must call the functions without it.
 func (c *Children) waitsFor(s *Source, object *compact.Object) (routes []func()) {
 	if s.lookup == nil {
 		return nil
@@ -49,6 +50,7 @@ func (c *Children) waitsFor(s *Source, object *compact.Object) (routes []func())
 	for w := range c.targets[target{s.kind.GroupKind(), object.GetName()}] {
 		known := c.owners[w.Owner]
 		namespace := object.GetNamespace()
+		// A cluster-scoped object matches any namespace of the wait.
 		if known == nil || known.route == nil || namespace != "" && namespace != w.Namespace {
 			continue
 		}
@@ -58,12 +60,15 @@ func (c *Children) waitsFor(s *Source, object *compact.Object) (routes []func())
 	return routes
 }
 
-// anyAwaited is the object as far as it is there, as for awaited. It looks into caches, so c.mu must not be held.
+// anyAwaited is [Children.awaited] for waits for any object: it returns the object unless it is missing, deleting, or
+// outdated. It reads caches, so the caller must not hold the lock.
 func (c *Children) anyAwaited(w *wait) *compact.Object {
 	c.mu.Lock()
+	// A run may end meanwhile, which modifies the slice.
 	sources := slices.Clone(c.sources)
 	c.mu.Unlock()
 	for _, s := range sources {
+		// The wait does not know the scope of its kind, so both keys are tried.
 		for _, namespace := range []string{w.Namespace, ""} {
 			object := s.lookup(w.Kind, types.NamespacedName{Namespace: namespace, Name: w.Name})
 			if object == nil || object.Deleting() {

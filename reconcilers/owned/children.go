@@ -17,67 +17,73 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// Author declares children for their owners, and repairs them. Most methods are called on the goroutines of informers
-// while Children is locked: they must not wait for requests.
+// Author declares children for their owners, and repairs them. Most methods run on the goroutines of informers while
+// the lock of [Children] is held, so they must not send requests.
 type Author interface { //nolint:interfacebloat // all of it is about the operator's own declarations
-	// Wrote reports whether the operator itself has written this version of a child.
+	// Wrote reports whether the operator itself wrote this version of a child. Handlers are not called for own writes.
 	Wrote(child types.UID, version string) bool
-	// Outdated reports whether the operator itself has applied the child of the owner since it was in this state. The
-	// child has its kind, its namespace and name, its uid and version, and nothing else.
+	// Outdated reports whether the operator itself has applied the child of the owner after this state. The child has
+	// only its kind, namespace, name, uid and version.
 	Outdated(owner types.UID, child *unstructured.Unstructured) bool
-	// Declared returns a function that is true for the children that the owner has declared: in this process, or by a
-	// record in the body of the owner. Of a child, its kind, namespace and name count.
+	// Declared returns a function that reports whether the owner has declared a child: in this process, or by a record
+	// in the body of the owner. It considers only the kind, namespace and name of the child.
 	Declared(owner types.UID, body map[string]any) func(child *unstructured.Unstructured) bool
-	// Drifted reports whether the next Repair is to repair the child: it is gone, or not as it was declared. The child
-	// is in its last known state if it is gone; unseen says that it may have changed before it went.
+	// Drifted reports whether the next repair must handle the child, because it is deleted or differs from its
+	// declaration. A deleted child is passed in its last known state; unseen means that it may have changed before its
+	// deletion.
 	Drifted(owner types.UID, child *unstructured.Unstructured, gone, unseen bool) bool
-	// Unsaved returns the change of the owner that remembers how its children have ended, and the annotations that it
-	// changes; nil if the owner remembers it all.
+	// Unsaved returns the change of the owner that stores how its children have ended, and the names of the annotations
+	// that it changes. It returns nil if everything is stored.
 	Unsaved(owner map[string]any) (change patching.Transform, annotations []string)
-	// Repair applies the drifted children of an owner again, and returns the delay of the next repair; nil is never.
+	// Repair applies the drifted children of an owner again. It returns the delay of the next repair, or nil if there
+	// is none to do.
 	Repair(ctx context.Context, owner map[string]any, events handlers.Poster) (again *time.Duration)
-	// Gone is called at the end of a child.
+	// Gone is called when a child is deleted.
 	Gone(child types.UID)
-	// Forget is called for an owner that is gone, or whose handlers are no longer called.
+	// Forget is called when an owner is deleted, or when its handlers are no longer called.
 	Forget(owner types.UID)
 }
 
-// Children are those of the objects of one operator, as far as their kinds are watched. Any goroutine may use it.
+// Children holds the relations between the objects of one operator and their children, for all kinds that are watched.
+// It is safe for concurrent use.
 type Children struct {
-	// Label is that of children with the uid of their owner, beside owner references.
+	// Label is the label that holds the uid of the owner on a child, in addition to owner references.
 	Label string
-	// Author declares children and repairs them.
+	// Author declares and repairs children.
 	Author Author
 
+	// mu guards all fields below and everything they refer to. It must not be held while caches are read or passes are
+	// requested, because these take locks of their own.
 	mu      sync.Mutex
 	owners  map[types.UID]*owner
 	of      map[types.UID][]types.UID               // the owners of each child
-	waits   map[types.UID][]*wait                   // of each owner
-	targets map[target]map[*wait]bool               // those for any object
-	sources []*Source                               // with a lookup
-	parents map[schema.GroupKind][]schema.GroupKind // of each kind of children
+	waits   map[types.UID][]*wait                   // by owner
+	targets map[target]map[*wait]bool               // the waits for any object
+	sources []*Source                               // those with a lookup
+	parents map[schema.GroupKind][]schema.GroupKind // by kind of children
 }
 
-// owner is an object that owns others, be it handled here or not.
+// owner is the entry of an object that other objects refer to as their owner. It may be an object of a kind without
+// handlers.
 type owner struct {
-	route    *Route // of its handlers; nil as long as it is not seen
-	key      types.NamespacedName
+	route    *Route               // of its handlers; nil until its first event
+	key      types.NamespacedName // valid if route is set
 	children map[types.UID]*child
 	saving   saving
 }
 
-// child is one object that says that another one owns it.
+// child is the entry of one object below one owner that it refers to.
 type child struct {
 	claim  claim
 	source *Source
 	kind   schema.GroupVersionKind
-	object *compact.Object // as it is by now, or was at last
-	listed bool            // it was there when the operator began to look
-	gone   bool
-	told   map[string]*told // by handler
+	object *compact.Object  // the current state, or the last one of a deleted child
+	listed bool             // it existed when the operator started to watch
+	gone   bool             // it is deleted, or no longer refers to the owner
+	told   map[string]*told // by handler id
 }
 
-// identity is the child without all that would have to be decoded.
+// identity returns the child without the fields that would have to be decoded.
 func (c *child) identity() *unstructured.Unstructured {
 	identity := &unstructured.Unstructured{}
 	identity.SetGroupVersionKind(c.kind)
@@ -88,14 +94,14 @@ func (c *child) identity() *unstructured.Unstructured {
 	return identity
 }
 
-// told is what one handler knows of one child.
+// told is the progress of one handler with one child.
 type told struct {
-	version string            // the one that it was called for at last; empty if it never was to the end
+	version string            // of the last finished call; empty if no call has finished
 	account execution.Account // of its attempts since then
-	calling bool              // a call is running, so the child stays in memory to report its deletion
+	calling bool              // keeps the entry of a deleted child until the call returns
 }
 
-// owner gives the entry of an owner.
+// owner returns the entry of an owner, and creates it if necessary. The caller holds the lock.
 func (c *Children) owner(uid types.UID) *owner {
 	known := c.owners[uid]
 	if known == nil {
@@ -108,29 +114,30 @@ func (c *Children) owner(uid types.UID) *owner {
 	return known
 }
 
-// tidy drops an owner of which nothing is known.
+// tidy removes the entry of an owner that has neither handlers nor children. The caller holds the lock.
 func (c *Children) tidy(uid types.UID, known *owner) {
 	if known.route == nil && len(known.children) == 0 {
 		delete(c.owners, uid)
 	}
 }
 
-// Route is the way to the handlers of the owners of one kind, as long as its controller runs.
+// Route connects the owners of one kind with their controller while it runs.
 type Route struct {
 	children *Children
 	kind     schema.GroupKind
-	tended   []*handlers.Handler
-	latest   func(key types.NamespacedName, uid types.UID) map[string]any
-	enqueue  func(key types.NamespacedName)
+	tended   []*handlers.Handler                                          // owning handlers of kinds with handlers here
+	latest   func(key types.NamespacedName, uid types.UID) map[string]any // reads the owners' cache
+	enqueue  func(key types.NamespacedName)                               // requests a pass over an owner
 }
 
-// Route begins a run of the controller of owners of this kind, which the cache has: enqueue has it make a pass over one
-// of them if something has happened that one of the handlers is for.
+// Route starts a run of the controller of owners of this kind. The cache is that of the owners. Enqueue must request a
+// pass over an owner; it is called when something happens to a child that a handler is registered for.
 func (c *Children) Route(
 	kind schema.GroupKind, tending []*handlers.Handler, cache kind.Cache, enqueue func(key types.NamespacedName),
 ) *Route {
 	r := &Route{children: c, kind: kind, latest: cache.Latest, enqueue: enqueue}
 	for _, h := range tending {
+		// Without a function, the handler only lets its objects wait for children and repairs them.
 		if h.Call != nil {
 			r.tended = append(r.tended, h.Owned)
 		}
@@ -138,7 +145,7 @@ func (c *Children) Route(
 	return r
 }
 
-// Seen is told of every event of an owner.
+// Seen runs for each event of an owner. Children can be seen before their owner; from here on, they cause passes.
 func (r *Route) Seen(uid types.UID, key types.NamespacedName) {
 	c := r.children
 	c.mu.Lock()
@@ -147,7 +154,7 @@ func (r *Route) Seen(uid types.UID, key types.NamespacedName) {
 	known.route, known.key = r, key
 }
 
-// Gone is told of the end of an owner.
+// Gone runs when an owner is deleted.
 func (r *Route) Gone(uid types.UID) {
 	c := r.children
 	c.mu.Lock()
@@ -157,7 +164,7 @@ func (r *Route) Gone(uid types.UID) {
 	}
 }
 
-// End ends the run: nobody is called any more.
+// End ends the run. No handler of these owners is called any more.
 func (r *Route) End() {
 	c := r.children
 	c.mu.Lock()
@@ -169,7 +176,8 @@ func (r *Route) End() {
 	}
 }
 
-// part forgets what the handlers of the owner were told.
+// part removes the progress of all handlers of the owner, and its waits. Its children stay, because their informer
+// still runs. They are marked as listed: a later run has not seen them appear. The caller holds the lock.
 func (c *Children) part(uid types.UID, known *owner) {
 	known.route, known.saving = nil, saving{}
 	c.drop(uid, func(*wait) bool { return true })
@@ -182,12 +190,12 @@ func (c *Children) part(uid types.UID, known *owner) {
 	c.tidy(uid, known)
 }
 
-// tends tells whether any handler is told of children from there.
+// tends reports whether any handler is registered for children of the source.
 func (r *Route) tends(from *Source) bool {
 	return slices.ContainsFunc(r.tended, func(kind *handlers.Handler) bool { return from.has(kind) })
 }
 
-// retried is the account of the attempts with one more.
+// retried returns the account after one more failed attempt.
 func retried(before execution.Account, outcome execution.Outcome, now time.Time) execution.Account {
 	if before.Started.IsZero() {
 		before.Started = now

@@ -9,37 +9,40 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Reference is the part of an owner reference that names the owner, beside its uid.
+// Reference is the kind and name of the owner in an owner reference. The uid is compared separately.
 type Reference struct {
 	Kind schema.GroupKind
 	Name string
 }
 
-// ReferenceOf reads an owner reference.
+// ReferenceOf converts an owner reference.
 func ReferenceOf(reference metav1.OwnerReference) Reference {
 	version, err := schema.ParseGroupVersion(reference.APIVersion)
 	if err != nil {
-		return Reference{} // it names nothing
+		// An invalid version does not name any owner. The zero value matches no kind.
+		return Reference{}
 	}
 	return Reference{schema.GroupKind{Group: version.Group, Kind: reference.Kind}, reference.Name}
 }
 
-// Holds is true if the reference, in an object of this namespace, names an owner of this kind and key. As for the
-// garbage collector, an owner with a namespace owns nothing outside of it.
+// Holds reports whether the reference, in an object of this namespace, names an owner of this kind and key. As for the
+// garbage collector, a namespaced owner can only own objects of its own namespace.
 func (r Reference) Holds(kind schema.GroupKind, owner types.NamespacedName, namespace string) bool {
 	return r.Kind == kind && r.Name == owner.Name && (owner.Namespace == "" || owner.Namespace == namespace)
 }
 
-// claim is what an object says about one owner. Everybody who may write the object can say that.
+// claim is the part of an object that refers to one owner. It is not trustworthy: any client that may write the object
+// can set it.
 type claim struct {
 	uid        types.UID
 	references []Reference
-	labelled   bool
+	labelled   bool // by the label with the uid of the owner
 }
 
-// claimsOf returns what an object says about its owners, each of them once.
+// claimsOf returns the claims of an object, one for each owner.
 func (c *Children) claimsOf(object *unstructured.Unstructured) (all []claim) {
-	indices := map[types.UID]int{} // an object can have ten thousand owner references
+	// An object can have ten thousand owner references, so a linear search would be quadratic.
+	indices := map[types.UID]int{}
 	at := func(uid types.UID) *claim {
 		i, found := indices[uid]
 		if !found {
@@ -60,8 +63,8 @@ func (c *Children) claimsOf(object *unstructured.Unstructured) (all []claim) {
 	return all
 }
 
-// owns is true if an owner reference of the child names this owner. If it is false, and the child has the label, it is
-// undecided: the owner must have declared the child, which isDeclared finds out.
+// owns reports whether an owner reference of the child names this owner. If only the label names it, undecided is true:
+// the owner must have declared the child, which [Children.isDeclared] finds out. The caller holds the lock.
 func (o *owner) owns(one *child) (owns, undecided bool) {
 	if o.route == nil {
 		return false, false
@@ -69,6 +72,7 @@ func (o *owner) owns(one *child) (owns, undecided bool) {
 	return one.isOf(o.route.kind, o.key)
 }
 
+// isOf is [owner.owns] for an owner that need not have an entry.
 func (c *child) isOf(kind schema.GroupKind, owner types.NamespacedName) (owns, undecided bool) {
 	owns = slices.ContainsFunc(c.claim.references, func(reference Reference) bool {
 		return reference.Holds(kind, owner, c.object.GetNamespace())
@@ -76,7 +80,8 @@ func (c *child) isOf(kind schema.GroupKind, owner types.NamespacedName) (owns, u
 	return owns, !owns && c.claim.labelled
 }
 
-// isDeclared is true if the owner has declared the child. It looks into the cache, so c.mu must not be held.
+// isDeclared reports whether the owner has declared the child. It reads the cache of the owners, so the caller must not
+// hold the lock.
 func (c *Children) isDeclared(r *Route, key types.NamespacedName, of types.UID, child *unstructured.Unstructured) bool {
 	return c.Author.Declared(of, r.latest(key, of))(child)
 }

@@ -1,11 +1,11 @@
 // Not part of the public API.
 //
-// Package owned knows the objects that the handled ones own, and tells their handlers what happens to these.
+// Package owned connects parents with their children. [Source] receives the events of children from their informer,
+// [Route] those of the parents, and [Handling] calls the handlers of a parent for its changed children. [Children]
+// holds the state of both. [Wait] lets a handler wait for an object.
 //
-// It is apart because it stands between two kinds: the informer of the children says what is there, and the passes over
-// their owner ask for it. It keeps what is there by now, not what has happened: quick changes of a child are one, and
-// nothing is remembered on the objects. It lists and watches nothing by itself, and never looks at a clock but for
-// retries.
+// The state is level-based: quick changes of a child count as one, and nothing is stored on the objects. The package
+// does not list or watch anything itself. It uses the clock only for retries.
 //
-// Neighbours: package controller feeds it from both sides; package events has the handlers of an object's own events.
+// Package controller feeds it with events of both kinds. Package events has the handlers of an object's own events.
 package owned

@@ -14,19 +14,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// news is what a handler is to be told.
+// news is one child with a change that a handler has not handled.
 type news struct {
 	child   *child
 	uid     types.UID
-	kind    string // of what happened
-	version string
-	object  *compact.Object
-	account execution.Account
+	kind    string            // one of the types of events, such as [Added]
+	version string            // of the object, to be stored when the call has finished
+	object  *compact.Object   // the state at this time; the child's own can change during the call
+	account execution.Account // of the former attempts for this change
 
-	identity *unstructured.Unstructured // if it is undecided whether the object is a child
+	identity *unstructured.Unstructured // set if it is undecided whether the object is a child
 }
 
-// pending returns what a handler does not know yet of the children of an owner, in the order of their names.
+// pending returns the children of an owner with changes that the handler has not handled, sorted by namespace and name.
 func (c *Children) pending(owner map[string]any, h *handlers.Handler) (all []news) {
 	var undecided []news
 	c.mu.Lock()
@@ -40,7 +40,8 @@ func (c *Children) pending(owner map[string]any, h *handlers.Handler) (all []new
 		owns, perhaps := known.owns(one)
 		switch item, unknown := c.unknown(uid, one, h); {
 		case !unknown:
-		case owns, one.gone: // the handler has known what is gone
+		// A deleted object that the handler was called for was a child.
+		case owns, one.gone:
 			all = append(all, item)
 		case perhaps:
 			item.identity = one.identity()
@@ -48,6 +49,7 @@ func (c *Children) pending(owner map[string]any, h *handlers.Handler) (all []new
 		}
 	}
 	c.mu.Unlock()
+	// Author takes locks and decodes records, so it is called without the lock.
 	if len(undecided) > 0 {
 		isDeclared := c.Author.Declared(of, owner)
 		undecided = slices.DeleteFunc(undecided, func(item news) bool { return !isDeclared(item.identity) })
@@ -60,19 +62,22 @@ func (c *Children) pending(owner map[string]any, h *handlers.Handler) (all []new
 	return all
 }
 
-// unknown is what the handler does not know yet of a child, if it is for that kind.
+// unknown returns the unhandled change of a child, if the handler is registered for its kind. The caller holds the
+// lock.
 func (c *Children) unknown(uid types.UID, one *child, h *handlers.Handler) (news, bool) {
 	if !one.source.has(h.Owned) {
 		return news{}, false
 	}
 	item, unknown := c.news(uid, one, one.told[h.ID])
 	if !unknown && !one.gone {
-		one.knownTo(h).version = item.version // what we wrote ourselves is known
+		// An own write counts as handled. Later events are then changes, or the deletion, of a known child.
+		one.knownTo(h).version = item.version
 	}
 	return item, unknown
 }
 
-// news compares a child with what is known of it.
+// news compares a child with the progress of a handler. It returns false if there is no unhandled change. The caller
+// holds the lock.
 func (c *Children) news(uid types.UID, one *child, known *told) (news, bool) {
 	item := news{child: one, uid: uid, version: one.object.GetResourceVersion(), object: one.object, kind: Modified}
 	before := ""
@@ -80,6 +85,7 @@ func (c *Children) news(uid types.UID, one *child, known *told) (news, bool) {
 		before, item.account = known.version, known.account
 	}
 	switch {
+	// The handler was never called for the child, so it is not called for the deletion.
 	case one.gone && before == "":
 		return item, false
 	case one.gone:
@@ -94,7 +100,7 @@ func (c *Children) news(uid types.UID, one *child, known *told) (news, bool) {
 	return item, true
 }
 
-// retry notes an attempt that is to be followed by another one.
+// retry records an attempt that another one must follow, and returns the account with the time of that one.
 func (c *Children) retry(h *handlers.Handler, one news, outcome execution.Outcome) execution.Account {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,14 +109,15 @@ func (c *Children) retry(h *handlers.Handler, one news, outcome execution.Outcom
 	return known.account
 }
 
-// begin keeps the child in memory until end, so that a deletion during the call is reported after it.
+// begin marks that a call runs. The child then stays in memory until [Children.end], so that a deletion during the call
+// is reported afterwards.
 func (c *Children) begin(h *handlers.Handler, one news) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	one.child.knownTo(h).calling = true
 }
 
-// end removes a child that is gone, if no handler has finished a call for it.
+// end marks that the call has returned. It removes a deleted child if no call for it has finished.
 func (c *Children) end(of types.UID, h *handlers.Handler, one news) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +131,7 @@ func (c *Children) end(of types.UID, h *handlers.Handler, one news) {
 	}
 }
 
-// told notes that the handler knows it.
+// told records that the handler has handled the change. The account is reset, so the next change has all its attempts.
 func (c *Children) told(of types.UID, h *handlers.Handler, one news) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,19 +141,22 @@ func (c *Children) told(of types.UID, h *handlers.Handler, one news) {
 	}
 }
 
-// forget removes what the handler knows of a child; and the child, if it is gone and no handler knows it.
+// forget removes the progress of the handler with a child. It also removes the child if it is deleted and no other
+// handler has progress. The caller holds the lock.
 func (c *Children) forget(of types.UID, h *handlers.Handler, one news) {
 	delete(one.child.told, h.ID)
 	known := c.owners[of]
 	if len(one.child.told) > 0 || known == nil || known.children[one.uid] != one.child {
 		return
 	}
-	if one.child.gone { // it may be back since the handler was called
+	// The child can have been created again during the call.
+	if one.child.gone {
 		delete(known.children, one.uid)
 		c.tidy(of, known)
 	}
 }
 
+// knownTo returns the progress of a handler, and creates it if necessary. The caller holds the lock.
 func (c *child) knownTo(h *handlers.Handler) *told {
 	if c.told == nil {
 		c.told = map[string]*told{}

@@ -11,14 +11,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// AddParents records kinds whose objects may own objects of the kind. They are never removed: a kind that is not served
-// any more may be served again while the informer of the children goes on.
+// AddParents records kinds whose objects may own objects of the kind. They are never removed: a removed kind may be
+// served again while the informer of the children continues.
 func (c *Children) AddParents(of schema.GroupKind, parents []schema.GroupKind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.parents == nil {
 		c.parents = map[schema.GroupKind][]schema.GroupKind{}
 	}
+	// Functions of MayBeChild keep the former slice without a lock.
 	known := slices.Clone(c.parents[of])
 	for _, parent := range parents {
 		if !slices.Contains(known, parent) {
@@ -28,20 +29,22 @@ func (c *Children) AddParents(of schema.GroupKind, parents []schema.GroupKind) {
 	c.parents[of] = known
 }
 
-// MayBeChild returns a function that is false for the metadata of an object of the kind that cannot be a child: it has
-// neither the label nor an owner reference to an object of a kind that was recorded by AddParents. The parent may still
-// be unknown, and may be one that no handler selects.
+// MayBeChild returns a filter for the metadata of objects of the kind. It returns false for an object that cannot be a
+// child: it has neither the label nor an owner reference to a kind that was recorded by AddParents. The parent need not
+// be known yet, and may be an object that no handler selects.
 func (c *Children) MayBeChild(kind schema.GroupKind) func(metadata []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	parents, label := c.parents[kind], c.Label
 	return func(metadata []byte) bool {
+		// Most objects end here, without being decoded.
 		if !bytes.Contains(metadata, []byte(`"ownerReferences"`)) && !bytes.Contains(metadata, []byte(label)) {
-			return false // most objects, and nothing is decoded
+			return false
 		}
 		labels, references, ok := ownersIn(metadata)
 		if !ok {
-			return true // the error is reported when the object is decoded
+			// The error is reported when the object is decoded.
+			return true
 		}
 		return labels[label] != "" ||
 			slices.ContainsFunc(references, func(reference metav1.OwnerReference) bool {
@@ -50,7 +53,8 @@ func (c *Children) MayBeChild(kind schema.GroupKind) func(metadata []byte) bool 
 	}
 }
 
-// ownersIn decodes the two members of metadata that say who owns an object.
+// ownersIn decodes the two fields of the metadata that refer to owners. It returns false if the JSON or one of the
+// fields is malformed.
 func ownersIn(metadata []byte) (labels map[string]string, references []metav1.OwnerReference, ok bool) {
 	ok = true
 	isWhole := jsontext.Members(metadata, func(m jsontext.Member) {

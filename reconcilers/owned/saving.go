@@ -10,20 +10,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// A write that is refused waits for firstSaveDelay, and then for twice as long each time. The API server may refuse it
-// for as long as the owner exists: its annotations are full, or an admission webhook denies it.
+// A refused write is retried after firstSaveDelay, which doubles with each attempt up to maxSaveDelay. The API server
+// may refuse it for as long as the owner exists: its annotations are full, or an admission webhook denies it.
 const (
 	firstSaveDelay = 5 * time.Second
 	maxSaveDelay   = 5 * time.Minute
 )
 
-// saving is when the next write may begin that remembers how children have ended. The zero value is at once.
+// saving delays the next write of the records of ended children. The zero value permits it at once.
 type saving struct {
-	delay time.Duration
-	after time.Time
+	delay time.Duration // after the last refusal
+	after time.Time     // no write may begin before
 }
 
-// remember writes how the children have ended.
+// remember writes how children have ended to the annotations of their owner, so that they are not created again after a
+// restart. An error is logged and delays the next write, but the pass continues.
 func (h *Handling) remember(ctx context.Context, result *Result) {
 	unsaved, annotations := h.Children.Author.Unsaved(result.Body)
 	if unsaved == nil {
@@ -44,6 +45,7 @@ func (h *Handling) remember(ctx context.Context, result *Result) {
 	}
 }
 
+// savingOf returns the current delay of an owner.
 func (c *Children) savingOf(uid types.UID) saving {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,12 +55,13 @@ func (c *Children) savingOf(uid types.UID) saving {
 	return saving{}
 }
 
-// noteSaved notes a write, and returns how long the next one waits.
+// noteSaved records the result of a write, and returns the delay of the next one.
 func (c *Children) noteSaved(uid types.UID, isSaved bool) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.owners[uid]
 	switch {
+	// The owner was deleted during the write.
 	case known == nil:
 		return firstSaveDelay
 	case isSaved:

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// The types of what happened to a child. One that was there when the operator began to look has the empty one.
+// The types of events of children. A child that existed when the operator started to watch has the empty type.
 const (
 	Listed   = ""
 	Added    = "ADDED"
@@ -22,19 +22,19 @@ const (
 	Vanished = source.Vanished // deleted; the object is an earlier state of the child
 )
 
-// Source is the informer of one kind of children, in one namespace or in all, as long as its controller runs.
+// Source receives the events of one kind of children, in one namespace or in all, from their controller while it runs.
 type Source struct {
 	children *Children
-	kinds    []*handlers.Handler
-	kind     schema.GroupVersionKind // of the last object: all are of one, whose text they share
+	kinds    []*handlers.Handler     // the owning handlers of the kind
+	kind     schema.GroupVersionKind // of the last object; the entries share its strings
 	lookup   Lookup
 }
 
-// Lookup returns an object as the informer has it, whether it is a child or not; nil if there is none. Any goroutine
-// may call it.
+// Lookup returns an object from the cache of an informer, whether it is a child or not; nil if it does not exist. It
+// must be safe for concurrent use.
 type Lookup func(kind schema.GroupKind, key types.NamespacedName) *compact.Object
 
-// Watch begins a run of the controller of children. The lookup is nil if handlers may wait for children only.
+// Watch starts a run of the controller of children. The lookup is nil if handlers may wait only for children.
 func (c *Children) Watch(owning []*handlers.Handler, lookup Lookup) *Source {
 	s := &Source{children: c, lookup: lookup}
 	for _, h := range owning {
@@ -48,9 +48,11 @@ func (c *Children) Watch(owning []*handlers.Handler, lookup Lookup) *Source {
 	return s
 }
 
+// has reports whether the source is that of the owning handler.
 func (s *Source) has(kind *handlers.Handler) bool { return slices.Contains(s.kinds, kind) }
 
-// Seen is told of every event of a child, and has its owners looked at. They do not hear of one that cannot be decoded.
+// Seen handles one event of a child: it updates the entries and requests passes over the owners. It returns an error if
+// the object cannot be decoded; its owners are then not notified.
 func (s *Source) Seen(eventType string, object *compact.Object) error {
 	decoded, err := object.Unstructured()
 	if err != nil {
@@ -64,6 +66,7 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 	c.mu.Lock()
 	var routes []func()
 	uid := object.GetUID()
+	// Keep the old strings if they are equal, so that all entries share them.
 	if kind := decoded.GroupVersionKind(); kind != s.kind {
 		s.kind = kind
 	}
@@ -83,6 +86,7 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 		}
 		routes = append(routes, c.waitsFor(s, object)...)
 	}
+	// Former owners lose a deleted child, or one that no longer refers to them.
 	for _, owner := range before {
 		if isClaimed[owner] && eventType != Deleted {
 			continue
@@ -97,21 +101,23 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 		c.of[uid] = now
 	}
 	c.mu.Unlock()
-	for _, enqueue := range routes { // apart, as it looks into caches
+	// Requests read caches, so they are made without the lock.
+	for _, enqueue := range routes {
 		enqueue()
 	}
 	return nil
 }
 
-// state is a child as it is seen: it is decoded for those who look at it now, and kept as it is.
+// state is one observation of a child. Only the compact form is kept; the decoded form is for use during the event.
 type state struct {
 	object  *compact.Object
 	decoded *unstructured.Unstructured
-	missed  bool // what followed is not known, except that the child is gone
+	missed  bool // deleted, after changes that the informer may have missed
 }
 
-// way returns how a pass over the owner is requested: if it is undecided whether the child is one, that is found out
-// first. Without a child, the pass is for one that was there.
+// way returns a function that requests a pass over the owner. If it is undecided whether the object is a child, the
+// function first finds that out, without the lock. Seen is nil for an object that was a child before. The caller holds
+// the lock.
 func (c *Children) way(of types.UID, seen *unstructured.Unstructured) func() {
 	known := c.owners[of]
 	route, key, undecided := known.route, known.key, false
@@ -125,7 +131,7 @@ func (c *Children) way(of types.UID, seen *unstructured.Unstructured) func() {
 	}
 }
 
-// note takes up how the child is now, and returns true if a pass over the owner may be due.
+// note stores the current state of a child. It reports whether the owner may need a pass. The caller holds the lock.
 func (c *Children) note(s *Source, claimed claim, seen state, listed bool) bool {
 	uid := claimed.uid
 	known := c.owner(uid)
@@ -135,25 +141,29 @@ func (c *Children) note(s *Source, claimed claim, seen state, listed bool) bool 
 		known.children[seen.object.GetUID()] = one
 	}
 	one.claim, one.source, one.kind, one.object, one.gone = claimed, s, s.kind, seen.object, false
+	// Author must see every event, also if a handler needs the pass anyway.
 	drifted := c.Author.Drifted(uid, seen.decoded, false, false)
 	owns, undecided := known.owns(one)
 	return known.route != nil && (drifted || (owns || undecided) && (known.route.tends(s) || c.awaits(uid, one)))
 }
 
-// lose records that the object is not a child of the owner any more, and reports whether the owner needs a pass. It is
-// for the owners in Children.of: as long as one is there, it is known, and so is this child of it. The last state of
-// the child is the last one in which it was a child: for other objects, the informer may keep nothing but the identity.
+// lose records that the object is no longer a child of the owner, and reports whether the owner needs a pass. It is
+// called only for owners in Children.of, so both entries exist. The child keeps the last state in which it was a child:
+// for other objects, the informer may cache only their identity. The caller holds the lock.
 func (c *Children) lose(s *Source, uid types.UID, seen state, wasChild bool) bool {
 	known := c.owners[uid]
 	one := known.children[seen.object.GetUID()]
 	if one.gone = true; wasChild {
 		one.object = seen.object
 	}
+	// Progress without a finished call needs no deletion event, unless a call is running.
 	maps.DeleteFunc(one.told, func(_ string, t *told) bool { return t.version == "" && !t.calling })
 	drifted := c.Author.Drifted(uid, seen.decoded, true, seen.missed)
 	owned, _ := known.owns(one)
-	awaited := owned && c.awaits(uid, one) // the operator may remember how it has ended
-	if len(one.told) == 0 {                // no handler was called for it
+	// The operator may have a record of how an absent child ended, so waits for it are checked, too.
+	awaited := owned && c.awaits(uid, one)
+	// Without a call for the child, no handler needs its deletion.
+	if len(one.told) == 0 {
 		delete(known.children, seen.object.GetUID())
 		c.tidy(uid, known)
 	} else {
@@ -162,7 +172,7 @@ func (c *Children) lose(s *Source, uid types.UID, seen state, wasChild bool) boo
 	return known.route != nil && (drifted || awaited || owned && known.route.tends(s))
 }
 
-// End ends the run: what is there is not known any more.
+// End ends the run. Its children are removed, because their later changes would be missed.
 func (s *Source) End() {
 	c := s.children
 	c.mu.Lock()

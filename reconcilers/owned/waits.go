@@ -15,40 +15,42 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// Wait is what a handler waits for: that a child of its object, or any object, is as it should be.
+// Wait is the condition that a handler waits for: that a child of its object, or any object, has reached a state.
 type Wait struct {
-	// Owner is the object, and Handler whose wait it is; Change is the change that it is called for. Body is the object
-	// as the handler has it, which counts as long as no informer has seen it.
+	// Owner is the object of the handler, and Change identifies the change that it was called for. Body is the object
+	// as the handler has it; it is used until the informer has delivered the owner.
 	Owner   types.UID
 	Body    map[string]any
 	Handler *handlers.Handler
 	Change  string
-	// Kind, Namespace and Name are those of the child, of any version. The namespace is ignored for a cluster-scoped
-	// kind.
+	// Kind, Namespace and Name identify the awaited object, in any version. The namespace is ignored for a
+	// cluster-scoped kind.
 	Kind            schema.GroupKind
 	Namespace, Name string
-	// Any is for an object that does not have to be a child: one that a Lookup finds.
+	// Any permits an object that is not a child. It is then found by a [Lookup].
 	Any bool
-	// Reached reports whether the child is as it should be. It is the function's own.
+	// Reached is the user's function. It reports whether the object has reached the state.
 	Reached func(child map[string]any) (bool, error)
-	// Ended reports whether an absent child was as it should be, according to the operator's records; nil is never.
+	// Ended reports whether an absent child had reached the state, according to the operator's records. If it is nil,
+	// an absent child has not.
 	Ended func() (bool, error)
 }
 
-// wait is a wait that goes on.
+// wait is a pending wait. Children.mu guards its fields.
 type wait struct {
 	Wait
 
-	judged  string // the version of the child that was looked at last
-	reached bool   // that one was as it should be
-	woke    bool   // the handler, or one that it is a part of, has been made due by it
+	judged  string // the version of the object at the last evaluation
+	reached bool   // the result of that evaluation
+	woke    bool   // it has made the handler due, or the parent of the sub-handler
 }
 
-// Await looks at the child as it is known by now. If it is not as it should be, the wait goes on: the owner gets a pass
-// when something happens to the child, be it during this call, and Awake is what to ask then.
+// Await evaluates the condition for the object as it is cached. If it is not reached, the wait is kept: events of the
+// object, including those during this call, request a pass over the owner, which then calls [Children.Awake].
 func (c *Children) Await(w Wait) (found, reached bool, err error) {
 	entry := &wait{Wait: w}
 	c.mu.Lock()
+	// Register before the evaluation: an event in between would be lost otherwise.
 	c.drop(w.Owner, entry.same)
 	if known := c.owners[w.Owner]; known != nil && known.route != nil {
 		if c.waits == nil {
@@ -56,7 +58,8 @@ func (c *Children) Await(w Wait) (found, reached bool, err error) {
 		}
 		c.waits[w.Owner] = append(c.waits[w.Owner], entry)
 		c.addTarget(entry)
-		entry.Body = nil // the cache has it
+		// The cache has the owner, so its body need not stay in memory.
+		entry.Body = nil
 	}
 	c.mu.Unlock()
 	object := c.awaited(entry)
@@ -72,7 +75,7 @@ func (c *Children) Await(w Wait) (found, reached bool, err error) {
 	return object != nil, reached, err
 }
 
-// Awake tells whether a waiting handler is to be called: see changes.Waits.
+// Awake reports whether a waiting handler must be called. It implements changes.Waits.
 func (c *Children) Awake(owner types.UID, h *handlers.Handler, change string) bool {
 	c.mu.Lock()
 	var own []*wait
@@ -82,14 +85,17 @@ func (c *Children) Awake(owner types.UID, h *handlers.Handler, change string) bo
 		}
 	}
 	c.mu.Unlock()
+	// A handler without a known wait is called, for example after a restart: it then waits again.
 	awake := len(own) == 0
+	// Each wait stores its own result, so the loop does not stop early.
 	for _, w := range own {
 		awake = c.wakes(w, change) || awake
 	}
 	return awake
 }
 
-// wakes tells whether the wait is over, and notes that it has told so.
+// wakes reports whether the wait has ended, and records that it has. It calls the user's function only if the version
+// of the object has changed.
 func (c *Children) wakes(w *wait, change string) bool {
 	object := c.awaited(w)
 	c.mu.Lock()
@@ -98,7 +104,8 @@ func (c *Children) wakes(w *wait, change string) bool {
 	if object == nil || judged != object.GetResourceVersion() {
 		var err error
 		reached, err = w.ask(object)
-		reached = reached || err != nil // whose error it is when the handler asks again
+		// The handler gets the error when it evaluates the wait itself.
+		reached = reached || err != nil
 	}
 	over := w.Change != change || reached
 	c.mu.Lock()
@@ -110,14 +117,16 @@ func (c *Children) wakes(w *wait, change string) bool {
 	return over
 }
 
-// Called forgets the waits of a handler whose call has ended without one, and otherwise those that have made it due:
-// that of a sub-handler which is not declared any more must not call its handler for ever.
+// Called removes waits after a call of their handler. Without a new wait, it removes all of them. Otherwise it removes
+// those that made the handler due: a sub-handler that is no longer declared never removes its own wait, which would
+// cause calls without end. It implements changes.Waits.
 func (c *Children) Called(owner types.UID, h *handlers.Handler, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(owner, func(w *wait) bool { return w.within(h) && (!waits || w.woke) })
 }
 
+// drop removes the waits that the function selects. The caller holds the lock.
 func (c *Children) drop(owner types.UID, which func(w *wait) bool) {
 	left := slices.DeleteFunc(c.waits[owner], func(w *wait) bool {
 		isDropped := which(w)
@@ -133,12 +142,13 @@ func (c *Children) drop(owner types.UID, which func(w *wait) bool) {
 	}
 }
 
-// awaits tells whether any handler of the owner waits for the child.
+// awaits reports whether any handler of the owner waits for the child. The caller holds the lock.
 func (c *Children) awaits(owner types.UID, one *child) bool {
 	return slices.ContainsFunc(c.waits[owner], func(w *wait) bool { return w.isFor(one) })
 }
 
-// awaited is the child as far as it is there: not one that is being deleted, nor as it was before it was applied.
+// awaited returns the awaited object from the cache. It returns nil if the object is missing, deleting, or older than
+// the operator's own apply. It reads caches, so the caller must not hold the lock.
 func (c *Children) awaited(w *wait) *compact.Object {
 	if w.Any {
 		return c.anyAwaited(w)
@@ -157,6 +167,7 @@ func (c *Children) awaited(w *wait) *compact.Object {
 			continue
 		}
 		owns, perhaps := known.owns(one)
+		// Before the first event of the owner, use its body from the handler.
 		if route == nil {
 			owns, perhaps = one.isOf(body.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(body))
 		}
@@ -169,6 +180,7 @@ func (c *Children) awaited(w *wait) *compact.Object {
 	}
 	c.mu.Unlock()
 	switch {
+	// An owner reference has proven the child, or there is no child.
 	case undecided == nil:
 	case route == nil && !c.Author.Declared(w.Owner, w.Body)(undecided):
 		return nil
@@ -178,27 +190,30 @@ func (c *Children) awaited(w *wait) *compact.Object {
 	return found
 }
 
+// isFor reports whether the child is the awaited object.
 func (w *wait) isFor(one *child) bool {
 	namespace := one.object.GetNamespace()
 	return one.object.GetName() == w.Name && one.kind.GroupKind() == w.Kind &&
 		(namespace == w.Namespace || namespace == "")
 }
 
-// within tells whether it is a wait of the handler, or of a part of it.
+// within reports whether the wait belongs to the handler or to one of its sub-handlers.
 func (w *wait) within(h *handlers.Handler) bool {
 	return w.Handler.ID == h.ID || rootOf(w.Handler) == rootOf(h) &&
 		strings.HasPrefix(w.Handler.ID, handlers.SubID(h.ID, ""))
 }
 
+// rootOf returns the id of the registered handler that a sub-handler belongs to.
 func rootOf(h *handlers.Handler) string { return cmp.Or(h.Root, h.ID) }
 
-// same tells whether it is for the same child and the same handler.
+// same reports whether both waits are of the same handler for the same object.
 func (w *wait) same(other *wait) bool {
 	return w.Handler.ID == other.Handler.ID && w.Kind == other.Kind && w.Namespace == other.Namespace &&
 		w.Name == other.Name
 }
 
-// ask contains the function of the user. Of a child that is not there, the operator may remember how it has ended.
+// ask evaluates the condition. It contains panics of the user's function. For an absent child, it uses the operator's
+// records.
 func (w *wait) ask(object *compact.Object) (reached bool, err error) {
 	if object == nil && w.Ended == nil {
 		return false, nil

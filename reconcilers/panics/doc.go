@@ -1,8 +1,8 @@
 // Not part of the public API.
 //
-// Package panics keeps panics of users' code from ending the process: [Contain] turns a panic into an error, and an
-// error whose methods panic into one whose methods do not.
+// Package panics prevents panics of users' code from ending the process. [Contain] turns a panic into an error. It also
+// replaces an error whose methods panic by one whose methods do not.
 //
-// Only the doors use it: the places that enter users' code. test/layers/doors.go lists them. Nothing behind a door
-// needs a guard. The package never logs.
+// Only the doors use it: the places that call users' code, which test/layers/doors.go lists. Code behind a door does
+// not need a guard. The package never logs.
 package panics

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Error is a panic of a user's function, made an ordinary error: counted, delayed, limited.
+// Error is a panic of a user's function as an ordinary error, which is counted, retried and limited like any other.
 type Error struct {
-	// Value is what the function panicked with; Stack is where.
+	// Value is the argument of panic. Stack is the stack of the goroutine at that time.
 	Value any
 	Stack []byte
 }
 
-// Error has the value alone: the stack goes to the log, not to the object.
+// Error returns only the value: the stack belongs into the log, not on the object.
 func (e *Error) Error() string { return "panic: " + Text(e.Value) }
 
-// Stack returns the stack of the panic in the chain of the error, as a key and a value for a logger; nothing if there
-// is none.
+// Stack returns the stack of a panic in the chain of the error, as a key and a value for a logger. It returns nil if
+// the chain does not have any.
 func Stack(err error) []any {
 	var panicked *Error
 	if !errors.As(err, &panicked) {
@@ -28,18 +28,20 @@ func Stack(err error) []any {
 	return []any{"stack", string(panicked.Stack)}
 }
 
-// Contain calls a function of the user. A panic becomes an *Error. The text and the chain of the returned error can be
-// used without a guard: the text is read once, and a chain that panics ends there.
+// Contain calls a function of the user, and turns a panic into an *Error. Callers can use the text and the chain of the
+// returned error without a guard: the text is read once, and a chain whose methods panic ends there.
 func Contain(call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &Error{Value: value, Stack: debug.Stack()}
 		}
 	}()
+	// The methods of the error are the user's code, too. Call them while the guard is active.
 	return tame(call())
 }
 
-// Text is what a value says of itself; or, if that panics, what the errors in it say, or of which type it is.
+// Text returns the text of a value. If its method panics, it returns the texts of the errors that the value wraps, or
+// its type.
 func Text(value any) (text string) {
 	defer func() {
 		if recover() != nil {
@@ -52,13 +54,14 @@ func Text(value any) (text string) {
 	return fmt.Sprint(value)
 }
 
-// silent is the text of a value that cannot be asked for it.
+// silent returns a text for a value whose own method panics. Unwrap can panic, too, so it has a guard of its own.
 func silent(value any) (text string) {
 	defer func() {
 		if recover() != nil {
 			text = fmt.Sprintf("a %T whose text cannot be had, as its method panics", value)
 		}
 	}()
+	// A method with a value receiver panics if it is called on a nil pointer.
 	if held := reflect.ValueOf(value); held.Kind() == reflect.Pointer && held.IsNil() {
 		return fmt.Sprintf("a nil %T", value)
 	}
@@ -74,6 +77,7 @@ func silent(value any) (text string) {
 			return Text(inner)
 		}
 	}
+	// Without a wrapped error, the guard above supplies the text.
 	panic("nothing to be said")
 }
 
@@ -85,29 +89,32 @@ func tame(err error) error {
 	return &tamed{text: Text(err), err: err}
 }
 
-// tamed has no Unwrap: callers that walk down the chain would have to recover.
+// tamed wraps an error of the user. It does not have Unwrap: callers that follow the chain themselves would need a
+// guard.
 type tamed struct {
 	text string
 	err  error
 }
 
-// Error is the text as it was.
+// Error returns the text that was read when the error was returned.
 func (t *tamed) Error() string { return t.text }
 
-// Is tells whether the target is in the chain.
+// Is reports whether the target is in the chain. It reports false if a method in the chain panics.
 func (t *tamed) Is(target error) (is bool) {
 	defer func() { _ = recover() }()
 	return errors.Is(t.err, target)
 }
 
-// As finds the first error in the chain that fits.
+// As finds the first error in the chain that fits the target. It reports false if a method in the chain panics.
 func (t *tamed) As(target any) (found bool) {
 	defer func() { _ = recover() }()
 	return errors.As(t.err, target)
 }
 
-// Type is the Go type of the innermost error of the chain, as far as the chain can be followed; empty without an error.
+// Type returns the Go type of the innermost error of the chain, as far as the chain can be followed. It returns an
+// empty text for nil.
 func Type(err error) (name string) {
+	// The name that was found before a panic is the result.
 	defer func() { _ = recover() }()
 	for err != nil {
 		name = fmt.Sprintf("%T", err)

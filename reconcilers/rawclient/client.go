@@ -16,52 +16,55 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Client sends requests for single objects of one resource, and lends each answer, as it is, to the function that takes
-// it.
+// Client sends requests for single objects of one resource. It passes the bytes of each answer to a function of the
+// caller, which must not keep them. It is safe for concurrent use.
 type Client struct {
-	requests func() (rest.Interface, error) // made once, when it is first needed
+	requests func() (rest.Interface, error) // made with the first request
 	resource schema.GroupVersionResource
-	timeout  time.Duration // of a request with all that it is sent again; zero is none
+	timeout  time.Duration // of a request with all its retries; zero is unlimited
 }
 
-// Patch is one patch as it is sent.
+// Patch is one patch in the form in which it is sent.
 type Patch struct {
 	Type types.PatchType
 	Data []byte
-	// Status sends it to /status.
+	// Status sends the patch to /status.
 	Status bool
-	// FieldManager is who has the fields; an empty one is whom the API server takes the client for.
+	// FieldManager is the owner of the fields. If it is empty, the API server derives the name from the user agent.
 	FieldManager string
 }
 
-// New makes the client of a resource. Warnings of the API server are logged, unless the configuration says what
-// to do with them.
+// New returns the client of a resource. It logs warnings of the API server, unless the configuration handles them.
 func New(config *rest.Config, way *http.Client, resource schema.GroupVersionResource) *Client {
+	// Creating the REST client can fail. The first request then returns the error, so New does not need one.
 	return &Client{resource: resource, timeout: way.Timeout, requests: sync.OnceValues(func() (rest.Interface, error) {
 		return rest.RESTClientForConfigAndClient(configOf(config, resource.GroupVersion()), way)
 	})}
 }
 
+// configOf returns the configuration of the client. It is based on that of the dynamic client, whose serializer can
+// decode the error responses of the API server.
 func configOf(config *rest.Config, version schema.GroupVersion) *rest.Config {
-	own := ConfigFor(dynamic.ConfigFor(config), version) // which knows how to read the refusals of the API server
+	own := ConfigFor(dynamic.ConfigFor(config), version)
 	if own.WarningHandler == nil && own.WarningHandlerWithContext == nil {
 		own.WarningHandlerWithContext = logf.NewKubeAPIWarningLogger(logf.KubeAPIWarningLoggerOptions{})
 	}
 	return own
 }
 
-// ConfigFor is a copy of the configuration for requests of one group and version, in JSON.
+// ConfigFor returns a copy of the configuration for requests of one group and version, in JSON.
 func ConfigFor(config *rest.Config, version schema.GroupVersion) *rest.Config {
 	own := rest.CopyConfig(config)
 	own.ContentType, own.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	own.GroupVersion, own.APIPath = &version, "/apis"
+	// Only the core group is below /api.
 	if version.Group == "" {
 		own.APIPath = "/api"
 	}
 	return own
 }
 
-// Get reads an object live, not from a cache.
+// Get reads an object from the API server, not from a cache.
 func (c *Client) Get(ctx context.Context, key types.NamespacedName, take func([]byte) error) error {
 	client, err := c.client()
 	if err != nil {
@@ -78,7 +81,7 @@ func (c *Client) Get(ctx context.Context, key types.NamespacedName, take func([]
 	return take(text)
 }
 
-// Patch sends a patch of an object.
+// Patch sends a patch of an object, and passes the patched object to take.
 func (c *Client) Patch(
 	ctx context.Context, key types.NamespacedName, p Patch, take func([]byte) error,
 ) error {
@@ -93,7 +96,8 @@ func (c *Client) Patch(
 	if p.FieldManager != "" {
 		asked.Param("fieldManager", p.FieldManager)
 	}
-	if c.timeout > 0 { // streams have none by themselves
+	// client-go limits a request with all its retries by this timeout, but not a stream.
+	if c.timeout > 0 {
 		limited, cancel := context.WithTimeout(ctx, c.timeout)
 		defer cancel()
 		ctx = limited
@@ -101,6 +105,8 @@ func (c *Client) Patch(
 	return stream(ctx, asked, take)
 }
 
+// client returns the REST client, and creates it with the first call. A failure is permanent: it concerns the
+// configuration.
 func (c *Client) client() (rest.Interface, error) {
 	client, err := c.requests()
 	if err != nil {
@@ -109,15 +115,17 @@ func (c *Client) client() (rest.Interface, error) {
 	return client, nil
 }
 
+// of completes a request with the path of an object. An empty namespace stands for a cluster-scoped object.
 func (c *Client) of(request *rest.Request, key types.NamespacedName) *rest.Request {
 	return request.NamespaceIfScoped(key.Namespace, key.Namespace != "").Resource(c.resource.Resource).Name(key.Name)
 }
 
-// buffers are where answers are read: what is made of them is made of copies.
+// buffers are reused for answers. Decoders copy all values that they keep, so a buffer can be reused when take has
+// returned.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// stream sends the request, and has its answer taken. It reads the stream itself, into memory that was used before:
-// client-go would read it into memory that grows with what comes.
+// stream sends the request and passes its answer to take. It reads the stream into a reused buffer, while client-go
+// would allocate a new one that grows with the answer.
 func stream(ctx context.Context, request *rest.Request, take func([]byte) error) error {
 	body, err := request.Stream(ctx)
 	if err != nil {
@@ -127,6 +135,7 @@ func stream(ctx context.Context, request *rest.Request, take func([]byte) error)
 	defer buffers.Put(buffer)
 	buffer.Reset()
 	_, err = buffer.ReadFrom(body)
+	// Close even after a failed read, or the connection would leak.
 	if closed := body.Close(); err == nil {
 		err = closed
 	}

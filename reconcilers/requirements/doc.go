@@ -1,10 +1,10 @@
 // Not part of the public API.
 //
-// Package requirements has what filters demand of objects as data, where it can be said so: for those who check it
-// elsewhere, as API servers do for admission, and in words, for people.
+// Package requirements describes the filters of handlers as data, as far as that is possible. [Requirement] is for
+// evaluation elsewhere, such as by API servers for admission. [Words] are for explanations to users.
 //
-// It stands apart because filters themselves are functions, and it is they that decide: whoever reads requirements may
-// ask for less than everything, and never decides by them.
+// Requirements are a declarative approximation of filters. Filters are functions, and only they make the decision. A
+// requirement can demand less than its filter: use it to narrow a query.
 //
-// Neighbours: reconcilers/handlers keeps them with each handler, webhooks/admission says them in CEL.
+// Package handlers stores requirements with each handler. Package webhooks/admission renders them in CEL.
 package requirements

@@ -6,11 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// longest is how many characters a selector may have to be a part of URLs.
+// longest is the maximum number of characters of a selector. Selectors are part of URLs, and servers and proxies limit
+// the length of URLs.
 const longest = 1000
 
-// Shared is what all of them demand of labels, so that nobody looks at objects without these; nil is nothing. The
-// function gives what one demands, nil if that is nothing, and whether it looks at objects at all.
+// Shared returns the label requirements that all of the handlers have in common, so that a watch can leave out objects
+// without these labels. It returns nil if there are none. The function demands returns the selector of one handler, nil
+// if it accepts all labels, and whether the handler needs objects at all.
 func Shared[H any](all []H, demands func(H) (of labels.Selector, looks bool)) labels.Selector {
 	var shared labels.Requirements
 	first := true
@@ -19,6 +21,7 @@ func Shared[H any](all []H, demands func(H) (of labels.Selector, looks bool)) la
 		switch {
 		case !looks:
 			continue
+		// One handler without requirements needs all objects.
 		case selector == nil:
 			return nil
 		}
@@ -26,6 +29,7 @@ func Shared[H any](all []H, demands func(H) (of labels.Selector, looks bool)) la
 		if first {
 			shared, first = own, false
 		}
+		// DeleteFunc works in place. Without the clone, it would modify the selector of the first handler.
 		shared = slices.DeleteFunc(slices.Clone(shared), func(one labels.Requirement) bool {
 			return !slices.ContainsFunc(own, one.Equal)
 		})
@@ -33,6 +37,7 @@ func Shared[H any](all []H, demands func(H) (of labels.Selector, looks bool)) la
 	if len(shared) == 0 {
 		return nil
 	}
+	// Without a selector, the watch delivers more objects than necessary, but none is missed.
 	if selector := labels.NewSelector().Add(shared...); len(selector.String()) <= longest {
 		return selector
 	}

@@ -1,10 +1,10 @@
 // Not part of the public API.
 //
-// Package settings has the settings of an operator as its engines use them.
+// Package settings defines the settings of an operator in the form that its engines use.
 //
-// It is apart because all engines read the same settings: they get the one value that the operator has resolved. It
-// never reads flags or the environment.
+// All engines share the one value that the operator has resolved with [Settings.Resolved]. The package never reads
+// flags or the environment.
 //
-// Neighbours: the facade converts the public settings; reconcilers fills in the defaults; reconcilers/kind hands them
-// to the engines.
+// The facade converts the public settings. Package reconcilers fills in the defaults. Package kind passes them to the
+// engines.
 package settings

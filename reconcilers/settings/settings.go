@@ -10,113 +10,117 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// The defaults of [Settings].
+// Defaults of [Settings].
 const (
-	// DefaultWorkers is high, as handlers may sleep.
+	// DefaultWorkers is high, because handlers may block.
 	DefaultWorkers = 100
-	// DefaultCheckpoint is the time that an outcome may wait for its write while the next handler is running.
+	// DefaultCheckpoint is how long an outcome may wait for its write while the next handler runs.
 	DefaultCheckpoint = time.Second
-	// DefaultWriteTimeout limits writes whose requests are made once.
+	// DefaultWriteTimeout limits writes whose requests are not retried.
 	DefaultWriteTimeout = 10 * time.Second
-	// DefaultExitTimeout is enough for a handler that is about to return, and so is DefaultPauseTimeout.
+	// DefaultExitTimeout is sufficient for a handler that is about to return; so is DefaultPauseTimeout.
 	DefaultExitTimeout  = 2 * time.Second
 	DefaultPauseTimeout = 30 * time.Second
-	// DefaultTicks is how many ticks of timers run at once.
+	// DefaultTicks is the maximum number of ticks of timers that run at once.
 	DefaultTicks = 1000
-	// DefaultPolling is the interval of the log lines about a handler that does not stop.
+	// DefaultPolling is the interval of log lines about a handler that does not stop.
 	DefaultPolling = 60 * time.Second
 	// DefaultInstantExit is how long a handler may take to stop by itself before the cancellation backoff begins.
 	DefaultInstantExit = 10 * time.Millisecond
 )
 
-// DefaultErrorDelays space the passes over an object while the framework fails for it. The last one repeats.
-// Kopf: queueing.error_delays.
+// DefaultErrorDelays are the delays between passes over an object while the framework fails for it. They are Fibonacci
+// numbers, and the last one repeats. Kopf: queueing.error_delays.
 var DefaultErrorDelays = []time.Duration{
 	1 * time.Second, 1 * time.Second, 2 * time.Second, 3 * time.Second, 5 * time.Second, 8 * time.Second,
 	13 * time.Second, 21 * time.Second, 34 * time.Second, 55 * time.Second, 89 * time.Second, 144 * time.Second,
 	233 * time.Second, 377 * time.Second, 610 * time.Second,
 }
 
-// Settings are those of one operator.
+// Settings are the settings of one operator. They are immutable once the operator has resolved them.
 type Settings struct {
-	// Name is the operator's: of its controllers, its field manager, its metrics.
+	// Name is the name of the operator, which its controllers, its field manager and its metrics use.
 	Name string
-	// Prefix is the domain of its annotations.
+	// Prefix is the domain of the operator's annotations.
 	Prefix string
-	// Finalizer is the full name of its finalizer.
+	// Finalizer is the full name of the operator's finalizer.
 	Finalizer string
-	// BoundTo is the annotation that binds the memory to its object; empty trusts all memory.
+	// BoundTo is the name of the annotation that binds the memory on an object to its uid. Without it, memory that was
+	// copied from another object is trusted, too.
 	BoundTo string
-	// Diffbase and Progress store the memory.
+	// Diffbase stores the last-handled configuration, Progress the records of handlers.
 	Diffbase diffbase.Storage
 	Progress progress.Storage
-	// CompactSubs leaves out the records of sub-handlers that succeeded: the record of their handler names them. Kopf
-	// and other operators cannot read that.
+	// CompactSubs omits the records of sub-handlers that succeeded; the record of their parent handler lists their
+	// names. Kopf and other operators cannot read this form.
 	CompactSubs bool
-	// KopfTexts words the errors of limits and sub-handlers in the records as Kopf does, and stores as handled last the
-	// object that the handlers saw, without their own patches.
+	// KopfTexts uses Kopf's texts for the errors of limits and sub-handlers in the records. It also stores the object
+	// that the handlers saw as the last-handled configuration, without their own patches.
 	KopfTexts bool
-	// KopfDeletions calls deletion handlers while background handlers of the object still end, and never for objects
-	// that disappear without our finalizer, as in Kopf.
+	// KopfDeletions calls deletion handlers while background handlers of the object are still stopping. It never calls
+	// them for objects that disappear without our finalizer. Kopf does both.
 	KopfDeletions bool
-	// LeaveFinalizers leaves the finalizer of an object whose background handler has ended by itself, until the next
-	// event of the object, as Kopf does. By default, it is removed at once.
+	// LeaveFinalizers keeps the finalizer of an object whose background handler has ended by itself, until the next
+	// event of the object, as Kopf does. By default, the finalizer is removed at once.
 	LeaveFinalizers bool
-	// Digests says which values are remembered as digests, in addition to the fields that handlers redact.
+	// Digests selects the values that are stored as digests, in addition to the fields that handlers redact.
 	Digests Digests
-	// Conditions are the types that objects report their handlers with, if there are handlers which only report.
+	// Conditions are the condition types that report the state of handlers, if there are handlers that only report.
 	Conditions conditions.Types
-	// Workers is how many objects of one kind are handled at once, in all its namespaces; zero is DefaultWorkers. Of
-	// two and more, some are kept for deletions, and as many for the rest.
+	// Workers is the maximum number of concurrent passes per kind, in all its namespaces; zero is DefaultWorkers. Of
+	// two or more workers, some are reserved for deletions, and as many for other passes.
 	Workers int
 	// Backoff is the default delay after ordinary errors of handlers; zero is 60 seconds.
 	Backoff time.Duration
-	// Lifecycle picks from the handlers that are due.
+	// Lifecycle selects which of the due handlers are called in a pass.
 	Lifecycle handlers.Lifecycle
-	// Checkpoint is how long the outcome of a handler may wait for its write while the next one is running; zero is
-	// DefaultCheckpoint.
+	// Checkpoint is how long the outcome of a handler may wait for its write while the next one runs; zero is
+	// DefaultCheckpoint. A crash during that time repeats the handler.
 	Checkpoint time.Duration
-	// WriteTimeout limits one write, with all its attempts; it goes on while the operator exits. Zero is
+	// WriteTimeout limits one write with all its retries. A write continues while the operator exits. Zero is
 	// DefaultWriteTimeout.
 	WriteTimeout time.Duration
-	// ErrorDelays are those of the framework's errors; nil is DefaultErrorDelays. With an empty list, an object that
-	// failed waits for its next event.
+	// ErrorDelays are the delays after errors of the framework; nil is DefaultErrorDelays. With an empty list, a failed
+	// object waits for its next event.
 	ErrorDelays []time.Duration
-	// Ticks is how many ticks of timers run at once, in all kinds; zero is DefaultTicks.
+	// Ticks is the maximum number of ticks of timers that run at once, in all kinds; zero is DefaultTicks.
 	Ticks int
-	// Daemons is how many daemons run at once; zero is any number.
+	// Daemons is the maximum number of daemons that run at once; zero is unlimited.
 	Daemons int
-	// CancelPolling is the interval of the log lines about background handlers that do not stop; zero is
-	// DefaultPolling. Kopf: background.cancellation_polling.
+	// CancelPolling is the interval of log lines about background handlers that do not stop; zero is DefaultPolling.
+	// Kopf: background.cancellation_polling.
 	CancelPolling time.Duration
-	// InstantExit is how long background handlers may take to stop by themselves, before anything else is done about
-	// it; zero is DefaultInstantExit. Kopf: background.instant_exit_timeout.
+	// InstantExit is how long background handlers may take to stop by themselves, before the stages of cancellation
+	// begin; zero is DefaultInstantExit. Kopf: background.instant_exit_timeout.
 	InstantExit time.Duration
-	// ExitTimeout is how long handlers of changes and events may go on when the operator exits, before their contexts
-	// end; zero is DefaultExitTimeout; a negative value ends them at once. Queued objects wait for the next process.
-	// Kopf: queueing.exit_timeout.
+	// ExitTimeout is how long handlers of changes and events may continue after the operator begins to exit. Then their
+	// contexts are cancelled. Zero is DefaultExitTimeout; a negative value cancels them at once. Queued objects wait
+	// for the next process. Kopf: queueing.exit_timeout.
 	ExitTimeout time.Duration
-	// PauseTimeout is how long handlers that run when the operator is paused may go on, before their contexts end; no
-	// further handlers are called meanwhile. Zero is DefaultPauseTimeout; a negative value ends them at once. Daemons
-	// are stopped at once, with the timeouts of their own options.
+	// PauseTimeout is how long running handlers may continue after a pause begins. Then their contexts are cancelled;
+	// no further handlers are called meanwhile. Zero is DefaultPauseTimeout; a negative value cancels them at once.
+	// Daemons are stopped at once, with the timeouts of their own options.
 	PauseTimeout time.Duration
 }
 
-// Digests says which values are kept on the objects as digests only. The zero value keeps all values.
+// Digests selects the values that are stored on objects only as digests. The zero value stores all values.
 type Digests struct {
-	// Limit is how many bytes of JSON are kept by value; zero is the limit of annotations.
+	// Limit is the maximum size of a value in bytes of JSON; larger ones become digests. Zero is the limit of
+	// annotations.
 	Limit int
-	// Secrets is true if all values of v1 Secrets are kept as digests.
+	// Secrets stores all values of v1 Secrets as digests.
 	Secrets bool
-	// Keys are the secrets of the digests, the present one first; without any, it is the uid of the object.
+	// Keys are the secret keys of the digests, the current one first. Without keys, the uid of the object is used.
 	Keys [][]byte
 }
 
-// Resolved returns the settings with their defaults.
+// Resolved returns the settings with their defaults. Other zero values, such as that of Backoff, are interpreted where
+// they are used.
 func (s Settings) Resolved() Settings {
 	if s.ErrorDelays == nil {
 		s.ErrorDelays = DefaultErrorDelays
 	}
+	// Negative timeouts are valid. All other negative values are replaced by the defaults.
 	s.ExitTimeout = cmp.Or(s.ExitTimeout, DefaultExitTimeout)
 	s.PauseTimeout = cmp.Or(s.PauseTimeout, DefaultPauseTimeout)
 	s.Workers = cmp.Or(max(0, s.Workers), DefaultWorkers)

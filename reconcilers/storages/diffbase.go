@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// Diffbase returns the storage, kept apart from the engine if it is a user's own. Each of several storages is.
+// Diffbase isolates the storage from the engine if it is the user's own. It isolates each member of a [diffbase.Multi].
 func Diffbase(of diffbase.Storage) diffbase.Storage {
 	switch of := of.(type) {
 	case nil, diffbase.Annotations, diffbase.Status, foreignDiffbase:
@@ -19,10 +19,10 @@ func Diffbase(of diffbase.Storage) diffbase.Storage {
 	}
 }
 
-// foreignDiffbase wraps a storage of the user's own code.
+// foreignDiffbase isolates a storage of the user.
 type foreignDiffbase struct{ of diffbase.Storage }
 
-// Build returns a copy of the essence.
+// Build returns a copy of the essence. The storage gets copies of the body and of the extra paths.
 func (f foreignDiffbase) Build(body map[string]any, extra []diff.Path) (essence diffbase.Essence, err error) {
 	own := slices.Clone(extra)
 	for i, path := range own {
@@ -35,7 +35,7 @@ func (f foreignDiffbase) Build(body map[string]any, extra []diff.Path) (essence 
 	return copied(essence), err
 }
 
-// Fetch returns a copy of the essence.
+// Fetch returns a copy of the stored essence.
 func (f foreignDiffbase) Fetch(body map[string]any) (essence diffbase.Essence, err error) {
 	err = contain(f.of, "Fetch", func() (err error) {
 		essence, err = f.of.Fetch(copied(body))
@@ -44,7 +44,7 @@ func (f foreignDiffbase) Fetch(body map[string]any) (essence diffbase.Essence, e
 	return copied(essence), err
 }
 
-// Store adds to the patch everything that the storage writes, or nothing.
+// Store adds everything that the storage writes to the patch, or nothing after an error.
 func (f foreignDiffbase) Store(patch, body map[string]any, essence diffbase.Essence) error {
 	return contain(f.of, "Store", func() error {
 		return patched(patch, body, func(patch, body map[string]any) error {

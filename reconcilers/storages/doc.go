@@ -1,8 +1,9 @@
 // Not part of the public API.
 //
-// Package storages keeps storages that users have written apart from the engine: they get copies of what they are given
-// and give copies of what they have, and a panic is an error with the object that it happened with, where the method
-// can have one.
+// Package storages isolates user-supplied storages from the engine. It deep-copies everything they receive and return,
+// and turns panics into errors for methods that return an error.
 //
-// The storages of packages storage/diffbase and storage/progress are trusted, and stay as they are.
+// [Diffbase] and [Progress] wrap a storage. The storages of packages storage/diffbase and storage/progress are trusted
+// and not wrapped. [WithFormerIDs] adds the ids of renamed handlers to any storage. [ProbeDiffbase] and [ProbeProgress]
+// find out which fields a storage writes.
 package storages

@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Progress returns the storage, kept apart from the engine if it is a user's own. Each of several storages is.
+// Progress isolates the storage from the engine if it is the user's own. It isolates each member of a [progress.Multi].
 func Progress(of progress.Storage) progress.Storage {
 	switch of := of.(type) {
 	case nil, progress.Annotations, progress.Status, progress.Smart, foreignProgress:
@@ -18,7 +18,8 @@ func Progress(of progress.Storage) progress.Storage {
 	}
 }
 
-// foreignProgress is a storage of the user's. The callers of its methods without an error guard against panics.
+// foreignProgress isolates a storage of the user. Methods without an error cannot report a panic: their callers have a
+// guard.
 type foreignProgress struct{ of progress.Storage }
 
 // Fetch returns a copy of the record.
@@ -34,12 +35,12 @@ func (f foreignProgress) Fetch(body map[string]any, id string) (record *progress
 	return &own, nil
 }
 
-// Clear returns a copy of the essence.
+// Clear returns a copy of the essence without the storage's own fields.
 func (f foreignProgress) Clear(essence map[string]any) map[string]any {
 	return copied(f.of.Clear(copied(essence)))
 }
 
-// Store adds to the patch everything that the storage writes, or nothing.
+// Store adds everything that the storage writes to the patch, or nothing after an error.
 func (f foreignProgress) Store(patch, body map[string]any, id string, record progress.Record) error {
 	return contain(f.of, "Store", func() error {
 		return patched(patch, body, func(patch, body map[string]any) error {
@@ -48,17 +49,17 @@ func (f foreignProgress) Store(patch, body map[string]any, id string, record pro
 	})
 }
 
-// Flush calls the method of a storage that has it.
+// Flush calls Flush of the storage, if it has that method.
 func (f foreignProgress) Flush() error {
 	return contain(f.of, "Flush", func() error { return progress.Flush(f.of) })
 }
 
-// Purge adds to the patch everything that the storage writes, or nothing.
+// Purge adds everything that the storage writes to the patch.
 func (f foreignProgress) Purge(patch, body map[string]any, id string) {
 	_ = patched(patch, body, func(patch, body map[string]any) error { f.of.Purge(patch, body, id); return nil })
 }
 
-// Touch adds to the patch everything that the storage writes, or nothing.
+// Touch adds everything that the storage writes to the patch. The storage gets a copy of the value.
 func (f foreignProgress) Touch(patch, body map[string]any, value *string) {
 	if value != nil {
 		value = ptr.To(*value)

@@ -7,12 +7,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Renamed are the former ids of registered handlers by their present ids. If one handler is renamed, it has the ids of
-// all handlers.
+// Renamed maps the current ids of registered handlers to their former ids. If any handler is renamed, the map has the
+// ids of all handlers, those without former ids included.
 type Renamed map[string][]string
 
-// Of returns the former ids of a handler, or those of a sub-handler of a renamed one. The nearest registered handler
-// decides: a handler of its own, such as that of a field, is not a part of another handler.
+// Of returns the former ids of a handler. For a sub-handler, it derives them from those of the nearest registered
+// handler in its path. A registered handler whose id contains a slash, such as one for a field, is not a part of
+// another handler.
 func (r Renamed) Of(id string) (former []string) {
 	for owner := id; ; owner = owner[:strings.LastIndexByte(owner, '/')] {
 		if olds, isRegistered := r[owner]; isRegistered {
@@ -27,7 +28,7 @@ func (r Renamed) Of(id string) (former []string) {
 	}
 }
 
-// With adds former ids, each once.
+// With adds former ids of a handler, each once, and returns the map. It creates the map if r is nil.
 func (r Renamed) With(id string, former []string) Renamed {
 	if r == nil {
 		r = Renamed{}
@@ -42,8 +43,8 @@ func (r Renamed) With(id string, former []string) Renamed {
 	return r
 }
 
-// WithFormerIDs returns a storage that takes over records of former ids: it reads them where there is none of the
-// present id, writes the present one alone, and removes the former ones with each write and removal.
+// WithFormerIDs returns a storage that takes over the records of former ids. It reads them if there is no record of the
+// current id. It writes only the current id, and removes the former ones with each write and removal.
 func WithFormerIDs(kept progress.Storage, renamed Renamed) progress.Storage {
 	if len(renamed) == 0 {
 		return kept
@@ -51,7 +52,7 @@ func WithFormerIDs(kept progress.Storage, renamed Renamed) progress.Storage {
 	return renaming{kept, renamed}
 }
 
-// WithoutFormerIDs returns the storage inside of one from WithFormerIDs, and any other storage itself.
+// WithoutFormerIDs returns the storage that [WithFormerIDs] wrapped, and any other storage unchanged.
 func WithoutFormerIDs(kept progress.Storage) progress.Storage {
 	if renaming, ok := kept.(renaming); ok {
 		return renaming.Storage
@@ -59,12 +60,14 @@ func WithoutFormerIDs(kept progress.Storage) progress.Storage {
 	return kept
 }
 
+// renaming is the storage of [WithFormerIDs].
 type renaming struct {
 	progress.Storage
 	renamed Renamed
 }
 
-// Fetch returns the record of the id, or else that of a former id, with its sub-handlers under the present id.
+// Fetch returns the record of the id, or that of the first former id with a record. The sub-handlers in it get the
+// current id.
 func (r renaming) Fetch(body map[string]any, id string) (*progress.Record, error) {
 	record, err := r.Storage.Fetch(body, id)
 	if record != nil || err != nil {
@@ -75,6 +78,7 @@ func (r renaming) Fetch(body map[string]any, id string) (*progress.Record, error
 			return nil, err
 		}
 		if record != nil {
+			// The record belongs to the storage, which may return it again.
 			own := record.Clone()
 			for i, sub := range own.Subrefs {
 				if rest, ok := strings.CutPrefix(sub, old+"/"); ok {
@@ -102,11 +106,13 @@ func (r renaming) Purge(patch, body map[string]any, id string) {
 	r.purgeFormer(patch, body, id)
 }
 
+// purgeFormer removes the records of former ids. Otherwise an old record would be read again after the current one is
+// removed.
 func (r renaming) purgeFormer(patch, body map[string]any, id string) {
 	for _, old := range r.renamed.Of(id) {
 		r.Storage.Purge(patch, body, old)
 	}
 }
 
-// Flush is that of the storage.
+// Flush calls Flush of the storage. An embedded interface does not promote methods that are not part of it.
 func (r renaming) Flush() error { return progress.Flush(r.Storage) }
