@@ -25,6 +25,7 @@ type noClient struct{ asked atomic.Bool }
 func (n *noClient) client(scheme *runtime.Scheme) client.Client {
 	unmapped := meta.NewLazyRESTMapperLoader(func() (meta.RESTMapper, error) { return nil, n.refuse() })
 	refusing, err := client.NewWithWatch(
+		// The host is never contacted, because the transport rejects each request.
 		&rest.Config{Host: "http://none", Transport: n}, client.Options{Scheme: scheme, Mapper: unmapped},
 	)
 	if err != nil {

@@ -35,6 +35,7 @@ func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], opt
 		func(s kopf.Selection[T]) { s.OnEvent(e.trial.wishes.id, fn, kopf.JoinOptions(options...)) },
 	)
 	if e.trial.cluster == nil {
+		// Raw events do not need the operator's stored state, so the object is stored unchanged.
 		e.trial.cluster = newCluster(e.trial.subject.resource(), e.trial.subject.body())
 	}
 	c := e.trial.cluster
@@ -48,7 +49,7 @@ func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], opt
 	if err != nil {
 		panic(err) // unreachable: the body was decoded from JSON
 	}
-	// The engine delivers the event, and then writes the changes of all handlers at once.
+	// The engine delivers the event, and then writes the changes of all handlers.
 	event := events.Event{Type: string(e.kind), Object: seen}
 	handling.Write(ctx, body, handling.Deliver(ctx, []events.Event{event}))
 	return e.trial.outcome(r, absent, nil)

@@ -40,6 +40,7 @@ func (o Outcome[T]) golden() (title string, rows []row, object client.Object, er
 func (o Outcome[T]) word() string {
 	switch {
 	case !o.Final && o.Called:
+		// The remaining delay depends on the duration of the call, so it is rounded.
 		return "called again in " + o.Delay.Round(time.Second).String()
 	case !o.Called:
 		return "not called"
@@ -59,6 +60,7 @@ func (v Verdict[T]) golden() (title string, rows []row, object client.Object, er
 			return "", nil, nil, fmt.Errorf("reading the patch: %w", err)
 		}
 	}
+	// A bool would be dropped as empty if it is false.
 	word := "denied"
 	if v.Allowed {
 		word = "allowed"

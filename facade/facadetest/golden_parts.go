@@ -56,6 +56,7 @@ func textOf(parts []any) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("part %d, a %T: %w", i, part, err)
 		}
+		// The join adds a blank line between parts.
 		texts = append(texts, strings.TrimRight(text, "\n")+"\n")
 	}
 	return strings.Join(texts, "\n"), nil
@@ -120,6 +121,7 @@ func objectsOf(part any) (all []map[string]any, err error) {
 // bodyOf returns the object as JSON values, with its kind if the scheme of client-go has its type. For other types, the
 // kind is the name of the Go type, without an apiVersion.
 func bodyOf(object client.Object) (body map[string]any, err error) {
+	// The JSON decoder of Kubernetes keeps integers, which encoding/json would decode to floats.
 	data, err := json.Marshal(object)
 	if err == nil {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(data, &body)
@@ -150,6 +152,7 @@ func (p page) objects(part any) (string, error) {
 		name := object.GetKind() + " " + nameOf(object.GetNamespace(), object.GetName())
 		texts = append(texts, "# "+name+"\n"+string(text))
 	}
+	// An empty list must be visible in the file.
 	return cmp.Or(strings.Join(texts, "\n"), fmt.Sprintf("# nothing in the %T", part)), nil
 }
 
@@ -166,6 +169,7 @@ func (p page) rows(of rendered) (string, error) {
 	})
 	all := "# " + title + "\n"
 	for _, r := range rows {
+		// Each row is encoded separately: a map with all rows would be sorted by key.
 		text, err := yaml.Marshal(map[string]any{r.name: r.value})
 		if err != nil {
 			return "", fmt.Errorf("its %s: %w", r.name, err)

@@ -56,10 +56,12 @@ func NewMemo[V any](values map[client.Object]*V, fresh ...func() *V) *kopf.Memo[
 			mistake("NewMemo: an object or a value is nil: leave it out")
 		}
 		given = value
+		// The uid alone identifies an object in a memo.
 		known := &unstructured.Unstructured{Object: map[string]any{}}
 		known.SetUID(uidOf(object))
 		memo.Of(known)
 	}
+	// Objects that are not in the map must get values of their own.
 	given = nil
 	return memo
 }

@@ -58,7 +58,7 @@ func (l listener) Error(err error, message string, values ...any) {
 	}
 }
 
-// WithValues returns a listener whose inner sink has the values. The recorded lines need none of them.
+// WithValues returns a sink whose inner sink has the values. The recorded lines do not need them.
 func (l listener) WithValues(values ...any) logr.LogSink {
 	if l.to != nil {
 		l.to = l.to.WithValues(values...)
@@ -66,7 +66,7 @@ func (l listener) WithValues(values ...any) logr.LogSink {
 	return l
 }
 
-// WithName returns a listener whose inner sink has the longer name.
+// WithName returns a sink whose inner sink has the longer name.
 func (l listener) WithName(name string) logr.LogSink {
 	if l.to != nil {
 		l.to = l.to.WithName(name)

@@ -25,6 +25,7 @@ var _ handlers.Subs = (*subs)(nil)
 // prefix.
 func (s *subs) Declare(h *handlers.Handler) error {
 	sub := &Sub{ID: s.prefix + h.ID, State: kopf.SubPending}
+	// The recorder must not change the handler of the engine.
 	own := *h
 	own.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		call.Subs = &subs{recorder: s.recorder, inner: call.Subs, prefix: sub.ID + "/"}

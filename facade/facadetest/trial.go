@@ -83,6 +83,7 @@ func (t *trial[T]) outcome(r *recorder, absent *noClient, failed error) Outcome[
 	o.conclude(attempt)
 	o.add(failed)
 	o.add(absent.err())
+	// The names of the children are a part of the operator's stored state.
 	declared, err := children.Declared(operator, t.cluster.body())
 	o.add(err)
 	o.Children = declared
@@ -96,6 +97,7 @@ func (t *trial[T]) run(ctx context.Context, a *execution.Attempt, r *recorder) e
 	a.Call.Events, a.Call.Resource = r, t.subject.discovered()
 	a.FlushNow = func(ctx context.Context) error { return t.write(ctx, a) }
 	adapters.New(a.Call.Handler, nil).Run(ctx, a)
+	// The attempt has no Place, so the engine does not enter it.
 	r.Enter(a)
 	return t.write(ctx, a)
 }

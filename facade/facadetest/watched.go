@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
-// watch takes the place of the informers of child kinds during one call. A nil watch does nothing.
+// watch takes the place of the informers of child kinds during one call. A nil pointer does nothing.
 type watch struct {
 	client client.Client
 	kinds  []schema.GroupVersionKind
@@ -39,6 +39,7 @@ func (w *watch) look(ctx context.Context) {
 		all := &unstructured.UnstructuredList{}
 		all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := w.client.List(ctx, all); err != nil {
+			// After a failed listing, the previous children are kept: the failure does not mean that they were deleted.
 			err = fmt.Errorf("facadetest: listing the children of kind %s: %w", kind.Kind, err)
 			w.failed = errors.Join(w.failed, err)
 			return
@@ -46,12 +47,14 @@ func (w *watch) look(ctx context.Context) {
 		for i := range all.Items {
 			child := &all.Items[i]
 			if child.GetUID() == "" { // the fake client assigns no uids
+				// Objects of different kinds can have the same name, so the kind is a part of the uid.
 				child.SetUID(types.UID(kind.Kind+"-") + uidOf(child))
 			}
 			there[child.GetUID()] = child
 			w.tell(owned.Listed, child)
 		}
 	}
+	// A deletion is only visible by comparison with the last listing.
 	for uid, child := range w.there {
 		if there[uid] == nil {
 			w.tell(owned.Deleted, child)

@@ -22,7 +22,8 @@ type Reviews struct {
 	Server *memapi.Server
 	// Call sends a request to one webhook.
 	Call func(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
-	// Match evaluates the conditions of a webhook, which are in CEL. Without it, webhooks with conditions fail.
+	// Match evaluates the conditions of a webhook, which are in CEL. It applies the failure policy: its error rejects
+	// the request. Without Match, requests for webhooks with conditions are rejected.
 	Match func(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (bool, error)
 }
 
@@ -67,6 +68,7 @@ func (with Reviews) Review(
 			}
 		}
 	}
+	// A nil object means that it is unchanged.
 	if r.changed {
 		object = r.asked.Object.Raw
 	}
@@ -91,6 +93,7 @@ func (r *review) pass(ctx context.Context, h Hook) (isCalled, changes bool, err 
 			}
 		}
 		if matches, err = match(ctx, h, asked); err != nil {
+			// The API server also responds with Forbidden if a condition cannot be evaluated.
 			of := schema.GroupResource{Group: r.asked.Resource.Group, Resource: r.asked.Resource.Resource}
 			return false, false, apierrors.NewForbidden(of, r.asked.Name, err)
 		} else if !matches {
@@ -117,6 +120,7 @@ func (r *review) matching(h Hook) (asked *admissionv1.AdmissionRequest, matches 
 	}
 	from := schema.GroupVersionResource(r.asked.Resource)
 	for _, other := range r.Server.Equivalents(from) {
+		// Only the copy is converted: the next webhook may need another version.
 		converted := r.asked
 		converted.Resource = metav1.GroupVersionResource(other.GroupVersionResource())
 		converted.Kind = metav1.GroupVersionKind{Group: other.Group, Version: other.Version, Kind: other.Kind}
@@ -149,6 +153,7 @@ func (r *review) ask(ctx context.Context, h Hook, asked *admissionv1.AdmissionRe
 	case err != nil:
 		return false, h.failure(err)
 	}
+	// Warnings reach the client even if a webhook denies the request.
 	r.warnings = append(r.warnings, response.Warnings...)
 	if !response.Allowed {
 		return false, h.denial(response.Result)

@@ -55,6 +55,7 @@ func find(stacks string) map[string]standing {
 		found[id] = s
 	}
 	for id, s := range found {
+		// Without a wait for a mutex, virtual time advances, or the runtime reports a deadlock itself.
 		if moving[id] || !slices.ContainsFunc(s.routines, routine.wantsMutex) {
 			delete(found, id)
 		}
