@@ -10,6 +10,7 @@ import (
 // so the result has no certain value.
 func (a absence) loop(e ast.Expr) belief {
 	loop := e.AsComprehension()
+	// The range must not be null. Its elements may be the null object if the range may contain it.
 	element := readOf(e, a.of(loop.IterRange()))
 	if element.fails != nil {
 		return element
@@ -31,6 +32,7 @@ func (a absence) loop(e ast.Expr) belief {
 		}
 	}
 	within[loop.AccuVar()] = belief{absent: result.absent, holds: result.holds}
+	// The accumulator of a loop without iterations keeps its first value, so no value is certain.
 	end := within.of(loop.Result())
 	end.value, end.fails = anything, first(result.fails, end.fails)
 	return end

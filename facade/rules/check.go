@@ -30,6 +30,7 @@ func (r *Rule) checkType(typ reflect.Type) error {
 	if err := r.Err(); err != nil {
 		return err
 	}
+	// The type of an object is a pointer to a struct.
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}
@@ -72,6 +73,7 @@ func nearest(name string, names []string) (meant string) {
 // row of the usual table.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
+	// An empty text differs from the first j bytes of b by j insertions.
 	for j := range row {
 		row[j] = j
 	}

@@ -52,6 +52,7 @@ func (s *schema) of(typ reflect.Type, name string) *apiservercel.DeclType {
 		if typ.Kind() == reflect.Slice && typ.Elem().Kind() == reflect.Uint8 {
 			return apiservercel.StringType
 		}
+		// A length of -1 is unknown.
 		return apiservercel.NewListType(s.of(typ.Elem(), name+".@idx"), -1)
 	case reflect.Map:
 		return apiservercel.NewMapType(apiservercel.StringType, s.of(typ.Elem(), name+".@elem"), -1)
@@ -106,6 +107,7 @@ func (s *schema) ofStruct(typ reflect.Type, name string) *apiservercel.DeclType 
 		if strings.Contains(field.Tag.Get("json"), ",string") {
 			of = apiservercel.DynType
 		}
+		// The field is optional, because omitempty can remove it.
 		fields[key] = apiservercel.NewDeclField(key, of, false, nil, nil)
 	})
 	if byIndex {

@@ -61,6 +61,8 @@ func run() error {
 		return fmt.Errorf("finding a port for the webhook server: %w", err)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port //nolint:errcheck // it is one
+	// The port is free again for the server. Another process could take it in between, which is acceptable for an
+	// example.
 	if err := listener.Close(); err != nil {
 		return err
 	}
