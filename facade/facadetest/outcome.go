@@ -17,7 +17,7 @@ type Outcome[T client.Object] struct {
 	// that the handler's error mode ignores. If the function was not called, or the test has not passed something that
 	// the handler uses, Err says so. Nil is a success.
 	Err error
-	// Called is whether the function was called.
+	// Called reports whether the function was called.
 	Called bool
 	// Final reports whether the handler is finished for this change: it has succeeded or failed permanently.
 	Final bool
@@ -46,7 +46,7 @@ type Outcome[T client.Object] struct {
 	InPlace []string
 }
 
-// Sub is one sub-handler that was declared by a call.
+// Sub is one sub-handler that a call has declared.
 type Sub struct {
 	// ID is the sub-handler's own id. For nested sub-handlers, the id of the parent and a slash precede it.
 	ID string
@@ -58,7 +58,7 @@ type Sub struct {
 	State kopf.SubState
 }
 
-// Posted is a Kubernetes event that was posted.
+// Posted is a Kubernetes event that a call has posted.
 type Posted struct {
 	// About identifies the object of the event, such as "Pod default/web", unless it is the handled object.
 	About string

@@ -177,9 +177,9 @@ func (r *Runner) Await(text string, limit time.Duration) {
 	}
 }
 
-// Stop asks the operator to stop, as SIGTERM does, waits until it has ended, and gives its error: nil after a graceful
-// stop. One that does not end in time gives an error that says where its functions hang; a process is killed then. More
-// calls give the same.
+// Stop stops the operator gracefully, as SIGTERM does, waits for its end, and returns its error: nil after a graceful
+// stop. If the operator does not end within the limit, the error has the stacks of its running functions; a process is
+// killed then. Further calls return the same error.
 func (r *Runner) Stop() error {
 	r.t.Helper()
 	r.told = true

@@ -35,7 +35,7 @@ func NewTask[T client.Object](object T, options ...Option) *Task[T] {
 
 // Stop stops the function, now or when it is called: r.Stopping is closed, and r.StopReason is the reason, such as
 // kopf.ErrExiting. Any goroutine can call it, also the function itself; only the first call has an effect. Stop does
-// not cancel the context of the function, which is that of the test.
+// not cancel the context of the function: it is that of the test, which can cancel it if the function does not end.
 func (r *Task[T]) Stop(reason error) {
 	if reason == nil {
 		mistake("Stop: the reason is nil: give kopf.ErrDeleted, ErrUnmatched, ErrPaused or ErrExiting")

@@ -37,7 +37,7 @@ type review struct {
 	changed  bool
 }
 
-// Review sends a request to the matching webhooks, one after the other. It is a [memapi.Reviewer]. Mutating webhooks
+// Review sends a request to the matching webhooks, one after the other, like a [memapi.Reviewer]. Mutating webhooks
 // with the reinvocation policy IfNeeded are called a second time if later ones have changed the object.
 func (with Reviews) Review(
 	ctx context.Context, hooks []Hook, mutating bool, request *admissionv1.AdmissionRequest,
