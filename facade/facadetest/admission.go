@@ -19,36 +19,39 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// Admission is a request about one object, for a handler to be asked. Make it with [NewAdmission].
+// Admission is an admission request about one object, to which a handler under test responds. Create it with
+// [NewAdmission].
 type Admission[T client.Object] struct{ trial trial[T] }
 
-// NewAdmission makes a request for the object, with the options [Client], [ID], [Old] and [Request]. For a deletion,
-// the object is what is there.
+// NewAdmission returns a request for the object, with the options [Client], [ID], [Old] and [Request]. For a deletion,
+// the object is the stored one.
 func NewAdmission[T client.Object](object T, options ...Option) *Admission[T] {
 	return &Admission[T]{trial: newTrial("NewAdmission", object, options, optOld, optRequest)}
 }
 
-// Verdict is what came of asking a handler about a request.
+// Verdict is the result of calling a handler for an admission request.
 type Verdict[T client.Object] struct {
-	// Err is the error of the handler, as the function has returned it, with those of its Patch and the like. Where the
-	// test has not given what the handler uses, it says so. Nil allows the request.
+	// Err is the error that the function has returned, joined with the errors of its Patch and similar calls. If the
+	// test has not passed something that the handler uses, Err says so. Nil allows the request.
 	Err error
-	// Called is whether the function was called: not if its options are for other requests, which are allowed then.
+	// Called reports whether the function was called. It is not called if its options exclude the request, which is
+	// allowed then.
 	Called bool
-	// Allowed, Message and Code are the answer to the API server, Warnings what it shows to whoever asks.
+	// Allowed, Message and Code are the response to the API server. Warnings are shown to the client that sent the
+	// request.
 	Allowed  bool
 	Message  string
 	Code     int32
 	Warnings []string
-	// Object is the object as it is to be: that of the test with the patch.
+	// Object is the object of the test after the patch is applied.
 	Object T
-	// Patch is the JSON patch that the API server gets; empty if nothing was changed.
+	// Patch is the JSON patch that the API server receives; empty if the handler has not changed the object.
 	Patch []byte
-	// InPlace are the fields that a validating handler has changed in its copy of the object, see [Outcome].
+	// InPlace lists the fields that a validating handler has changed in its copy of the object. See [Outcome].
 	InPlace []string
 }
 
-// Validate asks the function as a validating handler, with options of that verb, such as kopf.Operations.
+// Validate calls the function as a validating handler, with options of that verb, such as kopf.Operations.
 func (a *Admission[T]) Validate(
 	ctx context.Context, fn kopf.AdmissionFunc[T], options ...kopf.Option,
 ) Verdict[T] {
@@ -59,7 +62,7 @@ func (a *Admission[T]) Validate(
 	)
 }
 
-// Mutate asks the function as a mutating handler, with options of that verb.
+// Mutate calls the function as a mutating handler, with options of that verb.
 func (a *Admission[T]) Mutate(
 	ctx context.Context, fn kopf.AdmissionFunc[T], options ...kopf.Option,
 ) Verdict[T] {
@@ -70,10 +73,13 @@ func (a *Admission[T]) Mutate(
 	)
 }
 
+// ask registers the handler and runs one review with the operator's own reviewer, so that options, defaults and errors
+// behave as in an operator.
 func (a *Admission[T]) ask(ctx context.Context, kind string, register func(kopf.Selection[T])) Verdict[T] {
 	absent, r := &noClient{}, &recorder{}
 	h := a.trial.handler(absent, register)
 	out := Verdict[T]{Object: a.trial.subject.changed(nil)}
+	// The response has only the text of the error; the test needs the error itself.
 	heard := watchVerdict(h, r, &out.Err)
 	reviewer := review.Reviewer{Served: func() []review.Served {
 		return []review.Served{{
@@ -94,13 +100,15 @@ func (a *Admission[T]) ask(ctx context.Context, kind string, register func(kopf.
 		out.Object = a.patched(said.Patch)
 	}
 	out.Called, _, _, _, out.InPlace = r.seen()
+	// A handler may discard the error of a missing client. Report it in any case, because the handler did not do its
+	// work.
 	if err := absent.err(); err != nil && !errors.Is(out.Err, err) {
 		out.Err = errors.Join(out.Err, err)
 	}
 	return out
 }
 
-// watchVerdict stands around the function, and keeps its error.
+// watchVerdict returns a copy of the handler that also stores the error of the function.
 func watchVerdict(h *handlers.Handler, r *recorder, into *error) *handlers.Handler {
 	own := *r.watch(h)
 	inner := own.Call
@@ -111,7 +119,8 @@ func watchVerdict(h *handlers.Handler, r *recorder, into *error) *handlers.Handl
 	return &own
 }
 
-// body is the review that the API server sends.
+// body returns the AdmissionReview, as JSON, that an API server would send. It fills in all fields that the test has
+// not set.
 func (a *Admission[T]) body() []byte {
 	w, r := a.trial.wishes, a.trial.subject.resource()
 	asked := admissionv1.AdmissionRequest{}
@@ -125,6 +134,7 @@ func (a *Admission[T]) body() []byte {
 		}
 	}
 	asked.UID = cmp.Or(asked.UID, "review-1")
+	// The kind and the resource are always those of the object; values in Request are ignored.
 	asked.Kind = metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 	asked.Resource = metav1.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Plural}
 	object := a.trial.subject.body()
@@ -145,7 +155,8 @@ func (a *Admission[T]) body() []byte {
 	return text
 }
 
-// objects puts the objects where they belong.
+// objects sets the object and the old object of the request, as the API server does for each operation: a creation has
+// no old object, and a deletion has only the old one. It panics if the options do not fit the operation.
 func (a *Admission[T]) objects(asked *admissionv1.AdmissionRequest, object map[string]any) {
 	switch old := a.trial.wishes.has(optOld); {
 	case asked.Operation == admissionv1.Delete && old:
@@ -163,6 +174,7 @@ func (a *Admission[T]) objects(asked *admissionv1.AdmissionRequest, object map[s
 	asked.Object = rawOf(object)
 }
 
+// rawOf encodes an object for a request.
 func rawOf(body map[string]any) runtime.RawExtension {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -171,7 +183,7 @@ func rawOf(body map[string]any) runtime.RawExtension {
 	return runtime.RawExtension{Raw: text}
 }
 
-// patched is the object of the test with a JSON patch, as the API server applies it.
+// patched returns the object of the test with a JSON patch applied, as the API server applies it.
 func (a *Admission[T]) patched(text []byte) T {
 	patch, err := jsonpatch.DecodePatch(text)
 	if err != nil {

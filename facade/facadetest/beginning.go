@@ -18,12 +18,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// What an operator remembers stands on the object, as in a cluster.
+// The state that an operator keeps is stored on the object, as in a cluster. Annotations are enough: the kit never
+// reads the state of another operator, so it does not need the former format (Kopf: v1).
 var (
 	handled = diffbase.Annotations{Prefix: operator, WithoutV1: true}
 	records = progress.Annotations{Prefix: operator, WithoutV1: true}
 )
 
+// lensOf returns the lens with which an operator with this handler compares objects. A field of the handler that does
+// not belong to the essence, such as one in the status, must be compared in addition.
 func lensOf(h *handlers.Handler) *cause.Lens {
 	lens := &cause.Lens{Diffbase: handled, Progress: records}
 	if field := h.EssenceField(); field != nil {
@@ -32,9 +35,11 @@ func lensOf(h *handlers.Handler) *cause.Lens {
 	return lens
 }
 
-// reason is what the options and the object say.
+// reason returns the reason for which the handler is called. [Reason] takes precedence; otherwise the object and the
+// other options decide. It panics if the options contradict each other.
 func (t *trial[T]) reason() kopf.Reason {
 	w := t.wishes
+	// An operator only finds an update if a last-handled configuration exists.
 	known := w.has(optOld) || w.has(optField) && w.reason != kopf.ReasonCreate
 	switch {
 	case w.reason == kopf.ReasonUpdate && !known:
@@ -52,9 +57,10 @@ func (t *trial[T]) reason() kopf.Reason {
 	return w.reason
 }
 
+// isDeleting reports whether the test has passed an object with a deletionTimestamp.
 func (t *trial[T]) isDeleting() bool { return patching.BeingDeleted(t.subject.given) }
 
-// applyField puts the value of the field into the object.
+// applyField sets the field of the [Field] option in the object of the test to its new value.
 func (t *trial[T]) applyField() {
 	w := t.wishes
 	if !w.has(optField) {
@@ -70,7 +76,8 @@ func (t *trial[T]) applyField() {
 	t.subject.given = t.with(t.subject.given, path, w.after)
 }
 
-// with is the object with the value in the field; nil is none.
+// with returns the object with the value in the field; a nil value removes the field. It panics if the value does not
+// fit the Go type.
 func (t *trial[T]) with(object map[string]any, path diff.Path, value any) map[string]any {
 	var into patching.Patch
 	into.SetIn(path, value)
@@ -84,11 +91,14 @@ func (t *trial[T]) with(object map[string]any, path diff.Path, value any) map[st
 	return after
 }
 
-// seed makes the cluster, with what the operator remembers on the object.
+// seed creates the cluster with the object and the operator's stored state: the last-handled configuration, the record
+// of the handler, and for a deletion, the finalizers.
 func (t *trial[T]) seed(h *handlers.Handler, reason kopf.Reason) {
 	body := t.subject.body()
 	metadata, _ := body["metadata"].(map[string]any)
 	if reason == kopf.ReasonDelete {
+		// Without the second finalizer, the object would disappear when the operator removes its own, and the test
+		// could not see the last writes.
 		finalizers, _ := metadata["finalizers"].([]any)
 		metadata["finalizers"] = append(append([]any{}, finalizers...), finalizer, keeping)
 		if !t.isDeleting() {
@@ -106,7 +116,8 @@ func (t *trial[T]) seed(h *handlers.Handler, reason kopf.Reason) {
 	t.cluster = newCluster(t.subject.resource(), body)
 }
 
-// remember adds what was handled last, and the calls before the first one.
+// remember adds the last-handled configuration and the record of previous attempts to the patch. An object that is
+// being created has no last-handled configuration.
 func (t *trial[T]) remember(
 	patch *patching.Patch, h *handlers.Handler, reason kopf.Reason, body map[string]any,
 ) error {
@@ -127,13 +138,15 @@ func (t *trial[T]) remember(
 	if started.IsZero() {
 		started = time.Now()
 	}
+	// With another purpose, the engine would move the record to the present reason first, and clear its success or
+	// failure.
 	return records.Store(patch.Merge, body, h.ID, progress.Record{
 		Started: ptr.To(started.UTC()), Retries: ptr.To(int64(w.retry)), Purpose: ptr.To(string(reason)),
 		Success: ptr.To(false), Failure: ptr.To(false),
 	})
 }
 
-// old is the object as it was handled last.
+// old returns the object as it was last handled. By default it equals the object itself, but for the field of [Field].
 func (t *trial[T]) old(body map[string]any) map[string]any {
 	w, old := t.wishes, body
 	if w.has(optOld) {
@@ -149,6 +162,8 @@ func (t *trial[T]) old(body map[string]any) map[string]any {
 	return t.with(old, path, w.before)
 }
 
+// encodeOld returns the object of the [Old] option as JSON values. It panics if its type differs from that of the
+// object.
 func (t *trial[T]) encodeOld() map[string]any {
 	old, ok := t.wishes.old.(T)
 	if !ok {
@@ -163,7 +178,8 @@ func (t *trial[T]) encodeOld() map[string]any {
 	return body
 }
 
-// detect finds out what an operator makes of the object as it is now.
+// detect returns the reason that an operator detects for the stored object. A test can request another reason than the
+// engine finds; the handler is not called then.
 func (t *trial[T]) detect(h *handlers.Handler) kopf.Reason {
 	body, lens := t.cluster.body(), lensOf(h)
 	now, err := lens.New(body)

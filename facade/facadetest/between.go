@@ -10,22 +10,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// Edit changes the object after a call, as somebody else would: the next call is one for an update, unless the creation
-// is not finished yet. What the handlers have written is still there, and so is what the operator remembers. Before the
-// first call, change the object itself.
+// Edit changes the stored object after a call, like another client. The next call handles an update, or still the
+// creation if that is unfinished. The handler's writes and the operator's stored state are kept. Before the first call,
+// change the object itself.
 func (c *Change[T]) Edit(change func(object T)) {
 	c.trial.edit(c.trial.subject.codec.Transform(change, codec.Lists{}))
 	c.turn()
 }
 
-// Delete has somebody delete the object after a call: the next call is one for the deletion. Children that it cannot
-// own are deleted from the [Client] when its handler is finished, as Kubernetes would not; others stay, as there is no
-// garbage collection. Before the first call, pass [Reason].
+// Delete deletes the stored object after a call, like another client. The next call handles the deletion. Children that
+// the object cannot own are deleted from the [Client] when its handler is finished, because Kubernetes would not delete
+// them. Other children stay, as there is no garbage collection. Before the first call, pass [Reason].
 func (c *Change[T]) Delete() {
 	c.trial.edit(func(body map[string]any) error {
 		metadata, _ := body["metadata"].(map[string]any)
 		metadata["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
 		held, _ := metadata["finalizers"].([]any)
+		// Without a finalizer, the API server in memory would remove the object at once, before the handler of the
+		// deletion.
 		for _, name := range []any{finalizer, keeping} {
 			if !slices.Contains(held, name) {
 				held = append(slices.Clip(held), name)
@@ -37,7 +39,8 @@ func (c *Change[T]) Delete() {
 	c.turn()
 }
 
-// turn finds out what the next call is for.
+// turn sets the reason of the next call to the one that an operator detects. It keeps the present reason if the object
+// does not differ. The handler is not known here, so its extra fields, such as fields in the status, are not compared.
 func (c *Change[T]) turn() {
 	switch found := c.trial.detect(&handlers.Handler{}); found {
 	case kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonDelete:
@@ -45,7 +48,7 @@ func (c *Change[T]) turn() {
 	}
 }
 
-// edit changes the object after a call.
+// edit applies a change of another client to the stored object.
 func (t *trial[T]) edit(transform patching.Transform) {
 	if t.cluster == nil {
 		mistake("%s: the function was not called yet: change the object that the constructor gets", t.by)

@@ -14,33 +14,33 @@ import (
 
 // HandlerCall is one attempt of one handler.
 type HandlerCall struct {
-	// Handler is its id; that of a sub-handler has those of its parents in front, such as "create/volume".
+	// Handler is the handler id. A sub-handler's id starts with the ids of its parents, as in "create/volume".
 	Handler string
-	// Reason is what it was called for: create, update, delete or resume; startup, login, probe or cleanup; the type of
-	// a raw event; the operation of a request for admission. It is empty for daemons and timers.
+	// Reason is the reason of the call: create, update, delete or resume; startup, login, probe or cleanup; the type of
+	// a raw event; or the operation of an admission request. It is empty for daemons and timers.
 	Reason string
-	// Kind, Namespace and Name are the object's; empty without one.
+	// Kind, Namespace and Name identify the object. They are empty for calls without an object.
 	Kind, Namespace, Name string
 	// Attempt counts from 1.
 	Attempt int
-	// Outcome is as in the metrics: success, ignored, retry, failure, aborted; empty while the function runs. A success
-	// becomes another outcome if the API server refuses what the handler has made.
+	// Outcome is the outcome as in the metrics: success, ignored, retry, failure or aborted. It is empty while the
+	// function runs. A success becomes another outcome if the API server refuses the handler's changes.
 	Outcome string
 	// Err is the error of the outcome.
 	Err error
-	// Began and Ended are when; Ended is zero while the function runs.
+	// Began and Ended are the start and the end of the attempt; Ended is zero while the function runs.
 	Began, Ended time.Time
 
-	lasting bool   // a daemon, which ends with its object
-	lane    string // of what is called one after the other: empty for the changes of an object
+	lasting bool   // true for a daemon, which runs as long as its object exists
+	lane    string // calls in one lane are sequential; empty for changes of an object
 	moment  moment
 }
 
-// String is the call in a line, such as
+// String returns the call as one line, such as
 //
 //	create ConfigMap default/world: greet #2: retry: not yet
 //
-// It has no times, so that calls of two runs can be compared.
+// It leaves out the times, so that the calls of two runs can be compared.
 func (c HandlerCall) String() string {
 	about := cmp.Or(c.Reason, "run")
 	if c.Kind != "" {
@@ -53,6 +53,7 @@ func (c HandlerCall) String() string {
 	return text
 }
 
+// nameOf returns "namespace/name", or only the name of a cluster-scoped object.
 func nameOf(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -60,27 +61,28 @@ func nameOf(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// calls are those of one operator, in the order in which they began.
+// calls records the handler calls of one operator, in the order of their starts. Many goroutines call handlers at once.
 type calls struct {
 	mu   sync.Mutex
 	all  []*HandlerCall
-	zero time.Time // when the operator was ready, or was called for an object before
+	zero time.Time // time zero of golden files: readiness, or an earlier call for an object
 }
 
-// begin is called when the operator is ready.
+// begin sets time zero when the operator becomes ready. An earlier call for an object has priority.
 func (c *calls) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.beginAt(time.Now())
 }
 
+// beginAt sets time zero, unless it is set. The caller holds the lock.
 func (c *calls) beginAt(now time.Time) {
 	if c.zero.IsZero() {
 		c.zero = now
 	}
 }
 
-// beginning is the zero of what the operator does; the present as long as it does nothing.
+// beginning returns time zero, or the present time if the operator is not ready yet.
 func (c *calls) beginning() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +92,7 @@ func (c *calls) beginning() time.Time {
 	return c.zero
 }
 
-// observe notes an attempt, and its outcome.
+// observe records an attempt when it starts, and its outcome when it ends. It is a [handlers.Observer].
 func (c *calls) observe(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 	noted := describe(call)
 	c.mu.Lock()
@@ -103,24 +105,29 @@ func (c *calls) observe(ctx context.Context, call *handlers.Invocation) (context
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		noted.Outcome, noted.Err = outcome, err
-		if noted.Ended.IsZero() { // a refused write may change the outcome later
+		if noted.Ended.IsZero() { // a refused write can change the outcome later
 			noted.Ended = time.Now()
 		}
 	}
 }
 
+// describe returns the record of an attempt that starts now.
 func describe(call *handlers.Invocation) *HandlerCall {
 	h := call.Handler
 	noted := &HandlerCall{Handler: h.ID, Attempt: call.Retry + 1, Began: time.Now(), Reason: h.Activity}
 	noted.lasting = h.Family == handlers.Spawning && h.Background.Daemon
+	// Handlers of changes run one after the other for each object, so their order is fixed. All other handlers run
+	// concurrently, each in its own lane.
 	if h.Family != handlers.Changing {
 		noted.lane = cmp.Or(h.Activity, h.ID)
 	}
+	// Activities have no cause and no object.
 	if call.Cause == nil {
 		return noted
 	}
 	object := unstructured.Unstructured{Object: call.Cause.Body()}
 	noted.Kind, noted.Namespace, noted.Name = object.GetKind(), object.GetNamespace(), object.GetName()
+	// Changes have a reason, and events have a type.
 	noted.Reason = cmp.Or(string(call.Cause.Reason), call.Cause.Type, h.Activity)
 	if asked := call.Admission; asked != nil {
 		noted.Reason = asked.Operation
@@ -128,7 +135,8 @@ func describe(call *handlers.Invocation) *HandlerCall {
 	return noted
 }
 
-// list copies them, as they are by now.
+// list returns copies of all calls in their present state. It computes their moments only now, because time zero may
+// have been unknown when they started.
 func (c *calls) list() []HandlerCall {
 	zero := c.beginning()
 	c.mu.Lock()

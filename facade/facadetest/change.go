@@ -15,47 +15,53 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Change is a change of one object, for a handler to be called for. Make it with [NewChange].
+// Change is a change of one object, for which a handler is called. Create it with [NewChange].
 type Change[T client.Object] struct {
 	trial   trial[T]
 	reason  kopf.Reason
 	memory  changes.Memory
-	skipped time.Duration // from one call to the next one, but for waits
+	skipped time.Duration // sum of the delays between calls, except for waits
 }
 
-// NewChange makes a change of the object, with the options [Client], [Owns], [ID], [Old], [Field], [Reason],
-// [Retry] and [Started]. Without any, the object was created. What the object lacks of a name, a uid and a
-// creationTimestamp is made up; if it has no kind, it is that of the scheme of the client, or of client-go.
+// NewChange returns a change of the object, with the options [Client], [Owns], [Watches], [ID], [Old], [Field],
+// [Reason], [Retry] and [Started]. Without options, the object was created. A missing name, uid or creationTimestamp is
+// made up. A missing kind is taken from the scheme of the client, or from that of client-go.
 //
-// The object is not changed, and need not be in the client: what the handler writes to it by c.Patch and the like goes
-// to a cluster in memory, which Outcome.Object tells of. Of Ensure with controller-runtime's fake client: its objects
-// have no uids, so that it is not noticed if a child is replaced by another object of its name.
+// NewChange does not modify the object, which need not exist in the client. Writes of the handler by c.Patch and
+// similar calls go to a cluster in memory, whose object is in Outcome.Object. With Ensure, note that
+// controller-runtime's fake client assigns no uids, so that the replacement of a child by another object with its name
+// is not detected.
 func NewChange[T client.Object](object T, options ...Option) *Change[T] {
 	c := &Change[T]{trial: newTrial(
 		"NewChange", object, options, optOwns, optWatches, optOld, optField, optReason, optRetry, optStarted,
 	)}
 	c.reason = c.trial.reason()
+	// An operator finds the reason resume only for objects of its first listing.
 	c.memory.Initial = c.reason == kopf.ReasonResume
 	c.trial.applyField()
 	return c
 }
 
-// Call calls the function as the handler of the change, with options of its verb, such as kopf.Retries: as an operator
-// does, with one pass over the object. A function with more arguments is called in a closure.
+// Call calls the function as the handler of the change, with options of its verb, such as kopf.Retries. Like an
+// operator, it makes one pass over the object. To call a function with more arguments, pass a closure.
 //
-// Another call is the next one for the same change: of the object as it is by then, with one more Retry, of the
-// sub-handlers that are not finished, and when the delay is over, without waiting for that. A handler that waits for a
-// child is called again, too, whether the child is as it wants it or not; the time for that goes on as it does for the
-// test. When the handler is finished, no function is called any more, and Err says so: see [Change.Edit] and
+// The next Call repeats the handler for the same change, with the object as it is stored then, and one more Retry. It
+// only calls unfinished sub-handlers. The delay counts as elapsed; Call does not wait for it. A handler that waits for
+// a child is also called again, whether the child is ready or not; the timeout of the wait uses the clock of the test.
+// After the handler has finished, Call does not call the function, and Err says so: see [Change.Edit] and
 // [Change.Delete] for the next change.
 func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...kopf.Option) Outcome[T] {
 	absent := &noClient{}
 	h := c.trial.handler(absent, func(s kopf.Selection[T]) { c.register(s, fn, options) })
+	// The cluster is created by the first call only: later calls see the writes of earlier ones.
 	if c.trial.cluster == nil {
 		c.trial.seed(h, c.reason)
 	}
+	// The children must be in the cache before the pass starts, as an operator's informers are synced before its first
+	// pass.
 	c.trial.cluster.begin()
 	c.trial.watch.look(ctx)
+	// The reason is only needed to explain why the function was not called. The pass detects it again.
 	found := c.trial.detect(h)
 	r := &recorder{about: string(c.trial.subject.uid)}
 	next, err := c.handling(h, r).Reconcile(listening(ctx, r), jsontext.Of(c.trial.cluster.body()), &c.memory)
@@ -65,6 +71,8 @@ func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...
 	o := c.trial.outcome(r, absent, err)
 	o.add(c.trial.watch.err())
 	o.add(unwatched(o.Err))
+	// The next call is made as if the delay were over. A wait for a child is not skipped: its timeout would be over,
+	// too.
 	if next.After != nil && o.Awaited == "" {
 		c.skipped += *next.After
 	}
@@ -74,7 +82,8 @@ func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...
 	return o
 }
 
-// register does what a user does.
+// register registers the function with the verb that a user would choose for these options. OnField does not cover
+// deletion and resumption, so a field is a filter for these reasons.
 func (c *Change[T]) register(s kopf.Selection[T], fn kopf.ChangeFunc[T], options []kopf.Option) {
 	w, all := c.trial.wishes, kopf.JoinOptions(options...)
 	switch {
@@ -87,9 +96,10 @@ func (c *Change[T]) register(s kopf.Selection[T], fn kopf.ChangeFunc[T], options
 	}
 }
 
-// handling is how an operator handles its objects.
+// handling returns the engine's configuration for one pass, as an operator with this one handler has it.
 func (c *Change[T]) handling(h *handlers.Handler, r *recorder) *changes.Handling {
-	now := time.Now().UTC().Add(c.skipped) // the clock stands still for a call, so that delays are what was asked for
+	// The clock stands still during a call, so that a returned delay equals the requested one.
+	now := time.Now().UTC().Add(c.skipped)
 	handling := &changes.Handling{
 		Handlers: []*adapters.Handler{adapters.New(r.watch(h), nil)}, Kind: c.trial.kind(r),
 		Lens:       lensOf(h),
@@ -98,13 +108,14 @@ func (c *Change[T]) handling(h *handlers.Handler, r *recorder) *changes.Handling
 	}
 	handling.Finalizer, handling.Progress = finalizer, storages.WithFormerIDs(records, h.Renamed)
 	handling.Clock = func() time.Time { return now }
+	// The nil pointer must not become a non-nil interface.
 	if watched := c.trial.keeper.Owned; watched != nil {
 		handling.Waits = watched
 	}
 	return handling
 }
 
-// notCalled is why the function was not called.
+// notCalled returns an error that explains why the function was not called.
 func (c *Change[T]) notCalled(ctx context.Context, found kopf.Reason) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("facadetest: the function was not called: %w", context.Cause(ctx))

@@ -16,14 +16,16 @@ import (
 var errNoClient = errors.New("facadetest: the handler uses its client, and the test has given none: pass " +
 	"facadetest.Client(fake.NewClientBuilder().Build()), or another client, to the constructor")
 
-// noClient is in the place of a client that the test has not given: whatever is asked of it is an error. It notes that
-// it was asked, as handlers may keep the error to themselves.
+// noClient takes the place of a client that the test has not passed, and fails all requests. It also records the
+// attempt, because handlers may discard the error.
 type noClient struct{ asked atomic.Bool }
 
-// client is one with the scheme.
+// client returns a client with the scheme. The interceptor rejects requests, and the mapper and the transport reject
+// all remaining uses, such as discovery.
 func (n *noClient) client(scheme *runtime.Scheme) client.Client {
 	unmapped := meta.NewLazyRESTMapperLoader(func() (meta.RESTMapper, error) { return nil, n.refuse() })
 	refusing, err := client.NewWithWatch(
+		// The host is never contacted, because the transport rejects each request.
 		&rest.Config{Host: "http://none", Transport: n}, client.Options{Scheme: scheme, Mapper: unmapped},
 	)
 	if err != nil {
@@ -32,15 +34,16 @@ func (n *noClient) client(scheme *runtime.Scheme) client.Client {
 	return interceptor.NewClient(refusing, n.functions())
 }
 
-// RoundTrip is for whatever the functions do not have.
+// RoundTrip rejects requests that the interceptor does not cover.
 func (n *noClient) RoundTrip(*http.Request) (*http.Response, error) { return nil, n.refuse() }
 
+// refuse records the use of the client and returns the error.
 func (n *noClient) refuse() error {
 	n.asked.Store(true)
 	return errNoClient
 }
 
-// err is what the test has to be told.
+// err returns the error for the test if the client was used, else nil.
 func (n *noClient) err() error {
 	if !n.asked.Load() {
 		return nil
@@ -48,6 +51,8 @@ func (n *noClient) err() error {
 	return errNoClient
 }
 
+// functions returns interceptors that fail all requests. They run before the client looks up the kind of the object:
+// for a kind that is not in the scheme, the test would otherwise get an error about the scheme.
 func (n *noClient) functions() interceptor.Funcs {
 	type (
 		ctx  = context.Context

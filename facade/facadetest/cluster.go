@@ -16,26 +16,29 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// The operator of the kit is one that nobody else has: what it keeps on the object is no news to a test.
+// The kit's operator has a name that no other operator uses, because the kit hides the operator's stored state from
+// tests.
 const (
 	operator  = "operator.facadetest"
 	finalizer = operator + "/finalizer"
-	// keeping holds an object that is being deleted, so that what was written to it at last can be seen.
+	// keeping is a finalizer that keeps an object that is being deleted, so that the test can see the last writes.
 	keeping = operator + "/keep"
 )
 
-// cluster is an API server in memory that has the object of a handler, and nothing else.
+// cluster is an API server in memory that stores only the object of a handler.
 type cluster struct {
 	server   *memapi.Server
 	resource memapi.Resource
 	writer   *patching.Writer
 	key      types.NamespacedName
-	original map[string]any // as it was at the beginning, without what the operator keeps
+	original map[string]any // the object at the start, without the operator's stored state
 
 	mu     sync.Mutex
-	before map[string]any // the same, at the beginning of the present call, with what others have done since
+	before map[string]any // the same at the start of the present call, with later changes of others
 }
 
+// newCluster starts a server with the object. The writer uses its HTTP interface, so that the server validates and
+// merges patches as in a cluster.
 func newCluster(r memapi.Resource, body map[string]any) *cluster {
 	object := unstructured.Unstructured{Object: body}
 	c := &cluster{
@@ -50,14 +53,15 @@ func newCluster(r memapi.Resource, body map[string]any) *cluster {
 	return c
 }
 
-// begin is the beginning of a call.
+// begin marks the start of a call. The patch of the call is computed from this state.
 func (c *cluster) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.before = bare(c.body())
 }
 
-// edit changes the object as somebody else would.
+// edit changes the stored object like another client. It also changes the state at the start of the call: the patch of
+// the call must not contain changes of others.
 func (c *cluster) edit(transform patching.Transform) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,17 +72,17 @@ func (c *cluster) edit(transform patching.Transform) (err error) {
 	return transform(c.before)
 }
 
-// body is the object as it is stored now.
+// body returns a copy of the stored object. Handlers may modify it.
 func (c *cluster) body() map[string]any {
 	body := c.server.Object(c.resource, c.key.Namespace, c.key.Name)
 	copied, _ := diff.Copy(body).(map[string]any)
 	return copied
 }
 
-// Latest is what a cache of the operator would have.
+// Latest returns the stored object. It implements the cache of the operator, which is never stale here.
 func (c *cluster) Latest(types.NamespacedName, types.UID) map[string]any { return c.body() }
 
-// written is what was written by the present call, and by all of them, as merge-patches.
+// written returns the writes of the present call and those of all calls, as merge-patches.
 func (c *cluster) written() (now, all map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +92,8 @@ func (c *cluster) written() (now, all map[string]any) {
 	return now, all
 }
 
-// bare is an object without what is the operator's and the server's own.
+// bare returns a copy of the object without the fields of the API server and the operator's stored state. The original
+// is not modified.
 func bare(body map[string]any) map[string]any {
 	own := maps.Clone(body)
 	metadata, _ := body["metadata"].(map[string]any)
@@ -111,7 +116,8 @@ func bare(body map[string]any) map[string]any {
 	return own
 }
 
-// put leaves out what is empty.
+// put sets the field, or removes it if the value is empty: an object without annotations must equal one with an empty
+// map.
 func put(metadata map[string]any, field string, value any, size int) {
 	if metadata[field] = value; size == 0 {
 		delete(metadata, field)

@@ -14,20 +14,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// WatchEvent is one raw event of one object, for a handler to be called for. Make it with [NewWatchEvent].
+// WatchEvent is one raw event of one object, for which a handler is called. Create it with [NewWatchEvent].
 type WatchEvent[T client.Object] struct {
 	trial trial[T]
 	kind  kopf.WatchEventType
 }
 
-// NewWatchEvent makes a raw event of the object, with the options [Client] and [ID]. For the defaults, see
-// [NewChange]. Nothing is written to an object that is deleted, as it is gone.
+// NewWatchEvent returns a raw event of the object, with the options [Client] and [ID]. For the defaults, see
+// [NewChange]. Writes to a deleted object are dropped, because it does not exist any more.
 func NewWatchEvent[T client.Object](eventType kopf.WatchEventType, object T, options ...Option) *WatchEvent[T] {
 	return &WatchEvent[T]{trial: newTrial("NewWatchEvent", object, options), kind: eventType}
 }
 
-// Call calls the function as a handler of the event. Its errors are in Err, though an operator does no more than to log
-// them, unless the option kopf.Errors says otherwise.
+// Call calls the function as a handler of the event and reports its errors in Err. An operator only logs these errors,
+// unless the option kopf.Errors says otherwise.
 func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], options ...kopf.Option) Outcome[T] {
 	absent := &noClient{}
 	h := e.trial.handler(
@@ -35,6 +35,7 @@ func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], opt
 		func(s kopf.Selection[T]) { s.OnEvent(e.trial.wishes.id, fn, kopf.JoinOptions(options...)) },
 	)
 	if e.trial.cluster == nil {
+		// Raw events do not need the operator's stored state, so the object is stored unchanged.
 		e.trial.cluster = newCluster(e.trial.subject.resource(), e.trial.subject.body())
 	}
 	c := e.trial.cluster
@@ -46,22 +47,23 @@ func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], opt
 	ctx, body := listening(ctx, r), c.body()
 	seen, err := compact.Of(body)
 	if err != nil {
-		panic(err) // it was made of such a text
+		panic(err) // unreachable: the body was decoded from JSON
 	}
+	// The engine delivers the event, and then writes the changes of all handlers.
 	event := events.Event{Type: string(e.kind), Object: seen}
 	handling.Write(ctx, body, handling.Deliver(ctx, []events.Event{event}))
 	return e.trial.outcome(r, absent, nil)
 }
 
-// ChildEvent is what happened to a child of one object, for a handler to be called for. Make it with [NewChildEvent].
+// ChildEvent is an event of a child of one object, for which a handler is called. Create it with [NewChildEvent].
 type ChildEvent[T, C client.Object] struct {
 	trial trial[T]
 	kind  kopf.WatchEventType
 	child *subject[C]
 }
 
-// NewChildEvent makes an event of a child of the object, with the options [Client], [ID], [Retry] and [Started]. For
-// what is made up, see [NewChange]; the child need not have an owner.
+// NewChildEvent returns an event of a child of the object, with the options [Client], [ID], [Retry] and [Started]. For
+// the defaults, see [NewChange]. The child does not need an owner reference.
 func NewChildEvent[T, C client.Object](
 	eventType kopf.WatchEventType, object T, child C, options ...Option,
 ) *ChildEvent[T, C] {
@@ -70,7 +72,7 @@ func NewChildEvent[T, C client.Object](
 	return e
 }
 
-// Call calls the function as a handler of the owner for the event of the child, unless kopf.WhenChild excludes the
+// Call calls the function as a handler of the parent for the event of the child, unless kopf.WhenChild excludes the
 // child.
 func (e *ChildEvent[T, C]) Call(
 	ctx context.Context, fn func(ctx context.Context, e *kopf.ChildEvent[T, C]) error, options ...kopf.Option,
@@ -86,6 +88,7 @@ func (e *ChildEvent[T, C]) Call(
 	c := e.trial.cluster
 	c.begin()
 	r := &recorder{about: string(e.trial.subject.uid)}
+	// The filter runs before the attempt, as in the engine. A panic in it becomes an error.
 	if h.Wants != nil {
 		wants, err := h.Ask("filter of children", func() (bool, error) { return h.Wants(ctx, e.child.body()) })
 		if !wants || err != nil {
@@ -93,6 +96,7 @@ func (e *ChildEvent[T, C]) Call(
 		}
 	}
 	body := c.body()
+	// The cause has the parent as its object; the child is an argument of the call.
 	a := execution.New(r.watch(h), &cause.Cause{Type: string(e.kind), Object: jsontext.Of(body)}, body)
 	a.Call.Child, a.Call.Newest = e.child.body(), c
 	err := e.trial.run(listening(ctx, r), a, r)

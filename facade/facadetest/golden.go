@@ -14,40 +14,40 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// updateFlag has a prefix, as flags belong to the whole test binary: projects have an -update of their own.
+// updateFlag has a prefix because flags belong to the whole test binary, and many projects define -update themselves.
 var updateFlag = flag.Bool(
 	"facadetest.update", false, "write the golden files of facadetest.Golden; or set "+updateVariable+"=1",
 )
 
-// updateVariable is for go test ./..., where packages that do not import the kit refuse the flag.
+// updateVariable is an alternative for go test ./...: packages that do not import the kit reject the flag.
 const updateVariable = "FACADETEST_UPDATE"
 
-// Golden compares what the test got with a file, and fails the test with a unified diff if they differ. With the flag
+// Golden compares the parts with a file and fails the test with a unified diff if they differ. With the flag
 // -facadetest.update, or FACADETEST_UPDATE=1 in the environment, it writes the file instead. The path is relative to
 // the folder of the package:
 //
 //	facadetest.Golden(t, "testdata/orders.golden", r.Calls(), &databases)
 //
-// Parts are written one after the other:
+// The file has the parts in their order:
 //
-//   - []HandlerCall, of [Runner.Calls], one line for each. In a bubble of testing/synctest, each has the time since the
-//     operator was ready, or was called for an object before. Times are in whole seconds, as starting takes some tenths
-//     more or less. What begins in the same second has no fixed order, so it is sorted by object and handler; calls for
-//     the changes of one object stay in their order. In real time, where nothing of this can be compared, lines have no
-//     times, and all are sorted in this way.
-//   - []Write, of [Runner.Writes], sorted alike, with their bodies. Kubernetes events, keep-alives and leases are left
-//     out.
-//   - objects and lists of them, typed or not, as YAML, sorted by namespace and name;
-//   - an [Outcome] or a [Verdict]; a string as it is; anything else as YAML of its JSON.
+//   - []HandlerCall, from [Runner.Calls], one line for each. In a bubble of testing/synctest, each line has the time
+//     since the operator became ready, or since an earlier call for an object. Times are in whole seconds, because the
+//     duration of the start varies by tenths of a second. Calls that start in the same second have no fixed order, so
+//     Golden sorts them by object and handler; calls for changes of one object stay in their order. In real time, no
+//     times can be compared: lines have no times, and all are sorted in this way.
+//   - []Write, from [Runner.Writes], sorted in the same way, with their bodies. Kubernetes events, keep-alives and
+//     leases are left out.
+//   - Objects and lists of objects, typed or not, as YAML, sorted by namespace and name.
+//   - An [Outcome] or a [Verdict], as YAML of its fields. A string unchanged. Any other value as YAML of its JSON.
 //
-// What differs from run to run is replaced or left out: uids, times, resourceVersions, managedFields, and made-up ends
-// of generated names.
+// Golden replaces or leaves out values that differ from run to run: uids, times, resourceVersions, managedFields, and
+// the random suffixes of generated names.
 //
 // # Errors
 //
-// A file that is not there fails the test, with the command that makes it. So do two different texts for one file in
-// one process, also while it is written: run a test that is new with -count 10. A failed test writes no file. For files
-// that no test asks for any more, see [Main].
+// A missing file fails the test, with the command that creates it. Two different texts for one file in one process also
+// fail the test, even while the file is written: run a new test with -count 10. A failed test writes no file. To find
+// files that no test uses any more, see [Main].
 func Golden(t testing.TB, file string, parts ...any) {
 	t.Helper()
 	got, err := textOf(parts)
@@ -60,11 +60,13 @@ func Golden(t testing.TB, file string, parts ...any) {
 			file, former.test, t.Name(), difference(former.text, got))
 		return
 	}
+	// A repeated text is checked before this step: an unstable test must not write its file.
 	if updating() {
 		update(t, file, got)
 		return
 	}
 	want, err := os.ReadFile(file)
+	// Git may check out text files with CRLF on Windows.
 	switch wanted := strings.ReplaceAll(string(want), "\r\n", "\n"); {
 	case errors.Is(err, fs.ErrNotExist):
 		t.Errorf("there is no golden file %s. If this is right, %s:\n\n%s", file, command(t), got)
@@ -76,6 +78,7 @@ func Golden(t testing.TB, file string, parts ...any) {
 	}
 }
 
+// updating reports whether this run writes golden files. The variable takes precedence over the flag.
 func updating() bool {
 	switch os.Getenv(updateVariable) {
 	case "":
@@ -87,9 +90,10 @@ func updating() bool {
 	}
 }
 
-// update writes the file, unless it is as it should be.
+// update writes the file, unless it has this content already.
 func update(t testing.TB, file, text string) {
 	t.Helper()
+	// The text of a failed test may be incomplete.
 	if t.Failed() {
 		t.Logf("the golden file %s stays as it is, as the test has failed", file)
 		return
@@ -108,7 +112,7 @@ func update(t testing.TB, file, text string) {
 	t.Logf("wrote the golden file %s", file)
 }
 
-// command is how to make the file, in the folder where the test runs.
+// command returns the shell command that writes the files of this test, run in its folder.
 func command(t testing.TB) string {
 	var pattern []string
 	for part := range strings.SplitSeq(t.Name(), "/") {
@@ -122,15 +126,16 @@ func command(t testing.TB) string {
 	return fmt.Sprintf(text, folder, strings.Join(pattern, "/"), updateVariable)
 }
 
+// linesOf splits a text for the diff. The final newline does not add an empty line.
 func linesOf(text string) []string { return difflib.SplitLines(strings.TrimSuffix(text, "\n")) }
 
-// difference is a unified diff, not longer than somebody reads.
+// difference returns a unified diff, cut after a number of lines that can be read in a terminal.
 func difference(want, got string) string {
 	const most = 60
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		A: linesOf(want), B: linesOf(got), FromFile: "golden", ToFile: "got", Context: 3,
 	})
-	if err != nil { // which only a writer would give
+	if err != nil { // only an io.Writer can fail
 		return err.Error()
 	}
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")

@@ -11,20 +11,23 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// present is later than what any bubble of testing/synctest gets to, where time begins with the year 2000.
+// present separates virtual from real time. The clock of a testing/synctest bubble starts with the year 2000, and tests
+// do not run for 20 virtual years.
 var present = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// moment is when something of an operator has happened, as far as it is the same in each run.
+// moment is the time of a call or a write, reduced to the part that is the same in each run.
 type moment struct {
-	known bool          // in virtual time
-	since time.Duration // the operator was ready
+	known bool          // true in virtual time
+	since time.Duration // since time zero of the operator
 }
 
-// momentOf is that of a time, when the operator has begun its work at zero.
+// momentOf returns the moment of a time, given time zero of the operator. Earlier times count as zero: calls of
+// activities precede readiness by a varying time.
 func momentOf(at, zero time.Time) moment {
 	return moment{known: at.Before(present), since: max(0, at.Sub(zero).Round(time.Second))}
 }
 
+// compare orders moments. In real time all are equal, so that the next sort criterion decides.
 func (m moment) compare(other moment) int {
 	if !m.known || !other.known {
 		return 0
@@ -32,7 +35,8 @@ func (m moment) compare(other moment) int {
 	return cmp.Compare(m.since, other.since)
 }
 
-// line is a text at its time.
+// line returns the text with the time in front of its first line, if known. Further lines are indented by the same
+// width.
 func (m moment) line(text string) string {
 	margin := 0
 	if m.known {
@@ -42,9 +46,11 @@ func (m moment) line(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", margin)) + "\n"
 }
 
-// calls has one line for each call.
+// calls formats handler calls, one line for each, in an order that is the same in each run.
 func (p page) calls(calls []HandlerCall) string {
 	calls = slices.Clone(calls)
+	// The sort is stable, and the last criterion is empty for changes: calls for changes of one object keep their
+	// order.
 	slices.SortStableFunc(calls, func(a, b HandlerCall) int {
 		return cmp.Or(
 			a.moment.compare(b.moment), cmp.Compare(a.stage(), b.stage()), cmp.Compare(a.Kind, b.Kind),
@@ -56,6 +62,7 @@ func (p page) calls(calls []HandlerCall) string {
 	text.WriteString("# calls\n")
 	for _, c := range calls {
 		told := c.String()
+		// The duration of an unfinished call is negative, as its Ended is zero, and is left out.
 		if took := c.Ended.Sub(c.Began).Round(time.Second); c.moment.known && took > 0 {
 			told += fmt.Sprintf(" (took %s)", took)
 		}
@@ -64,7 +71,8 @@ func (p page) calls(calls []HandlerCall) string {
 	return text.String()
 }
 
-// stage puts first what an operator begins with, and last what it ends with.
+// stage sorts the activities of the start before all other calls in the same second, and those of the cleanup after
+// them.
 func (c HandlerCall) stage() int {
 	switch {
 	case c.Kind == "" && (c.Reason == "startup" || c.Reason == "login"):
@@ -76,10 +84,12 @@ func (c HandlerCall) stage() int {
 	}
 }
 
-// object is the path of what is written, be it to its status.
+// object returns the path of the written object, without the subresource: writes to an object and to its status are
+// sorted together.
 func (w Write) object() string { return strings.TrimSuffix(w.Path, "/status") }
 
-// writes has one line for each write, and what was sent below.
+// writes formats write requests, one line for each, followed by the body. Kubernetes events, keep-alives and leases are
+// left out.
 func (p page) writes(writes []Write) string {
 	writes = slices.DeleteFunc(slices.Clone(writes), Write.ofItself)
 	slices.SortStableFunc(writes, func(a, b Write) int {
@@ -93,7 +103,7 @@ func (p page) writes(writes []Write) string {
 	return text.String()
 }
 
-// body is what was sent, as YAML with a margin.
+// body returns the request body as indented YAML, normalized. A body that is not JSON is returned as text.
 func (p page) body(sent []byte) string {
 	var value any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(sent, &value); err != nil {
@@ -102,6 +112,8 @@ func (p page) body(sent []byte) string {
 	switch v := value.(type) {
 	case map[string]any:
 		value = p.names.Object(v)
+	// A list is a JSON patch. Its resourceVersion is a value beside a path, which the normalization of objects does not
+	// find.
 	case []any:
 		for _, operation := range v {
 			if one, ok := operation.(map[string]any); ok && one["path"] == "/metadata/resourceVersion" {

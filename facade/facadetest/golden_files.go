@@ -11,10 +11,11 @@ import (
 	"testing"
 )
 
-// asked is what a test wanted a golden file to have.
+// asked is the text that a test has compared with a golden file.
 type asked struct{ test, text string }
 
-// files are the golden files that this process has been asked for, by their absolute paths.
+// files records the golden files that tests of this process have used, by absolute path: tests can change the working
+// directory. Parallel tests use it at once.
 type files struct {
 	mu  sync.Mutex
 	all map[string]asked
@@ -22,7 +23,7 @@ type files struct {
 
 var goldenFiles files
 
-// note gives what the file was asked for before, if it was.
+// note records the text for a file. If the file was used before, it returns the first text instead.
 func (f *files) note(file, test, text string) (former asked, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,7 +37,8 @@ func (f *files) note(file, test, text string) (former asked, again bool) {
 	return former, again
 }
 
-// unasked are the files of the patterns that nobody has asked for. A pattern without files is one, too.
+// unasked returns the files that match the patterns and that no test has used. A pattern that matches nothing is an
+// error, because it is probably misspelled.
 func (f *files) unasked(patterns []string) (stale []string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,10 +56,12 @@ func (f *files) unasked(patterns []string) (stale []string, err error) {
 			}
 		}
 	}
+	// Several patterns can match the same file.
 	slices.Sort(stale)
 	return slices.Compact(stale), nil
 }
 
+// absolute returns the absolute path, or the path itself if the working directory is unknown.
 func absolute(file string) string {
 	if path, err := filepath.Abs(file); err == nil {
 		return path
@@ -65,16 +69,18 @@ func absolute(file string) string {
 	return file
 }
 
-// Main runs the tests of a package, and fails if there are golden files that none of them has asked for, such as those
-// of a test that has another name by now. The patterns are those of path/filepath.Glob, and say which files these are:
+// Main runs the tests of a package, and fails if there are golden files that no test has used, such as those of a
+// renamed test. The patterns, in the syntax of path/filepath.Glob, select these files:
 //
 //	func TestMain(m *testing.M) { os.Exit(facadetest.Main(m, "testdata/*.golden")) }
 //
-// Nothing is said when only some tests are run, by -run, -skip or -short, nor when one has failed. A test that is
-// skipped for another reason asks for no file: give its files another folder. Without a TestMain, golden files are
-// compared all the same.
+// Main does not check the files if only some tests run, by -run, -skip or -short, or if a test has failed. A test that
+// is skipped for another reason uses no file: keep its files in another folder. Without a TestMain, Golden still
+// compares its files.
 func Main(m *testing.M, patterns ...string) int { return finish(os.Stderr, m.Run, patterns) }
 
+// finish implements Main with a given writer and test runner, so that it can be tested. Unused files change a
+// successful exit code to 1.
 func finish(to io.Writer, run func() int, patterns []string) int {
 	code := run()
 	if code != 0 || partial() {
@@ -92,7 +98,7 @@ func finish(to io.Writer, run func() int, patterns []string) int {
 	return 1
 }
 
-// partial is true if not all tests were run.
+// partial reports whether the flags of the test binary exclude some tests.
 func partial() bool {
 	return testing.Short() || slices.ContainsFunc([]string{"run", "skip", "list"}, func(name string) bool {
 		given := flag.Lookup("test." + name)

@@ -13,7 +13,7 @@ var (
 	_ rendered = Verdict[client.Object]{}
 )
 
-// golden has what differs from nothing, in the order of the fields.
+// golden returns the fields of the outcome in the order of the struct. Empty fields are dropped later.
 func (o Outcome[T]) golden() (title string, rows []row, object client.Object, err error) {
 	var events, subs []string
 	for _, e := range o.Events {
@@ -36,10 +36,11 @@ func (o Outcome[T]) golden() (title string, rows []row, object client.Object, er
 	}, o.Object, nil
 }
 
-// word is what has come of the handler.
+// word returns the state of the handler after the call.
 func (o Outcome[T]) word() string {
 	switch {
 	case !o.Final && o.Called:
+		// The remaining delay depends on the duration of the call, so it is rounded.
 		return "called again in " + o.Delay.Round(time.Second).String()
 	case !o.Called:
 		return "not called"
@@ -50,7 +51,8 @@ func (o Outcome[T]) word() string {
 	}
 }
 
-// golden has what differs from nothing, in the order of the fields.
+// golden returns the fields of the verdict in the order of the struct. The JSON patch becomes YAML. Empty fields are
+// dropped later.
 func (v Verdict[T]) golden() (title string, rows []row, object client.Object, err error) {
 	var patch any
 	if len(v.Patch) > 0 {
@@ -58,6 +60,7 @@ func (v Verdict[T]) golden() (title string, rows []row, object client.Object, er
 			return "", nil, nil, fmt.Errorf("reading the patch: %w", err)
 		}
 	}
+	// A bool would be dropped as empty if it is false.
 	word := "denied"
 	if v.Allowed {
 		word = "allowed"
@@ -68,6 +71,7 @@ func (v Verdict[T]) golden() (title string, rows []row, object client.Object, er
 	}, v.Object, nil
 }
 
+// textOfError returns the text of the error, or an empty text for nil.
 func textOfError(err error) string {
 	if err == nil {
 		return ""

@@ -19,23 +19,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/normal"
 )
 
-// page is what a golden file has of its parts.
+// page formats the parts of one golden file.
 type page struct {
-	names *normal.Names // of all objects of all parts
+	names *normal.Names // the uids and generated names in all parts
 }
 
-// rendered is what has a form of its own in golden files: lines, and an object.
+// rendered is a part with its own format in golden files: a title, some rows, and an object.
 type rendered interface {
 	golden() (title string, rows []row, object client.Object, err error)
 }
 
-// row is one line of an outcome, or several of them.
+// row is one named value of a rendered part. It can take several lines.
 type row struct {
 	name  string
-	value any // left out if it is empty
+	value any // left out if empty
 }
 
-// textOf is what a golden file has of the parts.
+// textOf returns the content of a golden file with the parts. It collects the objects of all parts first, so that names
+// and uids are replaced in the same way in each part.
 func textOf(parts []any) (string, error) {
 	if len(parts) == 0 {
 		return "", errors.New("there is nothing to compare: give it calls, writes, objects, or an outcome")
@@ -55,11 +56,13 @@ func textOf(parts []any) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("part %d, a %T: %w", i, part, err)
 		}
+		// The join adds a blank line between parts.
 		texts = append(texts, strings.TrimRight(text, "\n")+"\n")
 	}
 	return strings.Join(texts, "\n"), nil
 }
 
+// part formats one part by its type.
 func (p page) part(part any) (string, error) {
 	switch v := part.(type) {
 	case string:
@@ -78,7 +81,8 @@ func (p page) part(part any) (string, error) {
 	}
 }
 
-// objectsOf are those that a part has, as they go over the wire.
+// objectsOf returns the objects in a part, encoded as for the API server. Calls, writes and other values have no
+// objects.
 func objectsOf(part any) (all []map[string]any, err error) {
 	switch v := part.(type) {
 	case nil:
@@ -89,7 +93,8 @@ func objectsOf(part any) (all []map[string]any, err error) {
 			return nil, err
 		}
 		return objectsOf(object)
-	case client.Object: // first, as untyped objects have the methods of lists as well
+	// This case precedes that of lists: unstructured objects implement the methods of both.
+	case client.Object:
 		if reflect.ValueOf(v).IsNil() {
 			return nil, errors.New("it is nil: leave it out")
 		}
@@ -113,8 +118,10 @@ func objectsOf(part any) (all []map[string]any, err error) {
 	}
 }
 
-// bodyOf is the object with its kind, as far as that is known.
+// bodyOf returns the object as JSON values, with its kind if the scheme of client-go has its type. For other types, the
+// kind is the name of the Go type, without an apiVersion.
 func bodyOf(object client.Object) (body map[string]any, err error) {
+	// The JSON decoder of Kubernetes keeps integers, which encoding/json would decode to floats.
 	data, err := json.Marshal(object)
 	if err == nil {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(data, &body)
@@ -129,7 +136,7 @@ func bodyOf(object client.Object) (body map[string]any, err error) {
 	return body, nil
 }
 
-// objects are all of a part as YAML, sorted.
+// objects formats the objects of a part as YAML documents, sorted by kind, namespace and name.
 func (p page) objects(part any) (string, error) {
 	found, err := objectsOf(part)
 	if err != nil {
@@ -145,21 +152,24 @@ func (p page) objects(part any) (string, error) {
 		name := object.GetKind() + " " + nameOf(object.GetNamespace(), object.GetName())
 		texts = append(texts, "# "+name+"\n"+string(text))
 	}
+	// An empty list must be visible in the file.
 	return cmp.Or(strings.Join(texts, "\n"), fmt.Sprintf("# nothing in the %T", part)), nil
 }
 
-// rows are YAML in this order, and then the object.
+// rows formats the rows as YAML in their order, followed by the object.
 func (p page) rows(of rendered) (string, error) {
 	title, rows, object, err := of.golden()
 	if err != nil {
 		return "", err
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool {
+		// ValueOf(nil) is invalid, and IsZero would panic.
 		v := reflect.ValueOf(r.value)
 		return !v.IsValid() || v.IsZero()
 	})
 	all := "# " + title + "\n"
 	for _, r := range rows {
+		// Each row is encoded separately: a map with all rows would be sorted by key.
 		text, err := yaml.Marshal(map[string]any{r.name: r.value})
 		if err != nil {
 			return "", fmt.Errorf("its %s: %w", r.name, err)

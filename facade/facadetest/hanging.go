@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// caller is where the engine calls functions of users.
+// caller is the package that calls the functions of users. The part of a stack above it belongs to the user's function.
 const caller = "\ngithub.com/kopf-runtime/kopf-runtime/reconcilers/adapters."
 
-// functionsUnderWay tells which functions of the user have not returned, with their stacks.
+// functionsUnderWay returns a message with the stacks of user functions that have not returned. It looks at all
+// goroutines, so functions of another operator in the process are included.
 func functionsUnderWay() string {
 	var found []string
 	for stack := range strings.SplitSeq(stacks(), "\n\n") {
@@ -23,7 +24,8 @@ func functionsUnderWay() string {
 	return fmt.Sprintf("%d of its functions have not returned:\n\n%s", len(found), strings.Join(found, "\n\n"))
 }
 
-// stacks are those of all goroutines.
+// stacks returns the stacks of all goroutines. runtime.Stack truncates silently, so the buffer grows until it is not
+// full.
 func stacks() string {
 	for size := 1 << 20; ; size *= 2 {
 		buffer := make([]byte, size)

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// NewIndex makes an index with these values under each key, for handlers that look something up.
+// NewIndex returns an index with these values under each key, for handlers that use an index.
 func NewIndex[K comparable, V any](entries map[K][]V) *kopf.Index[K, V] {
 	op := kopf.New(operator)
 	index := kopf.NewIndex(anything(op), "index", func(context.Context, *unstructured.Unstructured) (map[K]V, error) {
@@ -25,19 +25,21 @@ func NewIndex[K comparable, V any](entries map[K][]V) *kopf.Index[K, V] {
 	for key, values := range entries {
 		for _, value := range values {
 			count++
+			// Each value gets its own uid: an index replaces earlier entries of the same object.
 			into.Replace(types.UID(fmt.Sprint(count)), map[any]any{key: value})
 		}
 	}
 	return index
 }
 
-// NewMemo makes a memo with these values of objects, for handlers that remember something; an object that is not in the
-// map begins with a zero value, or with what the function makes, if one is given, as for kopf.NewMemo. An object
-// without a uid is known by its namespace and name, as the same object in NewChange and the like.
+// NewMemo returns a memo with these values of objects, for handlers that use a memo. Other objects start with a zero
+// value, or with the result of the function, if one is passed, as with kopf.NewMemo. An object without a uid is
+// identified by its namespace and name, like the same object in NewChange.
 func NewMemo[V any](values map[client.Object]*V, fresh ...func() *V) *kopf.Memo[V] {
 	if len(fresh) > 1 || len(fresh) == 1 && fresh[0] == nil {
 		mistake("NewMemo: one function makes the values, and it is not nil: %d were given", len(fresh))
 	}
+	// A memo has no setter. Its constructor function returns the given value while the loop below fills it.
 	given := (*V)(nil)
 	memo := kopf.NewMemo(anything(kopf.New(operator)), func() *V {
 		switch {
@@ -54,20 +56,22 @@ func NewMemo[V any](values map[client.Object]*V, fresh ...func() *V) *kopf.Memo[
 			mistake("NewMemo: an object or a value is nil: leave it out")
 		}
 		given = value
+		// The uid alone identifies an object in a memo.
 		known := &unstructured.Unstructured{Object: map[string]any{}}
 		known.SetUID(uidOf(object))
 		memo.Of(known)
 	}
+	// Objects that are not in the map must get values of their own.
 	given = nil
 	return memo
 }
 
-// anything is a selection that nobody asks.
+// anything returns a selection for the constructors of indices and memos. No object is ever matched with it.
 func anything(op *kopf.Operator) kopf.Selection[*kopf.Unstructured] {
 	return kopf.ForResource(op, "v1", "configmaps")
 }
 
-// indexed is where the values of the only index of the operator are.
+// indexed returns the storage of the operator's only index.
 func indexed(op *kopf.Operator) handlers.Indexed {
 	absent, scheme := &noClient{}, runtime.NewScheme()
 	parts, err := kit.PartsOf(op, scheme, absent.client(scheme))

@@ -10,22 +10,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// errKilled is how an operator ends that was killed.
+// errKilled is the error of an operator that was killed.
 var errKilled = errors.New("the operator was killed")
 
-// Kill ends the operator as SIGKILL does, and returns at once. Of a program, the process is killed. Of one of [Start],
-// the goroutines are left, as Go can end none from outside, but nothing of them has an effect on the cluster any more:
+// Kill ends the operator like SIGKILL, and returns at once. For a program, it kills the process. For an operator of
+// [Start], the goroutines stay, as Go cannot end them from outside, but they have no further effect on the cluster:
 //
-//   - Writes, and those under way, get no answer, and new ones never arrive. A function that writes does not go on.
-//   - Reads are answered, as code may hold a mutex meanwhile: client-go does so while it discovers kinds. Watches stay
-//     open, and show nothing new.
+//   - Writes do not return, neither new ones nor those in progress, and new ones do not reach the server. A function
+//     that writes does not continue.
+//   - Reads return, because code can hold a mutex meanwhile: client-go does so while it discovers kinds. Watches stay
+//     open without new events.
 //   - No handler is called, no line is logged, and no context is cancelled.
 //
 // The remaining goroutines end with [Runner.Stop], or with the test.
 //
-// The error of a killed operator says so, and does not fail the test; its exit code is -1. Another operator may be
-// started at once, as after the crash of a pod.
+// The error of a killed operator is not a failure of the test; its exit code is -1. Another operator can be started at
+// once, as after the crash of a pod.
 func (r *Runner) Kill() {
+	// A killed operator must not fail the test at its end.
 	r.told = true
 	r.gate.shut()
 	if r.kill != nil {
@@ -33,7 +35,8 @@ func (r *Runner) Kill() {
 	}
 }
 
-// gate is what all that an operator does has to pass. Nobody passes after a kill.
+// gate blocks the effects of an operator after it was killed. Writes, events and handler calls pass through it. The two
+// channels are closed in this order: killed blocks, and released lets blocked goroutines end with errKilled.
 type gate struct {
 	once, again      sync.Once
 	killed, released chan struct{}
@@ -41,11 +44,13 @@ type gate struct {
 
 func newGate() *gate { return &gate{killed: make(chan struct{}), released: make(chan struct{})} }
 
+// shut blocks everything from now on. Further calls have no effect.
 func (g *gate) shut() { g.once.Do(func() { close(g.killed) }) }
 
-// release lets those go who wait for ever. They have not passed.
+// release ends the blocked goroutines, with an error, so that they do not outlive the test.
 func (g *gate) release() { g.again.Do(func() { close(g.released) }) }
 
+// isShut reports whether the operator was killed. It never blocks.
 func (g *gate) isShut() bool {
 	select {
 	case <-g.killed:
@@ -55,7 +60,8 @@ func (g *gate) isShut() bool {
 	}
 }
 
-// pass returns at once, or not before the end.
+// pass returns nil at once unless the operator was killed. In that case, it blocks until the release and returns an
+// error.
 func (g *gate) pass() error {
 	if !g.isShut() {
 		return nil
@@ -64,8 +70,8 @@ func (g *gate) pass() error {
 	return errKilled
 }
 
-// around puts the gate before and after the writes that go through a connection, and before what watches show. Plain
-// reads pass: what waits for them may hold a mutex, and virtual time would stop.
+// around returns a transport that blocks writes before and after the request, and the events of watches. Plain reads
+// pass: their caller can hold a mutex, and waiting for a mutex would stop virtual time.
 func (g *gate) around(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		if verbOf(r) == "" {
@@ -79,6 +85,8 @@ func (g *gate) around(next http.RoundTripper) http.RoundTripper {
 			return nil, err
 		}
 		response, err := next.RoundTrip(r)
+		// The operator was killed while the request was in progress. The server may have executed it, but the operator
+		// must not see the response.
 		if killed := g.pass(); killed != nil {
 			if err == nil {
 				_ = response.Body.Close()
@@ -89,7 +97,8 @@ func (g *gate) around(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// log is a writer for the lines of the operator. Nothing of a killed one is written.
+// log returns a writer that discards the lines of a killed operator. It does not block: loggers hold a mutex while they
+// write.
 func (g *gate) log(to io.Writer) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		if g.isShut() {
@@ -99,7 +108,7 @@ func (g *gate) log(to io.Writer) io.Writer {
 	})
 }
 
-// observer puts the gate before and after the calls of handlers.
+// observer returns an observer that blocks before and after the calls of handlers.
 func (g *gate) observer(next handlers.Observer) handlers.Observer {
 	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 		if g.pass() != nil {
@@ -111,18 +120,18 @@ func (g *gate) observer(next handlers.Observer) handlers.Observer {
 				return
 			}
 			ended(outcome, err)
-			_ = g.pass() // as this may have been the end
+			_ = g.pass() // the observed end can itself kill the operator
 		}
 	}
 }
 
-// gated is the answer of a watch.
+// gated is the response body of a watch.
 type gated struct {
 	body io.ReadCloser
 	gate *gate
 }
 
-// Read gives nothing to a killed operator.
+// Read blocks after a kill, even if an event has already arrived.
 func (b gated) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	if killed := b.gate.pass(); killed != nil {
@@ -131,5 +140,5 @@ func (b gated) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the answer.
+// Close closes the body. It does not block.
 func (b gated) Close() error { return b.body.Close() }

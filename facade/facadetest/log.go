@@ -7,18 +7,21 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// inPlaceMessage is in the lines by which an operator tells of changes in place.
+// inPlaceMessage is a part of the two messages that report changes in place: for handlers of changes and for validating
+// handlers. It leaves out their first letter, which is a capital in only one of them.
 const inPlaceMessage = "andler changed its copy of the object"
 
-// listener passes on what is logged, and hears of changes in place: operators tell of them by the log alone.
+// listener forwards log lines to another sink, and records changes in place. The log is the only place where an
+// operator reports these.
 type listener struct {
-	to   logr.LogSink // nil is nowhere
+	to   logr.LogSink // nil discards the lines
 	lost func(fields []string)
 }
 
 var _ logr.LogSink = listener{}
 
-// listening is the context with a logger that is heard. The lines go on to the logger of the context.
+// listening returns a context with a logger that records changes in place for the test. Lines go on to the logger of
+// the context.
 func listening(ctx context.Context, r *recorder) context.Context {
 	log, err := logr.FromContext(ctx)
 	if err != nil {
@@ -27,13 +30,14 @@ func listening(ctx context.Context, r *recorder) context.Context {
 	return logr.NewContext(ctx, logr.New(listener{to: log.GetSink(), lost: r.lost}))
 }
 
-// Init does nothing: the sink was made ready by its own logger.
+// Init does nothing: the inner sink was initialized by its own logger.
 func (l listener) Init(logr.RuntimeInfo) {}
 
-// Enabled is true for the lines that are heard, and for what the sink takes.
+// Enabled returns true for level 0 even if the inner sink is off, because warnings about changes in place have this
+// level.
 func (l listener) Enabled(level int) bool { return level == 0 || l.to != nil && l.to.Enabled(level) }
 
-// Info hears a line, and passes it on.
+// Info records the fields of a change in place, and forwards the line.
 func (l listener) Info(level int, message string, values ...any) {
 	if strings.Contains(message, inPlaceMessage) {
 		for i := 1; i < len(values); i += 2 {
@@ -47,14 +51,14 @@ func (l listener) Info(level int, message string, values ...any) {
 	}
 }
 
-// Error passes a line on.
+// Error forwards the line.
 func (l listener) Error(err error, message string, values ...any) {
 	if l.to != nil {
 		l.to.Error(err, message, values...)
 	}
 }
 
-// WithValues is a listener with more values.
+// WithValues returns a sink whose inner sink has the values. The recorded lines do not need them.
 func (l listener) WithValues(values ...any) logr.LogSink {
 	if l.to != nil {
 		l.to = l.to.WithValues(values...)
@@ -62,7 +66,7 @@ func (l listener) WithValues(values ...any) logr.LogSink {
 	return l
 }
 
-// WithName is a listener with a longer name.
+// WithName returns a sink whose inner sink has the longer name.
 func (l listener) WithName(name string) logr.LogSink {
 	if l.to != nil {
 		l.to = l.to.WithName(name)

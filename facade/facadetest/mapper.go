@@ -9,27 +9,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// mapped is a client that knows the kinds of its scheme: controller-runtime's fake client does not know whether they
-// have namespaces, unless it is told.
+// mapped is a client that also maps the kinds of its scheme. The mapper of controller-runtime's fake client only maps
+// kinds that were added to it, so it cannot report whether other kinds are namespaced.
 type mapped struct {
 	client.Client
 
 	mapper meta.RESTMapper
 }
 
+// withMapper returns the client with a mapper for all kinds of its scheme.
 func withMapper(c client.Client) client.Client {
-	// With a scheme of all kinds of Kubernetes, it takes a while, and only Ensure asks.
+	// The mapper is built on first use: that takes a while for a scheme with all kinds of Kubernetes, and only Ensure
+	// needs it.
 	byScheme := meta.NewLazyRESTMapperLoader(func() (meta.RESTMapper, error) {
 		return testrestmapper.TestOnlyStaticRESTMapper(c.Scheme()), nil
 	})
+	// The client's own mapper takes precedence, because the scheme does not contain the real scopes.
 	known := meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{c.RESTMapper(), byScheme}}
 	return mapped{c, assuming{known}}
 }
 
-// assuming takes kinds that are not known for namespaced ones, such as those of unstructured children.
+// assuming is a mapper that treats unknown kinds as namespaced, such as those of unstructured children.
 type assuming struct{ meta.RESTMapper }
 
-// RESTMapping never fails for an unknown kind.
+// RESTMapping returns an assumed mapping if the kind is unknown.
 func (a assuming) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	mapping, err := a.RESTMapper.RESTMapping(kind, versions...)
 	if !meta.IsNoMatchError(err) || len(versions) == 0 {
@@ -41,19 +44,20 @@ func (a assuming) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.
 	return &meta.RESTMapping{Resource: resource, GroupVersionKind: asked, Scope: scope}, nil
 }
 
-// assumedScope is the scope of an unknown kind.
+// assumedScope is the assumed scope of an unknown kind.
 type assumedScope struct{ meta.RESTScope }
 
-// Advice is for an error that comes of it.
+// Advice returns a hint for errors that the assumption can cause, such as a missing namespace. Package children finds
+// the method by an interface of its own.
 func (assumedScope) Advice() string {
 	return "facadetest: the client does not know whether the kind has namespaces: set it with WithRESTMapper of the " +
 		"builder of the fake client"
 }
 
-// RESTMapper asks the client first.
+// RESTMapper returns the extended mapper.
 func (m mapped) RESTMapper() meta.RESTMapper { return m.mapper }
 
-// IsObjectNamespaced goes by the mapper.
+// IsObjectNamespaced uses the extended mapper, as the method of the inner client would use its own.
 func (m mapped) IsObjectNamespaced(object runtime.Object) (bool, error) {
 	return apiutil.IsObjectNamespaced(object, m.Scheme(), m.mapper)
 }

@@ -11,12 +11,13 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// Option says what a handler is called with. Each constructor says which ones it takes; others are a mistake.
+// Option configures the call of a handler. Each constructor documents the options that it accepts, and panics for
+// others.
 type Option func(*wishes)
 
-// wishes are all options of one constructor.
+// wishes holds the values of all options of one constructor.
 type wishes struct {
-	given []string // the names of the options
+	given []string // the names of the passed options, to detect duplicates and explicit zero values
 
 	client        client.Client
 	owns, watches []client.Object
@@ -31,7 +32,7 @@ type wishes struct {
 	request       *admissionv1.AdmissionRequest
 }
 
-// option is one under its name.
+// option returns an option that also records its name.
 func option(name string, set func(*wishes)) Option {
 	return func(w *wishes) {
 		w.given = append(w.given, name)
@@ -39,7 +40,7 @@ func option(name string, set func(*wishes)) Option {
 	}
 }
 
-// newWishes checks that the constructor takes the options, each once.
+// newWishes applies the options. It panics if the constructor does not accept one of them, or if one is repeated.
 func newWishes(by string, given []Option, takes ...string) *wishes {
 	w := &wishes{id: "handler"}
 	for _, one := range given {
@@ -59,12 +60,14 @@ func newWishes(by string, given []Option, takes ...string) *wishes {
 	return w
 }
 
+// has reports whether the test has passed the option, also with a zero value.
 func (w *wishes) has(name string) bool { return slices.Contains(w.given, name) }
 
-// mistake is one of the test.
+// mistake panics with a message about a misuse of the kit. It does not need a testing.TB, and no test can take it for a
+// failure of the handler.
 func mistake(format string, args ...any) { panic("facadetest: " + fmt.Sprintf(format, args...)) }
 
-// The names of the options.
+// The names of the options, as they appear in messages.
 const (
 	optClient   = "Client"
 	optOwns     = "Owns"
@@ -79,14 +82,14 @@ const (
 	optRequest  = "Request"
 )
 
-// Client is what the handler reads and writes other objects with, as c.Client and as c.APIReader, such as
-// controller-runtime's fake client. Its scheme says of which kind the handled object is, which it need not have.
-// Without it, all that the handler asks of a client fails.
+// Client sets the client for other objects, which the handler uses as c.Client and c.APIReader. It can be
+// controller-runtime's fake client. Its scheme defines the kind of the handled object, which the client need not
+// contain. Without this option, all requests of the handler fail.
 func Client(c client.Client) Option { return option(optClient, func(w *wishes) { w.client = c }) }
 
-// Owns watches children of the kinds that are given by empty objects, as Selection.Owns does for the operator: so
-// kopf.WaitFor sees what there is of them in the [Client] when the handler is called. Another call of the handler sees
-// what has become of them since.
+// Owns watches children of the kinds, given by empty objects, as Selection.Owns does for the operator. kopf.WaitFor
+// then sees the children that exist in the [Client] when the handler is called. The next call of the handler sees later
+// changes.
 func Owns(kinds ...client.Object) Option { return option(optOwns, func(w *wishes) { w.owns = kinds }) }
 
 // Watches watches all objects of the kinds, as Selection.Watches does for the operator. See [Owns].
@@ -94,40 +97,42 @@ func Watches(kinds ...client.Object) Option {
 	return option(optWatches, func(w *wishes) { w.watches = kinds })
 }
 
-// ID is the id of the handler, which its result stands under. Default: "handler".
+// ID sets the handler id, under which the result is stored. Default: "handler".
 func ID(id string) Option { return option(optID, func(w *wishes) { w.id = id }) }
 
-// Old is the object as it was handled last; its status does not count. For an admission, it is the object as it is. Its
-// type is that of the object.
+// Old sets the object as it was last handled; its status is ignored. For an admission, it is the stored object. Its
+// type must be that of the object.
 func Old(object client.Object) Option { return option(optOld, func(w *wishes) { w.old = object }) }
 
-// Field is the field of the handler, as for OnField, with its values: before goes to Old, which is like the object but
-// for that by default, and after to the object. Nil is no value. Both are whatever encodes to JSON.
+// Field sets the field of the handler, as with OnField, and its values. The value before is set in Old, which otherwise
+// equals the object by default, and the value after in the object. Nil means that the field is absent. Other values
+// must encode to JSON.
 func Field(path string, before, after any) Option {
 	return option(optField, func(w *wishes) { w.field, w.before, w.after = path, before, after })
 }
 
-// Reason is why the object is handled. Default: a deletion if the object has a deletionTimestamp, an update with [Old]
-// or [Field], else a creation. By kopf.ReasonDelete, the object gets a deletionTimestamp; by that and
-// kopf.ReasonResume, Old is like the object by default.
+// Reason sets the reason why the object is handled. Default: a deletion if the object has a deletionTimestamp, an
+// update with [Old] or [Field], else a creation. With kopf.ReasonDelete, the object gets a deletionTimestamp. With
+// kopf.ReasonDelete or kopf.ReasonResume, Old equals the object by default.
 func Reason(reason kopf.Reason) Option {
 	return option(optReason, func(w *wishes) { w.reason = reason })
 }
 
-// Retry is how many calls of the handler were made before this one. Default: none. It counts for kopf.Retries.
+// Retry sets the number of earlier calls of the handler. Default: none. It counts for kopf.Retries.
 func Retry(retries int) Option { return option(optRetry, func(w *wishes) { w.retry = retries }) }
 
-// Started is when the handler was due for the first time. Default: now. It counts for kopf.Timeout.
+// Started sets the time when the handler was first due. Default: now. It counts for kopf.Timeout.
 func Started(at time.Time) Option { return option(optStarted, func(w *wishes) { w.started = at }) }
 
-// Stopping has a function in the background asked to end from its beginning on: with kopf.ErrDeleted,
-// kopf.ErrUnmatched, kopf.ErrPaused or kopf.ErrExiting. See [Task.Stop] for later.
+// Stopping stops a background function from the start of its call, with the reason kopf.ErrDeleted, kopf.ErrUnmatched,
+// kopf.ErrPaused or kopf.ErrExiting. To stop it later, see [Task.Stop].
 func Stopping(reason error) Option {
 	return option(optStopping, func(w *wishes) { w.stopping = reason })
 }
 
-// Request is what is asked of an admission: Operation, DryRun, UserInfo, SubResource and, where they are not the
-// object's, Name and Namespace. All else is made of the objects. Default: an update with [Old], else a creation.
+// Request sets fields of the admission request: Operation, DryRun, UserInfo, SubResource, and Name and Namespace if
+// they differ from the object's. All other fields are made from the objects. Default: an update with [Old], else a
+// creation.
 func Request(r admissionv1.AdmissionRequest) Option {
 	return option(optRequest, func(w *wishes) { w.request = &r })
 }

@@ -10,63 +10,64 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// Outcome is what came of one call of a handler.
+// Outcome is the result of one call of a handler.
 type Outcome[T client.Object] struct {
-	// Err is the error that the operator goes by: that of the handler, with those of its Patch, SetResult and the like,
-	// of a panic, of a limit such as kopf.Retries, or of writing what the handler has patched; and those that the
-	// handler's mode ignores. Where the function was not called, or the test has not given what the handler uses, it
-	// says so. Nil is a success.
+	// Err is the error that decides the outcome: that of the handler, joined with those of its Patch, SetResult and
+	// similar calls, of a panic, of a limit such as kopf.Retries, or of the write of its changes. It includes errors
+	// that the handler's error mode ignores. If the function was not called, or the test has not passed something that
+	// the handler uses, Err says so. Nil is a success.
 	Err error
-	// Called is whether the function was called.
+	// Called reports whether the function was called.
 	Called bool
-	// Final is true if the handler is not called again for this change: it has succeeded, or failed permanently.
+	// Final reports whether the handler is finished for this change: it has succeeded or failed permanently.
 	Final bool
-	// Delay is when it is called again, if it is: by kopf.Temporary, kopf.Backoff or the default of a minute.
+	// Delay is the time until the next call, if Final is false: from kopf.Temporary, kopf.Backoff, or the default of a
+	// minute.
 	Delay time.Duration
-	// Awaited is the child that the handler waits for by kopf.WaitFor, itself or by a sub-handler, such as
-	// "Deployment.apps orders". Err says so as well, and Delay is what is left of the time for it.
+	// Awaited is the child for which the handler, or one of its sub-handlers, waits by kopf.WaitFor, such as
+	// "Deployment.apps orders". Err describes the wait as well, and Delay is the remaining time of its timeout.
 	Awaited string
-	// Object is the object of the test as it is in the cluster now, without what the operator keeps for itself.
+	// Object is the object of the test as it is stored now, without the operator's stored state.
 	Object T
-	// Patch is what the call has written to the object, as one merge-patch of JSON values; nil if nothing was.
+	// Patch has the changes that the call has written to the object, as one merge-patch of JSON values; nil without
+	// changes.
 	Patch map[string]any
-	// Result is what the handler has set by SetResult, as JSON values; nil if there is none, or the handler has failed.
+	// Result is the value of SetResult, as JSON values. It is nil if the handler has set none, or has not succeeded.
 	Result any
-	// Events are the Kubernetes events that were posted, in that order.
+	// Events are the posted Kubernetes events, in order.
 	Events []Posted
-	// Subs are the sub-handlers that were declared, at any depth, in that order.
+	// Subs are the declared sub-handlers, at any depth, in order.
 	Subs []Sub
-	// Children are those that are declared by Ensure, sorted, such as "ConfigMap default/settings": what is theirs is
-	// to be asked of the client.
+	// Children are the children that are declared by Ensure, sorted, such as "ConfigMap default/settings". To check
+	// their content, read them with the client.
 	Children []string
-	// InPlace are the fields that the handler has changed in its copy of the object without Patch, as far as they are
-	// written nowhere: an operator tells of them by a line in the log, and they are lost. Nothing is told of a call
-	// that has failed.
+	// InPlace lists the fields that the handler has changed in its copy of the object without Patch, and that are not
+	// written otherwise. An operator discards such changes and logs a warning. It is empty for a call that has failed.
 	InPlace []string
 }
 
-// Sub is one sub-handler that was declared by a call.
+// Sub is one sub-handler that a call has declared.
 type Sub struct {
-	// ID is its own; behind that of its handler and a slash, if that is a sub-handler itself.
+	// ID is the sub-handler's own id. For nested sub-handlers, the id of the parent and a slash precede it.
 	ID string
-	// Called is whether its function was called by this call of the handler.
+	// Called reports whether this call of the handler has called the function.
 	Called bool
-	// Err is the error of the function; that which is remembered of it, if it was not called.
+	// Err is the error of the function. If the function was not called, it is the recorded error of its last attempt.
 	Err error
-	// State is what has become of it.
+	// State is the state of the sub-handler after the call.
 	State kopf.SubState
 }
 
-// Posted is a Kubernetes event that was posted.
+// Posted is a Kubernetes event that a call has posted.
 type Posted struct {
-	// About is the object, such as "Pod default/web", if it is another one than that of the handler.
+	// About identifies the object of the event, such as "Pod default/web", unless it is the handled object.
 	About string
-	// Type is such as "Normal".
+	// Type is the event type, such as "Normal".
 	Type            string
 	Reason, Message string
 }
 
-// conclude fills in what is known of the attempt.
+// conclude copies the outcome of the attempt. The attempt is nil if the engine has not reached the handler.
 func (o *Outcome[T]) conclude(a *execution.Attempt) {
 	if a == nil {
 		return
@@ -76,11 +77,12 @@ func (o *Outcome[T]) conclude(a *execution.Attempt) {
 		o.Delay = *a.Outcome.Delay
 	}
 	o.Awaited = a.Outcome.Awaited.Child
+	// Both errors are relevant for a test: the operator only logs the ignored one.
 	o.add(a.Outcome.Err)
 	o.add(a.Outcome.Ignored)
 }
 
-// add adds an error, unless it is there already.
+// add joins an error to Err, unless Err contains it already.
 func (o *Outcome[T]) add(err error) {
 	switch {
 	case err == nil, o.Err != nil && errors.Is(o.Err, err):

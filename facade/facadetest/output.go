@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// output is what an operator has written so far, and tells when there is more.
+// output collects the output of an operator and signals new output to waiting tests.
 type output struct {
 	mu             sync.Mutex
-	all, out, errs bytes.Buffer
-	more           chan struct{} // closed by the next write
+	all, out, errs bytes.Buffer  // both streams interleaved, stdout, stderr
+	more           chan struct{} // closed and replaced by each write
 }
 
 func newOutput() *output { return &output{more: make(chan struct{})} }
 
-// stream is one of the two, which all of the output has in the order of the writes.
+// stream returns a writer for one of the two streams. It also appends to the interleaved output.
 func (o *output) stream(own *bytes.Buffer) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		o.mu.Lock()
@@ -29,27 +29,29 @@ func (o *output) stream(own *bytes.Buffer) io.Writer {
 	})
 }
 
-// text is that of a stream so far.
+// text returns the content of a stream.
 func (o *output) text(of *bytes.Buffer) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return of.String()
 }
 
-// has says whether all of the output contains the text, and gives what is closed when it is worth another look.
+// has reports whether the output contains the text. It also returns a channel that is closed by the next write. Both
+// are taken under one lock, so that no write between the check and the wait is missed.
 func (o *output) has(text string) (bool, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return strings.Contains(o.all.String(), text), o.more
 }
 
-// tail is the end of all of the output, for messages.
+// tail returns the last lines of the output, for messages.
 func (o *output) tail() string {
 	const most = 20
 	lines := strings.Split(strings.TrimRight(o.text(&o.all), "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
+// writerFunc is a function that implements [io.Writer].
 type writerFunc func(p []byte) (int, error)
 
 // Write calls the function.

@@ -11,12 +11,13 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// unwatchedMessage is in the error of a wait for what nobody watches.
+// unwatchedMessage is a part of the error of kopf.WaitFor for a kind that the operator does not watch.
 const unwatchedMessage = "are not watched: register Owns"
 
+// errUnwatched is added to that error: in a test, the operator may watch the kind, and only the option is missing.
 var errUnwatched = errors.New("facadetest: if the operator does so, pass facadetest.Owns with the kind to NewChange")
 
-// own registers the kinds of children.
+// own registers the kinds of the [Owns] and [Watches] options, as the operator does.
 func (t *trial[T]) own(selection kopf.Selection[T]) {
 	for _, name := range []string{optOwns, optWatches} {
 		if t.wishes.has(name) && t.wishes.client == nil {
@@ -31,6 +32,8 @@ func (t *trial[T]) own(selection kopf.Selection[T]) {
 	}
 }
 
+// watchedKinds returns the kinds of the empty objects that an option has received. It panics for kinds that the client
+// cannot list.
 func (t *trial[T]) watchedKinds(by string, given []client.Object) (all []schema.GroupVersionKind) {
 	for _, object := range given {
 		if object == nil {
@@ -52,7 +55,8 @@ func emptyOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	return empty
 }
 
-// unwatched is what a test has forgotten, or the operator.
+// unwatched returns a hint for the test if the error is about an unwatched kind, else nil. The error has no exported
+// value to compare with, so its text is searched.
 func unwatched(err error) error {
 	if err == nil || !strings.Contains(err.Error(), unwatchedMessage) {
 		return nil

@@ -13,11 +13,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// lastWords is what a process gets to say where it hangs, and what those get that hold its output open.
+// lastWords is the time in which a stuck process can print its goroutines after SIGQUIT. It also limits the wait for
+// child processes that keep the output open after the program has ended.
 const lastWords = 10 * time.Second
 
-// Build builds the program of a package, such as "./cmd/operator", and gives its path. It is removed with the test.
-// What is wrong with the package ends the test here.
+// Build builds the program of a package, such as "./cmd/operator", and returns its path. The file is removed at the end
+// of the test. A build error ends the test.
 func Build(t testing.TB, pkg string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "operator")
@@ -28,13 +29,13 @@ func Build(t testing.TB, pkg string) string {
 	return program
 }
 
-// StartProgram starts an operator as a process: the path of a program, such as that of [Build], with its arguments by
-// [Args]. What it writes to stdout and stderr is the output. It is stopped by SIGTERM, and killed if that does not
-// help.
+// StartProgram starts an operator as a process: the program at the path, such as the result of [Build], with the
+// arguments of [Args]. Its output is stdout and stderr. The process is stopped by SIGTERM, and killed if it does not
+// end in time.
 //
 // # Errors
 //
-// Exit codes other than 0 are errors of the [Runner], which fail the test as those of [Start] do.
+// An exit code other than 0 is an error of the [Runner], and fails the test like an error of [Start].
 func StartProgram(t testing.TB, program string, options ...RunnerOption) *Runner {
 	t.Helper()
 	o := collect(options)
@@ -46,9 +47,11 @@ func StartProgram(t testing.TB, program string, options ...RunnerOption) *Runner
 	r := newRunner(t, "the program "+program, o)
 	command.Stdout, command.Stderr = r.output.stream(&r.output.out), r.output.stream(&r.output.errs)
 	command.WaitDelay = lastWords
-	r.ask = func() { _ = command.Process.Signal(syscall.SIGTERM) } // which has ended, or ends by it
-	r.kill = func() { _ = command.Process.Kill() }                 // which has ended, or ends by it
+	// Errors of the signals are ignored: the process has ended already.
+	r.ask = func() { _ = command.Process.Signal(syscall.SIGTERM) }
+	r.kill = func() { _ = command.Process.Kill() }
 	r.give = func() string { return r.quit(command.Process) }
+	// The runner must end here, as its cleanup waits for the end. It must not report the error a second time.
 	if err := command.Start(); err != nil {
 		r.told = true
 		r.ask = func() {}
@@ -62,7 +65,7 @@ func StartProgram(t testing.TB, program string, options ...RunnerOption) *Runner
 	return r
 }
 
-// quit has a process of Go tell where it is, and kills it.
+// quit sends SIGQUIT, so that a Go program prints its goroutines, and kills the process if it still runs after that.
 func (r *Runner) quit(process *os.Process) string {
 	_ = process.Signal(syscall.SIGQUIT)
 	timer := time.NewTimer(lastWords)
@@ -76,9 +79,11 @@ func (r *Runner) quit(process *os.Process) string {
 	return "killed; its last words are at the end of its output, all goroutines if it is a program of Go"
 }
 
-// kubeconfig writes a file for a connection.
+// kubeconfig writes a kubeconfig file for the connection and returns its path. The file is removed at the end of the
+// test.
 func kubeconfig(t testing.TB, config *rest.Config) string {
 	t.Helper()
+	// A transport is a Go value of this process, such as the API server in memory.
 	if config.Transport != nil {
 		t.Fatal("facadetest: a program cannot be connected to an API server in memory: use Start, or that of envtest")
 	}

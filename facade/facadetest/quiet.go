@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Calls are all attempts of handlers so far, in the order in which they began, those of startups and cleanups included.
-// Index functions are not among them, and there are none for a program.
+// Calls returns all attempts of handlers so far, in the order of their starts, including those of startup and cleanup
+// activities. Index functions are not included. The calls of a program are not known.
 func (r *Runner) Calls() []HandlerCall { return r.calls.list() }
 
-// Writes are all requests of the operator so far that were no reads, in the order of the answers. They are known for
-// operators that are started [Against] a cluster.
+// Writes returns all requests of the operator so far, except reads, in the order of the responses. They are only known
+// for operators that are started [Against] a cluster.
 func (r *Runner) Writes() []Write { return r.writes.list(r.calls.beginning()) }
 
-// Settle waits until nothing happens any more: until no handler has been called or has run, except for daemons, and
-// nothing has been written, for as long as calm is. Kubernetes events, keep-alives and leases are not looked at. Calm
-// must be longer than the delays between retries; in a bubble of testing/synctest, an hour costs nothing. The test ends
-// here if that takes longer than the limit.
+// Settle waits until the operator is idle: for the duration of calm, no handler has been called or has run, except for
+// daemons, and nothing has been written. Kubernetes events, keep-alives and leases are ignored. Calm must be longer
+// than the delays between retries; in a bubble of testing/synctest, an hour costs nothing. The test ends here if that
+// takes longer than the limit.
 func (r *Runner) Settle(calm, limit time.Duration) {
 	r.t.Helper()
 	r.observable("Settle")
@@ -36,7 +36,8 @@ func (r *Runner) Settle(calm, limit time.Duration) {
 	}
 }
 
-// Quiet fails the test if a handler is called, or anything is written, in this time: as Settle looks at it.
+// Quiet fails the test if a handler is called, or anything is written, in this time. It ignores the same activity as
+// [Runner.Settle].
 func (r *Runner) Quiet(during time.Duration) {
 	r.t.Helper()
 	r.observable("Quiet")
@@ -47,7 +48,7 @@ func (r *Runner) Quiet(during time.Duration) {
 	}
 }
 
-// observable ends a test that asks a program for what only its process knows.
+// observable ends the test if the operator is a program: only its own process could record calls and writes.
 func (r *Runner) observable(what string) {
 	r.t.Helper()
 	if r.ready == nil {
@@ -55,12 +56,14 @@ func (r *Runner) observable(what string) {
 	}
 }
 
-// mark is a place in what has happened.
+// mark is a position in the recorded calls and writes.
 type mark struct{ calls, writes int }
 
+// mark returns the present position.
 func (r *Runner) mark() mark { return mark{len(r.Calls()), len(r.Writes())} }
 
-// since tells what has happened, one line for each.
+// since returns the activity after the mark, one line for each call or write. A call that started before the mark and
+// still runs is activity, too, unless it is a daemon.
 func (r *Runner) since(m mark) (news []string) {
 	for i, c := range r.Calls() {
 		if i >= m.calls || c.Ended.IsZero() && !c.lasting {

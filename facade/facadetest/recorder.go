@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// recorder sees one call of a handler from where the engine ends: it posts events, is the place of the attempt, and
-// stands around the functions.
+// recorder records one call of a handler. It takes the places where the engine reports to the rest of an operator: it
+// posts events, tracks the running attempt, and wraps the functions.
 type recorder struct {
 	mu      sync.Mutex
 	about   string // the uid of the handled object
@@ -29,7 +29,7 @@ var (
 	_ execution.Place = (*recorder)(nil)
 )
 
-// Post records an event.
+// Post records a Kubernetes event. Its object is only noted if it is not the handled one.
 func (r *recorder) Post(_ context.Context, body map[string]any, kind, reason, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,10 +40,10 @@ func (r *recorder) Post(_ context.Context, body map[string]any, kind, reason, me
 	r.events = append(r.events, event)
 }
 
-// Takes is true from the level on that operators post by default.
+// Takes reports whether events of the level are posted. It uses the default level of operators.
 func (r *recorder) Takes(level slog.Level) bool { return level >= slog.LevelInfo }
 
-// Enter notes the attempt.
+// Enter stores the attempt, whose outcome is read after the call.
 func (r *recorder) Enter(a *execution.Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *recorder) Enter(a *execution.Attempt) {
 // Leave does nothing: the outcome stays in the attempt.
 func (r *recorder) Leave(*execution.Attempt) {}
 
-// watch stands around the function of a handler.
+// watch returns a copy of the handler whose function is recorded. The engine's own handler stays unchanged.
 func (r *recorder) watch(h *handlers.Handler) *handlers.Handler {
 	own := *h
 	own.Call = func(ctx context.Context, call *handlers.Invocation) error {
@@ -68,14 +68,15 @@ func (r *recorder) watch(h *handlers.Handler) *handlers.Handler {
 	return &own
 }
 
-// lost notes fields that were changed in place.
+// lost records fields that were changed in place.
 func (r *recorder) lost(fields []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.inPlace = append(r.inPlace, fields...)
 }
 
-// seen is all that was recorded so far.
+// seen returns copies of everything recorded so far: goroutines of the handler can still record events after its
+// return.
 func (r *recorder) seen() (called bool, attempt *execution.Attempt, posted []Posted, all []Sub, inPlace []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Runner is an operator that runs beside a test: one of this process, by [Start], or a process of its own, by
+// Runner is an operator that runs beside a test: in this process, by [Start], or as a separate process, by
 // [StartProgram]. It is stopped at the end of the test at the latest. Kopf: KopfRunner.
 type Runner struct {
 	t      testing.TB
@@ -26,55 +26,62 @@ type Runner struct {
 	output *output
 	limit  time.Duration
 
-	ask   func()        // to stop
-	kill  func()        // beside the gate; nil is nothing
-	give  func() string // up after that: where it hangs
+	ask  func()        // requests a graceful stop
+	kill func()        // ends the process of a program; nil for Start
+	give func() string // called after the limit: returns where the operator is stuck
+	// ready is nil for programs, which do not report their readiness.
 	ready <-chan struct{}
 	ended chan struct{}
-	code  int   // once it has ended
-	err   error // once it has ended
+	code  int   // set before ended is closed
+	err   error // set before ended is closed
 
 	calls  calls
 	writes writes
 	gate   *gate
 
 	stop sync.Once
-	hung error // instead of it, if it has not
-	told bool  // the test has been given the error
+	hung error // the error of Stop if the operator has not ended in time
+	told bool  // the test has received the error, so the cleanup must not report it
 }
 
-// Start runs an operator in this process, with the startup, the login, the handlers and the cleanup, as [kopf.Main]
-// does without a command line. It works in a bubble of testing/synctest, with memapi for the API server: make both in
-// the bubble, or time stands still there.
+// Start runs an operator in this process, with its startup, login, handlers and cleanup, like [kopf.Main] without a
+// command line. It works in a bubble of testing/synctest, with memapi as the API server. Create both in the bubble;
+// otherwise, virtual time does not advance.
 //
-// Against memapi, admission handlers need no settings: requests to the server are led to them, without a port, a
-// certificate or webhook configurations. A Server in the settings of the operator stays in charge.
+// Against memapi, admission handlers need no settings: the server calls them without a port, a certificate or webhook
+// configurations. A Server in the settings of the operator takes precedence.
 //
 // # Errors
 //
-// An operator that ends by itself, ends with an error, or does not stop in time fails the test at its end, unless the
-// test has called [Runner.Stop], and so has seen the error itself. Kopf: reraise.
+// The test fails at its end if the operator ends by itself, ends with an error, or does not stop in time. It does not
+// fail if the test has called [Runner.Stop], which returns the error. Kopf: reraise.
 //
-// In a bubble, virtual time stops if a goroutine waits for a mutex that another one holds while it sleeps, waits for
-// an answer, or was killed. Such a test would never end: after some seconds of real time, it panics with the
-// goroutines that wait and those that may hold the mutex.
+// In a bubble, virtual time stops if a goroutine waits for a mutex that another one holds while it sleeps, waits for a
+// response, or was killed. Such a test would never end: after some seconds of real time, it panics with the stacks of
+// the goroutines that wait and those that may hold the mutex.
 func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	t.Helper()
 	o := collect(options)
 	if len(o.args)+len(o.env) > 0 {
 		t.Fatal("facadetest: Args and Env are for StartProgram: an operator in the process of the test has neither")
 	}
+	// The guard is registered before the runner. Cleanups run in reverse order, so it also watches the stop of the
+	// operator.
 	t.Cleanup(standstill.Guard(func(text string) {
 		panic(fmt.Sprintf("facadetest: %s: %s\n", t.Name(), text)) // the test itself cannot end any more
 	}))
 	r := newRunner(t, "the operator", o)
+	// Without a logger in the settings, the log is the output that Await and Output use.
 	if o.settings.Log.GetSink() == nil {
 		to := r.gate.log(r.output.stream(&r.output.errs))
 		o.settings.Log = logr.FromSlogHandler(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
+	// Each operator needs its own registry: a second registration of the same metrics would fail.
 	if o.settings.Metrics == nil {
 		o.settings.Metrics = prometheus.NewRegistry()
 	}
+	// The last wrapper is the outermost: the gate blocks writes before they are recorded. The caller's configuration is
+	// copied, because it can be shared by several operators.
 	if o.settings.Config != nil {
 		o.settings.Config = rest.CopyConfig(o.settings.Config)
 		o.settings.Config.Wrap(r.writes.around)
@@ -82,10 +89,13 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	}
 	observe := r.gate.observer(handlers.Observer(r.calls.observe).Around(kit.From(t.Context()).Observer))
 	hooks := newWebhooks(o.settings.Config, r.gate)
+	// The context of a test is cancelled before its cleanups run. The operator must run until Stop, so it does not
+	// inherit that.
 	ctx, cancel := context.WithCancel(kit.Into(
 		context.WithoutCancel(t.Context()), kit.Hooks{Observer: observe, Webhooks: hooks.inProcess()},
 	))
 	r.ask, r.give, r.ready = cancel, functionsUnderWay, op.Ready()
+	// Time zero of golden files is the moment of readiness.
 	go func() {
 		select {
 		case <-r.ready:
@@ -93,6 +103,7 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 		case <-r.ended:
 		}
 	}()
+	// The reviewer is removed before the end is published: a test can then start another operator at once.
 	go func() {
 		err := op.Run(ctx, o.settings)
 		hooks.end()
@@ -101,6 +112,7 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	return r
 }
 
+// collect applies the options to the defaults.
 func collect(options []RunnerOption) runnerOptions {
 	o := runnerOptions{limit: stopWithin}
 	for _, option := range options {
@@ -109,13 +121,15 @@ func collect(options []RunnerOption) runnerOptions {
 	return o
 }
 
+// newRunner returns a runner that stops at the end of the test.
 func newRunner(t testing.TB, name string, o runnerOptions) *Runner {
 	r := &Runner{t: t, name: name, output: newOutput(), limit: o.limit, ended: make(chan struct{}), gate: newGate()}
 	t.Cleanup(r.finish)
 	return r
 }
 
-// end is called once, when nothing of the operator is left.
+// end publishes the result and closes ended. It is called once, after all of the operator has ended. The error of a
+// killed operator replaces that of its remaining goroutines.
 func (r *Runner) end(code int, err error) {
 	if r.code, r.err = code, err; r.gate.isShut() {
 		r.code, r.err = -1, errKilled
@@ -123,8 +137,8 @@ func (r *Runner) end(code int, err error) {
 	close(r.ended)
 }
 
-// Ready waits until the operator is at work: all that it serves is listed and watched, and indices are filled. The test
-// ends here if the operator ends before. A program cannot be asked: see [Runner.Await].
+// Ready waits until the operator is ready: everything it handles is listed and watched, and its indices are filled. The
+// test ends here if the operator ends before. A program does not report its readiness: see [Runner.Await].
 func (r *Runner) Ready() {
 	r.t.Helper()
 	if r.ready == nil {
@@ -138,8 +152,8 @@ func (r *Runner) Ready() {
 	}
 }
 
-// Await waits until the output contains the text, for as long as the limit allows. The test ends here if the operator
-// ends before, or the text does not come.
+// Await waits until the output contains the text, up to the limit. The test ends here if the operator ends first, or
+// the text does not appear in time.
 func (r *Runner) Await(text string, limit time.Duration) {
 	r.t.Helper()
 	timer := time.NewTimer(limit)
@@ -163,9 +177,9 @@ func (r *Runner) Await(text string, limit time.Duration) {
 	}
 }
 
-// Stop asks the operator to stop, as SIGTERM does, waits until it has ended, and gives its error: nil after a graceful
-// stop. One that does not end in time gives an error that says where its functions hang; a process is killed then. More
-// calls give the same.
+// Stop stops the operator gracefully, as SIGTERM does, waits for its end, and returns its error: nil after a graceful
+// stop. If the operator does not end within the limit, the error has the stacks of its running functions; a process is
+// killed then. Further calls return the same error.
 func (r *Runner) Stop() error {
 	r.t.Helper()
 	r.told = true
@@ -173,7 +187,7 @@ func (r *Runner) Stop() error {
 	return r.result()
 }
 
-// result is the error by which it has ended, or has not.
+// result returns the error of the operator, or the error that it did not end in time.
 func (r *Runner) result() error {
 	if r.hung != nil {
 		return r.hung
@@ -181,7 +195,8 @@ func (r *Runner) result() error {
 	return r.err
 }
 
-// halt is all of stopping.
+// halt stops the operator and waits for its end, up to the limit. The release comes after the request to stop: the
+// remaining goroutines of a killed operator then end without further work.
 func (r *Runner) halt() {
 	r.ask()
 	r.gate.release()
@@ -194,9 +209,10 @@ func (r *Runner) halt() {
 	}
 }
 
-// finish is the end of the test.
+// finish stops the operator at the end of the test, and reports errors that the test has not received.
 func (r *Runner) finish() {
 	r.t.Helper()
+	// The operator must be checked before it is stopped: its end is only unexpected if the test has not stopped it.
 	early := false
 	select {
 	case <-r.ended:
@@ -213,11 +229,12 @@ func (r *Runner) finish() {
 	}
 }
 
-// Ended is closed when the operator has ended, be it stopped or by itself; [Runner.Stop] gives its error then.
+// Ended returns a channel that is closed when the operator has ended, whether it was stopped or not. [Runner.Stop]
+// returns its error.
 func (r *Runner) Ended() <-chan struct{} { return r.ended }
 
-// ExitCode is that of the program, or what a program of this operator would have: see [kopf.ExitCode]. It is -1 as long
-// as the operator runs, and for a program that was killed. Kopf: exit_code.
+// ExitCode returns the exit code of the program, or that which a program with this operator would have: see
+// [kopf.ExitCode]. It is -1 while the operator runs, and for an operator that was killed. Kopf: exit_code.
 func (r *Runner) ExitCode() int {
 	select {
 	case <-r.ended:
@@ -227,11 +244,12 @@ func (r *Runner) ExitCode() int {
 	}
 }
 
-// Output is all that the operator has written so far, to both streams. That of [Start] is its log. Kopf: output.
+// Output returns everything that the operator has written so far, to both streams. For an operator of [Start], it is
+// the log. Kopf: output.
 func (r *Runner) Output() string { return r.output.text(&r.output.all) }
 
-// Stdout is what it has written to that so far. Kopf: stdout.
+// Stdout returns the standard output so far. Kopf: stdout.
 func (r *Runner) Stdout() string { return r.output.text(&r.output.out) }
 
-// Stderr is what it has written to that so far: the log, if nothing else was set. Kopf: stderr.
+// Stderr returns the standard error so far: the log, unless the settings have another logger. Kopf: stderr.
 func (r *Runner) Stderr() string { return r.output.text(&r.output.errs) }

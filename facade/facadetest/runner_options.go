@@ -8,12 +8,13 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// stopWithin is what a slow machine needs to stop an operator that listens.
+// stopWithin is the default limit for a graceful stop, long enough for a slow machine.
 const stopWithin = 2 * time.Minute
 
-// RunnerOption is one of [Start] and [StartProgram].
+// RunnerOption is an option of [Start] and [StartProgram].
 type RunnerOption func(*runnerOptions)
 
+// runnerOptions holds the values of all options.
 type runnerOptions struct {
 	settings kopf.RunSettings
 	args     []string
@@ -21,17 +22,18 @@ type runnerOptions struct {
 	limit    time.Duration
 }
 
-// Against says which cluster the operator is for, and as whom: that of memapi.Config, of envtest, or any other.
-// Default: as for kubectl, $KUBECONFIG or ~/.kube/config. A program gets it as a file in $KUBECONFIG.
+// Against sets the connection to the cluster, such as memapi.Config or that of envtest. Default: as for kubectl,
+// $KUBECONFIG or ~/.kube/config. A program receives it as a file in $KUBECONFIG.
 func Against(config *rest.Config) RunnerOption {
 	return func(o *runnerOptions) { o.settings.Config = config }
 }
 
-// Settings are those that the operator is run with, for what has no option here. The log goes to the output if it has
-// none of its own; the same is true for the metrics, which else would be registered twice in the second test. It is not
-// for programs.
+// Settings sets the run settings of the operator, for all settings without an option here. Without a logger in them,
+// the log goes to the output. Without a registry for the metrics, the operator gets its own: otherwise, the second test
+// would fail to register them. Settings does not apply to programs.
 func Settings(settings kopf.RunSettings) RunnerOption {
 	return func(o *runnerOptions) {
+		// Against and Settings can be passed in any order.
 		config := o.settings.Config
 		o.settings = settings
 		if o.settings.Config == nil {
@@ -40,17 +42,18 @@ func Settings(settings kopf.RunSettings) RunnerOption {
 	}
 }
 
-// Args are those of the command line of a program, such as "run", "-n", "default".
+// Args appends arguments to the command line of a program, such as "run", "-n", "default".
 func Args(args ...string) RunnerOption {
 	return func(o *runnerOptions) { o.args = append(o.args, args...) }
 }
 
-// Env adds variables to the environment of a program, each as "NAME=value". It has those of the test, too.
+// Env adds variables to the environment of a program, each as "NAME=value". The program also inherits the environment
+// of the test.
 func Env(variables ...string) RunnerOption {
 	return func(o *runnerOptions) { o.env = append(o.env, variables...) }
 }
 
-// StopWithin is how long the operator may take from [Runner.Stop] on. Default: 2 minutes. Kopf: timeout.
+// StopWithin sets the limit for a graceful stop by [Runner.Stop]. Default: 2 minutes. Kopf: timeout.
 func StopWithin(limit time.Duration) RunnerOption {
 	return func(o *runnerOptions) { o.limit = limit }
 }

@@ -21,15 +21,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// subject is the object that a handler is called for, as the test has given it.
+// subject is the object for which a handler is called, as the test has passed it.
 type subject[T client.Object] struct {
 	codec  *codec.Codec[T]
 	kind   schema.GroupVersionKind
 	scheme *runtime.Scheme
-	given  map[string]any
+	given  map[string]any // the object as JSON values, without made-up fields
 	uid    types.UID
 }
 
+// newSubject encodes the object of the test. It panics for a nil object.
 func newSubject[T client.Object](by string, object T, w *wishes) *subject[T] {
 	typ := reflect.TypeOf(object)
 	if typ == nil || typ.Kind() != reflect.Pointer || reflect.ValueOf(object).IsNil() {
@@ -44,7 +45,8 @@ func newSubject[T client.Object](by string, object T, w *wishes) *subject[T] {
 	return s
 }
 
-// uidOf gives an object without a uid one that is always the same.
+// uidOf returns the uid of the object, or a made-up one that only depends on its name. [NewMemo] relies on this to find
+// the same object.
 func uidOf(object client.Object) types.UID {
 	if uid := object.GetUID(); uid != "" {
 		return uid
@@ -52,10 +54,11 @@ func uidOf(object client.Object) types.UID {
 	return types.UID("uid-of-" + object.GetNamespace() + "/" + object.GetName())
 }
 
-// unknownGroup is of types that no scheme knows.
+// unknownGroup is the API group of Go types that no scheme contains.
 const unknownGroup = "unknown.facadetest"
 
-// kindOf is that of the object itself, or of its type.
+// kindOf returns the kind of the object, or else that of its type in the scheme. A type that is not in the scheme gets
+// a kind with its Go name, because most tests of handlers do not depend on the kind.
 func kindOf(by string, object client.Object, scheme *runtime.Scheme) schema.GroupVersionKind {
 	given := object.GetObjectKind().GroupVersionKind()
 	if given.Version != "" && given.Kind != "" {
@@ -72,6 +75,7 @@ func kindOf(by string, object client.Object, scheme *runtime.Scheme) schema.Grou
 	}
 }
 
+// encode returns the object as JSON values, without the null creationTimestamp that Go types encode.
 func (s *subject[T]) encode(by string, object T) map[string]any {
 	tree, err := s.codec.Encode(object)
 	if err != nil {
@@ -83,7 +87,7 @@ func (s *subject[T]) encode(by string, object T) map[string]any {
 	return tree
 }
 
-// prototype is what the handler is registered with.
+// prototype returns an empty object of the kind, with which handlers are registered.
 func (s *subject[T]) prototype() T {
 	object, err := s.codec.Decode(map[string]any{})
 	if err != nil {
@@ -93,7 +97,8 @@ func (s *subject[T]) prototype() T {
 	return object
 }
 
-// body is the object as a cluster would have it: whatever it lacks for that is made up.
+// body returns the object as an API server would store it. Missing system fields have fixed values, so that they are
+// the same in each run.
 func (s *subject[T]) body() map[string]any {
 	body, _ := diff.Copy(s.given).(map[string]any)
 	body["apiVersion"], body["kind"] = s.kind.ToAPIVersionAndKind()
@@ -112,7 +117,8 @@ func (s *subject[T]) body() map[string]any {
 	return body
 }
 
-// changed is the object as the test has given it, with what was written since.
+// changed returns the object of the test with the merge-patch applied. It does not have the made-up fields of the
+// stored object.
 func (s *subject[T]) changed(merge map[string]any) T {
 	patch := patching.Patch{Merge: merge}
 	after, err := patch.ApplyTo(s.given)
@@ -126,7 +132,8 @@ func (s *subject[T]) changed(merge map[string]any) T {
 	return object
 }
 
-// restored is the object as the test has given it, with what differs in the text from what a cluster would have.
+// restored returns the object of the test with the changes that the text has in comparison to the stored object. In
+// this way, the made-up fields are removed again.
 func (s *subject[T]) restored(text []byte) T {
 	var after map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &after); err != nil {
@@ -136,7 +143,8 @@ func (s *subject[T]) restored(text []byte) T {
 	return s.changed(merge)
 }
 
-// resource is what the object is one of.
+// resource returns the resource under which the API server in memory stores the object. The plural is guessed. The
+// object's own namespace decides whether the resource is namespaced.
 func (s *subject[T]) resource() memapi.Resource {
 	plural, singular := meta.UnsafeGuessKindToResource(s.kind)
 	return memapi.Resource{
@@ -145,11 +153,12 @@ func (s *subject[T]) resource() memapi.Resource {
 	}
 }
 
+// isNamespaced reports whether the test has given the object a namespace.
 func (s *subject[T]) isNamespaced() bool {
 	return (&unstructured.Unstructured{Object: s.given}).GetNamespace() != ""
 }
 
-// discovered is the same as handlers get it.
+// discovered returns the same resource in the form of the engine's discovery.
 func (s *subject[T]) discovered() *discovery.Resource {
 	r := s.resource()
 	return &discovery.Resource{

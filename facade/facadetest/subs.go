@@ -11,19 +11,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// subs are the sub-handlers of one function: the engine runs them, and the recorder sees them.
+// subs records the sub-handlers of one function. The engine runs them.
 type subs struct {
 	recorder *recorder
 	inner    handlers.Subs
-	prefix   string // the ids of the sub-handlers around them
-	ids      []string
+	prefix   string   // the ids of the parent sub-handlers, each with a slash
+	ids      []string // the own ids of the declared sub-handlers, to read their records after the run
 }
 
 var _ handlers.Subs = (*subs)(nil)
 
-// Declare notes the sub-handler, and stands around its function.
+// Declare records the sub-handler and wraps its function. Nested sub-handlers are recorded with the id of this one as a
+// prefix.
 func (s *subs) Declare(h *handlers.Handler) error {
 	sub := &Sub{ID: s.prefix + h.ID, State: kopf.SubPending}
+	// The recorder must not change the handler of the engine.
 	own := *h
 	own.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		call.Subs = &subs{recorder: s.recorder, inner: call.Subs, prefix: sub.ID + "/"}
@@ -33,6 +35,7 @@ func (s *subs) Declare(h *handlers.Handler) error {
 		sub.Called, sub.Err = true, err
 		return err
 	}
+	// A sub-handler that the engine rejects is not recorded.
 	if err := s.inner.Declare(&own); err != nil {
 		return err
 	}
@@ -42,7 +45,8 @@ func (s *subs) Declare(h *handlers.Handler) error {
 	return nil
 }
 
-// Run records their outcomes.
+// Run runs the sub-handlers and then records their states from the engine's records. A sub-handler without a record
+// stays pending.
 func (s *subs) Run(ctx context.Context, lifecycle *handlers.Lifecycle) error {
 	err := s.inner.Run(ctx, lifecycle)
 	for _, id := range s.ids {
@@ -53,9 +57,10 @@ func (s *subs) Run(ctx context.Context, lifecycle *handlers.Lifecycle) error {
 	return err
 }
 
-// Record is the engine's.
+// Record returns the engine's record.
 func (s *subs) Record(id string) (progress.Record, error) { return s.inner.Record(id) }
 
+// note sets the state of a sub-handler from its record.
 func (s *subs) note(id string, record progress.Record) {
 	s.recorder.mu.Lock()
 	defer s.recorder.mu.Unlock()
@@ -69,6 +74,7 @@ func (s *subs) note(id string, record progress.Record) {
 		case ptr.Deref(record.Success, false):
 			sub.State = kopf.SubSucceeded
 		}
+		// The record has errors that this call has not returned, such as the error of an earlier attempt.
 		if text := ptr.Deref(record.Message, ""); sub.Err == nil && text != "" {
 			sub.Err = errors.New(text)
 		}

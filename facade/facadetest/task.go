@@ -14,14 +14,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Task is one object, for a daemon or a timer to be called for. Make it with [NewTask].
+// Task is one object, for which a daemon or a timer is called. Create it with [NewTask].
 type Task[T client.Object] struct {
 	trial trial[T]
 	life  *life
 }
 
-// NewTask makes an object for a function in the background, with the options [Client], [ID], [Retry], [Started] and
-// [Stopping]. For what is made up, see [NewChange].
+// NewTask returns a task for a background function, with the options [Client], [ID], [Retry], [Started] and [Stopping].
+// For the defaults, see [NewChange].
 func NewTask[T client.Object](object T, options ...Option) *Task[T] {
 	r := &Task[T]{
 		trial: newTrial("NewTask", object, options, optRetry, optStarted, optStopping),
@@ -33,9 +33,9 @@ func NewTask[T client.Object](object T, options ...Option) *Task[T] {
 	return r
 }
 
-// Stop asks the function to end, now or when it is called: r.Stopping is closed, and r.StopReason is the reason, such
-// as kopf.ErrExiting. Any goroutine may call it, also the function itself; the first call counts. The context of the
-// function is that of the test, to be cancelled when it is too late.
+// Stop stops the function, now or when it is called: r.Stopping is closed, and r.StopReason is the reason, such as
+// kopf.ErrExiting. Any goroutine can call it, also the function itself; only the first call has an effect. Stop does
+// not cancel the context of the function: it is that of the test, which can cancel it if the function does not end.
 func (r *Task[T]) Stop(reason error) {
 	if reason == nil {
 		mistake("Stop: the reason is nil: give kopf.ErrDeleted, ErrUnmatched, ErrPaused or ErrExiting")
@@ -49,8 +49,8 @@ func (r *Task[T]) Edit(change func(object T)) {
 	r.trial.edit(r.trial.subject.codec.Transform(change, codec.Lists{}))
 }
 
-// Call calls the function as a daemon, or as one tick of a timer, with options that both have, such as kopf.Retries,
-// and returns when the function has. Another call is the next one for the same object, with the Retry that follows.
+// Call calls the function as a daemon, or as one tick of a timer, and returns when it has returned. The options are
+// those that both verbs have, such as kopf.Retries. The next Call uses the same object, with the next Retry.
 func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf.Option) Outcome[T] {
 	absent := &noClient{}
 	h := r.trial.handler(absent, func(s kopf.Selection[T]) {
@@ -65,6 +65,7 @@ func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf
 	r.life.cluster, a.Call.Live = r.trial.cluster, r.life
 	err := r.trial.run(listening(ctx, seen), a, seen)
 	o := r.trial.outcome(seen, absent, err)
+	// A finished run starts again without retries, like the next tick of a timer.
 	r.trial.wishes.retry++
 	if o.Final {
 		r.trial.wishes.retry = 0
@@ -72,7 +73,7 @@ func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf
 	return o
 }
 
-// life is what the function sees of its object, and of its own end.
+// life is the function's view of its object and of its stop.
 type life struct {
 	cluster *cluster
 
@@ -83,6 +84,7 @@ type life struct {
 
 var _ handlers.Live = (*life)(nil)
 
+// stop closes the channel with the first reason. The check under the lock prevents a second close, which would panic.
 func (l *life) stop(reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,13 +94,13 @@ func (l *life) stop(reason error) {
 	}
 }
 
-// Object is the newest state.
+// Object returns the stored object.
 func (l *life) Object() *jsontext.Object { return jsontext.Of(l.cluster.body()) }
 
-// Stopping is closed when the function has to end.
+// Stopping returns a channel that is closed when the function must end.
 func (l *life) Stopping() <-chan struct{} { return l.stopping }
 
-// StopReason is why.
+// StopReason returns the reason of the stop, or nil before.
 func (l *life) StopReason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

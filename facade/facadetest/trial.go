@@ -18,22 +18,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// trial is an object in its cluster, with all that the handlers of the test need.
+// trial is an object in its cluster, with everything that one handler under test needs. A trial serves several calls.
 type trial[T client.Object] struct {
-	by      string // the constructor, for messages
+	by      string // the name of the constructor, for messages
 	wishes  *wishes
 	subject *subject[T]
 	cluster *cluster         // nil before the first call
-	keeper  *children.Keeper // that of the present call
-	watch   *watch           // of the present call
+	keeper  *children.Keeper // of the present call
+	watch   *watch           // of the present call; nil without a client
 }
 
+// newTrial applies the options that the constructor accepts. [Client] and [ID] are always accepted.
 func newTrial[T client.Object](by string, object T, options []Option, takes ...string) trial[T] {
 	w := newWishes(by, options, append(takes, optClient, optID)...)
 	return trial[T]{by: by, wishes: w, subject: newSubject(by, object, w)}
 }
 
-// handler is the one that is registered, as the engine would get it.
+// handler registers the function with a new operator and returns the handler that the engine would run. It is repeated
+// for each call, as calls can have other functions and options.
 func (t *trial[T]) handler(absent *noClient, register func(s kopf.Selection[T])) *handlers.Handler {
 	op := kopf.New(operator)
 	selection := kopf.For(op, t.subject.prototype())
@@ -49,9 +51,11 @@ func (t *trial[T]) handler(absent *noClient, register func(s kopf.Selection[T]))
 	if err != nil {
 		mistake("%s: registering the handler: %v", t.by, err)
 	}
+	// Only a keeper with watched kinds has a cache of children.
 	if t.keeper = parts.Children; t.keeper.Owned != nil && t.watch != nil {
 		t.watch.source = t.keeper.Owned.Watch(nil, t.watch.find)
 	}
+	// Owns and Watches also register handlers, without a function.
 	for _, h := range parts.Handlers {
 		if h.Call != nil {
 			return h
@@ -61,7 +65,7 @@ func (t *trial[T]) handler(absent *noClient, register func(s kopf.Selection[T]))
 	return nil
 }
 
-// kind is what the handlers of the object's kind share.
+// kind returns the settings and clients that all handlers of the object's kind share.
 func (t *trial[T]) kind(r *recorder) kind.Kind {
 	return kind.Kind{
 		Settings: settings.Settings{}.Resolved(), Resource: t.subject.discovered(), Cache: t.cluster, Place: r,
@@ -69,7 +73,7 @@ func (t *trial[T]) kind(r *recorder) kind.Kind {
 	}
 }
 
-// outcome is what the recorder has seen, and what is in the cluster now.
+// outcome returns the recorded call, its errors, and the state of the cluster.
 func (t *trial[T]) outcome(r *recorder, absent *noClient, failed error) Outcome[T] {
 	now, sinceThen := t.cluster.written()
 	called, attempt, posted, all, inPlace := r.seen()
@@ -79,23 +83,27 @@ func (t *trial[T]) outcome(r *recorder, absent *noClient, failed error) Outcome[
 	o.conclude(attempt)
 	o.add(failed)
 	o.add(absent.err())
+	// The names of the children are a part of the operator's stored state.
 	declared, err := children.Declared(operator, t.cluster.body())
 	o.add(err)
 	o.Children = declared
 	return o
 }
 
-// run makes an attempt of a handler that keeps no record on the object, and writes what came of it.
+// run makes an attempt of a handler without a record on the object, and writes its changes. The number of retries and
+// the start come from the options instead of a record.
 func (t *trial[T]) run(ctx context.Context, a *execution.Attempt, r *recorder) error {
 	a.Account = execution.Account{Retries: t.wishes.retry, Started: t.wishes.started}
 	a.Call.Events, a.Call.Resource = r, t.subject.discovered()
 	a.FlushNow = func(ctx context.Context) error { return t.write(ctx, a) }
 	adapters.New(a.Call.Handler, nil).Run(ctx, a)
+	// The attempt has no Place, so the engine does not enter it.
 	r.Enter(a)
 	return t.write(ctx, a)
 }
 
-// write sends what was remembered so far; after the end of the attempt, the result as well.
+// write writes the changes that are not written yet. After the end of the attempt, it also writes the result. The
+// function can call it while it runs, to flush its changes.
 func (t *trial[T]) write(ctx context.Context, a *execution.Attempt) error {
 	remembered := a.Remembered()
 	patch := patching.Patch{Transforms: patching.Contained(remembered)}
@@ -103,6 +111,7 @@ func (t *trial[T]) write(ctx context.Context, a *execution.Attempt) error {
 		return err
 	}
 	target := patching.Target{Body: t.cluster.body(), StatusSubresource: true}
+	// The changes are written even if the context of the function was cancelled.
 	result, err := t.cluster.writer.ApplyRetrying(context.WithoutCancel(ctx), target, patch, nil)
 	if err = errors.Join(err, result.StatusRefused); err == nil {
 		a.Written(len(remembered))

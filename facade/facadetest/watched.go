@@ -16,19 +16,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
-// watch tells the operator of one call what there is of the children that it watches, as its informers would. Nil has
-// nothing to tell.
+// watch takes the place of the informers of child kinds during one call. A nil pointer does nothing.
 type watch struct {
 	client client.Client
 	kinds  []schema.GroupVersionKind
 	source *owned.Source
 
 	mu     sync.Mutex
-	there  map[types.UID]*unstructured.Unstructured
+	there  map[types.UID]*unstructured.Unstructured // the children at the last listing
 	failed error
 }
 
-// look tells what there is by now.
+// look lists the children and reports them, and those that have disappeared since the last listing, to the engine.
 func (w *watch) look(ctx context.Context) {
 	if w == nil || len(w.kinds) == 0 {
 		return
@@ -40,19 +39,22 @@ func (w *watch) look(ctx context.Context) {
 		all := &unstructured.UnstructuredList{}
 		all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := w.client.List(ctx, all); err != nil {
+			// After a failed listing, the previous children are kept: the failure does not mean that they were deleted.
 			err = fmt.Errorf("facadetest: listing the children of kind %s: %w", kind.Kind, err)
 			w.failed = errors.Join(w.failed, err)
 			return
 		}
 		for i := range all.Items {
 			child := &all.Items[i]
-			if child.GetUID() == "" { // as with the fake client
+			if child.GetUID() == "" { // the fake client assigns no uids
+				// Objects of different kinds can have the same name, so the kind is a part of the uid.
 				child.SetUID(types.UID(kind.Kind+"-") + uidOf(child))
 			}
 			there[child.GetUID()] = child
 			w.tell(owned.Listed, child)
 		}
 	}
+	// A deletion is only visible by comparison with the last listing.
 	for uid, child := range w.there {
 		if there[uid] == nil {
 			w.tell(owned.Deleted, child)
@@ -61,7 +63,7 @@ func (w *watch) look(ctx context.Context) {
 	w.there = there
 }
 
-// find is a lookup.
+// find returns an object from the last listing, or nil. It is the cache lookup of kopf.WaitFor.
 func (w *watch) find(kind schema.GroupKind, key types.NamespacedName) *compact.Object {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,6 +80,7 @@ func (w *watch) find(kind schema.GroupKind, key types.NamespacedName) *compact.O
 }
 
 func (w *watch) tell(event string, child *unstructured.Unstructured) {
+	// The caller holds the lock. A failed event is an error of the test, as the handler would see a stale child.
 	seen, err := compact.Of(child.Object)
 	if err == nil {
 		err = w.source.Seen(event, seen)
@@ -87,7 +90,7 @@ func (w *watch) tell(event string, child *unstructured.Unstructured) {
 	}
 }
 
-// err is why the operator does not know what there is.
+// err returns the errors of all listings. With a failed listing, the handler has seen stale children.
 func (w *watch) err() error {
 	if w == nil {
 		return nil
@@ -97,27 +100,28 @@ func (w *watch) err() error {
 	return w.failed
 }
 
-// watched is a client whose writes are seen at once by whoever watches: the fake client gives an object a new version
-// even if nothing differs, so that what was seen before would be outdated for ever.
+// watched is a client that lists the children again after each of its writes. The fake client assigns a new
+// resourceVersion even to a write without changes: the cached child would then be older than the last write, and the
+// engine would treat it as stale permanently.
 type watched struct {
 	client.Client
 
 	look func(ctx context.Context)
 }
 
-// Create lets it be seen.
+// Create creates the object and lists the children again.
 func (w watched) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
 	defer w.look(ctx)
 	return w.Client.Create(ctx, object, options...)
 }
 
-// Update lets it be seen.
+// Update updates the object and lists the children again.
 func (w watched) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
 	defer w.look(ctx)
 	return w.Client.Update(ctx, object, options...)
 }
 
-// Patch lets it be seen.
+// Patch patches the object and lists the children again.
 func (w watched) Patch(
 	ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption,
 ) error {
@@ -125,7 +129,7 @@ func (w watched) Patch(
 	return w.Client.Patch(ctx, object, patch, options...)
 }
 
-// Apply lets it be seen.
+// Apply applies the configuration and lists the children again.
 func (w watched) Apply(
 	ctx context.Context, configuration runtime.ApplyConfiguration, options ...client.ApplyOption,
 ) error {
@@ -133,7 +137,7 @@ func (w watched) Apply(
 	return w.Client.Apply(ctx, configuration, options...)
 }
 
-// Delete lets it be seen.
+// Delete deletes the object and lists the children again.
 func (w watched) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	defer w.look(ctx)
 	return w.Client.Delete(ctx, object, options...)

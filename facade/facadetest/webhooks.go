@@ -21,33 +21,36 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 )
 
+// errGone has the text of a refused connection, as after the crash of a webhook server.
 var errGone = errors.New("connect: connection refused")
 
-// webhooks lead the API server in memory to the admission handlers of an operator, without a port or a certificate.
+// webhooks connects the API server in memory to the admission handlers of an operator, without a port or a certificate.
+// It implements the webhook server of a manager.
 type webhooks struct {
 	config *rest.Config
 	gate   *gate
 	mux    *http.ServeMux
 	server *memapi.Server
-	remove func() // from the server
+	remove func() // removes the reviewer from the server
 
 	mu        sync.Mutex
 	hooks     []reviewing.Hook
-	announced chan struct{} // closed when there are hooks
+	announced chan struct{} // closed when the first hooks are known
 }
 
+// newWebhooks returns webhooks that are not connected yet.
 func newWebhooks(config *rest.Config, g *gate) *webhooks {
 	return &webhooks{
 		config: config, gate: g, mux: http.NewServeMux(), remove: func() {}, announced: make(chan struct{}),
 	}
 }
 
-// inProcess returns the option that the operator runs with.
+// inProcess returns the hooks for the operator's context.
 func (w *webhooks) inProcess() *kit.Webhooks {
 	return &kit.Webhooks{Server: w, Attach: w.attach, Announce: w.announce, Announced: w.announced}
 }
 
-// attach looks for the server.
+// attach finds the API server in memory behind the connection. It reports false for any other server.
 func (w *webhooks) attach() bool {
 	if w.config == nil || w.config.Transport == nil {
 		return false
@@ -56,41 +59,44 @@ func (w *webhooks) attach() bool {
 	return w.server != nil
 }
 
-// announce takes over the entries of the operator, and has the server ask from the first time on.
+// announce replaces the webhook entries of the operator. The first call also adds the reviewer to the server.
 func (w *webhooks) announce(configurations []client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	first := w.hooks == nil
 	w.hooks = reviewing.HooksOf(configurations)
 	if first {
+		// After a kill, the server keeps calling the hooks, and fails like with a crashed webhook server, until the
+		// next operator replaces this reviewer.
 		w.remove = w.server.AddReviewer(w.review, func() bool { return !w.gate.isShut() })
 		close(w.announced)
 	}
 }
 
-// end lets the server ask no more.
+// end removes the reviewer when the operator has ended.
 func (w *webhooks) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.remove()
 }
 
-// NeedLeaderElection is false: the server is there for all.
+// NeedLeaderElection returns false: a webhook server serves on all replicas.
 func (w *webhooks) NeedLeaderElection() bool { return false }
 
-// Register adds a path.
+// Register adds the handler of a path.
 func (w *webhooks) Register(path string, handler http.Handler) { w.mux.Handle(path, handler) }
 
-// Start has nothing to do but to wait.
+// Start waits for the end of the context: there is no port to serve.
 func (w *webhooks) Start(ctx context.Context) error { <-ctx.Done(); return nil }
 
-// StartedChecker is content from the beginning.
+// StartedChecker returns a check that always succeeds.
 func (w *webhooks) StartedChecker() healthz.Checker { return healthz.Ping }
 
-// WebhookMux has the paths.
+// WebhookMux returns the handlers of all paths.
 func (w *webhooks) WebhookMux() *http.ServeMux { return w.mux }
 
-// review asks the handlers that the request is for, one after the other.
+// review sends a request to all hooks that match it, one after the other. The lock is released first: a hook can call
+// the API server, which can send another review.
 func (w *webhooks) review(
 	ctx context.Context, mutating bool, request *admissionv1.AdmissionRequest,
 ) (object []byte, warnings []string, err error) {
@@ -100,7 +106,7 @@ func (w *webhooks) review(
 	return reviewing.Reviews{Server: w.server, Call: w.call}.Review(ctx, hooks, mutating, request)
 }
 
-// call asks one handler. A killed operator does not answer.
+// call sends a request to one hook and returns its response. A killed operator does not respond.
 func (w *webhooks) call(
 	ctx context.Context, h reviewing.Hook, asked *admissionv1.AdmissionRequest,
 ) (*admissionv1.AdmissionResponse, error) {
@@ -119,6 +125,7 @@ func (w *webhooks) call(
 		return nil, err
 	}
 	answer, done := httptest.NewRecorder(), make(chan struct{})
+	// The handler runs on its own goroutine: after a kill or a timeout, it may never return.
 	go func() {
 		defer close(done)
 		w.mux.ServeHTTP(answer, r)

@@ -13,42 +13,42 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Write is one request of the operator that is no read.
+// Write is one request of the operator that is not a read.
 type Write struct {
-	// Verb is that of Kubernetes: create, update, patch, delete, or apply.
+	// Verb is the Kubernetes verb: create, update, patch, delete, or apply.
 	Verb string
-	// Path is that of the request, such as /api/v1/namespaces/default/configmaps/world/status.
+	// Path is the path of the request, such as /api/v1/namespaces/default/configmaps/world/status.
 	Path string
-	// Body is the JSON that was sent.
+	// Body is the body of the request, in JSON.
 	Body []byte
-	// Code is that of the answer, such as 200 or 409; 0 if there was none.
+	// Code is the HTTP code of the response, such as 200 or 409; 0 without a response.
 	Code int
-	// At is when it was sent.
+	// At is the time when the request was sent.
 	At time.Time
 
 	moment moment
 }
 
-// String is the write in a line, without its body and its time:
+// String returns the write as one line, without its body and its time:
 //
 //	patch /api/v1/namespaces/default/configmaps/world: 200
 func (w Write) String() string { return fmt.Sprintf("%s %s: %d", w.Verb, w.Path, w.Code) }
 
-// own are the resources by which an operator tells of itself, whatever happens to its objects.
+// own lists the resources with which an operator reports its own state, independent of changes of its objects.
 var own = []string{"leases", "kopfpeerings", "clusterkopfpeerings", "events"}
 
-// ofItself is true for Kubernetes events, for keep-alives and for leases.
+// ofItself reports whether the request writes a Kubernetes event, a keep-alive of peering, or a lease.
 func (w Write) ofItself() bool {
 	return slices.ContainsFunc(strings.Split(w.Path, "/"), func(part string) bool { return slices.Contains(own, part) })
 }
 
-// writes are those of one operator, in the order in which they were answered.
+// writes records the write requests of one operator, in the order of the responses.
 type writes struct {
 	mu  sync.Mutex
 	all []Write
 }
 
-// around notes what goes through a connection.
+// around returns a transport that records write requests.
 func (w *writes) around(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		verb := verbOf(r)
@@ -62,7 +62,7 @@ func (w *writes) around(next http.RoundTripper) http.RoundTripper {
 				return nil, err
 			}
 			_ = r.Body.Close()
-			copied := *r // as a RoundTripper must not change the request
+			copied := *r // a RoundTripper must not change the request
 			copied.Body = io.NopCloser(bytes.NewReader(body))
 			r, sent.Body = &copied, body
 		}
@@ -77,7 +77,8 @@ func (w *writes) around(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// verbOf is empty for reads, and for questions about users and permissions, which change nothing.
+// verbOf returns the Kubernetes verb of a write request. It is empty for reads, and for reviews of tokens and
+// permissions, which are sent by POST but change nothing.
 func verbOf(r *http.Request) string {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/apis/authorization.k8s.io/"),
@@ -97,7 +98,7 @@ func verbOf(r *http.Request) string {
 	return ""
 }
 
-// list copies them, for an operator that has begun its work at zero.
+// list returns copies of all writes, with their moments for the given time zero.
 func (w *writes) list(zero time.Time) []Write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,6 +109,7 @@ func (w *writes) list(zero time.Time) []Write {
 	return all
 }
 
+// roundTrip is a function that implements [http.RoundTripper].
 type roundTrip func(r *http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.

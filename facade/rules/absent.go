@@ -14,7 +14,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// checkAbsent tells whether the expression reads fields of an object that some of the rule's operations do not have.
+// checkAbsent returns an error if the expression reads fields of an object that is null in some of the rule's
+// operations. The error suggests a guard. Without this check, such a rule could deny all creations or deletions.
 func (r *Rule) checkAbsent(tree *cel.Ast) error {
 	var found []error
 	for _, one := range []struct {
@@ -28,10 +29,12 @@ func (r *Rule) checkAbsent(tree *cel.Ast) error {
 			continue
 		}
 		parsed := tree.NativeRep()
+		// Only one of the two objects is null at a time, so the other name is unknown in this evaluation.
 		read := absence{one.name: {value: null, absent: true}}.of(parsed.Expr()).fails
 		if read == nil {
 			continue
 		}
+		// If the part cannot be printed, the whole expression is still a useful message.
 		text, err := parser.Unparse(read, parsed.SourceInfo())
 		if err != nil {
 			text = r.expression
@@ -44,16 +47,18 @@ func (r *Rule) checkAbsent(tree *cel.Ast) error {
 	return errors.Join(found...)
 }
 
-// belief is what is known of a part of an expression while an object is null.
+// belief is the result of evaluating a part of an expression while an object is null: a conservative approximation of
+// all possible values.
 type belief struct {
 	value known
-	// absent is true of what may be that object, holds of what may have it in it, as a list.
+	// absent reports that the part may be the null object. holds reports that it may contain that object, as a list
+	// does.
 	absent, holds bool
-	// fails is the part that may fail for that, if the whole part may do so; else nil.
+	// fails is a part that may fail because of null, if that failure may reach this part; else nil.
 	fails ast.Expr
 }
 
-// known is a value that is certain, unless the part fails.
+// known is the value of a part if that is certain, unless the part fails. The zero value means that nothing is known.
 type known int
 
 const (
@@ -63,10 +68,11 @@ const (
 	no
 )
 
-// absence has what is believed of names: of the object that is null, and of the variables of loops.
+// absence has the beliefs about names: the null object and the variables of loops. Other names are unknown and never
+// null.
 type absence map[string]belief
 
-// of goes through an expression.
+// of evaluates an expression.
 func (a absence) of(e ast.Expr) belief {
 	switch e.Kind() {
 	case ast.LiteralKind:
@@ -85,12 +91,14 @@ func (a absence) of(e ast.Expr) belief {
 		return a.entries(e.AsMap().Entries()).within()
 	case ast.StructKind:
 		return a.entries(e.AsStruct().Fields()).within()
+	// A kind of expression that is unknown to this code counts as failing, so that a new CEL version cannot bypass the
+	// check.
 	default:
 		return belief{fails: e}
 	}
 }
 
-// certain is what is known of a literal.
+// certain returns the value of a literal.
 func certain(literal ref.Val) known {
 	switch literal {
 	case types.True:
@@ -104,7 +112,8 @@ func certain(literal ref.Val) known {
 	}
 }
 
-// readOf is a part that needs another one not to be null. What was in that may come out of it.
+// readOf returns the belief of a part that fails if its operand is null, such as a field selection. If the operand may
+// contain the null object, the result may be that object, or contain it.
 func readOf(e ast.Expr, operand belief) belief {
 	if operand.fails == nil && operand.absent {
 		return belief{fails: e}
@@ -112,9 +121,8 @@ func readOf(e ast.Expr, operand belief) belief {
 	return belief{fails: operand.fails, absent: operand.holds, holds: operand.holds}
 }
 
-// call goes through operators and functions. Those that compare take null, and so does what is said of types; all
-// others may fail for it. Some do not in the present version of CEL, such as has, but nothing says that they never
-// will.
+// call evaluates operators and functions. Comparisons accept null, and so does the function type; all others may fail
+// for it. Some of the others accept null in the present version of CEL, such as has, but that is not documented.
 func (a absence) call(e ast.Expr) belief {
 	call := e.AsCall()
 	args := call.Args()
@@ -131,25 +139,28 @@ func (a absence) call(e ast.Expr) belief {
 		return equal(a.of(args[0]), a.of(args[1]))
 	case operators.NotEquals:
 		return not(equal(a.of(args[0]), a.of(args[1])))
+	// Macros add this operator to their loop conditions. It turns errors into true, so it never fails.
 	case operators.NotStrictlyFalse:
 		return belief{}
 	case "dyn":
 		return a.of(args[0])
 	case "type":
 		return belief{fails: a.of(args[0]).fails}
-	case operators.Add: // of lists, such as of those that macros make; a sum is never null
+	// Macros build their lists by addition. A sum itself is never null.
+	case operators.Add:
 		sum := readOf(e, a.all(args))
 		sum.absent = false
 		return sum
 	}
+	// The target of a method must not be null either.
 	if call.IsMemberFunction() {
 		args = append([]ast.Expr{call.Target()}, args...)
 	}
 	return readOf(e, a.all(args))
 }
 
-// both is "and", which false decides, or "or", which true does: also if the other side fails, on whichever side it
-// stands.
+// both combines the operands of && or ||. The decisive value is false for && and true for ||. In CEL, a decisive
+// operand decides the result even if the other one fails, on either side.
 func both(left, right belief, decisive, other known) belief {
 	for _, side := range []belief{left, right} {
 		if side.value == decisive && side.fails == nil {
@@ -163,6 +174,7 @@ func both(left, right belief, decisive, other known) belief {
 	return result
 }
 
+// not negates a belief. The result is a bool, and so is neither null nor a container.
 func not(b belief) belief {
 	switch b.value {
 	case yes:
@@ -176,6 +188,8 @@ func not(b belief) belief {
 	return b
 }
 
+// equal returns the belief of a comparison. Only a comparison of null with null has a certain result; null with any
+// other value stays open, since the value may be null as well.
 func equal(left, right belief) belief {
 	result := belief{fails: first(left.fails, right.fails)}
 	if left.value == null && right.value == null {
@@ -184,7 +198,8 @@ func equal(left, right belief) belief {
 	return result
 }
 
-// choice is the one side, the other, or either of both.
+// choice evaluates the conditional operator. With a certain condition, only the chosen side is evaluated, which makes a
+// guard effective. Otherwise, either side is possible.
 func (a absence) choice(args []ast.Expr) belief {
 	condition := a.of(args[0])
 	switch {
@@ -204,7 +219,7 @@ func (a absence) choice(args []ast.Expr) belief {
 	return result
 }
 
-// all is of several parts, any of them.
+// all merges the beliefs of several parts: each property holds if it holds for any part.
 func (a absence) all(parts []ast.Expr) (result belief) {
 	for _, part := range parts {
 		one := a.of(part)
@@ -214,11 +229,12 @@ func (a absence) all(parts []ast.Expr) (result belief) {
 	return result
 }
 
-// within is of what has the part in it.
+// within returns the belief of a container, such as a list, that has the part as an element.
 func (b belief) within() belief {
 	return belief{holds: b.absent || b.holds, fails: b.fails}
 }
 
+// entries merges the beliefs of the keys and values of a map, or of the fields of a struct.
 func (a absence) entries(entries []ast.EntryExpr) belief {
 	var parts []ast.Expr
 	for _, entry := range entries {

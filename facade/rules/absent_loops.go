@@ -6,20 +6,24 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// loop goes through what macros such as all and map are made of. Nothing is known of how often a step is taken.
+// loop evaluates a comprehension, to which CEL expands macros such as all and map. The number of iterations is unknown,
+// so the result has no certain value.
 func (a absence) loop(e ast.Expr) belief {
 	loop := e.AsComprehension()
+	// The range must not be null. Its elements may be the null object if the range may contain it.
 	element := readOf(e, a.of(loop.IterRange()))
 	if element.fails != nil {
 		return element
 	}
+	// A loop variable can hide the object's name, but only within the loop.
 	within := maps.Clone(a)
 	within[loop.IterVar()] = element
 	if loop.HasIterVar2() {
 		within[loop.IterVar2()] = element
 	}
 	result := a.of(loop.AccuInit())
-	for range 2 { // the second step knows what the first one may have added
+	// The second iteration sees the elements that the first one may have added to the accumulator.
+	for range 2 {
 		within[loop.AccuVar()] = belief{absent: result.absent, holds: result.holds}
 		step := within.all([]ast.Expr{loop.LoopCondition(), loop.LoopStep()})
 		result = belief{
@@ -28,12 +32,13 @@ func (a absence) loop(e ast.Expr) belief {
 		}
 	}
 	within[loop.AccuVar()] = belief{absent: result.absent, holds: result.holds}
+	// The accumulator of a loop without iterations keeps its first value, so no value is certain.
 	end := within.of(loop.Result())
 	end.value, end.fails = anything, first(result.fails, end.fails)
 	return end
 }
 
-// first is the first part that may fail.
+// first returns the first part that may fail, or nil.
 func first(parts ...ast.Expr) ast.Expr {
 	for _, part := range parts {
 		if part != nil {

@@ -13,18 +13,18 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// Add has the operator enforce a rule for the objects of a selection: it registers a validating handler by the rule's
-// id, for its operations. The rule is checked against the Go type, as by [Rule.Check], and what is wrong with it is
-// told by the set-up of the operator, with the file and line of the call.
+// Add enforces a rule for the objects of a selection: it registers a validating handler with the rule's id, for the
+// rule's operations. It checks the rule against the Go type, like [Rule.Check]. The set-up of the operator reports the
+// errors, with the file and line of the call.
 //
-// The expression gets the objects as the API server has sent them, whatever the Go type has of them. The answer has the
-// message, the reason and the code of [Verdict], as that by a [Policy] has.
+// The expression is evaluated with the objects as the API server has sent them, including fields that the Go type does
+// not have. A denied request has the message, the reason and the code of [Verdict], as with a [Policy].
 //
-// The filters of the selection hold for the handler; a policy does not know them. Objects that do not decode into the
-// type are denied as by any handler, before the rule is asked, and by a policy only if the rule says so: what CRDs are
-// made of the type refuse them before either.
+// The filters of the selection apply to the handler; a policy does not have them. Objects that do not decode into the
+// type are denied before the rule is evaluated, as by any handler. A policy only denies them if the rule does; usually,
+// the schema of the CRD rejects such objects in both cases.
 //
-// The options are those of handlers, such as kopf.IgnoreFailures; for operations, there is [Operations].
+// The options are those of handlers, such as kopf.IgnoreFailures. For operations, use [Operations].
 func Add[T client.Object](of kopf.Selection[T], rule *Rule, options ...kopf.Option) {
 	if err := rule.checkType(reflect.TypeFor[T]()); err != nil {
 		of.AddError(fmt.Errorf("rules.Add: %w", err))
@@ -34,6 +34,7 @@ func Add[T client.Object](of kopf.Selection[T], rule *Rule, options ...kopf.Opti
 	for _, operation := range rule.operations {
 		operations = append(operations, admissionv1.Operation(operation))
 	}
+	// The capacity is limited so that append does not write into the caller's array.
 	options = append(options[:len(options):len(options)], kopf.Operations(operations...))
 	of.Validate(rule.id, func(ctx context.Context, a *kopf.Admission[T]) error {
 		object, old := a.Raw()
@@ -41,7 +42,7 @@ func Add[T client.Object](of kopf.Selection[T], rule *Rule, options ...kopf.Opti
 	}, kopf.JoinOptions(options...))
 }
 
-// deny is the error by which a handler denies a request; nil allows it.
+// deny returns the error with which a handler denies a request, or nil if the rule allows it.
 func (r *Rule) deny(ctx context.Context, object, old client.Object) error {
 	verdict, err := r.EvaluateContext(ctx, object, old)
 	if err != nil || verdict.Allowed {

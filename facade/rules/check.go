@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Check tells what is wrong with the rule for objects of a Go type, given by an empty one: fields that the type does
-// not have, and operations that its values are not for. Without a Go type, as with [unstructured.Unstructured], there
-// is nothing to hold the expression to.
+// Check returns the errors of the rule for objects of a Go type, given by an empty object: unknown fields, and
+// operators that do not fit the types of the fields. For objects without a Go type, such as
+// [unstructured.Unstructured], only the rule itself is checked.
 func (r *Rule) Check(prototype client.Object) error {
 	if err := r.Err(); err != nil {
 		return err
@@ -24,10 +24,13 @@ func (r *Rule) Check(prototype client.Object) error {
 	return r.checkType(typ)
 }
 
+// checkType compiles the expressions in an environment where both objects have the Go type. All errors are reported at
+// once.
 func (r *Rule) checkType(typ reflect.Type) error {
 	if err := r.Err(); err != nil {
 		return err
 	}
+	// The type of an object is a pointer to a struct.
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}
@@ -54,8 +57,8 @@ func (r *Rule) checkType(typ reflect.Type) error {
 	return nil
 }
 
-// nearest gives the name that differs least, by two letters at the most, and by half of them at the most; empty if
-// there is none.
+// nearest returns the name with the smallest edit distance, for a suggestion. The distance is at most two, and at most
+// half of the name's length; otherwise, it returns an empty string.
 func nearest(name string, names []string) (meant string) {
 	least := min(2, len(name)/2) + 1
 	for _, other := range names {
@@ -66,13 +69,16 @@ func nearest(name string, names []string) (meant string) {
 	return meant
 }
 
-// distance is how many letters have to be put in, taken out or changed.
+// distance returns the edit distance: the number of bytes that must be inserted, removed or replaced. It keeps only one
+// row of the usual table.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
+	// An empty text differs from the first j bytes of b by j insertions.
 	for j := range row {
 		row[j] = j
 	}
 	for i := range a {
+		// diagonal is the value of the previous row that row[j] has just overwritten.
 		diagonal := row[0]
 		row[0] = i + 1
 		for j := range b {

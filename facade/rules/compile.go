@@ -14,25 +14,29 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// The variables of every expression.
+// The variables of each expression, as in the policies of the API server.
 const (
 	newName = plugincel.ObjectVarName
 	oldName = plugincel.OldObjectVarName
 )
 
-// base is the CEL of API servers of this version of the libraries and of the one before, which may stand beside it.
+// base is the CEL environment of API servers of this version of the libraries and of the previous one: during an
+// upgrade, both evaluate the same policies.
 var base = sync.OnceValue(func() *environment.EnvSet {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 })
 
-// policies compiles expressions as the API server does for a policy: objects are of no type in them.
+// policies compiles expressions with the API server's code for policies, in which objects have no type. Compiling the
+// environment is slow, so it is shared by all rules.
 var policies = sync.OnceValue(func() plugincel.ConditionCompiler { return plugincel.NewConditionCompiler(base()) })
 
-// untyped knows objects of any type.
+// untyped is the environment for objects of any type.
 var untyped = sync.OnceValues(func() (*cel.Env, error) { return with(nil) })
 
-// with is an environment that knows object and oldObject of the type and nothing else; nil is for any type.
+// with returns an environment with object and oldObject of the type and no other variables; nil is for any type. The
+// API server's environment has more variables, such as request, which do not exist in an operator.
 func with(object *apiservercel.DeclType) (*cel.Env, error) {
+	// The options apply to all versions: 1.0 precedes every version of Kubernetes in use.
 	options := environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0)}
 	typ := cel.DynType
 	if object != nil {
@@ -47,19 +51,20 @@ func with(object *apiservercel.DeclType) (*cel.Env, error) {
 	return extended.NewExpressionsEnv(), nil
 }
 
-// source is one expression of a rule, as the libraries take it.
+// source implements the API server's interface for one expression of a rule.
 type source struct {
 	text string
 	typ  *cel.Type
 }
 
-// GetExpression is its text.
+// GetExpression returns the text of the expression.
 func (s *source) GetExpression() string { return s.text }
 
-// ReturnTypes are what it may give.
+// ReturnTypes returns the allowed result types.
 func (s *source) ReturnTypes() []*cel.Type { return []*cel.Type{s.typ} }
 
-// compile makes the rule ready for objects.
+// compile compiles the expressions, so that the rule can be evaluated. It reports variables that only exist in API
+// servers.
 func (r *Rule) compile() (err error) {
 	env, err := untyped()
 	if err != nil {
@@ -83,13 +88,14 @@ func (r *Rule) compile() (err error) {
 	return r.checkAbsent(tree)
 }
 
-// ready is an expression that can be evaluated, by the API server's own code.
+// ready returns an expression that the API server's own code evaluates.
 func ready(text string, typ *cel.Type) (plugincel.ConditionEvaluator, error) {
 	all := policies().CompileCondition(
 		[]plugincel.ExpressionAccessor{&source{text, typ}}, plugincel.OptionalVariableDeclarations{},
 		environment.NewExpressions,
 	)
 	err := errors.Join(all.CompilationErrors()...)
+	// The compiler cannot check the type of a field of an untyped object, and its error does not say how to fix that.
 	if err != nil && strings.HasSuffix(err.Error(), "but got dyn") {
 		err = fmt.Errorf("%w, which may be anything: compare it, as in object.spec.enabled == true, or convert it, "+
 			"as in string(object.spec.name)", err)
@@ -97,6 +103,7 @@ func ready(text string, typ *cel.Type) (plugincel.ConditionEvaluator, error) {
 	return all, err
 }
 
+// The messages of the CEL compiler for which a hint exists.
 var (
 	undefinedField = regexp.MustCompile(`undefined field '([^']*)'`)
 	undeclaredName = regexp.MustCompile(
@@ -104,7 +111,8 @@ var (
 	)
 )
 
-// described says what CEL says of an expression, where, and what could be meant.
+// described returns the compiler's errors with their positions in the expression. It adds hints, such as a similar
+// field name.
 func described(what string, issues *cel.Issues, names []string) error {
 	var found []error
 	for _, issue := range issues.Errors() {

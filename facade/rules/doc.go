@@ -1,6 +1,6 @@
-// Package rules is about conditions on objects that are written once, as CEL, and hold in three places: in the
-// operator, as a handler of admission; in the API server, as a ValidatingAdmissionPolicy, which works while no operator
-// runs; and in unit tests, as a function in plain Go.
+// Package rules defines conditions on objects. A condition is written once, in CEL, and enforced in three places: by
+// the operator, in an admission handler; by the API server, in a ValidatingAdmissionPolicy, which also works while no
+// operator runs; and in unit tests, by a plain Go function.
 //
 //	var grows = rules.New("size-grows", "oldObject == null || object.spec.size >= oldObject.spec.size",
 //		"the size never shrinks")
@@ -8,26 +8,26 @@
 //	rules.Add(dbs, grows)
 //	policy, binding, err := rules.Policy("databases.example.org", kinds, grows)
 //
-// It is a module of its own, as it brings the CEL of the API server with it, k8s.io/apiserver in the version of the
-// other Kubernetes libraries: whoever does not import it has none of that. It never talks to a cluster.
+// The package is a separate module, because it depends on the CEL code of the API server, k8s.io/apiserver, in the
+// version of the other Kubernetes libraries. Programs that do not import it do not have this dependency. It never
+// contacts a cluster.
 //
-// # What an expression knows
+// # Variables of an expression
 //
-// It knows object, as it is to be, and oldObject, as it is; what else policies know, such as request and authorizer,
-// cannot be had in all three places. In a creation, oldObject is null; in a deletion, object is. Fields that an object
-// does not have cannot be read: ask by has(object.spec.size) first. An expression that ends in an error, or costs more
-// than the API server allows, denies the request.
+// The variables are object, the new state, and oldObject, the stored one. Other variables of policies, such as request
+// and authorizer, do not exist in all three places. In a creation, oldObject is null; in a deletion, object is null.
+// Reading a missing field is an error: check has(object.spec.size) first. An expression that ends in an error, or costs
+// more than the API server allows, denies the request.
 //
-// [Rule.Check] holds expressions to a Go type: unknown fields and wrong types are errors. Values that encode themselves
-// may be anything, times and bytes are texts.
+// [Rule.Check] compares expressions with a Go type: unknown fields and wrong types are errors. Values with their own
+// JSON encoding can have any type; times and bytes are strings.
 //
-// # Reading what is null
+// # Null objects
 //
-// Whether an expression reads a field of an object that is null is decided by going through its parsed form, with what
-// is known of every part while oldObject, or object, is null. That finds all such reads, whatever the other values are,
-// which no number of tried objects could. It does not know all that is true: guard by oldObject == null or oldObject !=
-// null, with &&, || or ?:.
+// New rejects an expression that can read a field of an object while that object is null. It evaluates the parsed
+// expression symbolically, with oldObject or object as null and all other values unknown. This finds all such reads,
+// which no number of sample objects could. It does not recognize every correct guard: use oldObject == null or
+// oldObject != null, with &&, || or ?:.
 //
-// Neighbours: package facade has the handlers of admission, one of which is made of a rule; package conformance holds
-// policies and rules to each other.
+// Package facade has the admission handlers. Package conformance compares policies and rules.
 package rules

@@ -18,45 +18,47 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Verdict is what a rule says of a request.
+// Verdict is the result of a rule for one request.
 type Verdict struct {
-	// Allowed is also true of operations that the rule is not for.
+	// Allowed is also true for operations that the rule does not cover.
 	Allowed bool
-	// Failed is true if the expression has ended in an error, such as for a field that the object does not have, or was
-	// too expensive. The request is denied then; a policy does so by its failurePolicy, Fail.
+	// Failed reports that the expression has ended in an error, such as a missing field, or has exceeded the cost
+	// limit. The request is denied then. A policy does the same because its failurePolicy is Fail.
 	Failed bool
-	// Message is what whoever has made the request gets to read, without what API servers put before it; Reason and
-	// Code are those of the answer. All three are empty if the request is allowed.
+	// Message is the text for the client, without the prefix that API servers add. Reason and Code are those of the
+	// response. All three are empty if the request is allowed.
 	Message string
 	Reason  metav1.StatusReason
 	Code    int32
 }
 
-// codes are the HTTP codes of the reasons that there are.
+// codes has the HTTP codes of the reasons that policies support.
 var codes = map[metav1.StatusReason]int32{
 	metav1.StatusReasonInvalid:               http.StatusUnprocessableEntity,
 	metav1.StatusReasonForbidden:             http.StatusForbidden,
 	metav1.StatusReasonRequestEntityTooLarge: http.StatusRequestEntityTooLarge,
 }
 
-// Evaluate tells what becomes of a request to store an object in the place of an old one, by the API server's own code
-// and limits, and without a cluster. Without an old object, it is a creation; without a new one, a deletion.
+// Evaluate returns the verdict on a request that replaces an old object with a new one. It uses the API server's own
+// code and limits, and needs no cluster. Without an old object, the request is a creation; without a new one, a
+// deletion.
 //
-// An object of a Go type is taken as it would be sent: its fields without omitempty are there, with zero values, and so
-// are its apiVersion and kind only if they are set. What the schema of a CRD would add or refuse is not known here; to
-// try what a type cannot say, such as a field that is not there, give an [unstructured.Unstructured].
+// An object of a Go type is evaluated as it would be sent: fields without omitempty are present with zero values, and
+// its apiVersion and kind only if they are set. Defaults and validation of a CRD's schema are not applied. To test a
+// state that the type cannot express, such as a missing field, pass an [unstructured.Unstructured].
 //
-// An error says that the rule is wrong, or the objects; a request that is denied is none. For an expression that ends
-// in an error, see [Verdict].
+// An error means that the rule or the objects are invalid. A denied request is not an error. For an expression that
+// ends in an error, see [Verdict].
 func (r *Rule) Evaluate(object, old client.Object) (Verdict, error) {
 	return r.EvaluateContext(context.Background(), object, old)
 }
 
-// EvaluateContext is [Rule.Evaluate] for as long as the context lasts; after that, the expression fails.
+// EvaluateContext is [Rule.Evaluate] with a context. After the end of the context, the expression fails.
 func (r *Rule) EvaluateContext(ctx context.Context, object, old client.Object) (Verdict, error) {
 	if err := r.Err(); err != nil {
 		return Verdict{}, err
 	}
+	// Only the objects are set: expressions have no other variables.
 	request := &admission.VersionedAttributes{}
 	operation := admissionregistrationv1.Update
 	if absent(object) {
@@ -78,7 +80,7 @@ func (r *Rule) EvaluateContext(ctx context.Context, object, old client.Object) (
 	return r.judge(ctx, request)
 }
 
-// absent is also true of a nil pointer of some type.
+// absent reports whether there is no object: nil, or a nil pointer of some type.
 func absent(object client.Object) bool {
 	if object == nil {
 		return true
@@ -87,7 +89,7 @@ func absent(object client.Object) bool {
 	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
-// judge evaluates the condition, and the message if it is needed.
+// judge evaluates the condition, and the message if the request is denied.
 func (r *Rule) judge(ctx context.Context, request *admission.VersionedAttributes) (Verdict, error) {
 	found, left, err := evaluate(ctx, r.condition, request, celconfig.RuntimeCELCostBudget)
 	switch {
@@ -104,7 +106,8 @@ func (r *Rule) judge(ctx context.Context, request *admission.VersionedAttributes
 	return Verdict{Message: r.explain(ctx, request, left), Reason: r.reason, Code: codes[r.reason]}, nil
 }
 
-// explain gives the message of a request that is denied: the first that can be had.
+// explain returns the message for a denied request: the result of the message expression if it is valid, else the fixed
+// message. The conditions are those of the API server. The budget is what remains after the condition.
 func (r *Rule) explain(ctx context.Context, request *admission.VersionedAttributes, budget int64) string {
 	if r.text != nil {
 		made, _, err := evaluate(ctx, r.text, request, budget)
@@ -120,7 +123,7 @@ func (r *Rule) explain(ctx context.Context, request *admission.VersionedAttribut
 	return r.explanation()
 }
 
-// explanation is the message of all requests that are denied.
+// explanation returns the fixed message, or else the expression, as the API server formats it.
 func (r *Rule) explanation() string {
 	if text := strings.TrimSpace(r.message); text != "" {
 		return text
@@ -128,8 +131,8 @@ func (r *Rule) explanation() string {
 	return "failed expression: " + strings.TrimSpace(r.expression)
 }
 
-// evaluate gives the one result of an expression. What it ends in is an error of the result; an error of objects that
-// do not encode is one of its own.
+// evaluate returns the single result of an expression, and the remaining cost budget. An error of the expression is
+// part of the result. The error result is about objects that cannot be encoded.
 func evaluate(
 	ctx context.Context, expression plugincel.ConditionEvaluator, request *admission.VersionedAttributes, budget int64,
 ) (found plugincel.EvaluationResult, left int64, err error) {

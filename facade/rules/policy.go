@@ -12,16 +12,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Policy makes a policy of the API server from rules, with a binding that puts it into force for all objects of these
-// resources; both get the name, which is of the form of a domain. They work from some moments after they are created,
-// and need nothing that runs. Their texts as YAML are for kubectl apply.
+// Policy returns a policy of the API server with these rules, and a binding that activates it for all objects of the
+// resources. Both have the name, which must be a DNS subdomain. They take effect shortly after their creation and need
+// no running operator. Encode them as YAML for kubectl apply.
 //
 //	rules.Policy("databases.example.org", []admissionregistrationv1.Rule{{
 //		APIGroups: []string{"example.org"}, APIVersions: []string{"v1"}, Resources: []string{"databases"},
 //	}}, grows, named)
 //
-// Each rule holds for its own operations. API servers that know fewer functions of CEL than this version of the
-// libraries refuse a policy with one of the others.
+// Each rule only applies to its own operations. An API server with fewer CEL functions than this version of the
+// libraries rejects a policy that uses newer ones.
 func Policy(name string, resources []admissionregistrationv1.Rule, rules ...*Rule) (
 	policy *admissionregistrationv1.ValidatingAdmissionPolicy,
 	binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding, err error,
@@ -29,11 +29,13 @@ func Policy(name string, resources []admissionregistrationv1.Rule, rules ...*Rul
 	if err := checkPolicy(name, resources, rules); err != nil {
 		return nil, nil, fmt.Errorf("rules.Policy(%q): %w", name, err)
 	}
+	// A policy has one list of operations for all of its rules. It must have each operation of any rule.
 	operations := union(rules)
 	policy = &admissionregistrationv1.ValidatingAdmissionPolicy{
 		TypeMeta:   typeMeta("ValidatingAdmissionPolicy"),
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			// Fail denies requests for which an expression ends in an error, as the handler of the operator does.
 			FailurePolicy:    ptr.To(admissionregistrationv1.Fail),
 			MatchConstraints: constraints(resources, operations),
 		},
@@ -52,7 +54,8 @@ func Policy(name string, resources []admissionregistrationv1.Rule, rules ...*Rul
 	return policy, binding, nil
 }
 
-// constraints are the requests that a policy is asked about.
+// constraints returns the match constraints of a policy. Equivalent also covers requests for other versions of the
+// resources. The caller's rules are copied, because the result must not change with them.
 func constraints(
 	resources []admissionregistrationv1.Rule, operations []admissionregistrationv1.OperationType,
 ) *admissionregistrationv1.MatchResources {
@@ -67,11 +70,12 @@ func constraints(
 	return made
 }
 
+// typeMeta returns the apiVersion and kind, which are needed in YAML.
 func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// validation is the rule in a policy for these operations, which may be more than its own.
+// validation returns the rule as part of a policy for these operations, which can be more than its own.
 func (r *Rule) validation(operations []admissionregistrationv1.OperationType) admissionregistrationv1.Validation {
 	made := admissionregistrationv1.Validation{
 		Expression: r.expression, Message: r.message, MessageExpression: r.messageExpression, Reason: ptr.To(r.reason),
@@ -82,6 +86,8 @@ func (r *Rule) validation(operations []admissionregistrationv1.OperationType) ad
 			own = append(own, fmt.Sprintf("'%s'", operation))
 		}
 	}
+	// The condition must be true for all other operations. A line break ends a comment at the end of the expression.
+	// Without a fixed message, the API server would show the whole condition.
 	if len(own) < len(operations) {
 		made.Expression = fmt.Sprintf("!(request.operation in [%s]) || (%s\n)", strings.Join(own, ", "), r.expression)
 		if made.Message == "" {
@@ -91,7 +97,7 @@ func (r *Rule) validation(operations []admissionregistrationv1.OperationType) ad
 	return made
 }
 
-// union has each operation of the rules once.
+// union returns the operations of all rules, each once, in a fixed order.
 func union(rules []*Rule) (all []admissionregistrationv1.OperationType) {
 	for _, operation := range []admissionregistrationv1.OperationType{
 		admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete,
@@ -103,7 +109,8 @@ func union(rules []*Rule) (all []admissionregistrationv1.OperationType) {
 	return all
 }
 
-// checkPolicy tells what is wrong with what a policy is made of.
+// checkPolicy returns all errors in the arguments of a policy, including those of its rules. Rules with the same id are
+// an error, as in an operator.
 func checkPolicy(name string, resources []admissionregistrationv1.Rule, rules []*Rule) error {
 	var found []error
 	for _, problem := range validation.IsDNS1123Subdomain(name) {

@@ -11,8 +11,8 @@ import (
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 )
 
-// Rule is a condition that objects fulfil, or requests with them are denied. Make it with [New]; it never changes, and
-// may be used by several goroutines.
+// Rule is a condition that objects must meet; otherwise, requests with them are denied. Create it with [New]. A rule is
+// immutable and safe for concurrent use.
 type Rule struct {
 	id, expression, message string
 	messageExpression       string
@@ -20,38 +20,38 @@ type Rule struct {
 	operations              []admissionregistrationv1.OperationType
 
 	condition, text plugincel.ConditionEvaluator // text is nil without a messageExpression
-	err             error
+	err             error                        // returned by everything that uses the rule
 }
 
-// Option is an option of [New].
+// Option configures a rule in [New].
 type Option func(*Rule)
 
-// MessageExpression makes the message by another expression, which gives a string:
+// MessageExpression sets a second expression that returns the message as a string:
 //
 //	rules.MessageExpression("'the size never shrinks below ' + string(oldObject.spec.size)")
 //
-// It knows what the rule knows. Where it ends in an error, or gives an empty text, several lines or more than 5 KiB,
-// the message is that of [New].
+// It has the same variables as the rule. If it ends in an error, or returns an empty text, several lines or more than 5
+// KiB, the message is that of [New].
 func MessageExpression(expression string) Option {
 	return func(r *Rule) { r.messageExpression = expression }
 }
 
-// Reason is why requests are denied, and makes the HTTP code of the answer: metav1.StatusReasonInvalid, which is the
-// default, 422; Forbidden, 403; RequestEntityTooLarge, 413. API servers take no others from a policy.
+// Reason sets the reason of denials, which determines the HTTP code of the response: metav1.StatusReasonInvalid, the
+// default, is 422; Forbidden is 403; RequestEntityTooLarge is 413. API servers do not accept other reasons in a policy.
 func Reason(reason metav1.StatusReason) Option {
 	return func(r *Rule) { r.reason = reason }
 }
 
-// Operations are those that the rule is for, of CREATE, UPDATE and DELETE: without it, the first two. All others are
-// allowed.
+// Operations sets the operations that the rule covers: CREATE, UPDATE and DELETE. Default: CREATE and UPDATE. All other
+// operations are allowed.
 func Operations(operations ...admissionregistrationv1.OperationType) Option {
 	return func(r *Rule) { r.operations = slices.Clone(operations) }
 }
 
-// New makes a rule. The expression is CEL as in a ValidatingAdmissionPolicy, and true for what is allowed; if it is
-// false, whoever has made the request gets the message. The id tells rules apart.
+// New returns a rule. The expression is CEL as in a ValidatingAdmissionPolicy, and true for allowed requests. If it is
+// false, the client receives the message. The id identifies the rule.
 //
-// New never fails: what is wrong with a rule is an error of everything that it is given to.
+// New never fails. An invalid rule is reported by everything that uses it, and by [Rule.Err].
 func New(id, expression, message string, options ...Option) *Rule {
 	r := &Rule{
 		id: id, expression: expression, message: message, reason: metav1.StatusReasonInvalid,
@@ -64,6 +64,7 @@ func New(id, expression, message string, options ...Option) *Rule {
 			option(r)
 		}
 	}
+	// Invalid texts are reported without the compiler's errors, which would only repeat them in other words.
 	if err := errors.Join(r.checkTexts(), r.checkOptions()); err != nil {
 		r.err = r.named(err)
 		return r
@@ -74,11 +75,11 @@ func New(id, expression, message string, options ...Option) *Rule {
 	return r
 }
 
-// ID tells the rule apart. As a handler of an operator, it has this id, too.
+// ID returns the id of the rule, which is also the id of its handler in an operator.
 func (r *Rule) ID() string { return r.id }
 
-// Err is what is wrong with the rule, whatever objects it is for; nil if nothing is. For a kind of objects, see
-// [Rule.Check].
+// Err returns the errors of the rule itself, independent of the objects, or nil. For the errors with a kind of objects,
+// see [Rule.Check].
 func (r *Rule) Err() error {
 	if r == nil {
 		return errors.New("the rule is nil: make it with rules.New")
@@ -89,10 +90,11 @@ func (r *Rule) Err() error {
 	return r.err
 }
 
-// named says which rule an error is about.
+// named adds the id of the rule to an error.
 func (r *Rule) named(err error) error { return fmt.Errorf("rule %q: %w", r.id, err) }
 
-// checkTexts tells what API servers would not take.
+// checkTexts returns the errors in the id, the expression and the message. They are reported in Go, because API servers
+// would only reject them when the policy is created.
 func (r *Rule) checkTexts() error {
 	var found []error
 	if strings.TrimSpace(r.id) == "" {
@@ -114,7 +116,7 @@ func (r *Rule) checkTexts() error {
 	return errors.Join(found...)
 }
 
-// checkOptions tells which options cannot be meant.
+// checkOptions returns the errors in the operations and the reason.
 func (r *Rule) checkOptions() error {
 	var found []error
 	if len(r.operations) == 0 {

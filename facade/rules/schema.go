@@ -14,23 +14,26 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// schema makes the type of CEL that objects of a Go type have; it remembers what fields there are at all.
+// schema builds the CEL type of objects of a Go type.
 type schema struct {
+	// names collects the names of all fields, for suggestions.
 	names []string
-	open  []reflect.Type // the structs that are being made: one within itself may be anything
+	open  []reflect.Type // the structs around the present one; a recursive type can have any value
 }
 
 var (
 	marshaler     = reflect.TypeFor[json.Marshaler]()
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
-	// texts are types whose JSON is a text, although that is not what they consist of.
+	// texts are structs that encode to JSON strings. They implement json.Marshaler, whose result would otherwise be
+	// unknown.
 	texts = []reflect.Type{
 		reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[metav1.Duration](),
 	}
 	untypedObject = reflect.TypeFor[unstructured.Unstructured]()
 )
 
-// of gives the type by its JSON. The name is the path to it, which has to be unique.
+// of returns the CEL type of the JSON encoding. CEL identifies object types by name, so each has its unique path as the
+// name.
 func (s *schema) of(typ reflect.Type, name string) *apiservercel.DeclType {
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
@@ -45,9 +48,11 @@ func (s *schema) of(typ reflect.Type, name string) *apiservercel.DeclType {
 	}
 	switch typ.Kind() {
 	case reflect.Slice, reflect.Array:
+		// JSON encodes byte slices as base64 strings.
 		if typ.Kind() == reflect.Slice && typ.Elem().Kind() == reflect.Uint8 {
 			return apiservercel.StringType
 		}
+		// A length of -1 is unknown.
 		return apiservercel.NewListType(s.of(typ.Elem(), name+".@idx"), -1)
 	case reflect.Map:
 		return apiservercel.NewMapType(apiservercel.StringType, s.of(typ.Elem(), name+".@elem"), -1)
@@ -58,6 +63,7 @@ func (s *schema) of(typ reflect.Type, name string) *apiservercel.DeclType {
 	}
 }
 
+// ofScalar returns the CEL type of a bool, string or number. Unsigned integers are int: JSON does not distinguish them.
 func ofScalar(kind reflect.Kind) *apiservercel.DeclType {
 	switch kind {
 	case reflect.Bool:
@@ -74,14 +80,14 @@ func ofScalar(kind reflect.Kind) *apiservercel.DeclType {
 	}
 }
 
-// selectable are names that can stand behind a dot in CEL.
+// selectable matches names that can follow a dot in CEL.
 var selectable = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// words are names that cannot, for all that.
+// words are reserved in CEL: they match selectable but cannot follow a dot.
 var words = []string{"in", "true", "false", "null"}
 
-// ofStruct gives an object type, or a mapping of anything if there are fields that can only be had by an index, such as
-// object.spec["a-b"], which objects do not have.
+// ofStruct returns an object type. If a field needs an index, such as object.spec["a-b"], it returns a map of any
+// values instead, because CEL object types do not support indices.
 func (s *schema) ofStruct(typ reflect.Type, name string) *apiservercel.DeclType {
 	if slices.Contains(s.open, typ) {
 		return apiservercel.DynType
@@ -90,15 +96,18 @@ func (s *schema) ofStruct(typ reflect.Type, name string) *apiservercel.DeclType 
 	defer func() { s.open = s.open[:len(s.open)-1] }()
 	fields, byIndex := map[string]*apiservercel.DeclField{}, false
 	eachField(typ, func(key string, field reflect.StructField) {
+		// The field of an embedded struct is hidden by an outer one of the same name.
 		if fields[key] != nil {
 			return
 		}
 		byIndex = byIndex || !selectable.MatchString(key) || slices.Contains(words, key)
 		s.names = append(s.names, key)
 		of := s.of(field.Type, name+"."+key)
+		// The string option changes numbers and bools to JSON strings.
 		if strings.Contains(field.Tag.Get("json"), ",string") {
 			of = apiservercel.DynType
 		}
+		// The field is optional, because omitempty can remove it.
 		fields[key] = apiservercel.NewDeclField(key, of, false, nil, nil)
 	})
 	if byIndex {
@@ -107,12 +116,13 @@ func (s *schema) ofStruct(typ reflect.Type, name string) *apiservercel.DeclType 
 	return apiservercel.NewObjectType(name, fields)
 }
 
+// implements reports whether the type or a pointer to it implements the interface.
 func implements(typ, what reflect.Type) bool {
 	return typ.Implements(what) || reflect.PointerTo(typ).Implements(what)
 }
 
-// eachField visits the fields of a struct by their names in JSON, and then those of embedded structs, whose names they
-// may hide.
+// eachField visits the fields of a struct with their JSON names, and then those of embedded structs, whose names they
+// can hide.
 func eachField(typ reflect.Type, visit func(key string, field reflect.StructField)) {
 	var embedded []reflect.Type
 	for i := range typ.NumField() {

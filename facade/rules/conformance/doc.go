@@ -1,9 +1,9 @@
 // Not part of the public API.
 //
-// Package conformance holds rules to a real API server: a table of requests, with what becomes of each, is given to the
-// rules in plain Go, to a kube-apiserver that has the policies made of them, and to one that has to ask an operator.
+// Package conformance compares rules with a real API server. It evaluates a table of requests in plain Go, by a
+// kube-apiserver with the policies of the rules, and by a kube-apiserver that calls an operator's webhook. All verdicts
+// must be equal.
 //
-// It is apart from the tests of the rules because it needs the binaries of a control plane. It has tests only.
-//
-// Neighbours: package rules; test/e2e has the suites of the operator.
+// It has tests only. They are separate from the tests of package rules because they need the binaries of a control
+// plane. The end-to-end tests of the operator are in test/e2e.
 package conformance

@@ -1,5 +1,5 @@
-// Command example has a condition on objects that is written once: as the operator, it enforces it, and with the
-// argument "policy" it prints it for API servers that no operator runs beside.
+// Command example enforces a condition that is written once. As the operator, it enforces the condition in an admission
+// handler. With the argument "policy", it prints a policy, with which API servers enforce it without an operator.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-// Database is the kind that the condition is about.
+// Database is the kind to which the condition applies.
 type Database struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -29,13 +29,15 @@ type Database struct {
 	} `json:"spec"`
 }
 
-// DeepCopyObject copies it.
+// DeepCopyObject returns a copy. Spec has no pointers, so its assignment is sufficient.
 func (d *Database) DeepCopyObject() runtime.Object {
 	return &Database{TypeMeta: d.TypeMeta, ObjectMeta: *d.ObjectMeta.DeepCopy(), Spec: d.Spec}
 }
 
+// name is the name of the operator, of its webhook configurations, and of the policy.
 const name = "databases.rules.kopf.dev"
 
+// grows allows the creation of databases, and all updates that do not reduce the size.
 var grows = rules.New(
 	"size-grows", "oldObject == null || object.spec.size >= oldObject.spec.size", "the size never shrinks",
 	rules.Reason(metav1.StatusReasonForbidden),
@@ -48,15 +50,19 @@ func main() {
 	}
 }
 
+// run prints the policy or runs the operator.
 func run() error {
 	if len(os.Args) == 2 && os.Args[1] == "policy" {
 		return printPolicy(os.Stdout)
 	}
+	// The webhook server needs a free port before the operator starts, because the URL is part of the settings.
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("finding a port for the webhook server: %w", err)
 	}
 	port := listener.Addr().(*net.TCPAddr).Port //nolint:errcheck // it is one
+	// The port is free again for the server. Another process could take it in between, which is acceptable for an
+	// example.
 	if err := listener.Close(); err != nil {
 		return err
 	}
@@ -71,12 +77,13 @@ func run() error {
 	return nil
 }
 
+// addToScheme registers the kind, without generated code.
 func addToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(schema.GroupVersion{Group: "rules.kopf.dev", Version: "v1"}, &Database{})
 	return nil
 }
 
-// printPolicy is for kubectl apply.
+// printPolicy writes the policy and its binding as YAML for kubectl apply.
 func printPolicy(to io.Writer) error {
 	policy, binding, err := rules.Policy(name, []admissionregistrationv1.Rule{{
 		APIGroups: []string{"rules.kopf.dev"}, APIVersions: []string{"v1"}, Resources: []string{"databases"},

@@ -1,10 +1,10 @@
 // Not part of the public API.
 //
-// Package normal shows objects without what differs from run to run, so that two runs can be compared: uids, versions,
-// times, generations, and the ends of generated names.
+// Package normal removes from objects the values that differ from run to run, so that two runs can be compared: uids,
+// versions, times, generations, and the suffixes of generated names. [Of] collects the uids and names of a run;
+// [Names.Object] and [Names.Text] replace them.
 //
-// It is apart because all of the test kit that compares runs must agree on that. It never hides what an operator
-// decides: whether there is a time, and whose uid it is, remains to be seen.
-//
-// Neighbours: facadetest and its explorer compare by it. What two servers answer is compared by the tests of memapi.
+// It is separate because all parts of the test kit that compare runs must agree on these values: golden files and the
+// explorer. It never hides decisions of an operator: a time is still visible as a time, and a uid as that of its
+// object. The tests of memapi compare the responses of two servers by their own rules.
 package normal

@@ -9,20 +9,21 @@ import (
 	"strings"
 )
 
+// uids and times match these values also within texts, such as messages and paths.
 var (
 	uids  = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 	times = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 )
 
-// Names are the uids and the generated names of one run. The zero value knows none.
+// Names holds the uids and the generated names of one run. The zero value is empty.
 type Names struct {
-	uids      map[string]string // whose they are
-	generated *strings.Replacer
+	uids      map[string]string // uid to kind and name of its object
+	generated *strings.Replacer // nil without generated names
 }
 
-// Of knows the uids and generated names of these objects. Those of one generateName are numbered in the order of their
-// contents, so that it does not matter which of them was made first; those that are alike, in the order of their
-// creation.
+// Of returns the names of these objects. Objects with the same generateName are numbered in the order of their
+// contents, so that the order of their creation does not matter. Objects with equal contents are numbered in the order
+// of their creation.
 func Of(objects []map[string]any) *Names {
 	n := &Names{}
 	alike := map[string][]generated{}
@@ -37,7 +38,8 @@ func Of(objects []map[string]any) *Names {
 	for prefix, all := range alike {
 		replacements = append(replacements, numbered(prefix, all)...)
 	}
-	slices.SortFunc(replacements, func(a, b generated) int { // the longer one first, as one may begin with another
+	// A Replacer prefers earlier pairs. Longer names come first, because one name can be the prefix of another.
+	slices.SortFunc(replacements, func(a, b generated) int {
 		return cmp.Or(cmp.Compare(len(b.name), len(a.name)), cmp.Compare(a.name, b.name))
 	})
 	var pairs []string
@@ -47,6 +49,7 @@ func Of(objects []map[string]any) *Names {
 	if len(pairs) > 0 {
 		n.generated = strings.NewReplacer(pairs...)
 	}
+	// n.uids is only set after the loop, so that no uids are replaced while the names of the objects are built.
 	known := map[string]string{}
 	for _, object := range objects {
 		if uid := textOf(metadataOf(object), "uid"); uid != "" {
@@ -57,13 +60,13 @@ func Of(objects []map[string]any) *Names {
 	return n
 }
 
-// generated is an object with a generated name.
+// generated is an object with a generated name, its replacement, and the content by which it is sorted.
 type generated struct {
 	name, shown, content string
 	object               map[string]any
 }
 
-// numbered gives each of them the name that it is shown by.
+// numbered sets the replacement of each name: the prefix and a number.
 func numbered(prefix string, all []generated) []generated {
 	for i := range all {
 		all[i].content = contentOf(all[i], prefix)
@@ -80,14 +83,15 @@ func numbered(prefix string, all []generated) []generated {
 	return all
 }
 
-// contentOf is all of an object but its name.
+// contentOf returns the normalized object as JSON, with the prefix in place of its name.
 func contentOf(g generated, prefix string) string {
 	anonymous := &Names{generated: strings.NewReplacer(g.name, prefix)}
 	data, err := json.Marshal(anonymous.Object(g.object))
-	if err != nil { // it is no JSON: then the times decide
+	if err != nil { // not JSON values: only the creation times decide the order
 		return ""
 	}
 	return string(data)
 }
 
+// created returns the creationTimestamp. RFC 3339 times in UTC sort as texts.
 func created(object map[string]any) string { return textOf(metadataOf(object), "creationTimestamp") }

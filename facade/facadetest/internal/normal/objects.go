@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What stands in the place of a value that differs from run to run.
+// The replacements of values that differ from run to run.
 const (
 	aTime    = "<time>"
 	aUID     = "<uid>"
@@ -15,18 +15,20 @@ const (
 	outdated = "<an earlier one>"
 )
 
-// Object gives a copy of the object as it looks in every run:
+// Object returns a copy of the object in the same form for each run:
 //
-//   - its uid, resourceVersion, generation, managedFields and creationTimestamp are not there;
-//   - uids of objects that are known are "<uid of Database shop/orders>", others "<uid>", also within texts;
-//   - times in the form of RFC 3339 are "<time>", also within texts; so it shows that an object is being deleted;
-//   - an observedGeneration says whether it is the current one;
-//   - the ends of generated names are numbers, as in "orders-<1>", also within texts.
+//   - The uid, resourceVersion, generation, managedFields and creationTimestamp are removed.
+//   - The uids of known objects become "<uid of Database shop/orders>", others "<uid>", also within texts.
+//   - Times in the form of RFC 3339 become "<time>", also within texts. A deletion in progress is therefore still
+//     visible.
+//   - An observedGeneration becomes a text that says whether it is the current one.
+//   - Suffixes of generated names become numbers, as in "orders-<1>", also within texts.
 //
-// The object is not changed. The copy has JSON values, as the object has.
+// The original is not modified. It must have JSON values, and so has the copy.
 func (n *Names) Object(object map[string]any) map[string]any {
 	generation := metadataOf(object)["generation"]
 	copied, _ := n.value(object, func(observed any) any {
+		// The generation is that of the original, because the copy does not keep it.
 		if observed == generation {
 			return current
 		}
@@ -42,7 +44,7 @@ func (n *Names) Object(object map[string]any) map[string]any {
 	return copied
 }
 
-// Objects gives [Names.Object] of each, in the order of their groups, kinds, namespaces and names.
+// Objects returns [Names.Object] of each object, sorted by group, kind, namespace and name.
 func (n *Names) Objects(objects []map[string]any) []map[string]any {
 	all := make([]map[string]any, 0, len(objects))
 	for _, object := range objects {
@@ -54,7 +56,8 @@ func (n *Names) Objects(objects []map[string]any) []map[string]any {
 	return all
 }
 
-// Text gives a text, such as an error or a path, with the uids, times and generated names as in [Names.Object].
+// Text returns the text, such as an error or a path, with uids, times and generated names replaced as in
+// [Names.Object].
 func (n *Names) Text(text string) string {
 	text = uids.ReplaceAllStringFunc(text, func(uid string) string {
 		if whose, known := n.uids[uid]; known {
@@ -68,7 +71,7 @@ func (n *Names) Text(text string) string {
 	return times.ReplaceAllString(text, aTime)
 }
 
-// value is a copy of any JSON value.
+// value returns a normalized copy of any JSON value. Keys of maps are normalized, too.
 func (n *Names) value(v any, generation func(any) any) any {
 	switch v := v.(type) {
 	case string:
@@ -94,17 +97,19 @@ func (n *Names) value(v any, generation func(any) any) any {
 	}
 }
 
+// metadataOf returns the metadata of the object, or nil.
 func metadataOf(object map[string]any) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
 	return metadata
 }
 
+// textOf returns the string in a field, or an empty string.
 func textOf(of map[string]any, name string) string {
 	text, _ := of[name].(string)
 	return text
 }
 
-// nameOf is the name of an object with its kind, such as "Database shop/orders".
+// nameOf returns the name of an object with its kind, such as "Database shop/orders".
 func nameOf(object map[string]any) string {
 	metadata := metadataOf(object)
 	name := textOf(metadata, "name")
@@ -114,6 +119,7 @@ func nameOf(object map[string]any) string {
 	return textOf(object, "kind") + " " + name
 }
 
+// fullName returns the text by which objects are sorted: the API group without its version, then kind and name.
 func fullName(object map[string]any) string {
 	group, _, _ := strings.Cut(textOf(object, "apiVersion"), "/")
 	return group + " " + nameOf(object)

@@ -1,6 +1,6 @@
 // Not part of the public API.
 //
-// Package reviewing plays the part of the API server towards admission webhooks: it reads their configurations, decides
-// which webhooks a request is for, and applies their verdicts. [Reviews] does so for the requests of an API server
-// in memory. How a webhook is called is up to the caller: within the process, or by URL.
+// Package reviewing calls admission webhooks like an API server: it reads their configurations, selects the webhooks
+// for a request, and applies their responses. [HooksOf] reads the configurations; [Reviews] handles the requests of an
+// API server in memory. The caller provides the transport to a webhook: within the process, or by URL.
 package reviewing

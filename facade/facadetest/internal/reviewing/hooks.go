@@ -20,35 +20,35 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// reviewTimeout is how long the API server waits if an entry does not say it.
+// reviewTimeout is the default timeout of the API server, for entries without one.
 const reviewTimeout = 10 * time.Second
 
-// Hook is an entry of a webhook configuration, as far as the API server in memory goes by it.
+// Hook is one entry of a webhook configuration, with the fields that the API server in memory supports.
 type Hook struct {
-	// URL is where the webhook is served; empty for one of a service in the cluster.
+	// URL is the address of the webhook; empty for a webhook behind a service in the cluster.
 	URL string
 	// Authority is the certificate authority of the server, in PEM.
 	Authority []byte
-	// Timeout is how long the API server waits for an answer.
+	// Timeout limits the wait for the response.
 	Timeout time.Duration
-	// Conditions are expressions in CEL for requests that the webhook is for; see [Reviews].
+	// Conditions are the match conditions in CEL, which select requests for the webhook. See [Reviews].
 	Conditions []admissionregistrationv1.MatchCondition
-	// Ignores is set if a webhook that fails is left out.
+	// Ignores reports whether a failing webhook is skipped: its failure policy is Ignore.
 	Ignores bool
 
 	name     string
 	mutating bool
-	// exact leaves out requests for other versions of the resources in the rules.
+	// exact is the match policy Exact: the webhook does not receive requests for other versions of its resources.
 	exact bool
-	// dryRun is set if the webhook may be called for a request without effects.
+	// dryRun reports whether the webhook supports dry-run requests, by its declared side effects.
 	dryRun bool
-	// again is set if the webhook is called a second time after later ones have changed the object.
+	// again is the reinvocation policy IfNeeded: the webhook is called a second time if later ones change the object.
 	again               bool
 	rules               []admissionregistrationv1.RuleWithOperations
 	objects, namespaces *metav1.LabelSelector
 }
 
-// HooksOf are the entries of all configurations; never nil.
+// HooksOf returns the entries of all configurations, in their order. The result is never nil.
 func HooksOf(configurations []client.Object) []Hook {
 	hooks := []Hook{}
 	for _, one := range configurations {
@@ -76,6 +76,7 @@ func HooksOf(configurations []client.Object) []Hook {
 	return hooks
 }
 
+// newHook returns the part of an entry that is common to mutating and validating webhooks.
 func newHook(
 	name string, at admissionregistrationv1.WebhookClientConfig,
 	policy *admissionregistrationv1.FailurePolicyType, seconds *int32,
@@ -91,6 +92,8 @@ func newHook(
 	return h
 }
 
+// setPolicies sets the match policy and the support of dry-run requests. By the API's defaults, the match policy is
+// Equivalent, and side effects are unknown.
 func (h *Hook) setPolicies(
 	match *admissionregistrationv1.MatchPolicyType, effects *admissionregistrationv1.SideEffectClass,
 ) {
@@ -99,13 +102,15 @@ func (h *Hook) setPolicies(
 		*effects == admissionregistrationv1.SideEffectClassNoneOnDryRun)
 }
 
-// selects reports whether the selectors of the entry match the request.
+// selects reports whether the selectors of the entry match the request. As in the API server, the object selector
+// matches the object or the old object, and the namespace selector does not apply to cluster-scoped objects, except
+// namespaces.
 func (h Hook) selects(r *admissionv1.AdmissionRequest, server *memapi.Server) bool {
 	return (selects(h.objects, labelsOf(r.Object.Raw)) || selects(h.objects, labelsOf(r.OldObject.Raw))) &&
 		(r.Namespace == "" && !isOfNamespace(r) || selects(h.namespaces, namespaceLabels(r, server)))
 }
 
-// hasRule reports whether the entry has a rule for the request.
+// hasRule reports whether a rule of the entry covers the operation, the resource and its version.
 func (h Hook) hasRule(r *admissionv1.AdmissionRequest) bool {
 	resource := r.Resource.Resource
 	if r.SubResource != "" {
@@ -115,6 +120,7 @@ func (h Hook) hasRule(r *admissionv1.AdmissionRequest) bool {
 	return slices.ContainsFunc(h.rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
 		operation := slices.Contains(rule.Operations, admissionregistrationv1.OperationAll) ||
 			slices.Contains(rule.Operations, admissionregistrationv1.OperationType(r.Operation))
+		// "*" covers all resources without subresources, "pods/*" all subresources of pods, and "*/*" everything.
 		named := slices.Contains(rule.Resources, resource) || slices.Contains(rule.Resources, "*/*") ||
 			slices.Contains(rule.Resources, "*") && r.SubResource == "" ||
 			slices.Contains(rule.Resources, r.Resource.Resource+"/*") && r.SubResource != ""
@@ -123,7 +129,8 @@ func (h Hook) hasRule(r *admissionv1.AdmissionRequest) bool {
 	})
 }
 
-// inScope reports whether a rule is for objects like that of the request: those of namespaces, or others.
+// inScope reports whether a rule covers objects of the same scope: namespaced or cluster-scoped. A Namespace counts as
+// cluster-scoped, although its request has a namespace.
 func inScope(scope *admissionregistrationv1.ScopeType, r *admissionv1.AdmissionRequest) bool {
 	if scope == nil || *scope == admissionregistrationv1.AllScopes {
 		return true
@@ -132,7 +139,8 @@ func inScope(scope *admissionregistrationv1.ScopeType, r *admissionv1.AdmissionR
 	return inNamespace == (*scope == admissionregistrationv1.NamespacedScope)
 }
 
-// selects reports whether the labels match. A nil selector matches all; nil labels stand for an absent object.
+// selects reports whether the labels match the selector. A nil selector matches all objects. Nil labels represent an
+// absent object, which only a nil or an empty selector matches.
 func selects(selector *metav1.LabelSelector, of labels.Set) bool {
 	if selector == nil {
 		return true
@@ -141,6 +149,7 @@ func selects(selector *metav1.LabelSelector, of labels.Set) bool {
 	return err == nil && (chosen.Empty() || of != nil && chosen.Matches(of))
 }
 
+// labelsOf returns the labels of an encoded object: never nil for an object, and nil without one.
 func labelsOf(text []byte) labels.Set {
 	var object unstructured.Unstructured
 	if len(text) == 0 || object.UnmarshalJSON(text) != nil {
@@ -157,8 +166,8 @@ func isOfNamespace(r *admissionv1.AdmissionRequest) bool {
 	return r.Resource.Group == "" && r.Resource.Resource == "namespaces"
 }
 
-// namespaceLabels are those of the namespace of the object, which need not exist in memory: it has the label with its
-// name in any case. For a Namespace that is created or updated, they are its own new ones.
+// namespaceLabels returns the labels of the object's namespace. The namespace need not exist in memory: the label with
+// its name is always set. For a Namespace that is created or updated, the labels are its new ones.
 func namespaceLabels(r *admissionv1.AdmissionRequest, server *memapi.Server) labels.Set {
 	name, set := r.Namespace, labels.Set{}
 	if isOfNamespace(r) {
@@ -176,17 +185,18 @@ func namespaceLabels(r *admissionv1.AdmissionRequest, server *memapi.Server) lab
 	return labels.Merge(set, labels.Set{corev1.LabelMetadataName: name})
 }
 
-// failure is the answer for a webhook that does not answer.
+// failure returns the API server's error for a webhook that cannot be called or whose response is invalid.
 func (h Hook) failure(err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: %w", h.name, err))
 }
 
-// denial is the answer for a request that the webhook denies.
+// denial returns the API server's error for a request that the webhook denies, with the same texts.
 func (h Hook) denial(result *metav1.Status) error {
 	status := metav1.Status{}
 	if result != nil {
 		status = *result
 	}
+	// The code of a webhook only counts from 400 on.
 	status.Status, status.Code = metav1.StatusFailure, max(status.Code, http.StatusBadRequest)
 	by := fmt.Sprintf("admission webhook %q denied the request", h.name)
 	if text := cmp.Or(status.Message, string(status.Reason)); text != "" {

@@ -22,22 +22,23 @@ type Reviews struct {
 	Server *memapi.Server
 	// Call sends a request to one webhook.
 	Call func(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
-	// Match evaluates the conditions of a webhook, which are in CEL. Without it, webhooks with conditions fail.
+	// Match evaluates the conditions of a webhook, which are in CEL. It applies the failure policy: its error rejects
+	// the request. Without Match, requests for webhooks with conditions are rejected.
 	Match func(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (bool, error)
 }
 
 var errNoConditions = errors.New("the API server in memory does not evaluate matchConditions")
 
-// review is the course of one request through the webhooks of one kind.
+// review is the state of one request while it passes the webhooks of one kind, mutating or validating.
 type review struct {
 	Reviews
-	asked    admissionv1.AdmissionRequest // with the version that the client has used
+	asked    admissionv1.AdmissionRequest // in the version that the client has used, with all changes so far
 	warnings []string
 	changed  bool
 }
 
-// Review sends a request to the webhooks that it is for, one after the other, as a [memapi.Reviewer] does. Mutating
-// ones are called a second time if they ask for it and later ones have changed the object.
+// Review sends a request to the matching webhooks, one after the other, like a [memapi.Reviewer]. Mutating webhooks
+// with the reinvocation policy IfNeeded are called a second time if later ones have changed the object.
 func (with Reviews) Review(
 	ctx context.Context, hooks []Hook, mutating bool, request *admissionv1.AdmissionRequest,
 ) (object []byte, warnings []string, err error) {
@@ -51,6 +52,7 @@ func (with Reviews) Review(
 		if err != nil {
 			return nil, r.warnings, err
 		}
+		// Webhooks with the reinvocation policy that were called before this change are called again.
 		if changes {
 			maps.Copy(again, called)
 		}
@@ -58,6 +60,7 @@ func (with Reviews) Review(
 			called[i] = true
 		}
 	}
+	// As in the API server, there is only one more round: its own changes do not cause further calls.
 	for i, h := range hooks {
 		if again[i] {
 			if _, _, err := r.pass(ctx, h); err != nil {
@@ -65,13 +68,15 @@ func (with Reviews) Review(
 			}
 		}
 	}
+	// A nil object means that it is unchanged.
 	if r.changed {
 		object = r.asked.Object.Raw
 	}
 	return object, r.warnings, nil
 }
 
-// pass has one webhook called, if the request is for it.
+// pass calls one webhook if it matches the request. The checks have the order of the API server: selectors and rules,
+// then match conditions, then the support of dry-run requests.
 func (r *review) pass(ctx context.Context, h Hook) (isCalled, changes bool, err error) {
 	if !h.selects(&r.asked, r.Server) {
 		return false, false, nil
@@ -88,6 +93,7 @@ func (r *review) pass(ctx context.Context, h Hook) (isCalled, changes bool, err 
 			}
 		}
 		if matches, err = match(ctx, h, asked); err != nil {
+			// The API server also responds with Forbidden if a condition cannot be evaluated.
 			of := schema.GroupResource{Group: r.asked.Resource.Group, Resource: r.asked.Resource.Resource}
 			return false, false, apierrors.NewForbidden(of, r.asked.Name, err)
 		} else if !matches {
@@ -103,7 +109,8 @@ func (r *review) pass(ctx context.Context, h Hook) (isCalled, changes bool, err 
 	return true, changes, err
 }
 
-// matching returns the request in the version that the entry has a rule for: that of the client, or an equivalent one.
+// matching returns the request in a version for which the entry has a rule: the client's version, or an equivalent one,
+// to which the objects are converted.
 func (r *review) matching(h Hook) (asked *admissionv1.AdmissionRequest, matches bool, err error) {
 	if h.hasRule(&r.asked) {
 		return &r.asked, true, nil
@@ -113,6 +120,7 @@ func (r *review) matching(h Hook) (asked *admissionv1.AdmissionRequest, matches 
 	}
 	from := schema.GroupVersionResource(r.asked.Resource)
 	for _, other := range r.Server.Equivalents(from) {
+		// Only the copy is converted: the next webhook may need another version.
 		converted := r.asked
 		converted.Resource = metav1.GroupVersionResource(other.GroupVersionResource())
 		converted.Kind = metav1.GroupVersionKind{Group: other.Group, Version: other.Version, Kind: other.Kind}
@@ -130,8 +138,9 @@ func (r *review) matching(h Hook) (asked *admissionv1.AdmissionRequest, matches 
 	return nil, false, nil
 }
 
-// ask calls the webhook and applies its answer.
+// ask calls the webhook and applies its response to the request.
 func (r *review) ask(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (changes bool, err error) {
+	// Each call has its own uid, which the response must repeat.
 	one := *asked
 	one.UID = uuid.NewUUID()
 	response, err := r.Call(ctx, h, &one)
@@ -144,6 +153,7 @@ func (r *review) ask(ctx context.Context, h Hook, asked *admissionv1.AdmissionRe
 	case err != nil:
 		return false, h.failure(err)
 	}
+	// Warnings reach the client even if a webhook denies the request.
 	r.warnings = append(r.warnings, response.Warnings...)
 	if !response.Allowed {
 		return false, h.denial(response.Result)
@@ -155,6 +165,7 @@ func (r *review) ask(ctx context.Context, h Hook, asked *admissionv1.AdmissionRe
 	if err != nil {
 		return false, h.failure(err)
 	}
+	// The patch was made for a converted object. Later webhooks and the store need the client's version.
 	if asked.Resource != r.asked.Resource {
 		of := r.asked.Kind
 		back := memapi.Resource{
@@ -169,6 +180,8 @@ func (r *review) ask(ctx context.Context, h Hook, asked *admissionv1.AdmissionRe
 	return changes, nil
 }
 
+// sameJSON reports whether two texts have the same JSON value. A patch can change the order of fields without an
+// effect.
 func sameJSON(a, b []byte) bool {
 	var one, other any
 	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && equality.Semantic.DeepEqual(one, other)

@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
+// Limits that keep a report readable.
 const (
-	// mostShown is how many goroutines of a kind a report has.
+	// mostShown is the number of goroutines that a report shows of each kind.
 	mostShown = 3
-	// mostLines is how much a report has of a stack: ten functions, and where it was created.
+	// mostLines is the number of stack lines that a report shows: the header and ten functions with two lines each. The
+	// creator of the goroutine follows.
 	mostLines = 21
 )
 
@@ -20,15 +22,18 @@ type routine struct {
 	stack string
 }
 
-// standing is a bubble that stands still.
+// standing is a bubble whose virtual time has stopped. Two looks with equal signatures have seen the same goroutines in
+// the same states.
 type standing struct {
 	signature string
 	routines  []routine
 }
 
+// headers matches the first line of a stack, whose format is that of the Go runtime.
 var headers = regexp.MustCompile(`^goroutine \d+[^\[\n]* \[(.+)\]:`)
 
-// find returns the bubbles that stand still, by id, given the stacks of all goroutines.
+// find returns the bubbles whose virtual time has stopped, by id, given the stacks of all goroutines. Such a bubble has
+// no goroutine that can run, and at least one that waits for a mutex.
 func find(stacks string) map[string]standing {
 	found, moving := map[string]standing{}, map[string]bool{}
 	for text := range strings.SplitSeq(strings.TrimSpace(stacks), "\n\n") {
@@ -37,6 +42,7 @@ func find(stacks string) map[string]standing {
 		if id == "" {
 			continue
 		}
+		// The header continues with the waiting time and the bubble, which are not part of the state.
 		state, _, _ := strings.Cut(described, ",")
 		one := routine{state: state, stack: text}
 		if !one.isIdle() && !one.wantsMutex() {
@@ -49,6 +55,7 @@ func find(stacks string) map[string]standing {
 		found[id] = s
 	}
 	for id, s := range found {
+		// Without a wait for a mutex, virtual time advances, or the runtime reports a deadlock itself.
 		if moving[id] || !slices.ContainsFunc(s.routines, routine.wantsMutex) {
 			delete(found, id)
 		}
@@ -67,7 +74,7 @@ func header(stack string) string {
 
 var bubbles = regexp.MustCompile(`, synctest bubble (\d+)`)
 
-// bubbleOf is the bubble of a header; empty if there is none.
+// bubbleOf returns the id of the bubble in a header, or an empty text outside of bubbles.
 func bubbleOf(header string) string {
 	matched := bubbles.FindStringSubmatch(header)
 	if matched == nil {
@@ -76,7 +83,7 @@ func bubbleOf(header string) string {
 	return matched[1]
 }
 
-// isIdle reports whether virtual time passes while the goroutine waits.
+// isIdle reports whether virtual time can advance while the goroutine waits. The runtime marks such waits as durable.
 func (r routine) isIdle() bool { return strings.HasSuffix(r.state, "(durable)") }
 
 // wantsMutex reports whether the goroutine waits for a mutex, a sync.Once included.
@@ -84,7 +91,8 @@ func (r routine) wantsMutex() bool {
 	return strings.HasPrefix(r.state, "sync.Mutex.") || strings.HasPrefix(r.state, "sync.RWMutex.")
 }
 
-// report says who waits for a mutex, and who may hold it.
+// report returns a message with the goroutines that wait for a mutex, and those that may hold it. The stacks do not
+// show the holder, so the report looks for durable waits within methods of the same type.
 func (s standing) report() string {
 	var waiting, holding []string
 	owners := map[string]bool{}
@@ -107,6 +115,7 @@ func (s standing) report() string {
 	return text + "\n\n" + listed("One of these holds a mutex, and waits", holding)
 }
 
+// listed returns a title and some of the stacks, with the number of those left out.
 func listed(title string, stacks []string) string {
 	more := ""
 	if len(stacks) > mostShown {
@@ -115,7 +124,7 @@ func listed(title string, stacks []string) string {
 	return fmt.Sprintf("%s:\n\n%s%s", title, strings.Join(stacks, "\n\n"), more)
 }
 
-// shown is the stack without its middle.
+// shown returns the stack without its middle. The last two lines name the creator of the goroutine.
 func (r routine) shown() string {
 	lines := strings.Split(r.stack, "\n")
 	if len(lines) <= mostLines+2 {
@@ -124,7 +133,7 @@ func (r routine) shown() string {
 	return strings.Join(slices.Concat(lines[:mostLines], []string{"\t…"}, lines[len(lines)-2:]), "\n")
 }
 
-// functions are those of the stack, the innermost one first.
+// functions returns the names of the functions on the stack, the innermost first.
 func (r routine) functions() (all []string) {
 	for line := range strings.Lines(r.stack) {
 		called := strings.TrimRight(line, "\n")
@@ -132,6 +141,8 @@ func (r routine) functions() (all []string) {
 			strings.HasPrefix(called, "created by ") {
 			continue
 		}
+		// The arguments in parentheses follow the name. A method's name contains parentheses as well, so the last ones
+		// count.
 		if end := strings.LastIndex(called, "("); end > 0 {
 			all = append(all, called[:end])
 		}
@@ -139,7 +150,7 @@ func (r routine) functions() (all []string) {
 	return all
 }
 
-// lockOwner is the type, or the function, that locks the mutex.
+// lockOwner returns the type, or the function, that locks the mutex: the innermost one outside of package sync.
 func (r routine) lockOwner() string {
 	for _, f := range r.functions() {
 		if !strings.HasPrefix(f, "sync.") && !strings.HasPrefix(f, "internal/sync.") {
@@ -149,7 +160,7 @@ func (r routine) lockOwner() string {
 	return ""
 }
 
-// ownerOf is the type of a method, such as "pkg.(*T)", else the function without its closures.
+// ownerOf returns the type of a method, such as "pkg.(*T)", or else the function without its closures.
 func ownerOf(function string) string {
 	if before, _, is := strings.Cut(function, ")."); is {
 		return before + ")"

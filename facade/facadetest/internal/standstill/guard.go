@@ -9,24 +9,25 @@ import (
 const (
 	// interval is the real time between two looks at the guarded bubbles.
 	interval = 2 * time.Second
-	// looks is how many looks in a row must show the same state. One is a proof, unless a goroutine outside of the
-	// bubble holds the mutex: that one needs time to release it.
+	// looks is the number of consecutive looks that must show the same state. One look is a proof, unless a goroutine
+	// outside of the bubble holds the mutex: that one needs time to release it.
 	looks = 5
 )
 
-// guards are the bubbles that are watched.
+// guards holds the guarded bubbles by their ids.
 type guards struct {
 	mu sync.Mutex
 	by map[string]*guarded
 }
 
-// guarded is one bubble.
+// guarded is one guarded bubble.
 type guarded struct {
 	report func(text string)
-	state  string // of its goroutines at the last look, if it stood still then
-	seen   int    // looks in a row with this state
+	state  string // signature at the last look, empty if virtual time advanced then
+	seen   int    // consecutive looks with this state
 }
 
+// all holds the guarded bubbles of the process: one timer looks at all of them.
 var all = guards{by: map[string]*guarded{}}
 
 // The timer is made before any bubble, and so follows real time. A goroutine that waits for it would look like a leak
@@ -47,8 +48,8 @@ func repeat(after time.Duration, look func()) {
 	})
 }
 
-// Guard watches the bubble of the caller until end is called. If the bubble stands still, report is called once with
-// the reason, on a goroutine outside of the bubble. Outside of a bubble, and in one that is guarded already, it does
+// Guard watches the bubble of the caller until end is called. If virtual time stops, it calls report once with the
+// reason, on a goroutine outside of the bubble. Outside of a bubble, and in a bubble that is already guarded, it does
 // nothing.
 func Guard(report func(text string)) (end func()) {
 	id := bubbleOf(header(stack()))
@@ -65,10 +66,11 @@ func Guard(report func(text string)) (end func()) {
 	}
 }
 
-// look compares the bubbles with how they were at the last look.
+// look compares the guarded bubbles with their state at the last look.
 func (g *guards) look(stacks func() string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	// Reading the stacks stops all goroutines of the process, so it is avoided when possible.
 	if len(g.by) == 0 {
 		return
 	}
@@ -83,18 +85,20 @@ func (g *guards) look(stacks func() string) {
 			one.state, one.seen = state.signature, 0
 		}
 		if one.seen++; one.seen == looks {
+			// The report can panic or call end, which needs the lock.
 			go one.report(state.report())
 		}
 	}
 }
 
-// stack is that of the caller.
+// stack returns the start of the caller's stack. Only its header is used, so the buffer is small.
 func stack() string {
 	buffer := make([]byte, 1<<10)
 	return string(buffer[:runtime.Stack(buffer, false)])
 }
 
-// stacks are those of all goroutines.
+// stacks returns the stacks of all goroutines. runtime.Stack truncates silently, so the buffer grows until it is not
+// full.
 func stacks() string {
 	for size := 1 << 20; ; size *= 2 {
 		buffer := make([]byte, size)
