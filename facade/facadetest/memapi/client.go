@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Config is a configuration for clients of the transport: the server itself, a [Connection], or what is put before
-// either.
+// Config returns a client configuration that uses the transport: a server, a [Connection], or a transport that wraps
+// one of them. Client-side rate limiting is off.
 func Config(transport http.RoundTripper) *rest.Config {
 	return &rest.Config{
 		Host: "http://mem", Transport: transport, QPS: -1,
@@ -22,15 +22,15 @@ func Config(transport http.RoundTripper) *rest.Config {
 	}
 }
 
-// findServer is the key of the context of a request that only asks which server it arrives at.
+// findServer is the context key of requests that only look up the server that receives them.
 type findServer struct{}
 
-// findTimeout is for transports to real servers, which may not answer.
+// findTimeout limits [ServerOf], because a transport to a real server may never answer.
 const findTimeout = 5 * time.Second
 
-// ServerOf returns the server that requests of the transport arrive at, also through a [Connection] or other transports
-// that keep the context of requests. It returns nil if that is not a server in memory, or if the transport does not
-// answer within five seconds.
+// ServerOf returns the server that receives the requests of the transport, also through a [Connection] or through other
+// transports that keep the context of requests. It returns nil if that server is not in memory, or if the transport
+// does not answer within five seconds.
 func ServerOf(transport http.RoundTripper) (found *Server) {
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), findServer{}, &found), findTimeout)
 	defer cancel()
@@ -44,8 +44,8 @@ func ServerOf(transport http.RoundTripper) (found *Server) {
 	return found
 }
 
-// NewClient makes a client of the transport for unstructured objects of these resources. It knows them beforehand, so
-// it never asks the server for anything but objects.
+// NewClient returns a client of the transport for unstructured objects of these resources. It maps kinds to resources
+// without discovery, so each of its requests is for objects.
 func NewClient(transport http.RoundTripper, resources ...Resource) (client.Client, error) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, r := range resources {

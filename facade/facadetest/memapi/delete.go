@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// deletion reads the options of a deletion: those of the body, else those of the query.
+// deletion reads the options of a deletion from the body, or from the query if the body is empty.
 func deletion(query url.Values, data []byte) (*metav1.DeleteOptions, error) {
 	options := &metav1.DeleteOptions{}
 	if len(data) > 0 {
@@ -39,6 +39,7 @@ func deletion(query url.Values, data []byte) (*metav1.DeleteOptions, error) {
 	return options, nil
 }
 
+// delete deletes an object: it removes the object at once, or sets its deletionTimestamp if it has finalizers.
 func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any, error) {
 	before, ok := s.objects[t.groupResource()][t.key()]
 	if !ok {
@@ -49,6 +50,7 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 	if err := t.expected(was, options.Preconditions); err != nil {
 		return nil, err
 	}
+	// Webhooks are called after the preconditions, so a request with a stale precondition does not reach them.
 	if _, err := s.review(t, false, nil, before); err != nil {
 		return nil, err
 	}
@@ -61,6 +63,7 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 		s.discard(t, before)
 		return success(t, was["uid"]), nil
 	}
+	// A repeated deletion must not create a new version, or watches would see a change.
 	if was["deletionTimestamp"] != nil && sameTexts(held, finalizers) {
 		return t.shown(before), nil
 	}
@@ -69,6 +72,7 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 	metadata["finalizers"] = finalizers
 	if was["deletionTimestamp"] == nil {
 		metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = timestamp(), int64(0)
+		// The deletion counts as a change of the desired state, so it increases the generation.
 		if !t.Plain {
 			metadata["generation"] = generation(before) + 1
 		}
@@ -78,7 +82,7 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 	return t.shown(object), nil
 }
 
-// expected holds an object against what the client knows of it.
+// expected checks the preconditions of the client against the stored metadata.
 func (t target) expected(was map[string]any, p *metav1.Preconditions) error {
 	if p == nil {
 		return nil
@@ -96,12 +100,13 @@ func (t target) expected(was map[string]any, p *metav1.Preconditions) error {
 	return nil
 }
 
-// propagated are the finalizers of an object that is being deleted: with that of the garbage collector for what is to
-// become of its dependents.
+// propagated returns the finalizers of an object that is being deleted. The propagation policy is stored as a finalizer
+// of the garbage collector, which it processes later.
 func propagated(finalizers []any, options *metav1.DeleteOptions) []any {
 	former := options.OrphanDependents //nolint:staticcheck // clients may still send it
 	orphan := slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents))
 	foreground := slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents))
+	// Finalizers that are set already define the policy, unless the request has a policy of its own.
 	switch policy := options.PropagationPolicy; {
 	case former != nil:
 		orphan, foreground = *former, false
@@ -124,7 +129,7 @@ func propagated(finalizers []any, options *metav1.DeleteOptions) []any {
 	return all
 }
 
-// sameTexts tells whether both have the same items, in any order.
+// sameTexts reports whether both lists have the same items, in any order.
 func sameTexts(a, b []any) bool {
 	missing := func(from []any) func(any) bool {
 		return func(one any) bool { return !slices.Contains(from, one) }
@@ -132,12 +137,14 @@ func sameTexts(a, b []any) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, missing(b)) && !slices.ContainsFunc(b, missing(a))
 }
 
-// deleteAll deletes what is selected of a collection, one by one.
+// deleteAll deletes the selected objects of a collection one by one, and returns them as a list.
 func (s *Server) deleteAll(t target, query url.Values, options *metav1.DeleteOptions) (map[string]any, error) {
 	wanted, err := t.interest(query)
 	if err != nil {
 		return nil, err
 	}
+	// A reviewed request is served several times. The deleted objects are kept between the attempts, or the answer
+	// would lack those of earlier ones.
 	deleted := map[string]any{}
 	if t.reviews != nil {
 		deleted = t.reviews.deleted
@@ -155,6 +162,7 @@ func (s *Server) deleteAll(t target, query url.Values, options *metav1.DeleteOpt
 		}
 		deleted[one.key()] = shown
 	}
+	// The objects are sorted by their keys, as in a list.
 	items := []any{}
 	for _, key := range slices.Sorted(maps.Keys(deleted)) {
 		items = append(items, deleted[key])

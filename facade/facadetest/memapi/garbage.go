@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// CollectGarbage has objects deleted whose owners are gone, as kube-controller-manager does: in the background, in the
-// foreground, or orphaned, as the deletion asked for. It happens so long after each change that matters; with 0 before
-// the answer to the request that led to it. Nothing is collected unless this was called.
+// CollectGarbage turns on garbage collection: objects whose owners were deleted are deleted too, as by
+// kube-controller-manager. Background, foreground and orphaning deletions are supported. A collection runs this long
+// after each relevant change. With 0, it runs before the request that caused it is answered. Without this call, nothing
+// is collected.
 func (s *Server) CollectGarbage(after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -19,13 +20,14 @@ func (s *Server) CollectGarbage(after time.Duration) {
 	s.litter()
 }
 
-// collector is the state of the garbage collection.
+// collector holds the state of the garbage collection.
 type collector struct {
 	after time.Duration
-	due   bool // a run is ahead, or under way
+	due   bool // a run is scheduled or in progress
 }
 
-// noticed has the garbage collected that a change has left.
+// noticed schedules a collection if a change can produce garbage. A collection in progress causes changes itself; it
+// repeats until nothing changes, so these do not schedule another one.
 func (s *Server) noticed(before, after map[string]any) {
 	switch {
 	case s.collector == nil || s.collector.due:
@@ -35,6 +37,7 @@ func (s *Server) noticed(before, after map[string]any) {
 	}
 }
 
+// litter runs a collection, now or after the delay.
 func (s *Server) litter() {
 	s.collector.due = true
 	if s.collector.after == 0 {
@@ -48,7 +51,7 @@ func (s *Server) litter() {
 	})
 }
 
-// collect goes over all objects until there is nothing more to do.
+// collect processes all objects, and repeats that until nothing changes any more.
 func (s *Server) collect() {
 	for more := true; more; {
 		more = false
@@ -61,9 +64,11 @@ func (s *Server) collect() {
 	s.collector.due = false
 }
 
-// everything is all objects there are, in one order, but for events.
+// everything returns all stored objects in a fixed order, except for Kubernetes events.
 func (s *Server) everything() []target { return s.all(false) }
 
+// all returns all stored objects in a fixed order, each once, although several versions may serve it. Changes to them
+// are attributed to kube-controller-manager.
 func (s *Server) all(withEvents bool) []target {
 	var all []target
 	seen := map[schema.GroupResource]bool{}
@@ -80,6 +85,7 @@ func (s *Server) all(withEvents bool) []target {
 			all = append(all, t)
 		}
 	}
+	// The order must not depend on the iteration of maps, or a run in virtual time could not be repeated.
 	slices.SortFunc(all, func(a, b target) int {
 		return cmp.Or(
 			cmp.Compare(a.Group, b.Group), cmp.Compare(a.Plural, b.Plural), cmp.Compare(a.key(), b.key()),
@@ -88,7 +94,7 @@ func (s *Server) all(withEvents bool) []target {
 	return all
 }
 
-// tend does what is to be done about one object, and tells whether there was anything.
+// tend collects one object if that is due, and reports whether it changed anything.
 func (s *Server) tend(t target, object map[string]any) bool {
 	finalizers, _ := metadataOf(object)["finalizers"].([]any)
 	dying := metadataOf(object)["deletionTimestamp"] != nil
@@ -100,6 +106,7 @@ func (s *Server) tend(t target, object map[string]any) bool {
 		s.release(t, metav1.FinalizerOrphanDependents)
 		return true
 	case dying && slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents)):
+		// A foreground deletion waits for the dependents that block it.
 		if slices.ContainsFunc(s.dependents(object), func(one target) bool { return s.blocks(one, object) }) {
 			return false
 		}
@@ -112,7 +119,8 @@ func (s *Server) tend(t target, object map[string]any) bool {
 	}
 }
 
-// judge decides about an object with owners.
+// judge deletes an object, or removes references from it, depending on the state of its owners. It reports whether it
+// changed anything.
 func (s *Server) judge(t target, object map[string]any) bool {
 	standing := map[any]ownership{}
 	count := map[ownership]int{}
@@ -121,16 +129,20 @@ func (s *Server) judge(t target, object map[string]any) bool {
 		count[standing[ref["uid"]]]++
 	}
 	policy := metav1.DeletePropagationBackground
+	// The cases are those of the garbage collector of kube-controller-manager.
 	switch gone := count[absent] + count[waiting]; {
 	case count[unclear] > 0, gone == 0:
 		return false
 	case count[solid] > 0:
+		// At least one owner exists, so only the references to missing owners are removed.
 		s.disown(t, func(ref map[string]any) bool { return standing[ref["uid"]] == solid })
 		return true
 	case count[waiting] > 0 && len(s.dependents(object)) > 0:
 		policy = metav1.DeletePropagationForeground
+		// The owner waits for this object, which has dependents of its own: they are deleted in the foreground, too.
 		s.unblock(t, object)
 	default:
+		// An earlier deletion may have chosen a policy, which is stored as a finalizer.
 		finalizers, _ := metadataOf(object)["finalizers"].([]any)
 		if slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents)) {
 			policy = metav1.DeletePropagationOrphan

@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// Load stores objects as a dump has them, with their uids, resource versions and statuses, past admission. An object
-// without a uid is created as by a client, but without asking reviewers. Definitions are served first. The history is
-// forgotten: watches from before end with the status 410. It is an error if the kind of an object is not served;
-// nothing is stored then, except for definitions.
+// Load stores objects from a dump with their uids, resource versions and statuses, without admission. An object without
+// a uid is created as by a client, but without reviewers. Definitions are loaded first.
+// The history is dropped: earlier watches end with the status 410. If the kind of an object is not served, Load returns
+// an error and stores nothing but the definitions.
 func (s *Server) Load(objects ...map[string]any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Uids are reserved first, so that an object created below cannot get the uid of a later one.
 	for _, object := range objects {
 		s.reserve(object)
 	}
@@ -28,6 +29,7 @@ func (s *Server) Load(objects ...map[string]any) error {
 			}
 		}
 	}
+	// All kinds are resolved before the first object is stored, so that an unknown kind does not leave half of a dump.
 	var found []Resource
 	for _, object := range objects {
 		r, ok := s.resourceOf(object)
@@ -48,7 +50,7 @@ func (s *Server) Load(objects ...map[string]any) error {
 	return nil
 }
 
-// resourceOf finds the resource of an object by its apiVersion and kind.
+// resourceOf returns the resource of an object by its apiVersion and kind.
 func (s *Server) resourceOf(object map[string]any) (Resource, bool) {
 	version, _ := object["apiVersion"].(string)
 	gv, err := schema.ParseGroupVersion(version)
@@ -63,10 +65,10 @@ func (s *Server) resourceOf(object map[string]any) (Resource, bool) {
 	return Resource{}, false
 }
 
-// uidPrefix is that of the uids that this server gives.
+// uidPrefix is the prefix of the uids that this server assigns. The rest is a counter.
 const uidPrefix = "00000000-0000-4000-8000-"
 
-// reserve has later objects get other uids than a loaded one.
+// reserve makes sure that new objects do not get the uid of a loaded one.
 func (s *Server) reserve(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
@@ -75,13 +77,14 @@ func (s *Server) reserve(object map[string]any) {
 	}
 }
 
+// load stores one object in the namespace of its metadata.
 func (s *Server) load(r Resource, given map[string]any) error {
 	object := encoded(given)
 	metadata := metadataOf(object)
 	name, _ := metadata["name"].(string)
 	namespace, _ := metadata["namespace"].(string)
 	if r.Namespaced && namespace == "" {
-		namespace = "default" // as in a manifest
+		namespace = "default" // the default of kubectl for manifests
 		metadata["namespace"] = namespace
 	}
 	if name == "" || r.Namespaced != (namespace != "") {
@@ -103,7 +106,8 @@ func (s *Server) load(r Resource, given map[string]any) error {
 	return nil
 }
 
-// restore stores an object as it was saved.
+// restore stores an object with its uid and resource version. It does not record the change; the caller drops the
+// history.
 func (s *Server) restore(t target, object map[string]any) error {
 	delete(object, "apiVersion")
 	delete(object, "kind")
@@ -115,6 +119,7 @@ func (s *Server) restore(t target, object map[string]any) error {
 	} else if version, err := parseVersion(text); err != nil {
 		return err
 	} else {
+		// The next version of the server must be higher than that of every loaded object.
 		s.version = max(s.version, version)
 	}
 	t.establish(object)

@@ -7,17 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ownership is what has become of the owner that a reference names.
+// ownership is the state of the owner in an owner reference.
 type ownership int
 
 const (
-	unclear ownership = iota // its kind is not served, or it cannot be one: nothing is done
-	solid                    // it is there
-	absent                   // it is not, or another one has its name
-	waiting                  // it waits for its dependents to be deleted
+	unclear ownership = iota // its kind is not served, or it cannot be an owner: do nothing
+	solid                    // it exists
+	absent                   // it does not exist, or another object has its name
+	waiting                  // it is being deleted, and waits for its dependents
 )
 
-// ownership finds the owner by its name: those of objects in namespaces are in theirs, or in none.
+// ownership returns the state of an owner. A namespaced owner is in the namespace of its dependent.
 func (s *Server) ownership(t target, ref map[string]any) ownership {
 	version, _ := ref["apiVersion"].(string)
 	gv, err := schema.ParseGroupVersion(version)
@@ -37,6 +37,7 @@ func (s *Server) ownership(t target, ref map[string]any) ownership {
 		owner.namespace = t.namespace
 	}
 	object, ok := s.objects[owner.groupResource()][owner.key()]
+	// A new object with the same name is not the owner.
 	if !ok || metadataOf(object)["uid"] != ref["uid"] {
 		return absent
 	}
@@ -48,6 +49,7 @@ func (s *Server) ownership(t target, ref map[string]any) ownership {
 	return solid
 }
 
+// referencesOf returns the owner references of an object. The maps are those of the object, not copies.
 func referencesOf(object map[string]any) []map[string]any {
 	var all []map[string]any
 	items, _ := metadataOf(object)["ownerReferences"].([]any)
@@ -59,7 +61,8 @@ func referencesOf(object map[string]any) []map[string]any {
 	return all
 }
 
-// dependents are the objects that name one as their owner.
+// dependents returns all objects with an owner reference to the given object. It scans all objects; test clusters are
+// small.
 func (s *Server) dependents(owner map[string]any) []target {
 	uid := metadataOf(owner)["uid"]
 	return slices.DeleteFunc(s.everything(), func(t target) bool {
@@ -69,14 +72,15 @@ func (s *Server) dependents(owner map[string]any) []target {
 	})
 }
 
-// blocks tells whether the owner has to wait for the dependent.
+// blocks reports whether the deletion of the owner in the foreground must wait for the dependent.
 func (s *Server) blocks(t target, owner map[string]any) bool {
 	return slices.ContainsFunc(referencesOf(s.objects[t.groupResource()][t.key()]), func(ref map[string]any) bool {
 		return ref["uid"] == metadataOf(owner)["uid"] && ref["blockOwnerDeletion"] == true
 	})
 }
 
-// unblock has no owner wait for an object that one of its own dependents waits for: they would wait for ever.
+// unblock clears blockOwnerDeletion of an object whose own dependents wait for their dependents. Such a circle of
+// owners would never be deleted otherwise.
 func (s *Server) unblock(t target, object map[string]any) {
 	inCircle := slices.ContainsFunc(s.dependents(object), func(one target) bool {
 		metadata := metadataOf(s.objects[one.groupResource()][one.key()])
@@ -94,7 +98,7 @@ func (s *Server) unblock(t target, object map[string]any) {
 	})
 }
 
-// disown leaves an object the references that are to be kept.
+// disown removes owner references from an object. It keeps those for which keep returns true.
 func (s *Server) disown(t target, keep func(ref map[string]any) bool) {
 	s.edit(t, func(object map[string]any) {
 		kept := []any{}
@@ -107,7 +111,7 @@ func (s *Server) disown(t target, keep func(ref map[string]any) bool) {
 	})
 }
 
-// release takes a finalizer off.
+// release removes a finalizer from an object.
 func (s *Server) release(t target, finalizer string) {
 	s.edit(t, func(object map[string]any) {
 		finalizers, _ := metadataOf(object)["finalizers"].([]any)

@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// Request is one request for objects of a resource, as hooks and records show it.
+// Request describes one request for objects of a resource, for hooks and records.
 type Request struct {
-	// Verb is what it is about: get, list, watch, create, update, patch, delete or
-	// deletecollection.
+	// Verb is the verb of the request in RBAC: get, list, watch, create, update, patch, delete or deletecollection.
 	Verb string
-	// Resource is what is asked for; all but its Group, Version and Plural are empty if it is not served.
+	// Resource is the requested resource. If it is not served, only its Group, Version and Plural are set.
 	Resource Resource
-	// Namespace and Name are those of the URL; Subresource is "status" or empty.
+	// Namespace and Name are those in the URL. Subresource is the last segment, such as "status", or empty.
 	Namespace, Name, Subresource string
-	// Path is that of the URL, Query what follows it.
+	// Path is the path of the URL, Query its query.
 	Path  string
 	Query url.Values
-	// ContentType tells the form of the body, for instance of a patch; Body is what was sent.
+	// ContentType is the content type of the body, for instance that of a patch. Body is the body as sent.
 	ContentType string
 	Body        []byte
-	// Code is the code of the answer: 0 before there is one, and for an answer that was lost.
+	// Code is the status code of the answer. It is 0 before the answer, and for an answer that was lost.
 	Code int
 }
 
-// ReadRequest parses a request; ok is false if it is not for objects. The body can be read again afterwards.
+// ReadRequest parses a request. It returns false for ok if the request is not for objects. The body can be read again
+// afterwards.
 func (s *Server) ReadRequest(r *http.Request) (request Request, ok bool, err error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	t, gv, asked := parse(parts)
@@ -53,7 +53,7 @@ func (s *Server) ReadRequest(r *http.Request) (request Request, ok bool, err err
 	return request, true, nil
 }
 
-// verb is what the request is called in rules of access.
+// verb returns the verb of a request, as RBAC rules name it.
 func verb(r *http.Request, name string) string {
 	switch {
 	case r.Method == http.MethodDelete && name == "":

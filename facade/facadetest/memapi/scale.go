@@ -14,14 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Scale says where an object keeps what its subresource scale shows, as paths like ".spec.replicas".
+// Scale has the paths of the fields that the scale subresource shows, such as ".spec.replicas".
 type Scale struct {
 	SpecReplicas, StatusReplicas string
-	// Selector is a label selector as text; for built-in kinds a structured one. It may be empty.
+	// Selector is the path of a label selector in its text form; for built-in kinds, of a structured one. It may be
+	// empty.
 	Selector string
 }
 
-// scalePaths are those of the definition or of a built-in kind; nil if the kind has no such subresource.
+// scalePaths returns the paths of the definition or of a built-in kind, or nil if the kind does not have a scale
+// subresource.
 func (t target) scalePaths() *Scale {
 	built := []string{"deployments", "replicasets", "statefulsets", "replicationcontrollers"}
 	if t.Scale != nil || !slices.Contains(built, t.Plural) || t.Group != "apps" && t.Group != "" {
@@ -30,7 +32,7 @@ func (t target) scalePaths() *Scale {
 	return &Scale{SpecReplicas: ".spec.replicas", StatusReplicas: ".status.replicas", Selector: ".spec.selector"}
 }
 
-// scale answers a request for the subresource scale.
+// scale answers a request for the scale subresource. A write changes the number of replicas in the object itself.
 func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, error) {
 	before, ok := s.objects[t.groupResource()][t.key()]
 	if !ok {
@@ -52,6 +54,7 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 	if wanted.Name != t.name {
 		return nil, t.otherName(wanted.Name)
 	}
+	// The error names the kind Scale, not that of the object.
 	if wanted.Spec.Replicas < 0 {
 		refused := t
 		refused.Group, refused.Kind = autoscalingv1.GroupName, "Scale"
@@ -68,7 +71,7 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 		return nil, err
 	}
 	metadataOf(object)["resourceVersion"] = wanted.ResourceVersion
-	t.subresource, t.reviews = "", nil // the replicas are not a part of the status
+	t.subresource, t.reviews = "", nil // the number of replicas belongs to the spec, and is reviewed already
 	changed, err := s.replace(t, before, object)
 	if err != nil {
 		return nil, err
@@ -76,13 +79,14 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 	return t.scaleOf(changed)
 }
 
-// reviewScale has webhooks for the subresource, which are about scales, review the new number of replicas of an object.
-// They may change it.
+// reviewScale asks the webhooks for the scale subresource to review a new number of replicas. They receive objects of
+// kind Scale, and may change the number.
 func (s *Server) reviewScale(t target, before, object map[string]any) error {
 	after, err := t.scaleOf(object)
 	if err != nil {
 		return err
 	}
+	// A scale does not conform to the object's schema.
 	t.schema, t.StatusSubresource = nil, false
 	t.reviewedKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	changed, err := s.review(t, true, after, before)
@@ -105,7 +109,7 @@ func (s *Server) reviewScale(t target, before, object map[string]any) error {
 	return err
 }
 
-// scaleOf is the scale of an object.
+// scaleOf returns the scale of an object.
 func (t target) scaleOf(object map[string]any) (map[string]any, error) {
 	paths := t.scalePaths()
 	metadata := metadataOf(object)
@@ -119,7 +123,7 @@ func (t target) scaleOf(object map[string]any) (map[string]any, error) {
 		shown.Status.Selector = selector
 	case map[string]any:
 		parsed := &metav1.LabelSelector{}
-		if t.Group == "" { // replication controllers select by equality alone
+		if t.Group == "" { // replication controllers have plain labels as their selector
 			selector = map[string]any{"matchLabels": selector}
 		}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, parsed); err != nil {
@@ -139,7 +143,7 @@ func (t target) scaleOf(object map[string]any) (map[string]any, error) {
 	return content, nil
 }
 
-// patchedScale applies a patch to the scale itself.
+// patchedScale applies a patch to the scale. Server-side apply is not supported for it.
 func (t target) patchedScale(form string, shown map[string]any, patch []byte) ([]byte, error) {
 	document, err := json.Marshal(shown)
 	if err != nil {
@@ -152,5 +156,5 @@ func (t target) patchedScale(form string, shown map[string]any, patch []byte) ([
 	return t.merged(form, document, patch)
 }
 
-// pathOf splits a path such as ".spec.replicas".
+// pathOf splits a path such as ".spec.replicas" into its fields.
 func pathOf(text string) []string { return strings.Split(strings.TrimPrefix(text, "."), ".") }
