@@ -12,16 +12,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/normal"
 )
 
-// state is how all is at one moment.
+// state is the state of the cluster and the outside systems at one moment.
 type state struct {
-	objects map[string]any  // as they look in every run, by kind and name
-	marked  map[string]bool // the uids that have somebody else's annotation
+	objects map[string]any  // by kind and name, without differences between runs such as uids
+	marked  map[string]bool // the uids of objects with the annotation of another client
 	uids    map[string]bool
-	alive   map[string]bool // the labels
+	alive   map[string]bool // the labels of the existing objects
 	outside any
 }
 
-// state looks at the cluster, and outside.
+// state returns the current state of the cluster and the outside systems.
 func (w *world) state() state {
 	s := state{objects: map[string]any{}, marked: map[string]bool{}, uids: map[string]bool{}, alive: map[string]bool{}}
 	all := slices.DeleteFunc(w.server.Objects(), func(object map[string]any) bool {
@@ -43,6 +43,7 @@ func (w *world) state() state {
 		for _, path := range w.settings.ignored {
 			unstructured.RemoveNestedField(object, path...)
 		}
+		// The objects are without uids here, so labels cannot depend on former objects with the same name.
 		var fresh names
 		s.objects[fresh.of(&o)] = object
 	}
@@ -50,13 +51,14 @@ func (w *world) state() state {
 	return s
 }
 
+// label returns the label of an object. The caller must not hold the lock.
 func (w *world) label(o *unstructured.Unstructured) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.names.of(o)
 }
 
-// outside is its state in the form of JSON.
+// outside returns the state of the outside systems in the form of decoded JSON. No effect runs meanwhile.
 func (w *world) outside() any {
 	w.effects <- struct{}{}
 	defer func() { <-w.effects }()
@@ -71,7 +73,7 @@ func (w *world) outside() any {
 	return decoded
 }
 
-// differences are the places where two JSON values differ, one line for each.
+// differences returns the differences between two JSON values, one line for each field.
 func differences(path string, want, got any) (lines []string) {
 	wanted, isMap := want.(map[string]any)
 	given, both := got.(map[string]any)
@@ -98,7 +100,7 @@ func differences(path string, want, got any) (lines []string) {
 	return []string{fmt.Sprintf("%s: %s here, %s in the uncut run", path, after, before)}
 }
 
-// text is a JSON value in one line; nil is none.
+// text returns a JSON value in one line. A missing value is described in words.
 func text(v any) string {
 	if v == nil {
 		return "nothing"

@@ -45,7 +45,7 @@ func (s *Server) emptyDefinitions() {
 		// another attempt.
 		for _, one := range s.all(true) {
 			if one.groupResource() == servedAs(crd) {
-				_, _ = s.delete(one, &metav1.DeleteOptions{PropagationPolicy: &background}) // a failure is tried again later
+				_, _ = s.delete(one, &metav1.DeleteOptions{PropagationPolicy: &background}) // retried later
 			}
 		}
 		if len(s.objects[servedAs(crd)]) > 0 {

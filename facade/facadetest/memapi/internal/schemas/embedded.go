@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// embedded calls the function for each object of Kubernetes that stands within a value.
+// embedded calls found for each complete Kubernetes object within a value, such as an object in a template field.
 func embedded(value any, s *schema.Structural, at *field.Path, found func(at *field.Path, object map[string]any)) {
 	if s == nil {
 		return
@@ -28,6 +28,7 @@ func embedded(value any, s *schema.Structural, at *field.Path, found func(at *fi
 		}
 		for name, one := range value {
 			here := at.Child(name)
+			// Error paths distinguish fields of the schema from keys of a map.
 			if _, named := s.Properties[name]; !named {
 				here = at.Key(name)
 			}
@@ -40,7 +41,7 @@ func embedded(value any, s *schema.Structural, at *field.Path, found func(at *fi
 	}
 }
 
-// coerceMetadata drops from the metadata of an object what no metadata have, and tells of it.
+// coerceMetadata removes unknown fields from the metadata of an object, and returns their paths.
 func coerceMetadata(object map[string]any, at *field.Path) (unknown []string, err error) {
 	given, found := object["metadata"]
 	if !found {
@@ -53,10 +54,12 @@ func coerceMetadata(object map[string]any, at *field.Path) (unknown []string, er
 	for _, name := range dropped {
 		unknown = append(unknown, at.Child("metadata").String()+"."+name)
 	}
+	// The typed metadata is encoded again, which also drops empty fields.
 	object["metadata"], err = runtime.DefaultUnstructuredConverter.ToUnstructured(metadata)
 	return unknown, err
 }
 
+// decodeMetadata decodes metadata, and returns the paths of its unknown fields.
 func decodeMetadata(given any) (metadata *metav1.ObjectMeta, dropped []string, err error) {
 	data, err := utiljson.Marshal(given)
 	if err != nil {
@@ -75,7 +78,8 @@ func decodeMetadata(given any) (metadata *metav1.ObjectMeta, dropped []string, e
 	return metadata, dropped, nil
 }
 
-// coerceEmbedded is coerceMetadata for all objects within one.
+// coerceEmbedded is coerceMetadata for all embedded objects. It returns the first problem that makes an object
+// unreadable.
 func (v *Version) coerceEmbedded(object map[string]any) (unknown []string, problem error) {
 	embedded(object, v.structural, nil, func(at *field.Path, one map[string]any) {
 		for _, name := range []string{"apiVersion", "kind"} {
@@ -95,7 +99,7 @@ func (v *Version) coerceEmbedded(object map[string]any) (unknown []string, probl
 	return unknown, problem
 }
 
-// validateEmbedded holds all objects within one against the rules of the API.
+// validateEmbedded validates the kinds and metadata of all embedded objects.
 func (v *Version) validateEmbedded(object map[string]any) field.ErrorList {
 	var problems field.ErrorList
 	embedded(object, v.structural, nil, func(at *field.Path, one map[string]any) {
@@ -109,7 +113,7 @@ func (v *Version) validateEmbedded(object map[string]any) field.ErrorList {
 			return
 		}
 		if metadata.Name == "" {
-			metadata.Name = "unnamed" // it need not have a name yet
+			metadata.Name = "unnamed" // a template need not have a name
 		}
 		problems = append(problems, apivalidation.ValidateObjectMeta(
 			metadata, metadata.Namespace != "", path.ValidatePathSegmentName, at.Child("metadata"),
@@ -118,6 +122,7 @@ func (v *Version) validateEmbedded(object map[string]any) field.ErrorList {
 	return problems
 }
 
+// typeProblems validates the apiVersion and the kind of an embedded object, with the messages of the real server.
 func typeProblems(at *field.Path, object map[string]any) field.ErrorList {
 	var problems field.ErrorList
 	for _, name := range []string{"apiVersion", "kind"} {
