@@ -13,14 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// column is one of those that kubectl prints behind the name. A positive priority is printed by "-o wide" alone.
+// column is one column that kubectl prints after the name. Columns with a positive priority are only printed by "-o
+// wide".
 type column struct {
 	name     string
 	priority int32
 	cell     func(object map[string]any, age string) any
 }
 
-// printed are the columns of built-in kinds, as the real server has them.
+// printed holds the columns of built-in kinds, by group and kind. They equal those of the real server.
 var printed = map[string][]column{
 	"/ConfigMap": {count("Data", "data", "binaryData"), age},
 	"/Secret":    {text("Type", "type"), count("Data", "data"), age},
@@ -94,6 +95,7 @@ var printed = map[string][]column{
 	"admissionregistration.k8s.io/ValidatingWebhookConfiguration": {count("Webhooks", "webhooks"), age},
 }
 
+// Columns that several kinds have in common.
 var (
 	age       = column{"Age", 0, func(_ map[string]any, age string) any { return age }}
 	createdAt = column{"Created At", 0, func(o map[string]any, _ string) any {
@@ -104,18 +106,19 @@ var (
 	images     = column{"Images", 0, func(o map[string]any, _ string) any { return ofContainers(o, "image") }}
 )
 
+// unset is the text for a field that is not set, as in the real server.
 const unset = "<none>"
 
 func none(map[string]any, string) any  { return unset }
 func empty(map[string]any, string) any { return "" }
 
-// wide has a column printed by "-o wide" alone.
+// wide returns the column for "-o wide" only.
 func wide(c column) column {
 	c.priority = 1
 	return c
 }
 
-// at is the text of a field; empty if it is not set.
+// at returns a field as text, or an empty text if the field is not set.
 func at(object map[string]any, path ...string) string {
 	value, found, err := unstructured.NestedFieldNoCopy(object, path...)
 	if !found || err != nil || value == nil {
@@ -151,7 +154,7 @@ func phase(name string) column {
 	}}
 }
 
-// count is the number of entries of fields together.
+// count returns a column with the total number of entries of the fields.
 func count(name string, fields ...string) column {
 	return column{name, 0, func(o map[string]any, _ string) any {
 		total := int64(0)
@@ -177,6 +180,7 @@ func length(path ...string) func(map[string]any, string) any {
 	}
 }
 
+// since returns a function for the time that has passed since the time in a field, such as "5m".
 func since(path ...string) func(map[string]any, string) any {
 	return func(o map[string]any, _ string) any {
 		then, err := time.Parse(time.RFC3339, at(o, path...))
@@ -206,7 +210,7 @@ func orNone(all []string) string {
 	return strings.Join(all, ",")
 }
 
-// items are the mappings in a list.
+// items returns the maps in a list; other items are skipped.
 func items(object map[string]any, path ...string) []map[string]any {
 	list, _, _ := unstructured.NestedFieldNoCopy(object, path...)
 	entries, _ := list.([]any)
@@ -292,6 +296,8 @@ func accessModes(o map[string]any, _ string) any {
 	return strings.Join(all, ",")
 }
 
+// lastSeen returns the time of the latest occurrence of an event. The field depends on the API of the client that
+// recorded it.
 func lastSeen(o map[string]any, age string) any {
 	for _, path := range [][]string{{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}} {
 		if at(o, path...) != "" {
@@ -305,7 +311,7 @@ func involved(o map[string]any, _ string) any {
 	return strings.ToLower(at(o, "involvedObject", "kind")) + "/" + at(o, "involvedObject", "name")
 }
 
-// conditionIs is true if the object has the condition.
+// conditionIs reports whether the object has the condition with the status True.
 func conditionIs(o map[string]any, kind string) bool {
 	return slices.ContainsFunc(items(o, "status", "conditions"), func(one map[string]any) bool {
 		return one["type"] == kind && one["status"] == "True"
@@ -319,6 +325,7 @@ func readiness(o map[string]any, _ string) any {
 	return "NotReady"
 }
 
+// jobStatus returns the first condition that applies; the order is that of the real server.
 func jobStatus(o map[string]any, _ string) any {
 	for _, kind := range []string{"Complete", "Failed", "Suspended", "FailureTarget"} {
 		if conditionIs(o, kind) {

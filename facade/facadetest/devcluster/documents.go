@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// serveDocument answers requests that are not about objects; it reports false for the others.
+// serveDocument answers requests that are not for objects. It reports false for requests for objects.
 func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
@@ -33,9 +33,10 @@ func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
+// aggregatedForm is the content type of aggregated discovery.
 const aggregatedForm = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// wantsAggregated is true for clients that read all groups and resources from one document.
+// wantsAggregated reports whether the client supports discovery in one document for all groups and resources.
 func wantsAggregated(r *http.Request) bool {
 	accepted := strings.ReplaceAll(strings.Join(r.Header.Values("Accept"), ","), " ", "")
 	return slices.ContainsFunc(strings.Split(accepted, ","), func(clause string) bool {
@@ -45,7 +46,7 @@ func wantsAggregated(r *http.Request) bool {
 	})
 }
 
-// serveDiscovery writes the aggregated discovery of the core group (/api) or of all others (/apis).
+// serveDiscovery writes the aggregated discovery of the core group (/api) or of all other groups (/apis).
 func (h *handler) serveDiscovery(w http.ResponseWriter, r *http.Request, root string) {
 	groups := metav1.APIGroupList{Groups: []metav1.APIGroup{
 		{Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "v1", Version: "v1"}}},
@@ -65,7 +66,7 @@ func (h *handler) serveDiscovery(w http.ResponseWriter, r *http.Request, root st
 		for _, v := range group.Versions {
 			var list metav1.APIResourceList
 			if err := h.get(r, "/"+root+"/"+v.GroupVersion, &list); err != nil {
-				continue // its definition was deleted meanwhile
+				continue // its definition was deleted in the meantime
 			}
 			one.Versions = append(one.Versions, aggregated(group.Name, v.Version, list.APIResources))
 		}
@@ -77,11 +78,12 @@ func (h *handler) serveDiscovery(w http.ResponseWriter, r *http.Request, root st
 	_ = json.NewEncoder(w).Encode(all)
 }
 
-// aggregated is one version of a group. Subresources follow their resource in the list.
+// aggregated returns the discovery of one version of a group. In the list, subresources follow their resource.
 func aggregated(group, version string, list []metav1.APIResource) apidiscoveryv2.APIVersionDiscovery {
 	out := apidiscoveryv2.APIVersionDiscovery{Version: version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
 	for _, r := range list {
 		gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: r.Kind}
+		// The kind of a subresource can belong to another group, such as Scale to autoscaling.
 		if r.Group != "" || r.Version != "" {
 			gvk.Group, gvk.Version = r.Group, r.Version
 		}

@@ -22,22 +22,25 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// errNoObject is the error for a document that is not an object.
 var errNoObject = errors.New("a document is not an object: it has no apiVersion or no kind")
 
-// load stores the objects of dumps and manifests, and the namespaces that every cluster has. Namespaces of the objects
-// are made as well, as a dump of one namespace does not contain the namespace itself.
+// load stores the objects of dumps and manifests, and the namespaces that every cluster has. It also creates missing
+// namespaces of the objects, because a dump of one namespace does not contain the namespace itself.
 func (c *Cluster) load(paths []string) error {
 	var objects []map[string]any
 	for _, path := range paths {
 		found, err := readDumps(path)
 		if errors.Is(err, os.ErrNotExist) && path == c.options.Save {
-			continue // the first time of "--load x --save x"
+			continue // the first run of "--load x --save x"
 		}
 		if err != nil {
 			return fmt.Errorf("loading %s: %w", path, err)
 		}
 		objects = append(objects, found...)
 	}
+	// Objects with a uid, definitions and namespaces are stored first. The others are created, which requires their
+	// kinds and namespaces.
 	var early, late []map[string]any
 	names := []string{"default", "kube-system", "kube-public", "kube-node-lease"}
 	for _, object := range objects {
@@ -49,7 +52,7 @@ func (c *Cluster) load(paths []string) error {
 		if isEarly {
 			early = append(early, object)
 		} else {
-			late = append(late, object) // is created, so its namespace must exist
+			late = append(late, object) // its namespace must exist before
 		}
 		names = append(names, at(object, "metadata", "namespace"))
 	}
@@ -68,7 +71,7 @@ func (c *Cluster) load(paths []string) error {
 	return nil
 }
 
-// readDumps reads a file, or the files of a folder. Kustomizations in it are not objects.
+// readDumps reads a file, or the files of a folder, except for kustomizations.
 func readDumps(path string) ([]map[string]any, error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err != nil {
@@ -85,6 +88,7 @@ func readDumps(path string) ([]map[string]any, error) {
 			return nil, err
 		}
 		objects, err := parseDump(data)
+		// The caller's error has the path, but not the name of a file in a folder.
 		if err != nil && file != path {
 			err = fmt.Errorf("%s: %w", file, err)
 		}
@@ -96,7 +100,7 @@ func readDumps(path string) ([]map[string]any, error) {
 	return all, nil
 }
 
-// manifestsIn lists the files with objects in a folder.
+// manifestsIn returns the manifests of a folder. Subfolders are not searched.
 func manifestsIn(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -116,7 +120,7 @@ func manifestsIn(folder string) ([]string, error) {
 	return files, nil
 }
 
-// parseDump reads YAML documents, each an object or a list.
+// parseDump parses YAML documents. Each is an object or a list of objects; empty documents are skipped.
 func parseDump(data []byte) ([]map[string]any, error) {
 	var all []map[string]any
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
@@ -146,7 +150,7 @@ func parseDump(data []byte) ([]map[string]any, error) {
 	}
 }
 
-// save writes all objects but events to the file of the options.
+// save writes all objects except for events to the file of the options.
 func (c *Cluster) save() error {
 	if c.options.Save == "" {
 		return nil
@@ -166,11 +170,11 @@ func (c *Cluster) save() error {
 	return writeAtomically(c.options.Save, data)
 }
 
-// newDigest returns a function for digests of values. Its key is random and is not kept, so a value cannot be found by
-// trying out likely ones.
+// newDigest returns a function that replaces values by digests. Its key is random and is not stored, so that a value
+// cannot be guessed by comparing digests of likely values.
 func newDigest() func(value string) string {
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // does not fail
+	_, _ = rand.Read(key) // crypto/rand does not fail
 	return func(value string) string {
 		sum := hmac.New(sha256.New, key)
 		_, _ = sum.Write([]byte(value))
@@ -178,11 +182,12 @@ func newDigest() func(value string) string {
 	}
 }
 
-// digestPrefix is how a digest begins.
+// digestPrefix is the prefix of each digest.
 const digestPrefix = "digest:"
 
-// hideSecret replaces the values of a Secret by digests, which differ in one dump when the values do. Annotations with
-// values are removed, as are those with former configurations, which may be compressed.
+// hideSecret replaces the values of a Secret by digests. Within one dump, equal values have equal digests. Annotations
+// that contain a value are removed, and so are those with former configurations, which may contain values in compressed
+// form.
 func hideSecret(object map[string]any, digest func(value string) string) {
 	values, _ := object["data"].(map[string]any)
 	var secrets []string
@@ -191,7 +196,7 @@ func hideSecret(object map[string]any, digest func(value string) string) {
 		plain, _ := base64.StdEncoding.DecodeString(encoded)
 		secrets = append(secrets, encoded, string(plain))
 		if strings.HasPrefix(string(plain), digestPrefix) {
-			continue // from a former dump
+			continue // a digest from an earlier dump
 		}
 		values[name] = base64.StdEncoding.EncodeToString([]byte(digest(encoded)))
 	}

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// adminName is the user of the kubeconfig.
+// adminName is the user name in the kubeconfig.
 const adminName = "devcluster-admin"
 
-// guarded refuses requests that a web page in the user's browser could send: with a host name that only resolves to
-// this machine (DNS rebinding), or without the token.
+// guarded authenticates a request. It refuses requests that a web page in the user's browser could send: those without
+// the token, and those with a host name that merely resolves to this machine (DNS rebinding).
 func (h *handler) guarded(r *http.Request) (user string, err error) {
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil || port != h.port || !isLoopback(host) {
@@ -34,17 +34,19 @@ func (h *handler) guarded(r *http.Request) (user string, err error) {
 	return user, nil
 }
 
+// isLoopback reports whether the host name always refers to this machine.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// tokens issues and checks bearer tokens. All of them give every right.
+// tokens issues and verifies bearer tokens. Each token gives all permissions.
 type tokens struct {
 	key   []byte
 	admin string
 }
 
+// newTokens creates a signing key, and the token of the kubeconfig. Tokens become invalid when the cluster ends.
 func newTokens() *tokens {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // does not fail
@@ -53,7 +55,7 @@ func newTokens() *tokens {
 	return t
 }
 
-// claims are the content of a token in the form of JSON Web Tokens, as clients look into them.
+// claims is the content of a token. Tokens are JSON Web Tokens because some clients decode them.
 type claims struct {
 	Subject  string   `json:"sub"`
 	Issuer   string   `json:"iss"`
@@ -62,7 +64,7 @@ type claims struct {
 	Expires  int64    `json:"exp"`
 }
 
-// issue signs a token of a user.
+// issue returns a signed token for a user.
 func (t *tokens) issue(user string, audiences []string, expires time.Time) string {
 	data, _ := json.Marshal(claims{user, clusterName, audiences, time.Now().Unix(), expires.Unix()})
 	signed := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." +
@@ -70,19 +72,21 @@ func (t *tokens) issue(user string, audiences []string, expires time.Time) strin
 	return signed + "." + base64.RawURLEncoding.EncodeToString(t.signature(signed))
 }
 
+// signature returns the HMAC of the signed part of a token.
 func (t *tokens) signature(text string) []byte {
 	sum := hmac.New(sha256.New, t.key)
 	_, _ = sum.Write([]byte(text))
 	return sum.Sum(nil)
 }
 
-// user returns the user of a valid token.
+// user returns the user of a token. It reports false if the signature is wrong or the token has expired.
 func (t *tokens) user(token string) (string, bool) {
 	at := strings.LastIndexByte(token, '.')
 	if at < 0 {
 		return "", false
 	}
 	given, err := base64.RawURLEncoding.DecodeString(token[at+1:])
+	// Compare in constant time, so that a signature cannot be guessed byte by byte.
 	if err != nil || !hmac.Equal(given, t.signature(token[:at])) {
 		return "", false
 	}
@@ -95,7 +99,7 @@ func (t *tokens) user(token string) (string, bool) {
 	return c.Subject, true
 }
 
-// groupsOf are the groups that the real server gives to a user.
+// groupsOf returns the groups that the real server assigns to a user.
 func groupsOf(user string) []string {
 	groups := []string{"system:authenticated"}
 	if user == adminName {

@@ -19,16 +19,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// maxBodyBytes is how long the body of a request may be: that of the real server.
+// maxBodyBytes is the maximum length of a request's body, as in the real server.
 const maxBodyBytes = 3 << 20
 
-// historyLimit is how many changes the server keeps for watches that resume.
+// historyLimit is the number of changes that the server keeps for watches that resume.
 const historyLimit = 1000
 
 var errForeignHost = errors.New("the development cluster answers requests to loopback host names only")
 
-// handler serves the API over HTTP. The server in memory speaks JSON alone: the handler translates the other forms of
-// bodies and answers, and serves the paths that are not about objects.
+// handler serves the API over HTTP. The server in memory only supports JSON: the handler translates other formats of
+// bodies and answers, and serves paths that are not for objects.
 type handler struct {
 	memory *memapi.Server
 	port   string
@@ -38,6 +38,8 @@ type handler struct {
 	openAPI publisher
 }
 
+// newHandler returns a handler for a listener's address. Requests must have the port of this address in their Host
+// header.
 func newHandler(memory *memapi.Server, address string, log logr.Logger) (*handler, error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -46,7 +48,7 @@ func newHandler(memory *memapi.Server, address string, log logr.Logger) (*handle
 	return &handler{memory: memory, port: port, tokens: newTokens(), log: log}, nil
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP authenticates and answers one request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() { h.reportPanic(recover(), w, r) }()
 	user, err := h.guarded(r)
@@ -60,7 +62,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	for name := range r.Header {
 		if strings.HasPrefix(name, "Impersonate-") {
-			r.Header.Del(name) // every user has every right
+			r.Header.Del(name) // every user has all permissions
 		}
 	}
 	h.log.V(1).Info("A request", "method", r.Method, "url", r.URL.String(), "agent", r.UserAgent())
@@ -69,7 +71,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reportPanic keeps the other requests going. The panic is a bug of this package or of memapi.
+// reportPanic logs a panic, which is a bug of this package or of memapi, and answers the request with an error. Other
+// requests continue.
 func (h *handler) reportPanic(problem any, w http.ResponseWriter, r *http.Request) {
 	if err, ok := problem.(error); problem == nil || ok && errors.Is(err, http.ErrAbortHandler) {
 		return
@@ -79,7 +82,7 @@ func (h *handler) reportPanic(problem any, w http.ResponseWriter, r *http.Reques
 	writeError(w, apierrors.NewInternalError(errors.New("the development cluster failed to serve the request")))
 }
 
-// serveResource serves a request for objects, after translating it to JSON.
+// serveResource serves a request for objects after translating it to JSON.
 func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user string) {
 	if err := translateBody(r); err != nil {
 		writeError(w, err)
@@ -99,6 +102,7 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 		writeError(w, err)
 		return
 	}
+	// Reviews and tokens are not stored, so they are answered before the server in memory is asked.
 	if answer, ok, err := h.serveVirtual(request, user); ok {
 		writeAnswer(w, form, answer, err)
 		return
@@ -110,7 +114,7 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 	}
 	for name := range query {
 		if !memapi.Supports(request.Verb, name) {
-			query.Del(name) // as the real server, which ignores it
+			query.Del(name) // the real server ignores it, too
 		}
 	}
 	r.URL.RawQuery = query.Encode()
@@ -128,11 +132,11 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 	h.translateAnswer(w, response, form, request)
 }
 
-// isWrite has the verbs of requests with an object in their body.
+// isWrite contains the verbs of requests with an object in their body.
 var isWrite = map[string]bool{"create": true, "update": true, "patch": true}
 
-// absent is the error for what the server in memory does not know: a former state, which the real server forgets as
-// well, or a path that is not served.
+// absent returns the error for a request that the server in memory does not support: a list of a former state, which
+// the real server discards after some time, or a path that is not served.
 func absent(request memapi.Request, former bool) error {
 	if former {
 		return apierrors.NewResourceExpired("The provided resource version is too old: no former state is kept.")
@@ -142,7 +146,7 @@ func absent(request memapi.Request, former bool) error {
 	}, request.Name)
 }
 
-// get asks the server in memory for a document.
+// get reads a document from the server in memory, such as a discovery document.
 func (h *handler) get(r *http.Request, path string, into any) error {
 	inner, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://memory"+path, nil)
 	if err != nil {
@@ -159,7 +163,7 @@ func (h *handler) get(r *http.Request, path string, into any) error {
 	return json.NewDecoder(response.Body).Decode(into)
 }
 
-// translateBody turns the body of a request into JSON.
+// translateBody converts the body of a request to JSON.
 func translateBody(r *http.Request) error {
 	data, err := io.ReadAll(r.Body)
 	var tooLarge *http.MaxBytesError
@@ -180,14 +184,14 @@ func translateBody(r *http.Request) error {
 	return nil
 }
 
-// writeJSON writes a document.
+// writeJSON writes a document as JSON.
 func writeJSON(w http.ResponseWriter, code int, document any) {
 	w.Header().Set("Content-Type", jsonForm)
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(document) // the client is gone if this fails
+	_ = json.NewEncoder(w).Encode(document) // it fails if the client is gone
 }
 
-// writeError writes an error in the form of the API.
+// writeError writes an error as a Status object.
 func writeError(w http.ResponseWriter, err error) {
 	var known apierrors.APIStatus
 	status := apierrors.NewInternalError(err).Status()
@@ -198,7 +202,7 @@ func writeError(w http.ResponseWriter, err error) {
 	writeJSON(w, int(status.Code), status)
 }
 
-// notImplemented is the error for what the real server does, and this one cannot.
+// notImplemented returns the error for a feature that only the real server has.
 func notImplemented(format string, arguments ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",

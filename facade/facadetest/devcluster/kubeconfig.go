@@ -13,11 +13,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// clusterName is that of the cluster, the user and the context in the kubeconfig file.
+// clusterName is the name of the cluster, the user and the context in the kubeconfig file.
 const clusterName = "devcluster"
 
-// writeKubeconfig writes the file that clients find the cluster with. Its token gives every right on the cluster, so
-// only its owner may read it.
+// writeKubeconfig writes the kubeconfig file. Its token gives all permissions on the cluster, so the file is readable
+// for its owner only.
 func (c *Cluster) writeKubeconfig() error {
 	data, err := clientcmd.Write(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{clusterName: {
@@ -33,7 +33,7 @@ func (c *Cluster) writeKubeconfig() error {
 		return fmt.Errorf("writing the kubeconfig: %w", err)
 	}
 	if c.kubeconfig = c.options.Kubeconfig; c.kubeconfig != "" {
-		if c.kubeconfig, err = filepath.Abs(c.kubeconfig); err == nil { // programs run in other folders
+		if c.kubeconfig, err = filepath.Abs(c.kubeconfig); err == nil { // programs may run in other folders
 			err = ownKubeconfig(c.kubeconfig)
 		}
 		if err != nil {
@@ -50,7 +50,8 @@ func (c *Cluster) writeKubeconfig() error {
 	return writeAtomically(c.kubeconfig, data)
 }
 
-// ownKubeconfig protects the kubeconfig of real clusters, such as ~/.kube/config, from being overwritten.
+// ownKubeconfig returns an error if the file exists and is not a former kubeconfig of this package, so that
+// ~/.kube/config cannot be overwritten by mistake.
 func ownKubeconfig(path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -65,7 +66,7 @@ func ownKubeconfig(path string) error {
 	return nil
 }
 
-// checkWritable reports at the start what would fail at the end. An empty path is not written.
+// checkWritable reports at the start whether a file can be written at the end. An empty path is not checked.
 func checkWritable(path string) error {
 	if path == "" {
 		return nil
@@ -77,12 +78,12 @@ func checkWritable(path string) error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// createBeside creates a temporary file in the folder of a path, with mode 0600.
+// createBeside creates a temporary file with mode 0600 in the folder of a path. A rename within a folder is atomic.
 func createBeside(path string) (*os.File, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	var failed *fs.PathError
 	if errors.As(err, &failed) {
-		err = failed.Err // the name of the temporary file says nothing to users
+		err = failed.Err // users do not know the temporary file
 	}
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", path, err)
@@ -109,13 +110,15 @@ func writeAtomically(path string, data []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// logWriter reports lines of net/http, such as failed TLS handshakes.
+// logWriter logs the messages of net/http, such as failed TLS handshakes.
 type logWriter struct{ logr.Logger }
 
-// Write reports one line.
+// Write logs one message.
 func (w logWriter) Write(line []byte) (int, error) {
 	w.V(1).Info("A connection failed", "detail", string(line))
 	return len(line), nil
 }
 
+// quietLog returns a logger for net/http that logs at a high verbosity only. Browsers and port scanners cause such
+// messages.
 func quietLog(to logr.Logger) *log.Logger { return log.New(logWriter{to}, "", 0) }

@@ -19,19 +19,19 @@ const (
 	yamlForm     = "application/yaml"
 )
 
-// answerForm is the form that a client wants its answer in.
+// answerForm is the format in which a client expects its answer.
 type answerForm struct {
-	// media is the type of the answer.
+	// media is the content type of the answer.
 	media string
-	// table asks for the columns that kubectl prints; includeObject says how much of each object a row has.
+	// table requests the columns that kubectl prints. includeObject defines how much of each object a row contains.
 	table         bool
 	tableVersion  string
 	includeObject string
-	// accept is the form that the server in memory is asked for.
+	// accept is the Accept header for the request to the server in memory.
 	accept string
 }
 
-// negotiate picks the first form that can be served; clients name the one that they like best first.
+// negotiate returns the first supported format. Clients list formats in the order of their preference.
 func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
 	all := strings.Join(accepted, ",")
 	if strings.TrimSpace(all) == "" {
@@ -51,6 +51,7 @@ func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
 			return answerForm{media: media, accept: jsonForm, table: true, tableVersion: parameters["v"]}, nil
 		case media == jsonForm && strings.HasPrefix(as, "PartialObjectMetadata"):
 			return answerForm{media: media, accept: clause}, nil
+		// Any other transformation is not supported, so the next format is tried.
 		case as != "":
 		case media == protobufForm && hasProtobuf(of):
 			return answerForm{media: media, accept: jsonForm}, nil
@@ -65,12 +66,13 @@ func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
 	}}
 }
 
-// hasProtobuf is true for built-in kinds. A path without a known resource is answered by an error, which is JSON.
+// hasProtobuf reports whether the kind is a built-in one with a Go type. Custom resources do not have a protobuf
+// encoding.
 func hasProtobuf(r memapi.Resource) bool {
 	return scheme.Recognizes(schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind})
 }
 
-// definitionsResource is that of custom resource definitions.
+// definitionsResource is the resource of custom resource definitions.
 var definitionsResource = memapi.Resource{
 	Group: apiextensionsv1.GroupName, Version: "v1", Kind: "CustomResourceDefinition",
 	Plural: "customresourcedefinitions", StatusSubresource: true,

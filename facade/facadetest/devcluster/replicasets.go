@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// hashLabel is that of the pods and the ReplicaSet of one template.
+// hashLabel is the label with the hash of a pod template, on a ReplicaSet and its pods.
 const hashLabel = "pod-template-hash"
 
 var (
@@ -25,8 +25,8 @@ var (
 	}
 )
 
-// pretendReplicaSets keeps a ReplicaSet for the template of a Deployment, and scales those of former templates down.
-// Helm looks there to find out whether the Deployment is ready.
+// pretendReplicaSets creates the ReplicaSet for the template of a Deployment, and scales the ReplicaSets of former
+// templates to zero. Helm inspects the ReplicaSet to determine whether the Deployment is ready.
 func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 	deployment := c.memory.Object(deployments, namespace, name)
 	if deployment == nil || at(deployment, "metadata", "deletionTimestamp") != "" {
@@ -37,6 +37,7 @@ func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 	if err != nil {
 		return err
 	}
+	// The real controller uses another hash; clients only require that it differs between templates.
 	sum := sha256.Sum256(template)
 	hash := hex.EncodeToString(sum[:5])
 	current, exists := name+"-"+hash, false
@@ -63,6 +64,7 @@ func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 	return c.create("/apis/apps/v1/namespaces/"+namespace+"/replicasets", set)
 }
 
+// replicaSetOf returns a ReplicaSet for the current template of a Deployment.
 func replicaSetOf(deployment map[string]any, name, hash string) (map[string]any, error) {
 	spec, _, err := unstructured.NestedMap(deployment, "spec") // a copy
 	if err != nil {

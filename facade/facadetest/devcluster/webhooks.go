@@ -21,29 +21,30 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/reviewing"
 )
 
-// errService is the failure of a webhook that is behind a service.
+// errService is the error of a webhook that is configured with a service.
 var errService = errors.New("the development cluster has no pods behind services: " +
 	"set clientConfig.url of the webhook instead of clientConfig.service")
 
-// maxAnswerBytes is how long the answer of a webhook may be.
+// maxAnswerBytes limits the length of a webhook's answer.
 const maxAnswerBytes = 8 << 20
 
-// webhookCaller calls the admission webhooks that are configured in the cluster, by their URLs.
+// webhookCaller calls the admission webhooks that are configured in the cluster by URL.
 type webhookCaller struct{ cluster *Cluster }
 
-// userKey is the key of the user in the context of a request.
+// userKey is the context key of a request's user.
 type userKey struct{}
 
+// withUser returns the request with its user in the context, for admission reviews.
 func withUser(r *http.Request, user string) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), userKey{}, user))
 }
 
-// review is a memapi.Reviewer.
+// review implements memapi.Reviewer.
 func (w webhookCaller) review(
 	ctx context.Context, mutating bool, request *admissionv1.AdmissionRequest,
 ) (object []byte, warnings []string, err error) {
 	if request.Resource.Group == admissionregistrationv1.GroupName {
-		return nil, nil, nil // a broken webhook must not prevent its own removal
+		return nil, nil, nil // a broken webhook configuration must remain removable
 	}
 	configurations := w.configurations()
 	if len(configurations) == 0 {
@@ -57,7 +58,8 @@ func (w webhookCaller) review(
 	)
 }
 
-// configurations are in the order of their names, in which the real server calls their webhooks.
+// configurations returns the webhook configurations in the order of their names, in which the real server calls them.
+// Objects that cannot be decoded are skipped.
 func (w webhookCaller) configurations() []client.Object {
 	var all []client.Object
 	for _, content := range w.cluster.memory.ObjectsOf(mutatingWebhooks) {
@@ -75,11 +77,12 @@ func (w webhookCaller) configurations() []client.Object {
 	return all
 }
 
+// fromContent decodes an object into its Go type.
 func fromContent(content map[string]any, into runtime.Object) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(content, into)
 }
 
-// callWebhook sends the request to the URL of a webhook.
+// callWebhook sends the admission request to the URL of a webhook and returns its response.
 func callWebhook(
 	ctx context.Context, h reviewing.Hook, asked *admissionv1.AdmissionRequest,
 ) (*admissionv1.AdmissionResponse, error) {
@@ -93,6 +96,7 @@ func callWebhook(
 	if err != nil {
 		return nil, err
 	}
+	// Webhooks are verified with the authority of their configuration, or with the system's authorities if it is empty.
 	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: h.Authority}})
 	if err != nil {
 		return nil, err
@@ -103,6 +107,7 @@ func callWebhook(
 	if err != nil {
 		return nil, err
 	}
+	// The real server passes its timeout, so that a webhook can give up in time.
 	query := at.Query()
 	query.Set("timeout", h.Timeout.String())
 	at.RawQuery = query.Encode()

@@ -1,8 +1,8 @@
 //go:build ignore
 
-// Command generate writes kubernetes.json.gz: the OpenAPI document of Kubernetes, with the resources alone that the
-// development cluster serves, and the definitions that they refer to. To move to another version: change the constant,
-// then run "go generate ." in the folder above.
+// Command generate writes kubernetes.json.gz: the OpenAPI document of Kubernetes, reduced to the resources that the
+// development cluster serves and the definitions that they refer to. To use another version of Kubernetes, change the
+// constant and run "go generate ." in the parent folder.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// kubernetes is the module that carries the document.
+// kubernetes is the module that contains the document.
 const kubernetes = "k8s.io/kubernetes@v1.36.3"
 
 func main() {
@@ -30,6 +30,7 @@ func main() {
 	}
 }
 
+// generate reads, reduces and writes the document.
 func generate() error {
 	served, err := servedResources()
 	if err != nil {
@@ -59,7 +60,7 @@ func generate() error {
 	})
 }
 
-// servedResources asks a development cluster: "apps/v1/deployments" and the like.
+// servedResources returns the resources that a development cluster serves, such as "apps/v1/deployments".
 func servedResources() (map[string]bool, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cluster, err := devcluster.Start(ctx, devcluster.Options{})
@@ -79,10 +80,12 @@ func servedResources() (map[string]bool, error) {
 			served[list.GroupVersion+"/"+r.Name] = true
 		}
 	}
+	// Discovery does not list this virtual subresource.
 	served["v1/serviceaccounts/token"] = true
 	return served, err
 }
 
+// read downloads the module and returns the document in it.
 func read() (map[string]any, error) {
 	var module struct{ Dir string }
 	cmd := exec.Command("go", "mod", "download", "-json", kubernetes)
@@ -102,7 +105,7 @@ func read() (map[string]any, error) {
 	return document, json.Unmarshal(data, &document)
 }
 
-// resourceOf turns /apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale into apps/v1/deployments/scale.
+// resourceOf converts /apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale to apps/v1/deployments/scale.
 func resourceOf(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -125,7 +128,7 @@ func resourceOf(path string) string {
 	return strings.Join(all, "/")
 }
 
-// inlined replaces references to shared parameters, which the conversion to OpenAPI 3 does not follow.
+// inlined replaces references to shared parameters, because the conversion to OpenAPI 3 does not resolve them.
 func inlined(value any, parameters map[string]any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -143,7 +146,7 @@ func inlined(value any, parameters map[string]any) any {
 	return value
 }
 
-// reach collects the definitions that a value refers to, directly or through others.
+// reach collects the definitions that a value refers to, directly or indirectly.
 func reach(value any, definitions, reached map[string]any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -164,6 +167,7 @@ func reach(value any, definitions, reached map[string]any) {
 	}
 }
 
+// write writes the compressed document.
 func write(document map[string]any) error {
 	file, err := os.Create("openapi/kubernetes.json.gz")
 	if err != nil {
@@ -171,7 +175,7 @@ func write(document map[string]any) error {
 	}
 	zip, err := gzip.NewWriterLevel(file, gzip.BestCompression)
 	if err == nil {
-		err = json.NewEncoder(zip).Encode(document) // in the order of the keys, so that the file is reproducible
+		err = json.NewEncoder(zip).Encode(document) // keys are sorted, so the file is reproducible
 	}
 	if err == nil {
 		err = zip.Close()

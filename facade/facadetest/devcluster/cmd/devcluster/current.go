@@ -20,14 +20,14 @@ var (
 		"see kubectl config get-contexts, or set KUBECONFIG")
 )
 
-// currentCluster is the cluster of the user's kubeconfig, as kubectl sees it.
+// currentCluster is the cluster of the user's kubeconfig, accessed with kubectl.
 type currentCluster struct {
 	command    *command
-	kubeconfig string // with the one context that the question named
+	kubeconfig string // a copy that contains only the confirmed context
 	object     string // the name of the last applied object
 }
 
-// runCurrent runs the program on the cluster of the user's kubeconfig, after a question.
+// runCurrent runs the program on the cluster of the user's kubeconfig, after the user has confirmed that.
 func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		return 1, fmt.Errorf("--current-context applies objects by kubectl: %w", err)
@@ -36,6 +36,7 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 	if err != nil {
 		return 1, fmt.Errorf("reading your kubeconfig: %w", err)
 	}
+	// Check the context before asking, because kubectl would fall back to localhost.
 	current := config.Contexts[config.CurrentContext]
 	if current == nil || config.Clusters[current.Cluster] == nil {
 		return 1, errNoContext
@@ -53,7 +54,7 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	cluster := currentCluster{command: c, kubeconfig: filepath.Join(folder, "kubeconfig")}
-	// The context stays that of the question, whatever becomes of the user's file.
+	// The program uses a copy, so that the confirmed context stays in use even if the user's file changes.
 	err = errors.Join(clientcmdapi.MinifyConfig(config), clientcmd.WriteToFile(*config, cluster.kubeconfig))
 	if err != nil {
 		return 1, fmt.Errorf("writing the kubeconfig of the context: %w", err)
@@ -69,7 +70,7 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 	return c.start(ctx, demonstration{out: c.stderr, kubeconfig: cluster.kubeconfig, name: cluster.object})
 }
 
-// confirmed asks. Only a person at a terminal can agree.
+// confirmed asks the user to continue. Without a terminal, the answer is no.
 func (c *command) confirmed() bool {
 	if !c.isTerminal {
 		c.say("there is no terminal to ask at, which counts as no")
@@ -81,7 +82,7 @@ func (c *command) confirmed() bool {
 	return answer == "y" || answer == "yes"
 }
 
-// apply applies a file or a folder, and waits until kinds among its objects are served.
+// apply applies a file or a folder, and waits until kinds that it defines are served.
 func (u *currentCluster) apply(ctx context.Context, path string) error {
 	how := "-f"
 	if _, err := os.Stat(filepath.Join(path, "kustomization.yaml")); err == nil {
@@ -104,6 +105,7 @@ func (u *currentCluster) apply(ctx context.Context, path string) error {
 	return nil
 }
 
+// kubectl runs kubectl on the confirmed context, and returns its output.
 func (u *currentCluster) kubectl(ctx context.Context, arguments ...string) (output string, err error) {
 	cmd := exec.CommandContext(ctx, "kubectl", arguments...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+u.kubeconfig)
