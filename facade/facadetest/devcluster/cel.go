@@ -14,10 +14,12 @@ import (
 // compileRules compiles the CEL rules of a schema, with the cost limits of the real server. It implements
 // memapi.Extensions.CompileRules.
 func compileRules(structural *schema.Structural) func(object, before map[string]any) field.ErrorList {
+	// The validator is nil for a schema without rules.
 	validator := cel.NewValidator(structural, true, celconfig.PerCallLimit)
 	if validator == nil {
 		return nil
 	}
+	// The rules of a schema are compiled once, and evaluated for each write.
 	return func(object, before map[string]any) field.ErrorList {
 		var former any
 		var options []cel.Option

@@ -21,6 +21,7 @@ const certificateLifetime = 365 * 24 * time.Hour
 // including the address of the listener. It returns the authority in PEM. The authority's key is discarded, so that it
 // cannot sign any other certificate.
 func newCertificates(at net.Addr) (serving tls.Certificate, authority []byte, err error) {
+	// Root certificate: it signs the serving certificate and nothing else.
 	root := certificateTemplate("devcluster")
 	root.IsCA, root.BasicConstraintsValid = true, true
 	root.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
@@ -32,6 +33,7 @@ func newCertificates(at net.Addr) (serving tls.Certificate, authority []byte, er
 	if err != nil {
 		return serving, nil, fmt.Errorf("signing the authority's certificate: %w", err)
 	}
+	// Serving certificate: kubectl verifies it against the host of the kubeconfig, so it lists all loopback addresses.
 	leaf := certificateTemplate("kube-apiserver")
 	leaf.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	leaf.DNSNames = []string{"localhost"}

@@ -127,6 +127,7 @@ func at(object map[string]any, path ...string) string {
 	return fmt.Sprint(value)
 }
 
+// integer returns a field as a number, or 0 if it is not set.
 func integer(object map[string]any, path ...string) int64 {
 	value, _, _ := unstructured.NestedInt64(object, path...)
 	return value
@@ -141,10 +142,12 @@ func text(name string, path ...string) column {
 	}}
 }
 
+// number returns a column with a field as a number, which is 0 if the field is not set.
 func number(name string, path ...string) column {
 	return column{name, 0, func(o map[string]any, _ string) any { return integer(o, path...) }}
 }
 
+// phase returns a column with the phase of an object. An object that is being deleted is shown as terminating.
 func phase(name string) column {
 	return column{name, 0, func(o map[string]any, _ string) any {
 		if at(o, "metadata", "deletionTimestamp") != "" {
@@ -166,6 +169,7 @@ func count(name string, fields ...string) column {
 	}}
 }
 
+// length returns a function for the number of entries of a list or a map.
 func length(path ...string) func(map[string]any, string) any {
 	return func(o map[string]any, _ string) any {
 		value, _, _ := unstructured.NestedFieldNoCopy(o, path...)
@@ -191,6 +195,7 @@ func since(path ...string) func(map[string]any, string) any {
 	}
 }
 
+// selector returns a column with labels, sorted by name.
 func selector(name string, path ...string) column {
 	return column{name, 0, func(o map[string]any, _ string) any {
 		labels, _, _ := unstructured.NestedStringMap(o, path...)
@@ -231,6 +236,7 @@ func ofContainers(object map[string]any, field string) string {
 	return orNone(all)
 }
 
+// ratio returns a function for the ready replicas out of the requested ones.
 func ratio(ready string) func(map[string]any, string) any {
 	return func(o map[string]any, _ string) any {
 		return fmt.Sprintf("%d/%d", integer(o, "status", ready), integer(o, "spec", "replicas"))
@@ -268,6 +274,7 @@ func podRestarts(o map[string]any, _ string) any {
 	return fmt.Sprint(total)
 }
 
+// servicePorts returns the ports with their node ports and protocols. TCP is the default protocol.
 func servicePorts(o map[string]any, _ string) any {
 	var all []string
 	for _, port := range items(o, "spec", "ports") {
@@ -284,6 +291,7 @@ func servicePorts(o map[string]any, _ string) any {
 	return orNone(all)
 }
 
+// accessModes returns the access modes in the abbreviations of kubectl.
 func accessModes(o map[string]any, _ string) any {
 	short := map[string]string{
 		"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP",

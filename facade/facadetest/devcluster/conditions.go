@@ -32,6 +32,7 @@ func matchConditions(ctx context.Context, h reviewing.Hook, asked *admissionv1.A
 	if err != nil {
 		return false, err
 	}
+	// The conditions are compiled for each request. That is slow, but a development cluster has few requests.
 	var expressions []cel.ExpressionAccessor
 	for _, one := range h.Conditions {
 		expressions = append(expressions, &matchconditions.MatchCondition{Name: one.Name, Expression: one.Expression})

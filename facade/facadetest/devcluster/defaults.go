@@ -112,6 +112,7 @@ func applyDefaults(of memapi.Resource, object map[string]any) {
 		}
 		_ = unstructured.SetNestedField(object, one.value, one.path...) // an object where this fails is invalid
 	}
+	// A Service gets its address last, because it depends on the defaulted type.
 	if of.Kind == "Service" && of.Group == "" {
 		giveAddress(object)
 	}
@@ -121,10 +122,12 @@ func applyDefaults(of memapi.Resource, object map[string]any) {
 // so that a replaced Service keeps its address. It does not route anywhere.
 func giveAddress(service map[string]any) {
 	spec, ok := service["spec"].(map[string]any)
+	// A Service of type ExternalName does not have an address, and one without a spec is invalid.
 	if !ok || at(spec, "clusterIP") != "" || spec["type"] == "ExternalName" {
 		return
 	}
 	sum := sha256.Sum256([]byte(at(service, "metadata", "namespace") + "/" + at(service, "metadata", "name")))
+	// 10.0.0.0/16 has enough addresses for the Services of a test, and collisions do not matter without routing.
 	address := fmt.Sprintf("10.0.%d.%d", sum[0], sum[1])
 	spec["clusterIP"], spec["clusterIPs"] = address, []any{address}
 }

@@ -29,6 +29,7 @@ var definitionScheme = sync.OnceValue(func() *runtime.Scheme {
 // validateDefinition validates a definition with the code of the real server. The checks include schemas, names, and
 // the cost of CEL rules.
 func validateDefinition(is, was *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
+	// Defaults are set in copies, so the caller's definitions remain as they were sent.
 	now, err := internalDefinition(is)
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
@@ -89,6 +90,7 @@ func newConverter(crd *apiextensionsv1.CustomResourceDefinition) (
 	if err != nil {
 		return nil, err
 	}
+	// The webhook is called for each object.
 	return func(object map[string]any, to string) (map[string]any, error) {
 		gv := schema.GroupVersion{Group: crd.Spec.Group, Version: to}
 		converted, err := converter.ConvertToVersion(&unstructured.Unstructured{Object: object}, gv)

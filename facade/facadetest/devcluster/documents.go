@@ -16,6 +16,7 @@ import (
 func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
+	// Probes succeed as soon as the server listens, because objects are loaded before.
 	case slices.Contains([]string{"healthz", "livez", "readyz"}, parts[0]):
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, "ok")
@@ -38,6 +39,7 @@ const aggregatedForm = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupD
 
 // wantsAggregated reports whether the client supports discovery in one document for all groups and resources.
 func wantsAggregated(r *http.Request) bool {
+	// Clients differ in the spaces between the parameters, so these are removed before the comparison.
 	accepted := strings.ReplaceAll(strings.Join(r.Header.Values("Accept"), ","), " ", "")
 	return slices.ContainsFunc(strings.Split(accepted, ","), func(clause string) bool {
 		parts := strings.Split(clause, ";")
@@ -48,6 +50,7 @@ func wantsAggregated(r *http.Request) bool {
 
 // serveDiscovery writes the aggregated discovery of the core group (/api) or of all other groups (/apis).
 func (h *handler) serveDiscovery(w http.ResponseWriter, r *http.Request, root string) {
+	// The core group is not a part of the group list, so it is constructed here.
 	groups := metav1.APIGroupList{Groups: []metav1.APIGroup{
 		{Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "v1", Version: "v1"}}},
 	}}
@@ -62,6 +65,7 @@ func (h *handler) serveDiscovery(w http.ResponseWriter, r *http.Request, root st
 		APIVersion: "apidiscovery.k8s.io/v2", Kind: "APIGroupDiscoveryList",
 	}}
 	for _, group := range groups.Groups {
+		// Each group version needs a request of its own to the server in memory.
 		one := apidiscoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: group.Name}}
 		for _, v := range group.Versions {
 			var list metav1.APIResourceList
@@ -72,6 +76,7 @@ func (h *handler) serveDiscovery(w http.ResponseWriter, r *http.Request, root st
 		}
 		all.Items = append(all.Items, one)
 	}
+	// Caches between client and server must distinguish the formats of discovery.
 	w.Header().Set("Vary", "Accept")
 	w.Header().Set("Content-Type", aggregatedForm)
 	w.WriteHeader(http.StatusOK)
@@ -87,6 +92,7 @@ func aggregated(group, version string, list []metav1.APIResource) apidiscoveryv2
 		if r.Group != "" || r.Version != "" {
 			gvk.Group, gvk.Version = r.Group, r.Version
 		}
+		// Subresources are nested in their resource, which precedes them in the list.
 		kind := &metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
 		if _, sub, ok := strings.Cut(r.Name, "/"); ok {
 			last := len(out.Resources) - 1

@@ -54,8 +54,10 @@ func (c *Cluster) load(paths []string) error {
 		} else {
 			late = append(late, object) // its namespace must exist before
 		}
+		// Namespaces are created for all objects, including those that are stored with their uids.
 		names = append(names, at(object, "metadata", "namespace"))
 	}
+	// The first error ends the remaining steps.
 	err := c.memory.Load(early...)
 	for _, name := range names {
 		if err == nil && name != "" && c.memory.Object(namespaces, "", name) == nil {
@@ -74,6 +76,7 @@ func (c *Cluster) load(paths []string) error {
 // readDumps reads a file, or the files of a folder, except for kustomizations.
 func readDumps(path string) ([]map[string]any, error) {
 	files := []string{path}
+	// A single file may have any extension; a folder is filtered by the extensions of manifests.
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if info.IsDir() {
@@ -131,10 +134,12 @@ func parseDump(data []byte) ([]map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
+		// JSON is converted as well, because it is valid YAML.
 		if document, err = yaml.YAMLToJSON(document); err != nil {
 			return nil, err
 		}
 		var object map[string]any
+		// The decoder of apimachinery keeps integers as int64, which the server expects.
 		if err := utiljson.Unmarshal(document, &object); err != nil {
 			return nil, err
 		}
@@ -156,6 +161,7 @@ func (c *Cluster) save() error {
 		return nil
 	}
 	kept := []any{}
+	// One key for the whole dump: equal values of different Secrets have equal digests.
 	digest := newDigest()
 	for _, object := range c.memory.Objects() {
 		if object["kind"] == "Secret" && object["apiVersion"] == "v1" && !c.options.WithSecrets {
@@ -163,6 +169,7 @@ func (c *Cluster) save() error {
 		}
 		kept = append(kept, object)
 	}
+	// A list is what "kubectl get -o yaml" prints, so that kubectl and --load both read the file.
 	data, err := yaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": kept})
 	if err != nil {
 		return fmt.Errorf("saving objects: %w", err)
@@ -193,6 +200,7 @@ func hideSecret(object map[string]any, digest func(value string) string) {
 	var secrets []string
 	for name, value := range values {
 		encoded := fmt.Sprint(value)
+		// An annotation can contain a value as text or in its encoded form, so both are searched for.
 		plain, _ := base64.StdEncoding.DecodeString(encoded)
 		secrets = append(secrets, encoded, string(plain))
 		if strings.HasPrefix(string(plain), digestPrefix) {
@@ -200,6 +208,7 @@ func hideSecret(object map[string]any, digest func(value string) string) {
 		}
 		values[name] = base64.StdEncoding.EncodeToString([]byte(digest(encoded)))
 	}
+	// Annotations such as last-applied-configuration contain the Secret's former values.
 	annotations, _, _ := unstructured.NestedMap(object, "metadata", "annotations")
 	for name := range annotations {
 		contains := func(secret string) bool {

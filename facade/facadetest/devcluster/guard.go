@@ -22,6 +22,7 @@ const adminName = "devcluster-admin"
 // guarded authenticates a request. It refuses requests that a web page in the user's browser could send: those without
 // the token, and those with a host name that merely resolves to this machine (DNS rebinding).
 func (h *handler) guarded(r *http.Request) (user string, err error) {
+	// A Host header without a port is refused; clients omit the port only if it is 443.
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil || port != h.port || !isLoopback(host) {
 		return "", apierrors.NewForbidden(schema.GroupResource{}, "", errForeignHost)
@@ -51,6 +52,7 @@ func newTokens() *tokens {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // does not fail
 	t := &tokens{key: key}
+	// The token is valid as long as the certificates.
 	t.admin = t.issue(adminName, nil, time.Now().Add(certificateLifetime))
 	return t
 }
@@ -67,6 +69,7 @@ type claims struct {
 // issue returns a signed token for a user.
 func (t *tokens) issue(user string, audiences []string, expires time.Time) string {
 	data, _ := json.Marshal(claims{user, clusterName, audiences, time.Now().Unix(), expires.Unix()})
+	// The header is constant: the algorithm of a token is never read from the token itself.
 	signed := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." +
 		base64.RawURLEncoding.EncodeToString(data)
 	return signed + "." + base64.RawURLEncoding.EncodeToString(t.signature(signed))
@@ -81,6 +84,7 @@ func (t *tokens) signature(text string) []byte {
 
 // user returns the user of a token. It reports false if the signature is wrong or the token has expired.
 func (t *tokens) user(token string) (string, bool) {
+	// A token has three parts; the signature covers the first two.
 	at := strings.LastIndexByte(token, '.')
 	if at < 0 {
 		return "", false
@@ -90,6 +94,7 @@ func (t *tokens) user(token string) (string, bool) {
 	if err != nil || !hmac.Equal(given, t.signature(token[:at])) {
 		return "", false
 	}
+	// The claims are only decoded after the signature has been verified.
 	_, body, _ := strings.Cut(token[:at], ".")
 	data, err := base64.RawURLEncoding.DecodeString(body)
 	var c claims
@@ -105,6 +110,7 @@ func groupsOf(user string) []string {
 	if user == adminName {
 		groups = append(groups, "system:masters")
 	}
+	// The name of a service account contains its namespace: system:serviceaccount:NAMESPACE:NAME.
 	if rest, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
 		namespace, _, _ := strings.Cut(rest, ":")
 		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+namespace)

@@ -51,12 +51,15 @@ func newHandler(memory *memapi.Server, address string, log logr.Logger) (*handle
 // ServeHTTP authenticates and answers one request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() { h.reportPanic(recover(), w, r) }()
+	// Authentication comes first, so that unauthenticated requests learn nothing about the cluster.
 	user, err := h.guarded(r)
 	if err != nil {
 		writeError(w, err)
 		return
 	}
+	// The limit also protects the translation of protobuf and YAML below.
 	r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
+	// Impersonation changes the user name only, because every user has all permissions.
 	if as := r.Header.Get("Impersonate-User"); as != "" {
 		user = as
 	}
@@ -74,6 +77,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // reportPanic logs a panic, which is a bug of this package or of memapi, and answers the request with an error. Other
 // requests continue.
 func (h *handler) reportPanic(problem any, w http.ResponseWriter, r *http.Request) {
+	// ErrAbortHandler is the documented way to end a request without an answer.
 	if err, ok := problem.(error); problem == nil || ok && errors.Is(err, http.ErrAbortHandler) {
 		return
 	}
@@ -88,6 +92,7 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 		writeError(w, err)
 		return
 	}
+	// Proxy paths have more segments than paths of objects, so the server in memory cannot parse them.
 	if isProxy(r.URL.Path) {
 		writeError(w, notImplemented("the development cluster runs no containers: it does not serve proxies"))
 		return
@@ -97,6 +102,7 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 		writeError(w, apierrors.NewBadRequest(err.Error()))
 		return
 	}
+	// The format is negotiated before the request runs: a write must not take effect if its answer cannot be sent.
 	form, err := negotiate(r.Header.Values("Accept"), request.Resource)
 	if err != nil {
 		writeError(w, err)
@@ -107,6 +113,8 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 		writeAnswer(w, form, answer, err)
 		return
 	}
+	// The remaining requests are for the server in memory. It refuses parameters that it does not support, so these are
+	// removed.
 	query := r.URL.Query()
 	form.includeObject = query.Get("includeObject")
 	if isWrite[request.Verb] && query.Get("fieldValidation") == "" {
@@ -125,6 +133,7 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 		return
 	}
 	defer func() { _ = response.Body.Close() }()
+	// The server in memory names the unsupported feature; clients expect an error that the real server returns.
 	if response.StatusCode == http.StatusNotImplemented {
 		writeError(w, absent(request, query.Has("resourceVersionMatch")))
 		return
@@ -148,6 +157,7 @@ func absent(request memapi.Request, former bool) error {
 
 // get reads a document from the server in memory, such as a discovery document.
 func (h *handler) get(r *http.Request, path string, into any) error {
+	// The host of the URL is arbitrary: the request does not leave the process.
 	inner, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://memory"+path, nil)
 	if err != nil {
 		return err
@@ -177,6 +187,7 @@ func translateBody(r *http.Request) error {
 	if data, err = toJSON(strings.TrimSpace(form), data); err != nil {
 		return err
 	}
+	// Patches keep their content type, which selects the kind of patch.
 	if form == protobufForm || form == yamlForm {
 		r.Header.Set("Content-Type", jsonForm)
 	}
@@ -194,6 +205,7 @@ func writeJSON(w http.ResponseWriter, code int, document any) {
 // writeError writes an error as a Status object.
 func writeError(w http.ResponseWriter, err error) {
 	var known apierrors.APIStatus
+	// Errors without a status are bugs or failures of this package.
 	status := apierrors.NewInternalError(err).Status()
 	if errors.As(err, &known) {
 		status = known.Status()

@@ -41,6 +41,7 @@ func (c *Cluster) writeKubeconfig() error {
 		}
 		return writeAtomically(c.kubeconfig, data)
 	}
+	// Without a path, a temporary folder holds the file; its permissions protect the token, too.
 	folder, err := os.MkdirTemp("", "devcluster-")
 	if err != nil {
 		return fmt.Errorf("writing the kubeconfig: %w", err)
@@ -56,6 +57,7 @@ func ownKubeconfig(path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	// A file that is not a kubeconfig is not overwritten, either.
 	former, err := clientcmd.LoadFromFile(path)
 	if err != nil {
 		return fmt.Errorf("the kubeconfig %s exists and cannot be read: %w", path, err)
@@ -80,6 +82,7 @@ func checkWritable(path string) error {
 
 // createBeside creates a temporary file with mode 0600 in the folder of a path. A rename within a folder is atomic.
 func createBeside(path string) (*os.File, error) {
+	// The temporary file is hidden, and in the same file system as its target.
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	var failed *fs.PathError
 	if errors.As(err, &failed) {
@@ -97,12 +100,14 @@ func writeAtomically(path string, data []byte) (err error) {
 	if err != nil {
 		return err
 	}
+	// After an error, the temporary file must not remain beside the target.
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(file.Name()))
 		}
 	}()
 	_, err = file.Write(data)
+	// Sync before the rename: after a crash of the machine, the renamed file could be empty otherwise.
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err != nil {
 		return err
@@ -119,6 +124,5 @@ func (w logWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// quietLog returns a logger for net/http that logs at a high verbosity only. Browsers and port scanners cause such
-// messages.
+// quietLog returns a logger for net/http that logs at a high verbosity only.
 func quietLog(to logr.Logger) *log.Logger { return log.New(logWriter{to}, "", 0) }

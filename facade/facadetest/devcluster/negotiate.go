@@ -34,6 +34,7 @@ type answerForm struct {
 // negotiate returns the first supported format. Clients list formats in the order of their preference.
 func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
 	all := strings.Join(accepted, ",")
+	// Without an Accept header, the answer is JSON, as from the real server.
 	if strings.TrimSpace(all) == "" {
 		return answerForm{media: jsonForm, accept: jsonForm}, nil
 	}
@@ -42,6 +43,7 @@ func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
 		if err != nil {
 			continue
 		}
+		// A wildcard means the preferred format of the server.
 		if media == "*/*" || media == "application/*" {
 			media = jsonForm
 		}
@@ -49,6 +51,7 @@ func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
 		switch {
 		case media == jsonForm && as == "Table" && parameters["g"] == metav1.GroupName:
 			return answerForm{media: media, accept: jsonForm, table: true, tableVersion: parameters["v"]}, nil
+		// The server in memory produces partial metadata itself, so the clause is passed on.
 		case media == jsonForm && strings.HasPrefix(as, "PartialObjectMetadata"):
 			return answerForm{media: media, accept: clause}, nil
 		// Any other transformation is not supported, so the next format is tried.
@@ -59,6 +62,7 @@ func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
 			return answerForm{media: media, accept: jsonForm}, nil
 		}
 	}
+	// No format is supported: the real server answers with 406 and the list of its formats.
 	return answerForm{}, &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
 		Message: "only the following media types are accepted: " +

@@ -57,6 +57,7 @@ func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, parts []s
 	if h.openAPI.documents == nil || h.openAPI.state != state {
 		h.openAPI.state, h.openAPI.documents = state, map[string][]byte{}
 	}
+	// The documents differ by their path and by their format.
 	path := strings.Join(parts, "/")
 	accepted := strings.Join(r.Header.Values("Accept"), ",")
 	media := jsonForm
@@ -78,11 +79,13 @@ func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, parts []s
 		}
 		h.openAPI.documents[path+" "+media] = data
 	}
+	// The hash of the content is a strong entity tag, so clients can revalidate their caches.
 	sum := sha256.Sum256(data)
 	w.Header().Set("Etag", `"`+hex.EncodeToString(sum[:])+`"`)
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Vary", "Accept")
 	w.Header().Set("Cache-Control", "no-cache, private") // clients cache it, but must revalidate it
+	// ServeContent answers conditional requests with 304.
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
@@ -97,6 +100,7 @@ func (h *handler) publishedDefinitions(r *http.Request) ([]*apiextensionsv1.Cust
 	for i := range list.Items {
 		one := &list.Items[i]
 		all = append(all, one)
+		// The generation changes with the spec; the uid changes when a definition is recreated.
 		fmt.Fprintf(&state, "%s:%s:%d ", one.Name, one.UID, one.Generation)
 	}
 	return all, state.String(), nil
@@ -129,6 +133,7 @@ func (h *handler) document(
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("building the OpenAPI document %s: %w", path, err)
+	// The protobuf forms are derived from JSON by the code of the real server.
 	case media == openAPI2Protobuf:
 		return handler2.ToProtoBinary(data)
 	case media == openAPI3Protobuf:
@@ -164,6 +169,7 @@ func wholeDocument(definitions []*apiextensionsv1.CustomResourceDefinition) (*sp
 			if !v.Served {
 				continue
 			}
+			// Nullable is not a part of OpenAPI 2.
 			one, err := builder.BuildOpenAPIV2(crd, v.Name, builder.Options{V2: true, StripNullable: true})
 			if err != nil {
 				return nil, err
@@ -178,6 +184,8 @@ func wholeDocument(definitions []*apiextensionsv1.CustomResourceDefinition) (*sp
 // by their hash.
 func (h *handler) index(r *http.Request) (map[string]any, error) {
 	paths := map[string]any{}
+	// All documents get the same hash. A change of one definition invalidates the others as well, which is correct but
+	// not minimal.
 	sum := sha256.Sum256([]byte(h.openAPI.state))
 	add := func(path string) {
 		paths[path] = map[string]string{
@@ -214,6 +222,7 @@ func groupDocument(
 			all = append(all, one)
 		}
 	}
+	// A group version has either custom or built-in resources.
 	if len(all) > 0 {
 		return builder.MergeSpecsV3(all...)
 	}
@@ -230,6 +239,7 @@ func groupDocument(
 	if len(kept) == 0 {
 		return nil, nil
 	}
+	// The document of a group version only contains the definitions that it refers to.
 	builtIn.Paths.Paths = kept
 	dropUnused(builtIn)
 	return openapiconv.ConvertV2ToV3(builtIn), nil
@@ -242,6 +252,7 @@ func dropUnused(document *spec.Swagger) {
 	collect = func(value any) {
 		switch value := value.(type) {
 		case map[string]any:
+			// References are followed recursively; the set of used definitions ends cycles.
 			if ref, ok := value["$ref"].(string); ok {
 				name := ref[strings.LastIndexByte(ref, '/')+1:]
 				if definition, ok := document.Definitions[name]; ok && !used[name] {
@@ -258,6 +269,7 @@ func dropUnused(document *spec.Swagger) {
 			}
 		}
 	}
+	// Paths are the roots of the references.
 	collect(plainJSON(document.Paths))
 	for name := range document.Definitions {
 		if !used[name] {

@@ -23,6 +23,7 @@ var pretended = map[string]func(object map[string]any){
 
 // pretendReady writes the statuses that controllers and kubelets would write, until ctx ends.
 func (c *Cluster) pretendReady(ctx context.Context) {
+	// Each kind has a watch of its own.
 	for _, r := range memapi.BuiltIn() {
 		if write := pretended[r.Kind]; write != nil {
 			go func() {
@@ -44,6 +45,7 @@ func (c *Cluster) followReady(ctx context.Context, r memapi.Resource, write func
 	if r.Group != "" {
 		root = "/apis/" + r.Group + "/" + r.Version
 	}
+	// The watch starts with all existing objects, so loaded ones become ready as well.
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memory"+root+"/"+r.Plural+"?watch=true",
 		nil)
 	if err != nil {
@@ -78,6 +80,8 @@ func (c *Cluster) followReady(ctx context.Context, r memapi.Resource, write func
 					write(object)
 				}
 			})
+			// The real controller creates the ReplicaSet before the status changes; here, clients only see both after
+			// the delay.
 			if r.Kind != deployments.Kind {
 				return
 			}
@@ -99,6 +103,7 @@ func set(object map[string]any, fields map[string]any) {
 	for name, value := range fields {
 		status[name] = value
 	}
+	// Clients compare the observed generation with the generation, to see whether a status is current.
 	if generation, ok, _ := unstructured.NestedInt64(object, "metadata", "generation"); ok {
 		status["observedGeneration"] = generation
 	}
@@ -108,6 +113,7 @@ func set(object map[string]any, fields map[string]any) {
 func setConditions(object map[string]any, reasons map[string]string, kinds ...string) {
 	now := time.Now().UTC().Format(time.RFC3339)
 	var kept []any
+	// Conditions that this function does not set are kept.
 	for _, one := range items(object, "status", "conditions") {
 		if _, replaced := reasons[fmt.Sprint(one["type"])]; !replaced || one["status"] == "True" {
 			kept = append(kept, one)
@@ -154,6 +160,7 @@ func replicaSetReady(o map[string]any) {
 }
 
 func statefulSetReady(o map[string]any) {
+	// The revision changes with the generation, so that clients detect a rollout.
 	n, revision := wanted(o), fmt.Sprintf("%s-%v", at(o, "metadata", "name"), at(o, "metadata", "generation"))
 	set(o, map[string]any{
 		"replicas": n, "readyReplicas": n, "currentReplicas": n, "updatedReplicas": n, "availableReplicas": n,
@@ -175,6 +182,7 @@ func jobReady(o map[string]any) {
 	if suspended, _, _ := unstructured.NestedBool(o, "spec", "suspend"); suspended || conditionIs(o, "Complete") {
 		return
 	}
+	// The Job starts and completes at the same moment.
 	now := time.Now().UTC().Format(time.RFC3339)
 	set(o, map[string]any{
 		"startTime": now, "completionTime": now, "succeeded": max(1, integer(o, "spec", "completions")),
@@ -213,6 +221,7 @@ func claimReady(o map[string]any) {
 	}
 	requests, _, _ := unstructured.NestedMap(o, "spec", "resources", "requests")
 	modes, _, _ := unstructured.NestedSlice(o, "spec", "accessModes")
+	// The name of the volume has the form that dynamic provisioners use.
 	if at(o, "spec", "volumeName") == "" {
 		_ = unstructured.SetNestedField(o, "pvc-"+at(o, "metadata", "uid"), "spec", "volumeName")
 	}

@@ -32,6 +32,7 @@ func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 	if deployment == nil || at(deployment, "metadata", "deletionTimestamp") != "" {
 		return nil
 	}
+	// The template determines the ReplicaSet: an unchanged template keeps it.
 	pods, _, _ := unstructured.NestedFieldCopy(deployment, "spec", "template")
 	template, err := json.Marshal(pods)
 	if err != nil {
@@ -42,6 +43,7 @@ func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 	hash := hex.EncodeToString(sum[:5])
 	current, exists := name+"-"+hash, false
 	for _, one := range c.memory.ObjectsOf(replicaSets) {
+		// ReplicaSets of other owners are not changed.
 		owners := items(one, "metadata", "ownerReferences")
 		if len(owners) != 1 || owners[0]["uid"] != at(deployment, "metadata", "uid") {
 			continue
@@ -57,6 +59,7 @@ func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 	if exists {
 		return nil
 	}
+	// The first ReplicaSet, or one for a changed template.
 	set, err := replicaSetOf(deployment, current, hash)
 	if err != nil {
 		return fmt.Errorf("making the ReplicaSet of the Deployment %s/%s: %w", namespace, name, err)
@@ -72,6 +75,7 @@ func replicaSetOf(deployment map[string]any, name, hash string) (map[string]any,
 	}
 	set := map[string]any{
 		"apiVersion": "apps/v1", "kind": replicaSets.Kind,
+		// The owner reference makes garbage collection delete the ReplicaSet with its Deployment.
 		"metadata": map[string]any{
 			"name": name,
 			"ownerReferences": []any{map[string]any{
@@ -90,6 +94,7 @@ func replicaSetOf(deployment map[string]any, name, hash string) (map[string]any,
 	if labels == nil {
 		labels = map[string]string{}
 	}
+	// The label separates the pods of different templates.
 	labels[hashLabel] = hash
 	for _, path := range [][]string{
 		{"metadata", "labels"}, {"spec", "template", "metadata", "labels"},

@@ -84,6 +84,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err == nil {
 		c.config = &rest.Config{
 			Host: "https://" + listener.Addr().String(), BearerToken: c.handler.tokens.admin,
+			// The token and the authority are also those of the kubeconfig file.
 			TLSClientConfig: rest.TLSClientConfig{CAData: authority}, QPS: -1,
 		}
 		err = c.writeKubeconfig()
@@ -95,9 +96,11 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		Handler: endWatches(ctx, c.handler), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(options.Log),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{serving}, MinVersion: tls.VersionTLS12},
 	}
+	// Buffered, so that the goroutine ends even if the result is not read.
 	failed := make(chan error, 1)
 	go func() { failed <- c.server.ServeTLS(listener, "", "") }()
 	go c.run(ctx, failed)
+	// It starts last, when all loaded objects exist.
 	if options.PretendReady {
 		c.pretendReady(ctx)
 	}
@@ -107,6 +110,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 // endWatches cancels watches when ctx ends. Other requests get some time to complete: see shutdownTimeout.
 func endWatches(ctx context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Shutdown would otherwise wait for a watch until the timeout.
 		if r.URL.Query().Has("watch") {
 			watching, cancel := context.WithCancel(r.Context())
 			defer cancel()
@@ -119,14 +123,17 @@ func endWatches(ctx context.Context, next http.Handler) http.Handler {
 
 // prepare configures the server in memory and loads the objects, before the first request.
 func (c *Cluster) prepare() error {
+	// Resources come first: loading requires them.
 	for _, r := range moreResources {
 		c.memory.Install(r)
 	}
+	// Definitions are validated with the libraries that memapi does not link.
 	c.memory.Extend(memapi.Extensions{
 		ValidateDefinition: validateDefinition, CompileRules: compileRules, NewConverter: newConverter,
 	})
 	c.memory.AddReviewer(webhookCaller{c}.review, func() bool { return true })
 	c.memory.Admit(memapi.Admission{Mutate: applyDefaults, Validate: validateWebhooks})
+	// Namespaces and garbage are processed in the background, like in a real cluster.
 	c.memory.ManageNamespaces(garbageDelay)
 	c.memory.CollectGarbage(garbageDelay)
 	c.memory.LimitHistory(historyLimit)
@@ -153,6 +160,7 @@ func (c *Cluster) run(ctx context.Context, failed <-chan error) {
 		}
 	}
 	problems = append(problems, c.save())
+	// Temporary files are removed after the objects were saved.
 	for _, one := range c.cleanUp {
 		problems = append(problems, one())
 	}

@@ -57,6 +57,7 @@ func (h *handler) rows(object *unstructured.Unstructured, of memapi.Resource) (*
 		}
 		content = list
 	}
+	// Built-in kinds do not declare their columns, so these are in a table of this package.
 	if columns, ok := printed[of.Group+"/"+of.Kind]; ok {
 		return builtInRows(content, columns)
 	}
@@ -93,6 +94,7 @@ func (h *handler) definition(of memapi.Resource) *apiextensionsv1.CustomResource
 		return nil
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
+	// A stored definition that cannot be decoded is treated like a missing one.
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, crd); err != nil {
 		return nil
 	}
@@ -109,6 +111,7 @@ func builtInRows(content runtime.Object, columns []column) (*metav1.Table, error
 			Name: c.name, Type: "string", Priority: c.priority,
 		})
 	}
+	// Paginated lists need their metadata, or kubectl would not read the next page.
 	if list, ok := content.(*unstructured.UnstructuredList); ok {
 		made.ListMeta = metav1.ListMeta{
 			ResourceVersion: list.GetResourceVersion(), Continue: list.GetContinue(),

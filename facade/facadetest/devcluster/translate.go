@@ -45,6 +45,7 @@ func toJSON(form string, data []byte) ([]byte, error) {
 		if len(data) == 0 {
 			return data, nil
 		}
+		// The kind of the object is in the encoded form, so no expected type is needed.
 		object, kind, err := codecs.UniversalDeserializer().Decode(data, nil, nil)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
@@ -67,6 +68,7 @@ func toJSON(form string, data []byte) ([]byte, error) {
 func (f answerForm) fromJSON(data []byte) ([]byte, error) {
 	switch f.media {
 	case protobufForm:
+		// The object is decoded into its Go type, which has the protobuf encoding.
 		object, _, err := codecs.UniversalDeserializer().Decode(data, nil, nil)
 		if err != nil {
 			return nil, err
@@ -104,6 +106,7 @@ func writeAnswer(w http.ResponseWriter, form answerForm, object runtime.Object, 
 func (h *handler) translateAnswer(
 	w http.ResponseWriter, response *http.Response, form answerForm, request memapi.Request,
 ) {
+	// Warnings are forwarded; kubectl prints them.
 	for _, warning := range response.Header.Values("Warning") {
 		w.Header().Add("Warning", warning)
 	}
@@ -126,6 +129,7 @@ func (h *handler) translateAnswer(
 	}
 	switch {
 	case err != nil:
+	// A successful deletion is answered with a Status, for which tables are not defined.
 	case statusKinds[kind.Kind]:
 		media = jsonForm
 	case form.table:

@@ -42,6 +42,7 @@ func (h *handler) serveVirtual(request memapi.Request, user string) (answer runt
 			gr.Resource, request.Subresource)
 	case request.Verb != "create":
 		return nil, false, nil
+	// The token is requested as a subresource of its service account.
 	case gr.String() == "serviceaccounts" && request.Subresource == "token":
 		answer, err = h.createToken(request)
 	case gr.Group == authorizationv1.GroupName:
@@ -125,6 +126,7 @@ func (h *handler) reviewUser(request memapi.Request, user string) (answer runtim
 		if err != nil {
 			return nil, true, err
 		}
+		// Only tokens of this cluster are valid.
 		if name, known := h.tokens.user(review.Spec.Token); known {
 			review.Status.Authenticated, review.Status.User = true, userInfo(name)
 		} else {
@@ -148,6 +150,7 @@ func (h *handler) createToken(request memapi.Request) (runtime.Object, error) {
 		return nil, err
 	}
 	account := memapi.Resource{Version: "v1", Kind: "ServiceAccount", Plural: "serviceaccounts", Namespaced: true}
+	// The token of a missing account would be accepted, so its existence is checked here.
 	if h.memory.Object(account, request.Namespace, request.Name) == nil {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: account.Plural}, request.Name)
 	}
@@ -162,6 +165,7 @@ func (h *handler) createToken(request memapi.Request) (runtime.Object, error) {
 				fmt.Sprintf("must be between %d and %d", leastTokenSeconds, int64(mostTokenSeconds)))},
 		)
 	}
+	// The user name has the form that the real server uses for service accounts.
 	expires := time.Now().Add(time.Duration(seconds) * time.Second)
 	user := fmt.Sprintf("system:serviceaccount:%s:%s", request.Namespace, request.Name)
 	tokens.Status = authenticationv1.TokenRequestStatus{

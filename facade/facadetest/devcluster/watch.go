@@ -42,6 +42,7 @@ func (h *handler) translateWatch(w http.ResponseWriter, from io.Reader, form ans
 		if err := events.Decode(&event); err != nil {
 			return // the watch has ended
 		}
+		// Error events are a Status, which is never shown as a table.
 		if form.table && event.Type != "ERROR" {
 			row, err := h.table(event.Object, form, request.Resource, headers)
 			if err != nil {
@@ -50,10 +51,12 @@ func (h *handler) translateWatch(w http.ResponseWriter, from io.Reader, form ans
 			}
 			event.Object, headers = row, false
 		}
+		// A failed write means that the client is gone.
 		if err := send(event); err != nil {
 			h.log.V(1).Info("A watch ended", "resource", request.Resource.Plural, "reason", err.Error())
 			return
 		}
+		// Without a flush, an event would stay in the buffer until the next one.
 		if flush.Flush() != nil {
 			return
 		}

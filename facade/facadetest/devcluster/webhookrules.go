@@ -72,6 +72,7 @@ func (e webhookEntry) validate(path *field.Path) (problems field.ErrorList) {
 			path.Child("admissionReviewVersions"), "must specify one of v1, v1beta1",
 		))
 	}
+	// The real server requires the field, and rejects the older values Some and Unknown.
 	switch {
 	case e.effects == nil:
 		problems = append(problems, field.Required(path.Child("sideEffects"), classes))
@@ -82,6 +83,7 @@ func (e webhookEntry) validate(path *field.Path) (problems field.ErrorList) {
 	}
 	client := path.Child("clientConfig")
 	switch {
+	// Both or neither of them are set.
 	case (e.client.URL == nil) == (e.client.Service == nil):
 		problems = append(problems, field.Required(client, "exactly one of url or service is required"))
 	case e.client.URL != nil:

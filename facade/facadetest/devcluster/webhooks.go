@@ -50,9 +50,11 @@ func (w webhookCaller) review(
 	if len(configurations) == 0 {
 		return nil, nil, nil
 	}
+	// The user comes from the request's token, and not from the field manager, which memapi reports.
 	if user, ok := ctx.Value(userKey{}).(string); ok {
 		request.UserInfo = authenticationv1.UserInfo{Username: user, Groups: groupsOf(user)}
 	}
+	// Package reviewing selects the matching webhooks.
 	return reviewing.Reviews{Server: w.cluster.memory, Call: callWebhook, Match: matchConditions}.Review(
 		ctx, reviewing.HooksOf(configurations), mutating, request,
 	)
@@ -101,6 +103,7 @@ func callWebhook(
 	if err != nil {
 		return nil, err
 	}
+	// The timeout is that of the webhook's configuration.
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
 	at, err := url.Parse(h.URL)
@@ -122,13 +125,16 @@ func callWebhook(
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
+	// The limit protects against endless answers.
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	if err != nil {
 		return nil, err
 	}
+	// The body often explains the failure.
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server answers with %d: %s", response.StatusCode, data)
 	}
+	// A review without a response would allow everything by mistake.
 	review := admissionv1.AdmissionReview{}
 	if err := json.Unmarshal(data, &review); err != nil || review.Response == nil {
 		return nil, fmt.Errorf("the answer is not a review: %w", errors.Join(err, errNoResponse))

@@ -64,6 +64,7 @@ func (l *Life) enter(call *handlers.Invocation) *attempt {
 	w := l.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The names are guarded by the lock, too.
 	a := describe(call, &w.names, l.number)
 	if a.began = w.since(); l.dead {
 		return a
@@ -72,6 +73,7 @@ func (l *Life) enter(call *handlers.Invocation) *attempt {
 		// A call for a change restarts the wait for the end of the play.
 		w.pulse = time.Now()
 	}
+	// Active attempts keep the world from becoming idle.
 	w.active[a] = true
 	w.run.attempts = append(w.run.attempts, a)
 	w.run.noteAt(a.began, fmt.Sprintf("life %d", l.number), a.String()+" begins")
@@ -115,6 +117,7 @@ func describe(call *handlers.Invocation, names *names, life int) *attempt {
 	if h.Initial {
 		a.life = life
 	}
+	// Startup and cleanup activities are not about an object.
 	if call.Cause == nil {
 		return a
 	}

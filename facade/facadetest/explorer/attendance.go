@@ -58,6 +58,7 @@ func count(of map[change]map[int]int, a *attempt) {
 // reasons returns the number of additional attempts that an attempt explains: it was cut off, its outcome was possibly
 // not written, or it waits for something.
 func (r *run) reasons(a *attempt) (n int) {
+	// Waiting is not a failure: the handler runs again by design.
 	if a.err != nil && strings.HasPrefix(a.err.Error(), "waits for ") {
 		return 1
 	}
@@ -92,6 +93,7 @@ func (r *run) cutOff(a *attempt, kill time.Duration) bool {
 func (r *run) judgeSides() {
 	for i, a := range r.attempts {
 		for _, b := range r.attempts[i+1:] {
+			// Only handlers of changes and background handlers must not run twice at the same time.
 			if a.object == "" || a.object != b.object || a.handler != b.handler || a.of != b.of ||
 				a.of != handlers.Changing && a.of != handlers.Spawning {
 				continue

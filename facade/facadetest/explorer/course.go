@@ -77,6 +77,7 @@ func parseTrouble(part string) (trouble, bool) {
 	if part == string(lateOne) || part == string(lateThree) {
 		return trouble{what: disturbance(part)}, true
 	}
+	// A cut has its own form, except for a cut in the second life.
 	for _, d := range []disturbance{cut, lostAnswer, foreign, conflict, failure} {
 		if place, ok := strings.CutPrefix(part, string(d)+"-at-"); ok && (d != cut || place == nextLife) {
 			return trouble{d, place}, true

@@ -59,6 +59,7 @@ type finding struct {
 
 // search plays the uncut run twice, then the courses.
 func (e *exploration) search() {
+	// The uncut run defines the expected results and the points.
 	e.uncut = e.play(nil)
 	e.settings.resumes = e.uncut.resumes
 	e.uncut.judge(nil, e.settings)
@@ -71,6 +72,7 @@ func (e *exploration) search() {
 		return
 	}
 	var courses []course
+	// Courses are planned once, from the points of the uncut run.
 	courses, e.report.Possible = planned(e.settings, e.uncut.points)
 	switch {
 	case e.settings.alone:
@@ -103,6 +105,7 @@ func (e *exploration) play(c course) *run {
 // prove anything.
 func (e *exploration) compare(again *run) bool {
 	again.judge(e.uncut, e.settings)
+	// The violations of a comparison are all reported in one class.
 	for i, v := range again.violations {
 		again.violations[i] = violation{
 			Unrepeatable, v.subject, "two runs without any cut differ, so nothing can be compared: " + v.text,

@@ -22,6 +22,7 @@ func collect(options []Option) (settings, error) {
 	for _, option := range options {
 		option(&s)
 	}
+	// A given course replaces all others.
 	if *flagCourse != "" {
 		given, err := parse(*flagCourse)
 		if err != nil {

@@ -53,6 +53,7 @@ func (r *run) judgeOthers() {
 		if one.late {
 			end, looked = r.leftover, r.cleared
 		}
+		// An object that is gone cannot show a lost change.
 		if looked && end.uids[one.uid] && !end.marked[one.uid] {
 			r.violate(Overwritten, one.label, "what somebody else has written to it meanwhile is lost: the write was "+
 				"of the whole object, and did not ask for the version that was read")
@@ -112,6 +113,7 @@ func (r *run) missing(want *attempt, later []*attempt) string {
 			continue
 		}
 		existed = existed || a.reason == want.reason && a.diff == want.diff
+		// Some handler has completed for this or a later state.
 		handled = handled || a.isFinal() && states[a.state]
 		switch {
 		case a.handler != want.handler || !states[a.state]:

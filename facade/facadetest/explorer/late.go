@@ -52,7 +52,9 @@ func hold(ctx context.Context, lines <-chan []byte, out io.Writer, by int) error
 			if !ok {
 				return io.EOF
 			}
+			// Each line is delayed from its own arrival.
 			waiting = append(waiting, heldLine{line, time.Now().Add(lateLimit)})
+			// Enough later lines must be waiting.
 			if len(waiting) <= by {
 				continue
 			}

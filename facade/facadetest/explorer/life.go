@@ -125,9 +125,11 @@ func (w *world) live() *Life {
 	w.lives++
 	l := &Life{number: w.lives, world: w, started: make(chan struct{}), died: make(chan struct{})}
 	w.mu.Unlock()
+	// A new connection, because the former one is cut with its process.
 	l.connection = w.server.Connect()
 	l.connection.Before, l.connection.After = l.before, l.after
 	w.note(l, "is started")
+	// The hooks observe the calls of handlers.
 	ctx := kit.Into(w.bench.Context(), kit.Hooks{Observer: l.observe})
 	op := w.scenario.Operator(l)
 	l.ready = op.Ready()

@@ -126,6 +126,7 @@ func ofItself(plural string) bool {
 
 // subjectOf returns the subject of a request, such as databases/orders. The namespace "default" is omitted.
 func subjectOf(r memapi.Request) string {
+	// A request with a generated name is identified by its prefix.
 	name := r.Name
 	if name == "" && r.Verb == "create" {
 		// The name of a new object is in the body only.

@@ -25,6 +25,7 @@ func (n *names) under(kind string, o *unstructured.Unstructured) string {
 	}
 	name = kind + " " + name
 	uid := string(o.GetUID())
+	// The first uid gets the plain name.
 	if !slices.Contains((*n)[name], uid) {
 		(*n)[name] = append((*n)[name], uid)
 	}

@@ -49,6 +49,7 @@ func disturbed(points []point) (all []course) {
 // combined returns the courses with a cut and a disturbance: of the last write before the cut, or of the first write in
 // the next life. Failures close to the restart are the ones most likely to matter.
 func combined(points []point) (all []course) {
+	// The last write before the cut is the one whose outcome the restarted process must find out.
 	var last *write
 	for _, p := range points {
 		here := trouble{cut, p.place}
@@ -71,6 +72,7 @@ func combined(points []point) (all []course) {
 // planned returns the courses for a run with these points, simple ones first, and the number of possible courses.
 func planned(s settings, points []point) (some []course, possible int) {
 	random := rand.New(rand.NewPCG(s.seed, 0)) //nolint:gosec // it is no secret
+	// The groups are ordered by their complexity.
 	first := cuts(points)
 	if s.cutsOnly {
 		return sample(first, s.courses, random), len(first)
@@ -92,6 +94,7 @@ func sample(all []course, n int, random *rand.Rand) (some []course) {
 	if n >= len(all) {
 		return all
 	}
+	// The permutation selects courses without repetition.
 	chosen := random.Perm(len(all))[:max(n, 0)]
 	slices.Sort(chosen)
 	for _, i := range chosen {

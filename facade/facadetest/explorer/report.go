@@ -124,6 +124,7 @@ const mostLines = 20
 
 // history returns the lines around the first trouble, as text.
 func (r *run) history(class Class) (lines []string) {
+	// The default is the end of the history.
 	middle := len(r.lines)
 	for i, l := range r.lines {
 		if class == Restless || class == Broken { // their cause is at the end

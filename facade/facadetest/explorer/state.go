@@ -24,6 +24,7 @@ type state struct {
 // state returns the current state of the cluster and the outside systems.
 func (w *world) state() state {
 	s := state{objects: map[string]any{}, marked: map[string]bool{}, uids: map[string]bool{}, alive: map[string]bool{}}
+	// Definitions and objects about the operator itself are not compared.
 	all := slices.DeleteFunc(w.server.Objects(), func(object map[string]any) bool {
 		kind, _ := object["kind"].(string)
 		return kind == "CustomResourceDefinition" || ofItself(strings.ToLower(kind)+"s")
@@ -62,6 +63,7 @@ func (w *world) label(o *unstructured.Unstructured) string {
 func (w *world) outside() any {
 	w.effects <- struct{}{}
 	defer func() { <-w.effects }()
+	// Encoding makes values comparable, whatever their Go type.
 	data, err := json.Marshal(w.scenario.Outside())
 	if err != nil {
 		w.bench.Fatalf("explorer: the state that Outside gives is nothing for encoding/json: %v", err)
@@ -90,6 +92,7 @@ func differences(path string, want, got any) (lines []string) {
 		}
 		return lines
 	}
+	// Values other than maps are compared as a whole, including lists.
 	before, after := text(want), text(got)
 	if before == after {
 		return nil

@@ -60,11 +60,13 @@ func play(t *testing.T, scenario func() Scenario, s settings, c course) *run {
 	r := &run{course: c, held: map[string]bool{}}
 	guarded(t, c, func(t *testing.T) {
 		w := &world{
+			// The channels are created in the bubble, because synctest requires that.
 			settings: s, run: r, began: time.Now(), counts: map[string]int{}, active: map[*attempt]bool{},
 			opened: make(chan struct{}), over: make(chan struct{}), effects: make(chan struct{}, 1),
 			stopping: make(chan struct{}), ended: make(chan struct{}),
 		}
 		w.bench = &bench{TB: t, scenario: scenario, failed: w.fail}
+		// A scenario may fail in its constructor; then there is no server to play against.
 		alone(w.begin)
 		if w.server != nil {
 			go alone(w.operate)
@@ -125,6 +127,7 @@ func (w *world) begin() {
 		w.bench.Fatalf("making a client for people: %v", err)
 	}
 	w.client, w.server = people, server
+	// Objects that exist at the beginning are not leaks.
 	w.run.beginning = w.state()
 }
 
@@ -147,6 +150,7 @@ func (w *world) act() {
 // resume restarts the operator if a start calls functions or writes anything. Each kill leads to such a start, so every
 // course needs one before its state can be compared. The uncut run determines whether that is so.
 func (w *world) resume(p *Play) {
+	// An exhausted operator is not started again.
 	if w.isExhausted() || !w.settings.resumes && len(w.run.course) > 0 {
 		return
 	}
@@ -164,6 +168,7 @@ func (w *world) resume(p *Play) {
 
 // end stops the last life and releases the goroutines of dead ones.
 func (w *world) end() {
+	// Events of the shutdown do not belong to the course.
 	w.mu.Lock()
 	w.run.closed = true
 	w.mu.Unlock()
@@ -211,6 +216,7 @@ func (w *world) troubleAt(l *Life, place string) disturbance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, t := range w.run.course {
+		// The place nextLife matches the first write after the first life.
 		due := t.place == place || t.place == nextLife && l.number > 1
 		if t.what == cut || t.place == "" || !due || !w.strikes(t) {
 			continue

@@ -26,16 +26,19 @@ func (s *Server) admit(t target, object, before map[string]any) error {
 	if err := s.mutate(t, object); err != nil {
 		return err
 	}
+	// A review is missing in the first attempt to serve the request; the error then ends that attempt.
 	reviewed, err := s.review(t, true, object, before)
 	if err != nil {
 		return err
 	}
 	if reviewed != nil {
+		// The caller keeps a reference to the map, so its content is replaced.
 		clear(object)
 		maps.Copy(object, reviewed)
 	}
 	// The managed fields are computed after all mutations, so that changes by webhooks are attributed to the request.
 	if before != nil {
+		// Empty metadata fields do not count as set, so a manager must not own them.
 		tidy(metadataOf(object))
 		if err := s.manage(t, before, object); err != nil {
 			return err
@@ -62,6 +65,7 @@ func (s *Server) mutate(t target, object map[string]any) error {
 // validating reviewers. The order is that of the real server: validating webhooks only see objects that conform to
 // their schema.
 func (s *Server) validate(t target, object, before map[string]any) error {
+	// The metadata and the schema are checked completely, so that the client gets all problems in one answer.
 	problems, err := t.valid(object, before)
 	if err != nil {
 		return err

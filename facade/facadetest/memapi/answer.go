@@ -40,6 +40,7 @@ func refuse(r *http.Request, err error) *http.Response {
 	if errors.As(err, &known) {
 		status = known.Status()
 	}
+	// Clients decode the answer by its kind, which errors do not have.
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 	return respond(r, int(status.Code), status)
 }
@@ -48,6 +49,7 @@ func refuse(r *http.Request, err error) *http.Response {
 // listed as invalid in its details, as in a rejection of an invalid object.
 func Refusal(code int, fields ...string) *apierrors.StatusError {
 	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", http.StatusText(code), 0, false)
+	// Replace the generic message, which describes an unexpected answer of a server.
 	err.ErrStatus.Message, err.ErrStatus.Details = http.StatusText(code), nil
 	for _, field := range fields {
 		if err.ErrStatus.Details == nil {

@@ -49,6 +49,7 @@ func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any,
 	if err != nil {
 		return nil, err
 	}
+	// Conflicts with other managers are reported here, unless the request is forced.
 	merged, err := books.Apply(
 		&unstructured.Unstructured{Object: t.typed(live)}, &unstructured.Unstructured{Object: declared},
 		query.Get("fieldManager"), query.Get("force") == "true",
@@ -64,8 +65,10 @@ func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any,
 		return nil, err
 	}
 	if !exists {
+		// The same checks apply as for a creation by POST.
 		return s.create(t, document)
 	}
+	// Parsing drops unknown fields and sets defaults, as for an update.
 	if object, err = t.parse(document); err != nil {
 		return nil, err
 	}
@@ -91,6 +94,7 @@ func managerOf(r *http.Request) string {
 	if given := r.URL.Query().Get("fieldManager"); given != "" {
 		return given
 	}
+	// Only the part before the version counts, such as "kubectl" of "kubectl/v1.36".
 	program, _, _ := strings.Cut(r.UserAgent(), "/")
 	return program
 }

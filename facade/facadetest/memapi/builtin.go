@@ -60,6 +60,7 @@ var natives = []native{
 // deployment. Deleting a job does not orphan its pods by default. Roles and quotas do not have an effect. For other
 // kinds, see [Server.Install].
 func BuiltIn() []Resource {
+	// Custom resource definitions are a built-in kind as well.
 	all := []Resource{definitionsResource}
 	for _, n := range natives {
 		r := Resource{
@@ -92,6 +93,7 @@ func (n native) groupVersion() schema.GroupVersion {
 // native returns the description of a built-in kind.
 func (t target) native() (native, bool) {
 	for _, n := range natives {
+		// The version is not compared: kinds of the same group share their properties.
 		if n.kind == t.Kind && n.groupVersion().Group == t.Group {
 			return n, true
 		}

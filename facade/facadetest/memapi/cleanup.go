@@ -20,6 +20,7 @@ func (s *Server) managesDefinition(t target) bool {
 // definition that still has objects.
 func (s *Server) withCleanup(t target, object map[string]any, held []any) []any {
 	crd, err := definitionOf(t, object)
+	// The finalizer is added at most once, when the deletion starts.
 	isNeeded := s.managesDefinition(t) && err == nil && metadataOf(object)["deletionTimestamp"] == nil &&
 		len(s.objects[servedAs(crd)]) > 0 && !slices.Contains(held, any(cleanupFinalizer))
 	if !isNeeded {
@@ -51,6 +52,7 @@ func (s *Server) emptyDefinitions() {
 		if len(s.objects[servedAs(crd)]) > 0 {
 			continue
 		}
+		// The definition disappears if this was its last finalizer.
 		s.edit(t, func(object map[string]any) {
 			metadataOf(object)["finalizers"] = slices.DeleteFunc(slices.Clone(held), func(one any) bool {
 				return one == cleanupFinalizer

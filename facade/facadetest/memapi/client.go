@@ -15,6 +15,7 @@ import (
 // one of them. Client-side rate limiting is off.
 func Config(transport http.RoundTripper) *rest.Config {
 	return &rest.Config{
+		// The host is never resolved, because the transport does not open connections.
 		Host: "http://mem", Transport: transport, QPS: -1,
 		ContentConfig: rest.ContentConfig{
 			ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON,
@@ -32,8 +33,10 @@ const findTimeout = 5 * time.Second
 // transports that keep the context of requests. It returns nil if that server is not in memory, or if the transport
 // does not answer within five seconds.
 func ServerOf(transport http.RoundTripper) (found *Server) {
+	// The context carries a pointer, through which the server that serves the request returns itself.
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), findServer{}, &found), findTimeout)
 	defer cancel()
+	// Any path would do; this one exists on every server.
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://mem/version", nil)
 	if err != nil {
 		return nil
@@ -53,6 +56,7 @@ func NewClient(transport http.RoundTripper, resources ...Resource) (client.Clien
 		if r.Namespaced {
 			scope = meta.RESTScopeNamespace
 		}
+		// Adding a specific mapping avoids that the mapper guesses the plural.
 		name := r.GroupVersionResource()
 		mapper.AddSpecific(r.groupVersion().WithKind(r.Kind), name, name, scope)
 	}

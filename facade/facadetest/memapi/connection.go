@@ -67,10 +67,12 @@ func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.isCut() {
 		return nil, ErrCut
 	}
+	// The body is read here, and restored for the server.
 	request, ok, err := c.server.ReadRequest(r)
 	if err != nil {
 		return nil, err
 	}
+	// Discovery is not an event of the test, so it is neither recorded nor disturbed.
 	if !ok {
 		return c.server.RoundTrip(r)
 	}
@@ -79,6 +81,7 @@ func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.isCut() {
 		err, request.Code = ErrCut, 0
 	}
+	// Requests are recorded when they are over, so Drain returns complete ones only.
 	c.mu.Lock()
 	c.record = append(c.record, request)
 	c.mu.Unlock()
@@ -106,6 +109,7 @@ func (c *Connection) send(r *http.Request, request *Request) (*http.Response, er
 		return nil, err
 	}
 	request.Code = response.StatusCode
+	// A refused request did not take effect, so After is not called.
 	if request.Code >= http.StatusBadRequest {
 		return response, nil
 	}
@@ -131,6 +135,7 @@ func (c *Connection) ask(ctx context.Context, hook func(context.Context, Request
 // watch serves a watch that ends when the connection is cut.
 func (c *Connection) watch(r *http.Request, request *Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
+	// The goroutine ends with the watch or with the connection, whichever ends first.
 	go func() {
 		defer cancel()
 		select {
@@ -175,6 +180,7 @@ func (c *Connection) isCut() bool {
 func refused(r *http.Request, request *Request, err error) (*http.Response, error) {
 	request.Code = 0
 	var status apierrors.APIStatus
+	// Other errors look like a failure of the network, without an answer.
 	if !errors.As(err, &status) {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ func (t target) parse(data []byte) (map[string]any, error) {
 	if err := json.Unmarshal(data, &object); err != nil || object == nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object is not valid: %v", err))
 	}
+	// The client need not send a kind, but a wrong one is an error.
 	if kind := object["kind"]; kind != nil && kind != t.Kind {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%v is not a %s", kind, t.Kind))
 	}
@@ -39,6 +40,7 @@ func (t target) parse(data []byte) (map[string]any, error) {
 	}
 	delete(object, "apiVersion")
 	delete(object, "kind")
+	// Unknown fields are checked in the original data, because decoding has merged duplicates already.
 	if err := t.decodable(data); err != nil {
 		return nil, err
 	}
@@ -60,6 +62,7 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 		return nil, err
 	}
 	metadata := metadataOf(object)
+	// "0" and no version are both accepted, as in the real server.
 	if version, _ := metadata["resourceVersion"].(string); version != "" && version != "0" {
 		return nil, internal(errors.New("resourceVersion should not be set on objects to be created"))
 	}
@@ -80,6 +83,7 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	if t.namespace != "" {
 		metadata["namespace"] = t.namespace
 	}
+	// The name must be known before the target is used as a key.
 	s.name(t, metadata)
 	t.name, _ = metadata["name"].(string)
 	// A status can only be written through the subresource.
@@ -87,9 +91,11 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 		delete(object, "status")
 	}
 	s.identify(t, metadata)
+	// Admission must not run for an object whose namespace does not exist.
 	if err := s.admitNamespace(t); err != nil {
 		return nil, err
 	}
+	// A namespace is completed before webhooks see it.
 	s.beginNamespace(t, object)
 	if err := s.admit(t, object, nil); err != nil {
 		return nil, err
@@ -99,6 +105,7 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	if _, exists := s.objects[t.groupResource()][t.key()]; exists {
 		return nil, apierrors.NewAlreadyExists(t.qualified(), t.name)
 	}
+	// The object was validated; from here on, it changes into its stored form.
 	t.prune(object)
 	t.establish(object)
 	if err := t.store(object); err != nil {
@@ -146,6 +153,7 @@ func (s *Server) keep(t target, before, after map[string]any) {
 	if t.dry {
 		return
 	}
+	// The former object is not changed, because the history refers to it.
 	s.objects[t.groupResource()][t.key()] = after
 	s.record(t, before, after, nil)
 	s.define(t, before, after)

@@ -26,6 +26,7 @@ var definitionsResource = Resource{
 func (s *Server) Define(definitions ...*apiextensionsv1.CustomResourceDefinition) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Definitions before an invalid one remain served.
 	for _, crd := range definitions {
 		if err := s.defineOne(crd); err != nil {
 			return fmt.Errorf("defining %s: %w", crd.Name, err)
@@ -104,6 +105,7 @@ func (s *Server) define(t target, before, after map[string]any) {
 	// ignored.
 	was, _ := definitionOf(t, before)
 	is, _ := definitionOf(t, after)
+	// Versions that are no longer served are removed first.
 	for _, r := range served(was) {
 		still := false
 		for _, other := range served(is) {
@@ -119,6 +121,7 @@ func (s *Server) define(t target, before, after map[string]any) {
 	if is == nil {
 		return
 	}
+	// Problems are ignored here: validation has refused definitions with problems already.
 	s.schemas[servedAs(is)], _ = schemas.Read(is, s.extensions.forSchemas())
 	for _, r := range served(is) {
 		s.install(r)
@@ -141,6 +144,7 @@ func served(crd *apiextensionsv1.CustomResourceDefinition) []Resource {
 		if !v.Served {
 			continue
 		}
+		// Each version is a resource of its own, because clients address versions separately.
 		all = append(all, Resource{
 			Group: crd.Spec.Group, Version: v.Name, Kind: names.Kind, Plural: names.Plural, Singular: names.Singular,
 			ShortNames: names.ShortNames, Categories: names.Categories,
@@ -167,6 +171,7 @@ func scaleIn(given *apiextensionsv1.CustomResourceSubresources) *Scale {
 // requests.
 func (s *Server) target(r Resource, namespace, name string) target {
 	t := target{Resource: r, namespace: namespace, name: name, notes: &notes{}}
+	// Resources without a definition do not have a schema and are stored as sent.
 	if d := s.schemas[r.groupResource()]; d != nil {
 		t.schema, t.storage = d.Versions[r.Version], d.Versions[d.Storage]
 		t.stored, t.convert = d.Storage, d.Convert

@@ -31,6 +31,7 @@ func deletion(query url.Values, data []byte) (*metav1.DeleteOptions, error) {
 			options.OrphanDependents = &orphan //nolint:staticcheck // clients may still send it
 		}
 	}
+	// For example, propagationPolicy and orphanDependents exclude each other.
 	if problems := validation.ValidateDeleteOptions(options); len(problems) > 0 {
 		return nil, apierrors.NewInvalid(
 			schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", problems,
@@ -45,6 +46,7 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 	if !ok {
 		return nil, notFound(t)
 	}
+	// A dry run is requested in the options, which may be in the body.
 	t.dry = t.dry || len(options.DryRun) > 0
 	was := metadataOf(before)
 	if err := t.expected(was, options.Preconditions); err != nil {
@@ -54,10 +56,12 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 	if _, err := s.review(t, false, nil, before); err != nil {
 		return nil, err
 	}
+	// A namespace is only marked here. It disappears when it is empty.
 	if shown, ok := s.terminate(t, before); ok {
 		return shown, nil
 	}
 	held, _ := was["finalizers"].([]any)
+	// The finalizers decide whether the object is removed now or only marked.
 	finalizers := propagated(s.withCleanup(t, before, held), options)
 	if len(finalizers) == 0 {
 		s.discard(t, before)
@@ -77,6 +81,7 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 			metadata["generation"] = generation(before) + 1
 		}
 	}
+	// The change is visible to watches as a modification.
 	s.stamp(t, metadata)
 	s.keep(t, before, object)
 	return t.shown(object), nil
@@ -109,11 +114,13 @@ func propagated(finalizers []any, options *metav1.DeleteOptions) []any {
 	// Finalizers that are set already define the policy, unless the request has a policy of its own.
 	switch policy := options.PropagationPolicy; {
 	case former != nil:
+		// The older option has precedence over finalizers that are already set.
 		orphan, foreground = *former, false
 	case policy != nil:
 		orphan = *policy == metav1.DeletePropagationOrphan
 		foreground = *policy == metav1.DeletePropagationForeground
 	}
+	// The finalizers of the garbage collector are added again below, at the end of the list.
 	var all []any
 	for _, one := range finalizers {
 		if one != metav1.FinalizerOrphanDependents && one != metav1.FinalizerDeleteDependents {
@@ -150,6 +157,7 @@ func (s *Server) deleteAll(t target, query url.Values, options *metav1.DeleteOpt
 		deleted = t.reviews.deleted
 	}
 	for _, object := range s.matching(t, wanted) {
+		// A copy of the target for each object, because the names differ.
 		one := t
 		one.namespace, _ = metadataOf(object)["namespace"].(string)
 		one.name, _ = metadataOf(object)["name"].(string)
@@ -164,6 +172,7 @@ func (s *Server) deleteAll(t target, query url.Values, options *metav1.DeleteOpt
 	}
 	// The objects are sorted by their keys, as in a list.
 	items := []any{}
+	// Map iteration is random, but answers must be repeatable.
 	for _, key := range slices.Sorted(maps.Keys(deleted)) {
 		items = append(items, deleted[key])
 	}

@@ -96,6 +96,7 @@ func (s *Server) groups() metav1.APIGroupList {
 		group := &list.Groups[at]
 		one := metav1.GroupVersionForDiscovery{GroupVersion: r.groupVersion().String(), Version: r.Version}
 		if !slices.Contains(group.Versions, one) {
+			// A version with several kinds is listed once.
 			group.Versions = append(group.Versions, one)
 		}
 	}
@@ -130,6 +131,7 @@ func (s *Server) listed(gv schema.GroupVersion) (document any, ok bool) {
 			one.Verbs = r.Verbs
 		}
 		list.APIResources = append(list.APIResources, one)
+		// Subresources directly follow their resource. Package devcluster depends on that order.
 		if s.target(r, "", "").scalePaths() != nil {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
 				Name: r.Plural + "/scale", Namespaced: r.Namespaced, Group: "autoscaling", Version: "v1", Kind: "Scale",

@@ -14,6 +14,7 @@ func (t target) defaultDefinition(object map[string]any) {
 	if t.groupResource() != definitionsResource.groupResource() || !ok {
 		return
 	}
+	// The strategy None only changes the apiVersion of objects.
 	if spec["conversion"] == nil {
 		spec["conversion"] = map[string]any{"strategy": string(apiextensionsv1.NoneConverter)}
 	}
@@ -53,6 +54,7 @@ func (t target) establish(object map[string]any) {
 		all = append(all, name)
 	}
 	status["storedVersions"] = all
+	// An update keeps the conditions with their times.
 	if status["conditions"] != nil {
 		return
 	}

@@ -74,6 +74,7 @@ func (s *Server) Convert(text []byte, from schema.GroupVersionResource, to Resou
 	t := s.target(to, "", "")
 	s.mu.Unlock()
 	source := target{Resource: Resource{Group: from.Group, Plural: from.Resource}}
+	// Events differ between their two APIs in the names of their fields.
 	if source.isNewEvent() != t.isNewEvent() {
 		renameEvent(object, source.isNewEvent())
 	}

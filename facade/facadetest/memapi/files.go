@@ -24,6 +24,7 @@ func Definitions(paths ...string) ([]*apiextensionsv1.CustomResourceDefinition, 
 		if err != nil {
 			return nil, fmt.Errorf("reading custom resource definitions: %w", err)
 		}
+		// Each path must contain a definition: a wrong path is a common mistake.
 		before := len(all)
 		for _, file := range files {
 			data, err := os.ReadFile(file)

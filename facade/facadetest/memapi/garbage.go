@@ -17,6 +17,7 @@ func (s *Server) CollectGarbage(after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.collector = &collector{after: after}
+	// Garbage may exist already.
 	s.litter()
 }
 
@@ -31,6 +32,7 @@ type collector struct {
 func (s *Server) noticed(before, after map[string]any) {
 	switch {
 	case s.collector == nil || s.collector.due:
+	// Only deletions, and changes of objects with owners, can produce garbage.
 	case after == nil, metadataOf(after)["ownerReferences"] != nil, metadataOf(after)["deletionTimestamp"] != nil,
 		before != nil && metadataOf(before)["ownerReferences"] != nil:
 		s.litter()
@@ -44,6 +46,7 @@ func (s *Server) litter() {
 		s.collect()
 		return
 	}
+	// The timer runs in the bubble of the test, so the delay is virtual.
 	time.AfterFunc(s.collector.after, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -56,6 +59,7 @@ func (s *Server) collect() {
 	for more := true; more; {
 		more = false
 		for _, t := range s.everything() {
+			// A previous step may have removed the object.
 			if object, ok := s.objects[t.groupResource()][t.key()]; ok {
 				more = s.tend(t, object) || more
 			}
@@ -73,6 +77,7 @@ func (s *Server) all(withEvents bool) []target {
 	var all []target
 	seen := map[schema.GroupResource]bool{}
 	for _, r := range s.resources {
+		// Events are skipped unless requested: there are many of them, and they usually do not have owners.
 		if seen[r.groupResource()] || r.Plural == "events" && !withEvents {
 			continue
 		}
@@ -101,6 +106,7 @@ func (s *Server) tend(t target, object map[string]any) bool {
 	switch {
 	case dying && slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents)):
 		for _, one := range s.dependents(object) {
+			// The dependents survive, but without a reference to this owner.
 			s.disown(one, func(ref map[string]any) bool { return ref["uid"] != metadataOf(object)["uid"] })
 		}
 		s.release(t, metav1.FinalizerOrphanDependents)
@@ -125,6 +131,7 @@ func (s *Server) judge(t target, object map[string]any) bool {
 	standing := map[any]ownership{}
 	count := map[ownership]int{}
 	for _, ref := range referencesOf(object) {
+		// Owners are identified by their uid.
 		standing[ref["uid"]] = s.ownership(t, ref)
 		count[standing[ref["uid"]]]++
 	}
@@ -150,6 +157,7 @@ func (s *Server) judge(t target, object map[string]any) bool {
 			policy = metav1.DeletePropagationForeground
 		}
 	}
+	// A failed deletion did not change anything.
 	_, err := s.delete(t, &metav1.DeleteOptions{PropagationPolicy: &policy})
 	return err == nil
 }

@@ -23,6 +23,7 @@ func (s *Server) Load(objects ...map[string]any) error {
 	}
 	isDefinition := func(object map[string]any) bool { return object["kind"] == definitionsResource.Kind }
 	for _, object := range objects {
+		// Definitions must be served before their objects are resolved.
 		if isDefinition(object) {
 			if err := s.load(definitionsResource, object); err != nil {
 				return err
@@ -46,6 +47,7 @@ func (s *Server) Load(objects ...map[string]any) error {
 			return err
 		}
 	}
+	// Watches from before cannot continue: the loaded versions do not belong to their history.
 	s.history, s.compacted = nil, s.version
 	return nil
 }
@@ -93,6 +95,7 @@ func (s *Server) load(r Resource, given map[string]any) error {
 	t := s.target(r, namespace, name)
 	var err error
 	if uid, _ := metadata["uid"].(string); uid == "" {
+		// The usual creation applies defaults and validation.
 		var body []byte
 		if body, err = json.Marshal(object); err == nil {
 			_, err = s.create(t, body)
@@ -114,6 +117,7 @@ func (s *Server) restore(t target, object map[string]any) error {
 	if problems, err := s.understand(t, object, nil); err != nil || len(problems) > 0 {
 		return errors.Join(err, problems.ToAggregate())
 	}
+	// Versions of a dump are kept. An object without a version gets a new one.
 	if text, _ := metadataOf(object)["resourceVersion"].(string); text == "" {
 		metadataOf(object)["resourceVersion"] = s.next()
 	} else if version, err := parseVersion(text); err != nil {
@@ -126,6 +130,7 @@ func (s *Server) restore(t target, object map[string]any) error {
 	if err := t.store(object); err != nil {
 		return err
 	}
+	// The object may replace one that exists.
 	before := s.objects[t.groupResource()][t.key()]
 	s.objects[t.groupResource()][t.key()] = object
 	s.define(t, before, object)

@@ -48,6 +48,7 @@ func (s *Server) managers(t target) (*managedfields.FieldManager, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Conversion is not needed: each field manager sees one version.
 	made, err := construct(types, asIs{}, asIs{}, asIs{}, key.kind, t.groupVersion(), t.subresource, t.resets())
 	if err != nil {
 		return nil, err
@@ -61,6 +62,7 @@ func (t target) resets() map[fieldpath.APIVersion]fieldpath.Filter {
 	if !t.StatusSubresource {
 		return nil
 	}
+	// The main path cannot change the status, and the status path cannot change the rest.
 	passed := "status"
 	if t.subresource == "status" {
 		passed = "spec"
@@ -75,11 +77,13 @@ func (t target) resets() map[fieldpath.APIVersion]fieldpath.Filter {
 func (s *Server) manage(t target, before, object map[string]any) error {
 	metadata, was := metadataOf(object), metadataOf(before)["managedFields"]
 	given := metadata["managedFields"]
+	// From now on, the history is not used to reconstruct managedFields.
 	if isReset(given) && t.subresource == "" {
 		s.forgotten[metadata["uid"]] = true
 	}
 	delete(metadata, "managedFields")
 	switch {
+	// The apply has computed them already.
 	case t.managed != nil:
 		metadata["managedFields"] = t.managed
 		return nil
@@ -144,6 +148,7 @@ type author struct{ manager, subresource, version string }
 // returns nil if the history no longer has its creation, or if a request has removed the managedFields.
 func (s *Server) recall(t target, object map[string]any) (any, error) {
 	uid := metadataOf(object)["uid"]
+	// The user has removed the managedFields on purpose.
 	if s.forgotten[uid] {
 		return nil, nil
 	}
@@ -155,10 +160,12 @@ func (s *Server) recall(t target, object map[string]any) (any, error) {
 		}
 	}
 	if first < 0 {
+		// The creation was dropped from the history, so the ownership cannot be known.
 		return nil, nil
 	}
 	var managed any
 	for _, e := range s.history[first:] {
+		// Other objects and former objects with the same name are skipped.
 		if e.of != t.groupResource() || e.after == nil || metadataOf(e.after)["uid"] != uid {
 			continue
 		}
@@ -166,6 +173,7 @@ func (s *Server) recall(t target, object map[string]any) (any, error) {
 		by := t
 		by.manager, by.subresource, by.Version = e.by.manager, e.by.subresource, e.by.version
 		then := by.named(map[string]any{"metadata": map[string]any{"name": t.name, "namespace": t.namespace}})
+		// Each step needs the managedFields of the step before.
 		if e.before != nil {
 			then = by.shown(e.before)
 			metadataOf(then)["managedFields"] = managed

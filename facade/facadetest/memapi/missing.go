@@ -37,6 +37,7 @@ func (s *Server) missing(t target, parts []string) error {
 // kubernetesOwn reports whether the resource is one of Kubernetes itself, installed here or not.
 func kubernetesOwn(t target) bool {
 	for kind := range scheme.Scheme.KnownTypes(t.groupVersion()) {
+		// The plural is guessed from the kind, as the scheme only knows kinds.
 		plural, _ := meta.UnsafeGuessKindToResource(t.groupVersion().WithKind(kind))
 		if plural.Resource == t.Plural {
 			return true

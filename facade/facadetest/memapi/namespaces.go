@@ -40,6 +40,7 @@ func (s *Server) admitNamespace(t target) error {
 		return nil
 	}
 	namespace, exists := s.objects[schema.GroupResource{Resource: "namespaces"}]["/"+t.namespace]
+	// A missing namespace is "not found" for the namespace, not for the object.
 	switch {
 	case !exists:
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, t.namespace)
@@ -71,6 +72,7 @@ func (s *Server) beginNamespace(t target, object map[string]any) {
 		labels = map[string]any{}
 		metadataOf(object)["labels"] = labels
 	}
+	// Selectors use this label to select namespaces by name.
 	labels[corev1.LabelMetadataName] = name
 }
 
@@ -85,6 +87,7 @@ func (s *Server) terminate(t target, before map[string]any) (shown map[string]an
 		return t.shown(before), true
 	}
 	object := cloned(before)
+	// The finalizer in the spec holds the namespace from now on.
 	metadataOf(object)["deletionTimestamp"] = timestamp()
 	object["status"] = map[string]any{"phase": string(corev1.NamespaceTerminating)}
 	s.stamp(t, metadataOf(object))
@@ -109,9 +112,11 @@ func (s *Server) keepNamespaces(t target, before, after map[string]any) {
 			return
 		}
 		s.namespaces.scheduled = true
+		// One timer is enough for all namespaces and definitions that are being deleted.
 		time.AfterFunc(s.namespaces.delay, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			// The flag is reset first: the deletions below may schedule the next run.
 			s.namespaces.scheduled = false
 			s.emptyNamespaces()
 			s.emptyDefinitions()
@@ -122,6 +127,7 @@ func (s *Server) keepNamespaces(t target, before, after map[string]any) {
 // emptyNamespaces deletes the objects of namespaces that are being deleted, and releases the empty namespaces.
 func (s *Server) emptyNamespaces() {
 	leaving := map[string]int{}
+	// Cluster-scoped objects have a slash as the first character of their key.
 	for key, object := range s.objects[schema.GroupResource{Resource: "namespaces"}] {
 		if metadataOf(object)["deletionTimestamp"] != nil {
 			leaving[key[1:]] = 0
@@ -131,11 +137,13 @@ func (s *Server) emptyNamespaces() {
 		return
 	}
 	background := metav1.DeletePropagationBackground
+	// Events are deleted as well; garbage collection would skip them.
 	for _, t := range s.all(true) {
 		if _, ok := leaving[t.namespace]; !ok || t.namespace == "" {
 			continue
 		}
 		_, err := s.delete(t, &metav1.DeleteOptions{PropagationPolicy: &background})
+		// Objects with finalizers remain, and so does their namespace.
 		if _, remains := s.objects[t.groupResource()][t.key()]; remains || err != nil {
 			leaving[t.namespace]++
 		}

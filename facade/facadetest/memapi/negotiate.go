@@ -17,6 +17,7 @@ const plainJSON = "application/json"
 // negotiated checks the headers and the length of a request. It returns true for partial if the client accepts only the
 // metadata of objects, and an error for features that this server does not have.
 func negotiated(r *http.Request, body []byte) (partial bool, err error) {
+	// Impersonation is refused, because the server does not have users.
 	for name := range r.Header {
 		if strings.HasPrefix(name, "Impersonate-") {
 			return false, unsupported("impersonation (%s)", name)
@@ -53,8 +54,10 @@ func presentation(r *http.Request) (partial bool, err error) {
 			continue
 		}
 		switch as := parameters["as"]; {
+		// Complete objects as JSON.
 		case as == "":
 			return false, nil
+		// Metadata only.
 		case strings.HasPrefix(as, "PartialObjectMetadata") && parameters["g"] == metaGroup && parameters["v"] == "v1":
 			return true, nil
 		}

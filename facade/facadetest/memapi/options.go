@@ -51,6 +51,7 @@ func unsupported(format string, arguments ...any) error {
 func (t *target) options(r *http.Request) error {
 	query := r.URL.Query()
 	what := verb(r, t.name)
+	// A client may depend on an unsupported parameter, so it is an error.
 	for name := range query {
 		if !Supports(what, name) {
 			return unsupported("the parameter %s of a %s", name, what)

@@ -21,6 +21,7 @@ const (
 func (s *Server) ownership(t target, ref map[string]any) ownership {
 	version, _ := ref["apiVersion"].(string)
 	gv, err := schema.ParseGroupVersion(version)
+	// The first resource with the apiVersion and kind is the owner's.
 	at := slices.IndexFunc(s.resources, func(r Resource) bool {
 		return err == nil && r.groupVersion() == gv && r.Kind == ref["kind"]
 	})
@@ -30,6 +31,7 @@ func (s *Server) ownership(t target, ref map[string]any) ownership {
 	r := s.resources[at]
 	name, _ := ref["name"].(string)
 	owner := s.target(r, "", name)
+	// A cluster-scoped object cannot have a namespaced owner.
 	if r.Namespaced {
 		if t.namespace == "" {
 			return unclear
@@ -42,6 +44,7 @@ func (s *Server) ownership(t target, ref map[string]any) ownership {
 		return absent
 	}
 	finalizers, _ := metadataOf(object)["finalizers"].([]any)
+	// Only a foreground deletion makes the owner wait.
 	if metadataOf(object)["deletionTimestamp"] != nil &&
 		slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents)) {
 		return waiting
@@ -91,6 +94,7 @@ func (s *Server) unblock(t target, object map[string]any) {
 	if !inCircle {
 		return
 	}
+	// The reference remains, but it no longer blocks the owner.
 	s.edit(t, func(object map[string]any) {
 		for _, ref := range referencesOf(object) {
 			ref["blockOwnerDeletion"] = false

@@ -34,6 +34,7 @@ func listOptions(query url.Values, watching bool) (*internalversion.ListOptions,
 		SendInitialEvents: given.SendInitialEvents, Limit: given.Limit, Continue: given.Continue,
 		AllowWatchBookmarks: given.AllowWatchBookmarks, TimeoutSeconds: given.TimeoutSeconds,
 	}
+	// The validation includes combinations, such as a continue token with resourceVersionMatch.
 	if problems := validation.ValidateListOptions(options, true); len(problems) > 0 {
 		return nil, apierrors.NewInvalid(
 			schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", problems,
@@ -79,6 +80,7 @@ func (s *Server) first(t target, wanted interest, options *internalversion.ListO
 		return nil, err
 	}
 	exact := options.ResourceVersionMatch == metav1.ResourceVersionMatchExact
+	// Only the current state exists.
 	if exact && options.ResourceVersion != s.current() {
 		return nil, unsupported("lists of what was before (resourceVersionMatch=Exact): it keeps no former state")
 	}
@@ -94,6 +96,7 @@ func (s *Server) first(t target, wanted interest, options *internalversion.ListO
 
 // following returns the next page of a list by its continue token.
 func (s *Server) following(t target, options *internalversion.ListOptions) (map[string]any, error) {
+	// The token determines the version.
 	if options.ResourceVersion != "" && options.ResourceVersion != "0" {
 		return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 	}
@@ -104,6 +107,7 @@ func (s *Server) following(t target, options *internalversion.ListOptions) (map[
 	rest, known := s.pages[string(name)]
 	// Pages are dropped when there are too many. A token that is unknown although none was dropped never existed.
 	switch {
+	// Tokens are numbered, so an unknown one may have been valid.
 	case !known && s.pageCount > mostPages:
 		return nil, expiredPage()
 	case !known || rest.of != t.groupResource():
@@ -128,7 +132,9 @@ func (s *Server) older(version string) bool {
 
 // part returns one page of a list, with a token for the rest.
 func (s *Server) part(t target, p page, limit int64) map[string]any {
+	// All pages show the resource version of the first one.
 	metadata := map[string]any{"resourceVersion": p.version}
+	// The rest is stored under a new name; the token of the former page is not reused.
 	if limit > 0 && int64(len(p.rest)) > limit {
 		rest := p
 		rest.rest = p.rest[limit:]

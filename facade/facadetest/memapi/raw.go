@@ -26,6 +26,7 @@ func (s *Server) Restore(r Resource, object map[string]any) {
 	defer s.mu.Unlock()
 	text, _ := metadataOf(object)["resourceVersion"].(string)
 	version, err := strconv.ParseInt(text, 10, 64)
+	// Without a history, nothing depends on the order of versions yet.
 	if err != nil || version < s.version && len(s.history) > 0 {
 		panic(fmt.Sprintf("memapi: an object cannot be restored with version %q at version %d", text, s.version))
 	}
@@ -85,12 +86,14 @@ func (s *Server) edit(t target, change func(object map[string]any)) bool {
 	}
 	after := cloned(before)
 	change(after)
+	// The encoding normalizes values that the function has set, such as int or []string.
 	after = encoded(after)
 	metadata := metadataOf(after)
 	tidy(metadata)
 	switch {
 	case equality.Semantic.DeepEqual(before, after):
 		return true
+	// Removing the last finalizer of an object in deletion completes the deletion.
 	case s.released(t, after):
 		s.discard(t, before)
 		return true
@@ -141,6 +144,7 @@ func (s *Server) ObjectsOf(r Resource) []map[string]any {
 	defer s.mu.Unlock()
 	t := s.target(r, "", "")
 	var all []map[string]any
+	// An empty selection selects everything.
 	for _, object := range s.matching(t, interest{labels: labels.Everything(), fields: fields.Everything()}) {
 		all = append(all, t.shown(object))
 	}

@@ -53,10 +53,12 @@ func (t target) interest(query url.Values) (interest, error) {
 	if err != nil {
 		return interest{}, apierrors.NewBadRequest(err.Error())
 	}
+	// These two fields can be selected for every kind.
 	i := interest{t.namespace, byLabels, byFields, map[string][]string{
 		"metadata.name": {"metadata", "name"}, "metadata.namespace": {"metadata", "namespace"},
 	}}
 	for _, wanted := range byFields.Requirements() {
+		// Several requirements may be about one field.
 		if i.selectable[wanted.Field] != nil {
 			continue
 		}
@@ -121,6 +123,7 @@ func (i interest) matches(object map[string]any) bool {
 // values returns the values of the selector's fields. A missing field counts as empty.
 func (i interest) values(object map[string]any) fields.Set {
 	values := fields.Set{}
+	// Values are compared as text, like in the real server.
 	for name, path := range i.selectable {
 		values[name] = ""
 		if value, ok, _ := unstructured.NestedFieldNoCopy(object, path...); ok {
@@ -140,6 +143,7 @@ func (s *Server) list(t target, query url.Values) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A continue token already determines the objects.
 	if options.Continue != "" {
 		return s.following(t, options)
 	}

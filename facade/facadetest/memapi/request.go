@@ -34,6 +34,7 @@ func (s *Server) ReadRequest(r *http.Request) (request Request, ok bool, err err
 	if !asked {
 		return Request{}, false, nil
 	}
+	// The body must remain readable for the server, so it is replaced.
 	if r.Body != nil {
 		if request.Body, err = io.ReadAll(r.Body); err != nil {
 			return Request{}, false, err
@@ -44,6 +45,7 @@ func (s *Server) ReadRequest(r *http.Request) (request Request, ok bool, err err
 	s.mu.Lock()
 	request.Resource, ok = s.find(gv, t.Plural)
 	s.mu.Unlock()
+	// Hooks also see requests for resources that are not served.
 	if !ok {
 		request.Resource = t.Resource
 	}

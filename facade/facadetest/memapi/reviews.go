@@ -39,6 +39,7 @@ type reviewer struct {
 func (s *Server) AddReviewer(review Reviewer, isAlive func() bool) (remove func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The pointer identifies the reviewer at its removal.
 	added := &reviewer{review, isAlive}
 	s.dropReviewers(func(one *reviewer) bool { return !one.isAlive() })
 	s.reviewers = append(s.reviewers, added)
@@ -87,12 +88,14 @@ var errMissingReview = errors.New("the request is not reviewed yet")
 // review applies the verdict on an object before it is stored, or on its deletion if object is nil. It returns the
 // changed object, or nil if the verdict does not change it.
 func (s *Server) review(t target, mutating bool, object, before map[string]any) (map[string]any, error) {
+	// The server's own changes are not reviewed.
 	if t.reviews == nil || len(s.reviewers) == 0 {
 		return nil, nil
 	}
 	// The key contains the stored version: if the object has changed since the review, it is reviewed again.
 	name := fmt.Sprint(mutating, " ", t.key())
 	key := name + " new"
+	// An update is reviewed for exactly one stored version.
 	if before != nil {
 		key = fmt.Sprint(name, " ", metadataOf(before)["resourceVersion"])
 	}
@@ -105,6 +108,7 @@ func (s *Server) review(t target, mutating bool, object, before map[string]any) 
 		t.reviews.missing = &missingReview{key: key, object: name, mutating: mutating, request: request}
 		return nil, errMissingReview
 	}
+	// Warnings are part of the verdict, and must not be lost when the request is served again.
 	t.notes.warnings = append(t.notes.warnings, known.warnings...)
 	if known.err != nil || known.object == nil || object == nil {
 		return nil, known.err
@@ -112,6 +116,7 @@ func (s *Server) review(t target, mutating bool, object, before map[string]any) 
 	// Reviewers cannot change the fields that the server sets, nor the part that the path of the request does not
 	// include.
 	changed := t.permitted(object, cloned(known.object))
+	// The fields are restored from the object that the request would store.
 	for _, own := range []string{
 		"uid", "name", "namespace", "creationTimestamp", "resourceVersion", "generation", "deletionTimestamp",
 		"deletionGracePeriodSeconds", "managedFields",
@@ -141,6 +146,7 @@ func (t target) reviewed(object, before map[string]any) (*admissionv1.AdmissionR
 	if !t.reviewedKind.Empty() {
 		request.Kind = metav1.GroupVersionKind(t.reviewedKind)
 	}
+	// The operation follows from the objects that exist.
 	switch {
 	case object == nil:
 		request.Operation = admissionv1.Delete
@@ -168,6 +174,7 @@ func (t target) reviewed(object, before map[string]any) (*admissionv1.AdmissionR
 // locked.
 func (m *missingReview) ask(ctx context.Context, reviewers []*reviewer) (v verdict) {
 	for _, one := range reviewers {
+		// A review stops at the first refusal.
 		text, warnings, err := one.review(ctx, m.mutating, m.request)
 		if v.warnings = append(v.warnings, warnings...); err != nil {
 			v.err = err
@@ -176,6 +183,7 @@ func (m *missingReview) ask(ctx context.Context, reviewers []*reviewer) (v verdi
 		if text == nil {
 			continue
 		}
+		// The next reviewer gets the changed object.
 		m.request.Object.Raw, v.object = text, nil
 		if err := json.Unmarshal(text, &v.object); err != nil {
 			v.err = internal(err)
@@ -200,6 +208,7 @@ func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, bo
 		if err := t.options(r); err != nil {
 			return refuse(r, err)
 		}
+		// The counters start again with each attempt, but the drawn numbers remain.
 		t.partial, t.reviews, known.drawn = partial, known, 0
 		response := s.serve(r, t, body)
 		missing := known.missing
@@ -210,9 +219,11 @@ func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, bo
 			return response
 		}
 		known.missing = nil
+		// A reviewer that changes the object itself would loop forever.
 		if known.asked[missing.object]++; known.asked[missing.object] > mostReviews {
 			return refuse(r, apierrors.NewTimeoutError("the object changes faster than it is reviewed", 1))
 		}
+		// The verdict is stored; the next attempt finds it.
 		known.made[missing.key] = s.askUnlocked(r.Context(), missing)
 	}
 }
@@ -233,6 +244,7 @@ func (s *Server) number(t target) int {
 		s.uids++
 		return s.uids
 	}
+	// The first attempt draws numbers; later ones reuse them in the same order.
 	if t.reviews.drawn == len(t.reviews.numbers) {
 		s.uids++
 		t.reviews.numbers = append(t.reviews.numbers, s.uids)

@@ -53,6 +53,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		_ = r.Body.Close()
 	}
+	// The client has given up before the request was processed.
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
@@ -62,6 +63,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Features that the server lacks are refused before anything is changed.
 	partial, err := negotiated(r, body)
 	if err != nil {
 		return refuse(r, err), nil
@@ -139,6 +141,7 @@ func (s *Server) route(parts []string) (target, bool) {
 	if !ok {
 		return t, false
 	}
+	// The target is replaced by one with the schema, but the subresource is that of the path.
 	subresource := t.subresource
 	t = s.target(found, t.namespace, t.name)
 	t.subresource = subresource
@@ -161,6 +164,7 @@ func parse(parts []string) (t target, gv schema.GroupVersion, ok bool) {
 		return target{}, gv, false
 	}
 	own := len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize") // a subresource of the namespace itself
+	// A path below a namespace: the namespace precedes the resource.
 	if len(parts) > 2 && parts[0] == "namespaces" && !own {
 		t.namespace, parts = parts[1], parts[2:]
 	}
@@ -171,5 +175,6 @@ func parse(parts []string) (t target, gv schema.GroupVersion, ok bool) {
 	if len(parts) > 2 {
 		t.subresource = parts[2]
 	}
+	// Longer paths, such as those of proxies, are not supported.
 	return t, gv, len(parts) <= 3
 }

@@ -42,6 +42,7 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 	if err != nil || r.Method == http.MethodGet {
 		return shown, err
 	}
+	// A patch is relative to the scale, and not to the object.
 	if r.Method == http.MethodPatch {
 		if body, err = t.patchedScale(formOf(r), shown, body); err != nil {
 			return nil, err
@@ -62,6 +63,7 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 			field.NewPath("spec", "replicas"), wanted.Spec.Replicas, "must be greater than or equal to 0",
 		)})
 	}
+	// Only the number of replicas changes; all other fields come from the stored object.
 	object := t.read(before)
 	path := pathOf(t.scalePaths().SpecReplicas)
 	if err := unstructured.SetNestedField(object, int64(wanted.Spec.Replicas), path...); err != nil {
@@ -70,6 +72,7 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 	if err := s.reviewScale(t, shown, object); err != nil {
 		return nil, err
 	}
+	// The version of the request is checked against that of the object.
 	metadataOf(object)["resourceVersion"] = wanted.ResourceVersion
 	t.subresource, t.reviews = "", nil // the number of replicas belongs to the spec, and is reviewed already
 	changed, err := s.replace(t, before, object)
@@ -114,6 +117,7 @@ func (t target) scaleOf(object map[string]any) (map[string]any, error) {
 	paths := t.scalePaths()
 	metadata := metadataOf(object)
 	shown := &autoscalingv1.Scale{TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"}}
+	// Missing fields count as zero replicas.
 	replicas, _, _ := unstructured.NestedInt64(object, pathOf(paths.SpecReplicas)...)
 	current, _, _ := unstructured.NestedInt64(object, pathOf(paths.StatusReplicas)...)
 	shown.Spec.Replicas, shown.Status.Replicas = int32(replicas), int32(current)
@@ -152,6 +156,7 @@ func (t target) patchedScale(form string, shown map[string]any, patch []byte) ([
 	if forms := t.forms(); form == applying || !slices.Contains(forms, form) {
 		return nil, unknownForm(slices.DeleteFunc(forms, func(one string) bool { return one == applying }))
 	}
+	// The merge uses the Go type of a scale.
 	t.Group, t.Version, t.Kind = autoscalingv1.GroupName, "v1", "Scale"
 	return t.merged(form, document, patch)
 }

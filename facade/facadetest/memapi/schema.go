@@ -37,6 +37,7 @@ func (t target) coerce(object map[string]any) error {
 		)
 	}
 	t.schema.Default(object)
+	// Unknown fields are collected, so that the answer names all of them.
 	var texts []string
 	for _, path := range unknown {
 		texts = append(texts, fmt.Sprintf("unknown field %q", path))
@@ -76,6 +77,7 @@ func (t target) read(object map[string]any) map[string]any {
 		t.storage.Decode(object)
 		t.storage.Default(object)
 	}
+	// The webhook converts complete objects, without defaults of the requested version.
 	if t.converts() {
 		converted, err := t.convertTo(object, t.stored, t.Version)
 		if err != nil {
@@ -84,6 +86,7 @@ func (t target) read(object map[string]any) map[string]any {
 		}
 		object = converted
 	}
+	// Fields of the storage version that the requested one lacks are removed.
 	if t.schema != nil && t.schema != t.storage {
 		t.schema.Decode(object)
 	}

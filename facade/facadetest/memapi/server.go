@@ -128,6 +128,7 @@ func (s *Server) Install(r Resource) {
 
 // install is [Server.Install] for callers that hold the lock. It keeps stored objects.
 func (s *Server) install(r Resource) {
+	// An existing entry is replaced; its stored objects remain.
 	s.drop(r.Group, r.Version, r.Plural)
 	s.resources = append(s.resources, r)
 	if s.objects[r.groupResource()] == nil {
@@ -175,6 +176,7 @@ func (s *Server) find(gv schema.GroupVersion, plural string) (Resource, bool) {
 // wake wakes up all running watches.
 func (s *Server) wake() {
 	close(s.changed)
+	// Watches that wait have a reference to the closed channel.
 	s.changed = make(chan struct{})
 }
 

@@ -25,6 +25,7 @@ import (
 // update replaces an object by the body of a request.
 func (s *Server) update(t target, data []byte) (map[string]any, error) {
 	before, ok := s.objects[t.groupResource()][t.key()]
+	// A body that cannot be decoded is reported even if the object does not exist.
 	object, err := t.parse(data)
 	switch {
 	case err != nil:
@@ -36,6 +37,7 @@ func (s *Server) update(t target, data []byte) (map[string]any, error) {
 	if name, _ := metadata["name"].(string); name != t.name {
 		return nil, t.otherName(name)
 	}
+	// The namespace is optional in the body.
 	if t.namespace != "" && metadata["namespace"] == nil {
 		metadata["namespace"] = t.namespace
 	}
@@ -61,6 +63,7 @@ func (t target) otherName(name string) error {
 // patch changes an object with the body of a request. A server-side apply also creates it.
 func (s *Server) patch(r *http.Request, t target, data []byte) (object map[string]any, code int, err error) {
 	form := formOf(r)
+	// The accepted formats depend on the kind.
 	if forms := t.forms(); !slices.Contains(forms, form) {
 		return nil, 0, unknownForm(forms)
 	}
@@ -75,6 +78,7 @@ func (s *Server) patch(r *http.Request, t target, data []byte) (object map[strin
 	case !ok:
 		return nil, 0, notFound(t)
 	}
+	// Patches apply to the object in the version of the request.
 	document, err := json.Marshal(t.shown(before))
 	if err != nil {
 		return nil, 0, err
@@ -159,10 +163,12 @@ func (t target) strategic(document, data []byte) ([]byte, error) {
 // replace stores a new state of an object after an update, a patch or an apply, with all checks of the real server.
 func (s *Server) replace(t target, before, object map[string]any) (map[string]any, error) {
 	metadata, was := metadataOf(object), metadataOf(before)
+	// The former object in the version of the request, for comparison and validation.
 	former := t.read(before)
 	if t.notes.failure != nil {
 		return nil, t.notes.failure
 	}
+	// The optimistic lock: a stale version is a conflict.
 	if version, _ := metadata["resourceVersion"].(string); version != "" && version != was["resourceVersion"] {
 		return nil, apierrors.NewConflict(t.qualified(), t.name,
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
@@ -172,6 +178,7 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	if s.managesNamespace(t) {
 		object["spec"] = cloned(former)["spec"] // only the server removes the finalizer of a namespace's content
 	}
+	// An update without a uid applies to any object with the name.
 	if metadata["uid"] == nil && was["uid"] != nil {
 		metadata["uid"] = was["uid"]
 	}
@@ -193,6 +200,7 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	}
 	t.prune(object)
 	t.establish(object)
+	// It is computed before the conversion to the stored version, where both objects have the same form.
 	specified := !t.Plain && t.specified(former, object)
 	if err := t.store(object); err != nil {
 		return nil, err
@@ -222,6 +230,7 @@ func withoutTimes(object map[string]any) map[string]any {
 		return object
 	}
 	copied := cloned(object)
+	// The entries are copies, so the stored object keeps its times.
 	managed, _ := metadataOf(copied)["managedFields"].([]any)
 	for _, entry := range managed {
 		if fields, ok := entry.(map[string]any); ok {
@@ -282,10 +291,12 @@ func tidy(metadata map[string]any) {
 func (t target) specified(before, object map[string]any) bool {
 	a, b := cloned(before), cloned(object)
 	counted := ""
+	// A request to a subresource never counts changes of metadata.
 	if n, ok := t.native(); ok && t.subresource == "" {
 		counted = n.counts
 	}
 	for _, one := range []map[string]any{a, b} {
+		// Nothing else of the metadata is compared.
 		one["metadata"] = metadataOf(one)[counted]
 		if t.StatusSubresource {
 			delete(one, "status")

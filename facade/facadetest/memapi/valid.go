@@ -21,6 +21,7 @@ func (t target) valid(object, before map[string]any) (field.ErrorList, error) {
 	}
 	at := field.NewPath("metadata")
 	problems := apivalidation.ValidateObjectMeta(now, t.Namespaced, t.nameRule(), at)
+	// Some metadata fields are immutable, such as the name.
 	if before != nil {
 		then, err := decoded(before)
 		if err != nil {

@@ -91,6 +91,7 @@ func (s *Server) watch(r *http.Request, t target) *http.Response {
 	if err != nil {
 		return refuse(r, err)
 	}
+	// The pipe does not buffer: the goroutine writes as fast as the client reads.
 	in, out := io.Pipe()
 	w := &stream{
 		Server: s, target: t, wanted: wanted, from: s.version, out: out,
@@ -143,6 +144,7 @@ func (w *stream) run(ctx context.Context) error {
 			return err
 		}
 	}
+	// Clients of streaming lists wait for this bookmark.
 	if w.ends {
 		if err := w.mark(w.from, map[string]any{metav1.InitialEventsAnnotationKey: "true"}); err != nil {
 			return err
@@ -163,10 +165,13 @@ func (w *stream) run(ctx context.Context) error {
 				}
 			}
 		}
+		// All changes up to this version were sent.
 		w.from = version
+		// The resource was removed, so the watch ends.
 		if !served {
 			return io.EOF
 		}
+		// Wait for a change, the next bookmark, or the end.
 		select {
 		case <-ctx.Done():
 			return io.EOF
@@ -193,6 +198,7 @@ func (w *stream) show(kind string, object map[string]any) error {
 func (w *stream) since() (served bool, changed <-chan struct{}, events []event, version int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The resource may have been removed while the watch was waiting.
 	_, served = w.find(w.groupVersion(), w.Plural)
 	// Without a limit, only Compact drops changes. It requires that running watches have received all of them.
 	if s := w.Server; s.historyLimit > 0 && w.from < s.compacted {

@@ -38,6 +38,7 @@ func generate() error {
 	}
 	document, err := read()
 	if err != nil {
+		// The document describes all of Kubernetes; only paths of served resources are kept.
 		return err
 	}
 	parameters := document["parameters"].(map[string]any)
@@ -53,6 +54,7 @@ func generate() error {
 			return errors.New("the document has no " + name)
 		}
 	}
+	// Definitions are collected last, because they depend on the remaining paths.
 	reached := map[string]any{}
 	reach(kept, definitions, reached)
 	return write(map[string]any{
@@ -88,6 +90,7 @@ func servedResources() (map[string]bool, error) {
 // read downloads the module and returns the document in it.
 func read() (map[string]any, error) {
 	var module struct{ Dir string }
+	// The module is downloaded with its sources, which include the document.
 	cmd := exec.Command("go", "mod", "download", "-json", kubernetes)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	out, err := cmd.Output()
@@ -116,6 +119,7 @@ func resourceOf(path string) string {
 	default:
 		return ""
 	}
+	// A namespaced path and a cluster-wide path belong to the same resource.
 	if len(parts) > 3 && parts[1] == "namespaces" && parts[2] == "{namespace}" {
 		parts = append(parts[:1], parts[3:]...)
 	}
@@ -150,6 +154,7 @@ func inlined(value any, parameters map[string]any) any {
 func reach(value any, definitions, reached map[string]any) {
 	switch value := value.(type) {
 	case map[string]any:
+		// Recursive definitions are visited once.
 		if ref, ok := value["$ref"].(string); ok {
 			name := strings.TrimPrefix(ref, "#/definitions/")
 			if reached[name] == nil && definitions[name] != nil {
@@ -178,6 +183,7 @@ func write(document map[string]any) error {
 		err = json.NewEncoder(zip).Encode(document) // keys are sorted, so the file is reproducible
 	}
 	if err == nil {
+		// Close writes the rest of the compressed data, so its error matters.
 		err = zip.Close()
 	}
 	return errors.Join(err, file.Close())

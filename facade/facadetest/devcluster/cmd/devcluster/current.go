@@ -29,6 +29,7 @@ type currentCluster struct {
 
 // runCurrent runs the program on the cluster of the user's kubeconfig, after the user has confirmed that.
 func (c *command) runCurrent(ctx context.Context) (code int, err error) {
+	// Kubectl implements files, folders and kustomizations as users expect.
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		return 1, fmt.Errorf("--current-context applies objects by kubectl: %w", err)
 	}
@@ -41,6 +42,7 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 	if current == nil || config.Clusters[current.Cluster] == nil {
 		return 1, errNoContext
 	}
+	// The user must see the server before agreeing: a context name can be misleading.
 	c.say("the current context of your kubeconfig is %q, its server %s", config.CurrentContext,
 		config.Clusters[current.Cluster].Server)
 	c.say("this applies %s to it, and runs %s on it with the rights of this context", strings.Join(c.Load, ", "),
@@ -48,6 +50,7 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 	if !c.confirmed() {
 		return 1, errDeclined
 	}
+	// A temporary folder holds the copy of the kubeconfig, which contains credentials.
 	folder, err := os.MkdirTemp("", "devcluster-")
 	if err != nil {
 		return 1, fmt.Errorf("writing the kubeconfig of the context: %w", err)
@@ -64,6 +67,7 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 			return 1, fmt.Errorf("applying %s: %w", path, err)
 		}
 	}
+	// Objects are not deleted at the end, because they may have existed before.
 	if cluster.object != "" {
 		defer c.say("the applied objects remain; to remove the last one: kubectl delete %s", cluster.object)
 	}
@@ -84,6 +88,7 @@ func (c *command) confirmed() bool {
 
 // apply applies a file or a folder, and waits until kinds that it defines are served.
 func (u *currentCluster) apply(ctx context.Context, path string) error {
+	// A folder with a kustomization must be applied by -k.
 	how := "-f"
 	if _, err := os.Stat(filepath.Join(path, "kustomization.yaml")); err == nil {
 		how = "-k"
@@ -98,6 +103,7 @@ func (u *currentCluster) apply(ctx context.Context, path string) error {
 		if !strings.HasPrefix(name, "customresourcedefinition.") {
 			continue
 		}
+		// Objects of a kind can only be applied when the kind is served.
 		if _, err := u.kubectl(ctx, "wait", name, "--for=condition=Established", "--timeout=1m"); err != nil {
 			return err
 		}
@@ -108,6 +114,7 @@ func (u *currentCluster) apply(ctx context.Context, path string) error {
 // kubectl runs kubectl on the confirmed context, and returns its output.
 func (u *currentCluster) kubectl(ctx context.Context, arguments ...string) (output string, err error) {
 	cmd := exec.CommandContext(ctx, "kubectl", arguments...)
+	// The variable is appended last, so it replaces the user's own.
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+u.kubeconfig)
 	cmd.Stderr = u.command.stderr
 	data, err := cmd.Output()

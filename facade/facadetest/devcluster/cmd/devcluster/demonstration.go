@@ -43,6 +43,7 @@ type demonstration struct {
 func argumentsFor(object *unstructured.Unstructured) string {
 	kind := object.GroupVersionKind()
 	name := strings.ToLower(kind.Kind)
+	// The group avoids ambiguity between kinds with the same name.
 	if kind.Group != "" {
 		name += "." + kind.Group
 	}
@@ -71,6 +72,7 @@ func readObject(
 // withConsole selects a free port for the console, and returns the operator's flags to serve it there. Another process
 // may take the port before the operator does; the console is then missing.
 func (d *demonstration) withConsole() ([]string, error) {
+	// The kernel selects a free port. It is released before the operator listens on it.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("looking for a port for the console: %w", err)
@@ -96,6 +98,7 @@ func (d *demonstration) show(ctx context.Context) {
 		d.say("  %s   # the console: every object, and why each handler ran or did not run", d.console)
 	}
 	d.say("Ctrl-C ends it.")
+	// Without kubectl, the user cannot try the commands, so the demonstration makes one change.
 	if err != nil && d.object != nil {
 		d.change(ctx)
 	}
@@ -146,6 +149,7 @@ func (d *demonstration) change(ctx context.Context) {
 		if err := writer.Get(ctx, client.ObjectKeyFromObject(current), current); err != nil {
 			return false
 		}
+		// Each write of the operator restarts the delay.
 		if version := current.GetResourceVersion(); version != last {
 			last, since = version, time.Now()
 		}
@@ -153,9 +157,11 @@ func (d *demonstration) change(ctx context.Context) {
 	})
 	d.say(`Adding the label changed-by=devcluster to %s: if the operator has handlers for updates, it logs them next.`,
 		d.name)
+	// Conflicts cannot occur: the patch does not contain a resource version.
 	err = writer.Patch(ctx, current, client.RawPatch(
 		types.MergePatchType, []byte(`{"metadata":{"labels":{"changed-by":"devcluster"}}}`),
 	))
+	// The error is not shown if the user has ended the program.
 	if err != nil && ctx.Err() == nil {
 		d.say("It cannot be changed: %v", err)
 	}

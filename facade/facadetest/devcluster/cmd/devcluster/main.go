@@ -62,6 +62,7 @@ type command struct {
 }
 
 func main() {
+	// A character device is a terminal or /dev/null; reading from the latter counts as no.
 	info, err := os.Stdin.Stat()
 	c := command{
 		consolePatience: consolePatience, stdin: os.Stdin, isTerminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
@@ -110,6 +111,7 @@ func (c *command) parse(arguments []string) error {
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
+	// Everything after the flags is the program.
 	c.program, c.Log = flags.Args(), logger(c.stderr, *verbose)
 	if len(c.program) == 0 && (c.demo || c.current) {
 		return errNoProgram
@@ -136,6 +138,7 @@ func (c *command) run(arguments []string) (code int, err error) {
 	case err != nil:
 		return 2, nil // the flag package has printed the error
 	}
+	// Both signals end the command in an orderly way; the objects are then saved.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if c.current {
@@ -159,6 +162,7 @@ func (c *command) run(arguments []string) (code int, err error) {
 		_, _ = fmt.Fprintf(c.stdout, nextSteps, cluster.Kubeconfig())
 		<-ctx.Done()
 	}
+	// The cluster saves its objects after the program has ended.
 	end()
 	if err = errors.Join(err, <-failed); err != nil {
 		code = max(code, 1)
@@ -180,6 +184,7 @@ Ctrl-C ends it.
 func (c *command) runProgram(ctx context.Context, cluster *devcluster.Cluster) (int, error) {
 	c.say("starting %s with KUBECONFIG=%s", c.program[0], cluster.Kubeconfig())
 	d := demonstration{out: c.stderr, kubeconfig: cluster.Kubeconfig(), config: cluster.Config()}
+	// Without a demonstration, the object is not needed.
 	if loaded := cluster.Loaded(); len(loaded) > 0 && c.demo {
 		var err error
 		if d.object, err = readObject(ctx, d.config, loaded[len(loaded)-1]); err != nil {

@@ -21,6 +21,7 @@ const (
 
 // start runs the program until it ends. When ctx ends, it stops the program.
 func (c *command) start(ctx context.Context, d demonstration) (int, error) {
+	// The flags of the console are appended to the program's own arguments.
 	if c.demo {
 		d.patience = c.consolePatience
 		more, err := d.withConsole()
@@ -42,6 +43,7 @@ func (c *command) start(ctx context.Context, d demonstration) (int, error) {
 	if err := cmd.Start(); err != nil {
 		return 1, fmt.Errorf("starting %s: %w", c.program[0], err)
 	}
+	// The commands are printed beside the running program.
 	showing, hide := context.WithCancel(ctx)
 	shown := make(chan struct{})
 	go func() {
@@ -54,6 +56,7 @@ func (c *command) start(ctx context.Context, d demonstration) (int, error) {
 	defer func() { hide(); <-shown }()
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
+	// Either the program ends, or the user ends devcluster.
 	select {
 	case err := <-ended:
 		return exitCode(cmd, err)
@@ -76,12 +79,14 @@ func (c *command) isForeground() bool {
 // endGroup sends one signal to the program and to all processes that it has started, and waits until all have ended.
 // After killDelay, it kills them.
 func endGroup(cmd *exec.Cmd, ended <-chan error) (int, error) {
+	// A negative id addresses the process group.
 	group := -cmd.Process.Pid
 	// "go run" ends at SIGTERM without its program, but ignores SIGINT and waits for it.
 	_ = syscall.Kill(group, syscall.SIGINT) // it fails if they have just ended
 	var err error
 	deadline, ticks := time.After(killDelay), time.NewTicker(groupInterval)
 	defer ticks.Stop()
+	// The program itself can end before its children, so the loop also waits for the group.
 	for hasEnded := false; !hasEnded || syscall.Kill(group, 0) == nil; {
 		select {
 		case err = <-ended:
@@ -89,6 +94,7 @@ func endGroup(cmd *exec.Cmd, ended <-chan error) (int, error) {
 		case <-ticks.C:
 		case <-deadline:
 			_ = syscall.Kill(group, syscall.SIGKILL)
+			// The exit status is only known after the process was waited for.
 			if !hasEnded {
 				err = <-ended
 			}

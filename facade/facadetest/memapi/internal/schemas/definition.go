@@ -53,6 +53,7 @@ func Read(crd *apiextensionsv1.CustomResourceDefinition, with Extensions) (*Defi
 			d.Storage = v.Name
 		}
 		here := at.Child("versions").Index(i)
+		// Problems of all versions are collected before the definition is refused.
 		version, found := readVersion(crd, v, here, with.Compile)
 		problems = append(problems, found...)
 		d.Versions[v.Name] = version
@@ -76,6 +77,7 @@ func readVersion(
 	}
 	at = at.Child("schema", "openAPIV3Schema")
 	var props apiextensions.JSONSchemaProps
+	// The validation of structural schemas expects the internal type.
 	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
 		v.Schema.OpenAPIV3Schema, &props, nil,
 	)
@@ -111,6 +113,7 @@ func unsupported(at *field.Path, value any, what string) *field.Error {
 // rulesIn returns the CEL rules of a schema, including those of nested schemas, in alphabetical order.
 func rulesIn(structural *schema.Structural) []string {
 	var rules []string
+	// Rules can be nested in value validations, such as those of anyOf.
 	visitor := schema.Visitor{
 		Structural: func(s *schema.Structural) bool {
 			for _, rule := range s.XValidations {

@@ -21,6 +21,7 @@ func embedded(value any, s *schema.Structural, at *field.Path, found func(at *fi
 	if s == nil {
 		return
 	}
+	// Objects can be nested in maps and lists at any depth.
 	switch value := value.(type) {
 	case map[string]any:
 		if s.XEmbeddedResource {
@@ -66,6 +67,7 @@ func decodeMetadata(given any) (metadata *metav1.ObjectMeta, dropped []string, e
 		return nil, nil, err
 	}
 	metadata = &metav1.ObjectMeta{}
+	// The strict decoder reports unknown fields, but decodes the rest.
 	strict, err := json.UnmarshalStrict(data, metadata)
 	if err != nil {
 		return nil, nil, err
@@ -81,6 +83,7 @@ func decodeMetadata(given any) (metadata *metav1.ObjectMeta, dropped []string, e
 // coerceEmbedded is coerceMetadata for all embedded objects. It returns the first problem that makes an object
 // unreadable.
 func (v *Version) coerceEmbedded(object map[string]any) (unknown []string, problem error) {
+	// The object itself is visited as well if its schema marks it as an embedded resource.
 	embedded(object, v.structural, nil, func(at *field.Path, one map[string]any) {
 		for _, name := range []string{"apiVersion", "kind"} {
 			if value, given := one[name]; given {
@@ -103,6 +106,7 @@ func (v *Version) coerceEmbedded(object map[string]any) (unknown []string, probl
 func (v *Version) validateEmbedded(object map[string]any) field.ErrorList {
 	var problems field.ErrorList
 	embedded(object, v.structural, nil, func(at *field.Path, one map[string]any) {
+		// The apiVersion and the kind are required; the metadata is optional.
 		problems = append(problems, typeProblems(at, one)...)
 		if one["metadata"] == nil {
 			return
@@ -115,6 +119,7 @@ func (v *Version) validateEmbedded(object map[string]any) field.ErrorList {
 		if metadata.Name == "" {
 			metadata.Name = "unnamed" // a template need not have a name
 		}
+		// The scope of the kind is unknown, so a namespace is accepted.
 		problems = append(problems, apivalidation.ValidateObjectMeta(
 			metadata, metadata.Namespace != "", path.ValidatePathSegmentName, at.Child("metadata"),
 		)...)

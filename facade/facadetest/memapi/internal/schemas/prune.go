@@ -8,6 +8,7 @@ import (
 // Prune removes unknown fields, and nulls where the schema does not allow them, from an object without apiVersion and
 // kind. It returns the paths of the unknown fields. Metadata that cannot be decoded are an error.
 func (v *Version) Prune(object map[string]any) (unknown []string, err error) {
+	// Metadata are pruned even if the kind keeps unknown fields.
 	unknown, err = coerceMetadata(object, nil)
 	if err != nil {
 		return nil, err // its text equals that of the real server
@@ -18,6 +19,7 @@ func (v *Version) Prune(object map[string]any) (unknown []string, err error) {
 		)...)
 		dropNulls(object, v.structural)
 	}
+	// Embedded objects are pruned after the object that contains them.
 	within, err := v.coerceEmbedded(object)
 	return append(unknown, within...), err
 }

@@ -24,6 +24,7 @@ func (v *Version) changed(problems field.ErrorList, object, before map[string]an
 
 // unchanged reports whether the value at the end of the steps, or one that contains it, is the same as before.
 func unchanged(now, then any, s *schema.Structural, steps []string) bool {
+	// A value that did not exist before cannot be unchanged.
 	if then == nil {
 		return false
 	}
@@ -37,6 +38,7 @@ func unchanged(now, then any, s *schema.Structural, steps []string) bool {
 	case map[string]any:
 		then, ok := then.(map[string]any)
 		return ok && unchanged(now[steps[0]], then[steps[0]], schemaOf(steps[0], s), steps[1:])
+	// An index in the error refers to the new list.
 	case []any:
 		then, ok := then.([]any)
 		at, err := strconv.Atoi(steps[0])
@@ -57,6 +59,7 @@ func counterpart(item any, former []any, s *schema.Structural) (any, bool) {
 	if !ok || s.XListType == nil || *s.XListType != "map" {
 		return nil, false
 	}
+	// The former list can have other items that are not objects.
 	for _, one := range former {
 		then, ok := one.(map[string]any)
 		same := func(key string) bool { return equality.Semantic.DeepEqual(now[key], then[key]) }

@@ -17,6 +17,7 @@ func (v *Version) Types() (managedfields.TypeConverter, error) {
 	if v.types != nil {
 		return v.types, nil
 	}
+	// The name of the root type. The metadata types have names of their own.
 	const name = "kind"
 	root := v.OpenAPI()
 	if root.Properties == nil {
@@ -27,6 +28,7 @@ func (v *Version) Types() (managedfields.TypeConverter, error) {
 	root.Properties["metadata"] = *reference("ObjectMeta")
 	all := map[string]*spec.Schema{name: root}
 	maps.Copy(all, metadataTypes())
+	// Kinds that keep unknown fields need types that permit them.
 	types, err := managedfields.NewTypeConverter(all, v.keepsAll)
 	if err != nil {
 		return nil, fmt.Errorf("reading the types of %s: %w", v.kind, err)

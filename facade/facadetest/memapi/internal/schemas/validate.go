@@ -47,11 +47,13 @@ func (v *Version) ruled(problems field.ErrorList, object, before map[string]any)
 func (v *Version) ValidateUpdate(object, before map[string]any, status bool) field.ErrorList {
 	var problems field.ErrorList
 	switch {
+	// A request to the status subresource cannot change anything else.
 	case !status:
 		problems = v.judged(object)
 	case v.status != nil && object["status"] != nil:
 		problems = translate(field.NewPath("status"), v.status.Validate(object["status"]))
 	}
+	// Ratcheting does not apply to lists and embedded objects below.
 	problems = v.changed(problems, object, before)
 	if !status {
 		problems = append(problems, v.validateEmbedded(object)...)
@@ -65,6 +67,7 @@ func (v *Version) ValidateUpdate(object, before map[string]any, status bool) fie
 
 // judged returns the problems of a complete object.
 func (v *Version) judged(object map[string]any) field.ErrorList {
+	// Older versions of the validator accept numbers that overflow their format.
 	problems := translate(nil, v.whole.Validate(object))
 	for _, text := range beyond(object, v.structural, "") {
 		one := field.Invalid(nil, "", text)
@@ -82,6 +85,7 @@ func beyond(value any, s *schema.Structural, path string) []string {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, one := range value {
+			// Fields without a schema do not have a format.
 			if of := schemaOf(name, s); of != nil {
 				found = append(found, beyond(one, of, strings.TrimPrefix(path+"."+name, "."))...)
 			}
@@ -96,6 +100,7 @@ func beyond(value any, s *schema.Structural, path string) []string {
 		if s.ValueValidation == nil || s.Type != "integer" || s.ValueValidation.Format == "" {
 			return nil
 		}
+		// Only integers with a declared format are checked.
 		err := validate.IsValueValidAgainstRange(value, s.Type, s.ValueValidation.Format, "Checked", path)
 		if err != nil {
 			found = append(found, err.Error())

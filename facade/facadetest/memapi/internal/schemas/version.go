@@ -36,9 +36,11 @@ func newVersion(
 		kind:       kindschema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind},
 		structural: structural, keepsAll: crd.Spec.PreserveUnknownFields,
 	}
+	// Definitions write the paths with a leading dot.
 	for _, one := range v.SelectableFields {
 		version.selects = append(version.selects, strings.TrimPrefix(one.JSONPath, "."))
 	}
+	// Both validators share the adjusted schema.
 	root := validated(structural)
 	version.whole = validate.NewSchemaValidator(root, nil, "", strfmt.Default)
 	if status, ok := root.Properties["status"]; ok {
@@ -104,6 +106,7 @@ func adjust(s *spec.Schema) {
 			adjust(&several[i])
 		}
 	}
+	// The values of the map are copies; each must be stored back.
 	for name, property := range s.Properties {
 		adjust(&property)
 		s.Properties[name] = property
@@ -120,11 +123,14 @@ func fill(value any, s *schema.Structural) {
 	}
 	switch value := value.(type) {
 	case map[string]any:
+		// Missing fields are set first, so that defaults within them apply as well.
 		for name, property := range s.Properties {
 			if _, given := value[name]; !given && property.Default.Object != nil {
+				// Objects must not share the value of the schema.
 				value[name] = runtime.DeepCopyJSONValue(property.Default.Object)
 			}
 		}
+		// A null counts as missing if it is not allowed.
 		for name := range value {
 			if of := schemaOf(name, s); of != nil {
 				value[name] = orDefault(value[name], of)
