@@ -92,8 +92,8 @@ func aggregated(group, version string, list []metav1.APIResource) apidiscoveryv2
 		if r.Group != "" || r.Version != "" {
 			gvk.Group, gvk.Version = r.Group, r.Version
 		}
-		// Subresources are nested in their resource, which precedes them in the list.
 		kind := &metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
+		// Subresources are nested in their resource, which precedes them in the list.
 		if _, sub, ok := strings.Cut(r.Name, "/"); ok {
 			last := len(out.Resources) - 1
 			if last >= 0 {

@@ -113,7 +113,7 @@ func set(object map[string]any, fields map[string]any) {
 func setConditions(object map[string]any, reasons map[string]string, kinds ...string) {
 	now := time.Now().UTC().Format(time.RFC3339)
 	var kept []any
-	// Conditions that this function does not set are kept.
+	// Conditions without a reason in the map are kept, and so are those that are true.
 	for _, one := range items(object, "status", "conditions") {
 		if _, replaced := reasons[fmt.Sprint(one["type"])]; !replaced || one["status"] == "True" {
 			kept = append(kept, one)

@@ -75,9 +75,9 @@ func replicaSetOf(deployment map[string]any, name, hash string) (map[string]any,
 	}
 	set := map[string]any{
 		"apiVersion": "apps/v1", "kind": replicaSets.Kind,
-		// The owner reference makes garbage collection delete the ReplicaSet with its Deployment.
 		"metadata": map[string]any{
 			"name": name,
+			// The owner reference makes garbage collection delete the ReplicaSet with its Deployment.
 			"ownerReferences": []any{map[string]any{
 				"apiVersion": "apps/v1", "kind": deployments.Kind, "name": at(deployment, "metadata", "name"),
 				"uid": at(deployment, "metadata", "uid"), "controller": true, "blockOwnerDeletion": true,

@@ -165,8 +165,8 @@ func (h *handler) createToken(request memapi.Request) (runtime.Object, error) {
 				fmt.Sprintf("must be between %d and %d", leastTokenSeconds, int64(mostTokenSeconds)))},
 		)
 	}
-	// The user name has the form that the real server uses for service accounts.
 	expires := time.Now().Add(time.Duration(seconds) * time.Second)
+	// The user name has the form that the real server uses for service accounts.
 	user := fmt.Sprintf("system:serviceaccount:%s:%s", request.Namespace, request.Name)
 	tokens.Status = authenticationv1.TokenRequestStatus{
 		Token:               h.tokens.issue(user, tokens.Spec.Audiences, expires),

@@ -134,8 +134,8 @@ func callWebhook(
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server answers with %d: %s", response.StatusCode, data)
 	}
-	// A review without a response would allow everything by mistake.
 	review := admissionv1.AdmissionReview{}
+	// An answer without a response is a mistake of the webhook.
 	if err := json.Unmarshal(data, &review); err != nil || review.Response == nil {
 		return nil, fmt.Errorf("the answer is not a review: %w", errors.Join(err, errNoResponse))
 	}

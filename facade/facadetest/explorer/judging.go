@@ -125,7 +125,7 @@ func (r *run) missing(want *attempt, later []*attempt) string {
 	}
 	switch {
 	case want.deletes() && !r.held[want.object]:
-		return "" // the operator was down for the object's whole life, without its finalizer
+		return "" // without a finalizer, a deletion can go unnoticed
 	case !want.deletes() && !r.finally.alive[want.object]:
 		return "" // the object was deleted before
 	case last != "":

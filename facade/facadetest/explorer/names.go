@@ -14,7 +14,7 @@ type names map[string][]string // the uids by label
 // of returns the label of an object, such as "Database shop/orders", or "Database shop/orders, number 2".
 func (n *names) of(o *unstructured.Unstructured) string { return n.under(o.GetKind(), o) }
 
-// under is like of, for an object without a kind.
+// under returns the label of an object whose kind is not set.
 func (n *names) under(kind string, o *unstructured.Unstructured) string {
 	if *n == nil {
 		*n = names{}

@@ -81,7 +81,7 @@ func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.isCut() {
 		err, request.Code = ErrCut, 0
 	}
-	// Requests are recorded when they are over, so Drain returns complete ones only.
+	// Requests are recorded when they are over, so the record only has complete ones.
 	c.mu.Lock()
 	c.record = append(c.record, request)
 	c.mu.Unlock()

@@ -46,7 +46,7 @@ func (t target) parse(data []byte) (map[string]any, error) {
 	}
 	// The Go types of these built-in kinds do not have a status, so the real server drops it.
 	if t.Plain && !t.StatusSubresource {
-		if object["status"] != nil && t.validation == "" { // decodable has reported it otherwise
+		if object["status"] != nil && t.validation == "" { // otherwise reported above
 			t.notes.warnings = append(t.notes.warnings, `unknown field "status"`)
 		}
 		delete(object, "status")

@@ -30,7 +30,7 @@ func (s *Server) Restore(r Resource, object map[string]any) {
 	if err != nil || version < s.version && len(s.history) > 0 {
 		panic(fmt.Sprintf("memapi: an object cannot be restored with version %q at version %d", text, s.version))
 	}
-	// put increments the version.
+	// Storing the object increments the version.
 	s.version = version - 1
 	s.put(r, object)
 }
