@@ -14,13 +14,14 @@ import (
 	"time"
 )
 
-// certificateLifetime is longer than any development cluster runs.
+// certificateLifetime is longer than any development cluster runs. Clients trust the authority for the whole time.
 const certificateLifetime = 365 * 24 * time.Hour
 
-// newCertificates makes a certificate authority for this cluster alone, and a serving certificate for loopback
-// addresses, among them that of the listener. It returns the authority in PEM. The authority's key is discarded: it
-// cannot sign another certificate.
+// newCertificates creates a certificate authority for this cluster, and a serving certificate for loopback addresses,
+// including the address of the listener. It returns the authority in PEM. The authority's key is discarded, so that it
+// cannot sign any other certificate.
 func newCertificates(at net.Addr) (serving tls.Certificate, authority []byte, err error) {
+	// Root certificate: it signs the serving certificate and nothing else.
 	root := certificateTemplate("devcluster")
 	root.IsCA, root.BasicConstraintsValid = true, true
 	root.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
@@ -32,6 +33,7 @@ func newCertificates(at net.Addr) (serving tls.Certificate, authority []byte, er
 	if err != nil {
 		return serving, nil, fmt.Errorf("signing the authority's certificate: %w", err)
 	}
+	// Serving certificate: kubectl verifies it against the host of the kubeconfig, so it lists all loopback addresses.
 	leaf := certificateTemplate("kube-apiserver")
 	leaf.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	leaf.DNSNames = []string{"localhost"}
@@ -51,12 +53,13 @@ func newCertificates(at net.Addr) (serving tls.Certificate, authority []byte, er
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, authority, nil
 }
 
+// certificateTemplate returns the fields that both certificates have in common.
 func certificateTemplate(name string) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // crypto/rand does not fail
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: name},
-		// The hour before covers a clock that is set back.
+		// The hour before tolerates a clock that is set back.
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(certificateLifetime),
 		KeyUsage: x509.KeyUsageDigitalSignature,
 	}

@@ -13,14 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// column is one of those that kubectl prints behind the name. A positive priority is printed by "-o wide" alone.
+// column is one column that kubectl prints after the name. Columns with a positive priority are only printed by "-o
+// wide".
 type column struct {
 	name     string
 	priority int32
 	cell     func(object map[string]any, age string) any
 }
 
-// printed are the columns of built-in kinds, as the real server has them.
+// printed holds the columns of built-in kinds, by group and kind. They equal those of the real server.
 var printed = map[string][]column{
 	"/ConfigMap": {count("Data", "data", "binaryData"), age},
 	"/Secret":    {text("Type", "type"), count("Data", "data"), age},
@@ -94,6 +95,7 @@ var printed = map[string][]column{
 	"admissionregistration.k8s.io/ValidatingWebhookConfiguration": {count("Webhooks", "webhooks"), age},
 }
 
+// Columns that several kinds have in common.
 var (
 	age       = column{"Age", 0, func(_ map[string]any, age string) any { return age }}
 	createdAt = column{"Created At", 0, func(o map[string]any, _ string) any {
@@ -104,18 +106,19 @@ var (
 	images     = column{"Images", 0, func(o map[string]any, _ string) any { return ofContainers(o, "image") }}
 )
 
+// unset is the text for a field that is not set, as in the real server.
 const unset = "<none>"
 
 func none(map[string]any, string) any  { return unset }
 func empty(map[string]any, string) any { return "" }
 
-// wide has a column printed by "-o wide" alone.
+// wide returns the column for "-o wide" only.
 func wide(c column) column {
 	c.priority = 1
 	return c
 }
 
-// at is the text of a field; empty if it is not set.
+// at returns a field as text, or an empty text if the field is not set.
 func at(object map[string]any, path ...string) string {
 	value, found, err := unstructured.NestedFieldNoCopy(object, path...)
 	if !found || err != nil || value == nil {
@@ -124,6 +127,7 @@ func at(object map[string]any, path ...string) string {
 	return fmt.Sprint(value)
 }
 
+// integer returns a field as a number, or 0 if it is not set.
 func integer(object map[string]any, path ...string) int64 {
 	value, _, _ := unstructured.NestedInt64(object, path...)
 	return value
@@ -138,10 +142,12 @@ func text(name string, path ...string) column {
 	}}
 }
 
+// number returns a column with a field as a number, which is 0 if the field is not set.
 func number(name string, path ...string) column {
 	return column{name, 0, func(o map[string]any, _ string) any { return integer(o, path...) }}
 }
 
+// phase returns a column with the phase of an object. An object that is being deleted is shown as terminating.
 func phase(name string) column {
 	return column{name, 0, func(o map[string]any, _ string) any {
 		if at(o, "metadata", "deletionTimestamp") != "" {
@@ -151,7 +157,7 @@ func phase(name string) column {
 	}}
 }
 
-// count is the number of entries of fields together.
+// count returns a column with the total number of entries of the fields.
 func count(name string, fields ...string) column {
 	return column{name, 0, func(o map[string]any, _ string) any {
 		total := int64(0)
@@ -163,6 +169,7 @@ func count(name string, fields ...string) column {
 	}}
 }
 
+// length returns a function for the number of entries of a list or a map.
 func length(path ...string) func(map[string]any, string) any {
 	return func(o map[string]any, _ string) any {
 		value, _, _ := unstructured.NestedFieldNoCopy(o, path...)
@@ -177,6 +184,7 @@ func length(path ...string) func(map[string]any, string) any {
 	}
 }
 
+// since returns a function for the time that has passed since the time in a field, such as "5m".
 func since(path ...string) func(map[string]any, string) any {
 	return func(o map[string]any, _ string) any {
 		then, err := time.Parse(time.RFC3339, at(o, path...))
@@ -187,6 +195,7 @@ func since(path ...string) func(map[string]any, string) any {
 	}
 }
 
+// selector returns a column with labels, sorted by name.
 func selector(name string, path ...string) column {
 	return column{name, 0, func(o map[string]any, _ string) any {
 		labels, _, _ := unstructured.NestedStringMap(o, path...)
@@ -206,7 +215,7 @@ func orNone(all []string) string {
 	return strings.Join(all, ",")
 }
 
-// items are the mappings in a list.
+// items returns the maps in a list; other items are skipped.
 func items(object map[string]any, path ...string) []map[string]any {
 	list, _, _ := unstructured.NestedFieldNoCopy(object, path...)
 	entries, _ := list.([]any)
@@ -227,6 +236,7 @@ func ofContainers(object map[string]any, field string) string {
 	return orNone(all)
 }
 
+// ratio returns a function for the ready replicas out of the requested ones.
 func ratio(ready string) func(map[string]any, string) any {
 	return func(o map[string]any, _ string) any {
 		return fmt.Sprintf("%d/%d", integer(o, "status", ready), integer(o, "spec", "replicas"))
@@ -264,6 +274,7 @@ func podRestarts(o map[string]any, _ string) any {
 	return fmt.Sprint(total)
 }
 
+// servicePorts returns the ports with their node ports and protocols. TCP is the default protocol.
 func servicePorts(o map[string]any, _ string) any {
 	var all []string
 	for _, port := range items(o, "spec", "ports") {
@@ -280,6 +291,7 @@ func servicePorts(o map[string]any, _ string) any {
 	return orNone(all)
 }
 
+// accessModes returns the access modes in the abbreviations of kubectl.
 func accessModes(o map[string]any, _ string) any {
 	short := map[string]string{
 		"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP",
@@ -292,6 +304,8 @@ func accessModes(o map[string]any, _ string) any {
 	return strings.Join(all, ",")
 }
 
+// lastSeen returns the time of the latest occurrence of an event. The field depends on the API of the client that
+// recorded it.
 func lastSeen(o map[string]any, age string) any {
 	for _, path := range [][]string{{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}} {
 		if at(o, path...) != "" {
@@ -305,7 +319,7 @@ func involved(o map[string]any, _ string) any {
 	return strings.ToLower(at(o, "involvedObject", "kind")) + "/" + at(o, "involvedObject", "name")
 }
 
-// conditionIs is true if the object has the condition.
+// conditionIs reports whether the object has the condition with the status True.
 func conditionIs(o map[string]any, kind string) bool {
 	return slices.ContainsFunc(items(o, "status", "conditions"), func(one map[string]any) bool {
 		return one["type"] == kind && one["status"] == "True"
@@ -319,6 +333,7 @@ func readiness(o map[string]any, _ string) any {
 	return "NotReady"
 }
 
+// jobStatus returns the first condition that applies; the order is that of the real server.
 func jobStatus(o map[string]any, _ string) any {
 	for _, kind := range []string{"Complete", "Failed", "Suspended", "FailureTarget"} {
 		if conditionIs(o, kind) {

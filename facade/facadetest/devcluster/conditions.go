@@ -19,19 +19,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/reviewing"
 )
 
-// allowAll is what expressions about the rights of a user see, as RBAC is off.
+// allowAll authorizes everything. CEL expressions can check the permissions of a user, but RBAC is off.
 var allowAll = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (
 	authorizer.Decision, string, error,
 ) {
 	return authorizer.DecisionAllow, "", nil
 })
 
-// matchConditions evaluates the conditions of a webhook with the code of the real server.
+// matchConditions evaluates the match conditions of a webhook with the code of the real server.
 func matchConditions(ctx context.Context, h reviewing.Hook, asked *admissionv1.AdmissionRequest) (bool, error) {
 	attributes, err := attributesOf(asked)
 	if err != nil {
 		return false, err
 	}
+	// The conditions are compiled for each request. That is slow, but a development cluster has few requests.
 	var expressions []cel.ExpressionAccessor
 	for _, one := range h.Conditions {
 		expressions = append(expressions, &matchconditions.MatchCondition{Name: one.Name, Expression: one.Expression})
@@ -40,6 +41,7 @@ func matchConditions(ctx context.Context, h reviewing.Hook, asked *admissionv1.A
 	compiled := compiler.CompileCondition(
 		expressions, cel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.StoredExpressions,
 	)
+	// The failure policy decides whether an expression that fails rejects the request.
 	policy := admissionregistrationv1.Fail
 	if h.Ignores {
 		policy = admissionregistrationv1.Ignore
@@ -48,7 +50,7 @@ func matchConditions(ctx context.Context, h reviewing.Hook, asked *admissionv1.A
 	return result.Matches, result.Error
 }
 
-// attributesOf is the request in the form that the code of the real server takes.
+// attributesOf converts the request to the type that the code of the real server expects.
 func attributesOf(asked *admissionv1.AdmissionRequest) (*admission.VersionedAttributes, error) {
 	object, err := objectIn(asked.Object)
 	if err != nil {
@@ -69,7 +71,7 @@ func attributesOf(asked *admissionv1.AdmissionRequest) (*admission.VersionedAttr
 	}, nil
 }
 
-// objectIn decodes an object of a request; nil if there is none.
+// objectIn decodes an object of a request. It returns nil if the request does not have the object.
 func objectIn(raw runtime.RawExtension) (runtime.Object, error) {
 	if len(raw.Raw) == 0 {
 		return nil, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
+// The resources of webhook configurations.
 var (
 	mutatingWebhooks = plain("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration",
 		"mutatingwebhookconfigurations", false)
@@ -17,8 +18,8 @@ var (
 		"validatingwebhookconfigurations", false)
 )
 
-// moreResources are served beside those of memapi, because clients expect them. Nothing acts on their objects, except
-// for the configurations of webhooks.
+// moreResources are served in addition to those of memapi, because clients expect them. Only webhook configurations
+// have an effect.
 var moreResources = []memapi.Resource{
 	plain("", "v1", "PodTemplate", "podtemplates", true), plain("", "v1", "ReplicationController",
 		"replicationcontrollers", true, "rc"),
@@ -35,6 +36,7 @@ var moreResources = []memapi.Resource{
 	created("authentication.k8s.io", "TokenReview", "tokenreviews", false),
 }
 
+// plain returns a built-in resource without a status and without generations.
 func plain(group, version, kind, plural string, namespaced bool, short ...string) memapi.Resource {
 	return memapi.Resource{
 		Group: group, Version: version, Kind: kind, Plural: plural, Namespaced: namespaced, ShortNames: short,
@@ -42,7 +44,7 @@ func plain(group, version, kind, plural string, namespaced bool, short ...string
 	}
 }
 
-// created is a resource whose objects are answers, and are not stored.
+// created returns a resource whose objects are answers and are never stored, such as access reviews.
 func created(group, kind, plural string, namespaced bool) memapi.Resource {
 	return memapi.Resource{
 		Group: group, Version: "v1", Kind: kind, Plural: plural, Namespaced: namespaced, Plain: true,
@@ -50,13 +52,14 @@ func created(group, kind, plural string, namespaced bool) memapi.Resource {
 	}
 }
 
-// defaultOf is a value that the real server fills in.
+// defaultOf is a default value of the real server.
 type defaultOf struct {
 	path  []string
 	value any
 }
 
-// defaults are those that clients rely on, by kind: kubectl dereferences them without a check.
+// defaults holds the defaults that clients depend on, by group and kind. For example, kubectl dereferences these fields
+// without a check.
 var defaults = map[string][]defaultOf{
 	"apps/Deployment": {
 		{[]string{"spec", "replicas"}, int64(1)}, {[]string{"spec", "strategy", "type"}, "RollingUpdate"},
@@ -94,7 +97,7 @@ var defaults = map[string][]defaultOf{
 	},
 }
 
-// applyDefaults fills in the values that are missing. It is called ahead of every write.
+// applyDefaults sets missing fields to their defaults. It runs before every write as the mutation of memapi.Admission.
 func applyDefaults(of memapi.Resource, object map[string]any) {
 	if of.Kind == "Secret" && of.Group == "" {
 		mergeStringData(object)
@@ -103,36 +106,40 @@ func applyDefaults(of memapi.Resource, object map[string]any) {
 		if _, found, err := unstructured.NestedFieldNoCopy(object, one.path...); found || err != nil {
 			continue
 		}
-		// The optional structures are filled only below the spec that the client has sent.
+		// Fields below an optional structure are only set if the client has sent the structure.
 		if len(one.path) > 1 && object[one.path[0]] == nil || len(one.path) > 3 && !rolls(object) {
 			continue
 		}
-		_ = unstructured.SetNestedField(object, one.value, one.path...) // fails for an object that is invalid anyway
+		_ = unstructured.SetNestedField(object, one.value, one.path...) // an object where this fails is invalid
 	}
+	// A Service gets its address last, because it depends on the defaulted type.
 	if of.Kind == "Service" && of.Group == "" {
 		giveAddress(object)
 	}
 }
 
-// giveAddress sets the address of a Service, for clients that wait for it. The address follows from the name, so that a
-// Service that is replaced keeps it.
+// giveAddress sets the cluster IP of a Service, because some clients wait for it. The address is derived from the name,
+// so that a replaced Service keeps its address. It does not route anywhere.
 func giveAddress(service map[string]any) {
 	spec, ok := service["spec"].(map[string]any)
+	// A Service of type ExternalName does not have an address, and one without a spec is invalid.
 	if !ok || at(spec, "clusterIP") != "" || spec["type"] == "ExternalName" {
 		return
 	}
 	sum := sha256.Sum256([]byte(at(service, "metadata", "namespace") + "/" + at(service, "metadata", "name")))
+	// 10.0.0.0/16 has enough addresses for the Services of a test, and collisions do not matter without routing.
 	address := fmt.Sprintf("10.0.%d.%d", sum[0], sum[1])
 	spec["clusterIP"], spec["clusterIPs"] = address, []any{address}
 }
 
-// rolls is false for a Deployment with another strategy, which must not have parameters of a rolling update.
+// rolls reports whether a Deployment uses rolling updates. With another strategy, it must not have parameters of a
+// rolling update.
 func rolls(object map[string]any) bool {
 	strategy, _, _ := unstructured.NestedString(object, "spec", "strategy", "type")
 	return strategy == "RollingUpdate"
 }
 
-// mergeStringData moves the values of a Secret that are text to the encoded ones.
+// mergeStringData encodes the text values of a Secret and moves them to its data, as the real server does.
 func mergeStringData(object map[string]any) {
 	texts, ok := object["stringData"].(map[string]any)
 	if !ok {

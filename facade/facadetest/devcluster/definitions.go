@@ -19,16 +19,17 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 )
 
-// definitionScheme converts definitions to the form that the code of the real server takes.
+// definitionScheme converts definitions to the internal type, which the validation of the real server expects.
 var definitionScheme = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	return scheme
 })
 
-// validateDefinition checks a definition with the code of the real server: schemas, names, and rules in CEL with their
-// cost.
+// validateDefinition validates a definition with the code of the real server. The checks include schemas, names, and
+// the cost of CEL rules.
 func validateDefinition(is, was *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
+	// Defaults are set in copies, so the caller's definitions remain as they were sent.
 	now, err := internalDefinition(is)
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
@@ -43,6 +44,7 @@ func validateDefinition(is, was *apiextensionsv1.CustomResourceDefinition) field
 	return validation.ValidateCustomResourceDefinitionUpdate(context.Background(), now, then)
 }
 
+// internalDefinition returns the definition with defaults, as the internal type.
 func internalDefinition(
 	crd *apiextensionsv1.CustomResourceDefinition,
 ) (*apiextensions.CustomResourceDefinition, error) {
@@ -55,10 +57,10 @@ func internalDefinition(
 	return internal, nil
 }
 
-// noServices refuses webhooks behind services, which have no pods here.
+// noServices rejects webhooks that are configured with a service, because services do not have pods here.
 type noServices struct{}
 
-// ResolveEndpoint fails.
+// ResolveEndpoint always returns an error.
 func (noServices) ResolveEndpoint(string, string, int32) (*url.URL, error) {
 	return nil, errConversionService
 }
@@ -66,13 +68,14 @@ func (noServices) ResolveEndpoint(string, string, int32) (*url.URL, error) {
 var errConversionService = errors.New("the development cluster has no pods behind services: " +
 	"set spec.conversion.webhook.clientConfig.url of the definition instead of clientConfig.service")
 
-// converters makes the conversions of definitions, with the code of the real server.
+// converters creates the factory for conversion webhooks of the real server. It is created at the first use.
 var converters = sync.OnceValues(func() (*conversion.CRConverterFactory, error) {
 	identity := func(resolver webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver { return resolver }
 	return conversion.NewCRConverterFactory(noServices{}, identity)
 })
 
-// newConverter prepares the conversion webhook of a definition.
+// newConverter returns a function that calls the conversion webhook of a definition. It implements
+// memapi.Extensions.NewConverter.
 func newConverter(crd *apiextensionsv1.CustomResourceDefinition) (
 	func(object map[string]any, to string) (map[string]any, error), error,
 ) {
@@ -80,12 +83,14 @@ func newConverter(crd *apiextensionsv1.CustomResourceDefinition) (
 	if err != nil {
 		return nil, err
 	}
+	// The stored definition may lack the defaults that the factory requires.
 	full := crd.DeepCopy()
 	definitionScheme().Default(full)
 	converter, _, err := factory.NewConverter(full)
 	if err != nil {
 		return nil, err
 	}
+	// The webhook is called for each object.
 	return func(object map[string]any, to string) (map[string]any, error) {
 		gv := schema.GroupVersion{Group: crd.Spec.Group, Version: to}
 		converted, err := converter.ConvertToVersion(&unstructured.Unstructured{Object: object}, gv)

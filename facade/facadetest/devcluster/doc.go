@@ -5,6 +5,7 @@
 // starts. The server stores objects, validates and prints them, runs garbage collection, namespaces and webhooks; no
 // kubelet or scheduler runs behind it, and RBAC is off.
 //
-// It is a module of its own, so no other program links the libraries for OpenAPI, CEL and printing. Features of the API
-// server that need no such library belong in memapi. Do not link this package into an operator.
+// The package is a module of its own, so that other programs do not link the libraries for OpenAPI, CEL and printing.
+// Features of the API server that do not need such a library belong in memapi. Do not link this package into an
+// operator.
 package devcluster

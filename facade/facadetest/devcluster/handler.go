@@ -19,16 +19,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// maxBodyBytes is how long the body of a request may be: that of the real server.
+// maxBodyBytes is the maximum length of a request's body, as in the real server.
 const maxBodyBytes = 3 << 20
 
-// historyLimit is how many changes the server keeps for watches that resume.
+// historyLimit is the number of changes that the server keeps for watches that resume.
 const historyLimit = 1000
 
 var errForeignHost = errors.New("the development cluster answers requests to loopback host names only")
 
-// handler serves the API over HTTP. The server in memory speaks JSON alone: the handler translates the other forms of
-// bodies and answers, and serves the paths that are not about objects.
+// handler serves the API over HTTP. The server in memory only supports JSON: the handler translates other formats of
+// bodies and answers, and serves paths that are not for objects.
 type handler struct {
 	memory *memapi.Server
 	port   string
@@ -38,6 +38,8 @@ type handler struct {
 	openAPI publisher
 }
 
+// newHandler returns a handler for a listener's address. Requests must have the port of this address in their Host
+// header.
 func newHandler(memory *memapi.Server, address string, log logr.Logger) (*handler, error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -46,21 +48,24 @@ func newHandler(memory *memapi.Server, address string, log logr.Logger) (*handle
 	return &handler{memory: memory, port: port, tokens: newTokens(), log: log}, nil
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP authenticates and answers one request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() { h.reportPanic(recover(), w, r) }()
+	// Authentication comes first, so that unauthenticated requests learn nothing about the cluster.
 	user, err := h.guarded(r)
 	if err != nil {
 		writeError(w, err)
 		return
 	}
+	// The limit also protects the translation of protobuf and YAML below.
 	r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
+	// Impersonation changes the user name only, because every user has all permissions.
 	if as := r.Header.Get("Impersonate-User"); as != "" {
 		user = as
 	}
 	for name := range r.Header {
 		if strings.HasPrefix(name, "Impersonate-") {
-			r.Header.Del(name) // every user has every right
+			r.Header.Del(name) // every user has all permissions
 		}
 	}
 	h.log.V(1).Info("A request", "method", r.Method, "url", r.URL.String(), "agent", r.UserAgent())
@@ -69,8 +74,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reportPanic keeps the other requests going. The panic is a bug of this package or of memapi.
+// reportPanic logs a panic, which is a bug of this package or of memapi, and answers the request with an error. Other
+// requests continue.
 func (h *handler) reportPanic(problem any, w http.ResponseWriter, r *http.Request) {
+	// ErrAbortHandler is the documented way to end a request without an answer.
 	if err, ok := problem.(error); problem == nil || ok && errors.Is(err, http.ErrAbortHandler) {
 		return
 	}
@@ -79,12 +86,13 @@ func (h *handler) reportPanic(problem any, w http.ResponseWriter, r *http.Reques
 	writeError(w, apierrors.NewInternalError(errors.New("the development cluster failed to serve the request")))
 }
 
-// serveResource serves a request for objects, after translating it to JSON.
+// serveResource serves a request for objects after translating it to JSON.
 func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user string) {
 	if err := translateBody(r); err != nil {
 		writeError(w, err)
 		return
 	}
+	// Proxy paths have more segments than paths of objects, so the server in memory cannot parse them.
 	if isProxy(r.URL.Path) {
 		writeError(w, notImplemented("the development cluster runs no containers: it does not serve proxies"))
 		return
@@ -94,15 +102,19 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 		writeError(w, apierrors.NewBadRequest(err.Error()))
 		return
 	}
+	// The format is negotiated before the request runs: a write must not take effect if its answer cannot be sent.
 	form, err := negotiate(r.Header.Values("Accept"), request.Resource)
 	if err != nil {
 		writeError(w, err)
 		return
 	}
+	// Reviews and tokens are not stored, so they are answered before the server in memory is asked.
 	if answer, ok, err := h.serveVirtual(request, user); ok {
 		writeAnswer(w, form, answer, err)
 		return
 	}
+	// The remaining requests are for the server in memory. It refuses parameters that it does not support, so these are
+	// removed.
 	query := r.URL.Query()
 	form.includeObject = query.Get("includeObject")
 	if isWrite[request.Verb] && query.Get("fieldValidation") == "" {
@@ -110,7 +122,7 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 	}
 	for name := range query {
 		if !memapi.Supports(request.Verb, name) {
-			query.Del(name) // as the real server, which ignores it
+			query.Del(name) // the real server ignores it, too
 		}
 	}
 	r.URL.RawQuery = query.Encode()
@@ -121,6 +133,7 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 		return
 	}
 	defer func() { _ = response.Body.Close() }()
+	// The server in memory names the unsupported feature; clients expect an error that the real server returns.
 	if response.StatusCode == http.StatusNotImplemented {
 		writeError(w, absent(request, query.Has("resourceVersionMatch")))
 		return
@@ -128,11 +141,11 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 	h.translateAnswer(w, response, form, request)
 }
 
-// isWrite has the verbs of requests with an object in their body.
+// isWrite contains the verbs of requests with an object in their body.
 var isWrite = map[string]bool{"create": true, "update": true, "patch": true}
 
-// absent is the error for what the server in memory does not know: a former state, which the real server forgets as
-// well, or a path that is not served.
+// absent returns the error for a request that the server in memory does not support: a list of a former state, which
+// the real server discards after some time, or a path that is not served.
 func absent(request memapi.Request, former bool) error {
 	if former {
 		return apierrors.NewResourceExpired("The provided resource version is too old: no former state is kept.")
@@ -142,8 +155,9 @@ func absent(request memapi.Request, former bool) error {
 	}, request.Name)
 }
 
-// get asks the server in memory for a document.
+// get reads a document from the server in memory, such as a discovery document.
 func (h *handler) get(r *http.Request, path string, into any) error {
+	// The host of the URL is arbitrary: the request does not leave the process.
 	inner, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://memory"+path, nil)
 	if err != nil {
 		return err
@@ -159,7 +173,7 @@ func (h *handler) get(r *http.Request, path string, into any) error {
 	return json.NewDecoder(response.Body).Decode(into)
 }
 
-// translateBody turns the body of a request into JSON.
+// translateBody converts the body of a request to JSON.
 func translateBody(r *http.Request) error {
 	data, err := io.ReadAll(r.Body)
 	var tooLarge *http.MaxBytesError
@@ -173,6 +187,7 @@ func translateBody(r *http.Request) error {
 	if data, err = toJSON(strings.TrimSpace(form), data); err != nil {
 		return err
 	}
+	// Patches keep their content type, which selects the kind of patch.
 	if form == protobufForm || form == yamlForm {
 		r.Header.Set("Content-Type", jsonForm)
 	}
@@ -180,16 +195,17 @@ func translateBody(r *http.Request) error {
 	return nil
 }
 
-// writeJSON writes a document.
+// writeJSON writes a document as JSON.
 func writeJSON(w http.ResponseWriter, code int, document any) {
 	w.Header().Set("Content-Type", jsonForm)
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(document) // the client is gone if this fails
+	_ = json.NewEncoder(w).Encode(document) // it fails if the client is gone
 }
 
-// writeError writes an error in the form of the API.
+// writeError writes an error as a Status object.
 func writeError(w http.ResponseWriter, err error) {
 	var known apierrors.APIStatus
+	// Errors without a status are bugs or failures of this package.
 	status := apierrors.NewInternalError(err).Status()
 	if errors.As(err, &known) {
 		status = known.Status()
@@ -198,7 +214,7 @@ func writeError(w http.ResponseWriter, err error) {
 	writeJSON(w, int(status.Code), status)
 }
 
-// notImplemented is the error for what the real server does, and this one cannot.
+// notImplemented returns the error for a feature that only the real server has.
 func notImplemented(format string, arguments ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",

@@ -13,11 +13,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// clusterName is that of the cluster, the user and the context in the kubeconfig file.
+// clusterName is the name of the cluster, the user and the context in the kubeconfig file.
 const clusterName = "devcluster"
 
-// writeKubeconfig writes the file that clients find the cluster with. Its token gives every right on the cluster, so
-// only its owner may read it.
+// writeKubeconfig writes the kubeconfig file. Its token gives all permissions on the cluster, so the file is readable
+// for its owner only.
 func (c *Cluster) writeKubeconfig() error {
 	data, err := clientcmd.Write(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{clusterName: {
@@ -33,7 +33,7 @@ func (c *Cluster) writeKubeconfig() error {
 		return fmt.Errorf("writing the kubeconfig: %w", err)
 	}
 	if c.kubeconfig = c.options.Kubeconfig; c.kubeconfig != "" {
-		if c.kubeconfig, err = filepath.Abs(c.kubeconfig); err == nil { // programs run in other folders
+		if c.kubeconfig, err = filepath.Abs(c.kubeconfig); err == nil { // programs may run in other folders
 			err = ownKubeconfig(c.kubeconfig)
 		}
 		if err != nil {
@@ -41,6 +41,7 @@ func (c *Cluster) writeKubeconfig() error {
 		}
 		return writeAtomically(c.kubeconfig, data)
 	}
+	// Without a path, a temporary folder holds the file; its permissions protect the token, too.
 	folder, err := os.MkdirTemp("", "devcluster-")
 	if err != nil {
 		return fmt.Errorf("writing the kubeconfig: %w", err)
@@ -50,11 +51,13 @@ func (c *Cluster) writeKubeconfig() error {
 	return writeAtomically(c.kubeconfig, data)
 }
 
-// ownKubeconfig protects the kubeconfig of real clusters, such as ~/.kube/config, from being overwritten.
+// ownKubeconfig returns an error if the file exists and is not a former kubeconfig of this package, so that
+// ~/.kube/config cannot be overwritten by mistake.
 func ownKubeconfig(path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	// A file that is not a kubeconfig is not overwritten, either.
 	former, err := clientcmd.LoadFromFile(path)
 	if err != nil {
 		return fmt.Errorf("the kubeconfig %s exists and cannot be read: %w", path, err)
@@ -65,7 +68,7 @@ func ownKubeconfig(path string) error {
 	return nil
 }
 
-// checkWritable reports at the start what would fail at the end. An empty path is not written.
+// checkWritable reports at the start whether a file can be written at the end. An empty path is not checked.
 func checkWritable(path string) error {
 	if path == "" {
 		return nil
@@ -77,12 +80,13 @@ func checkWritable(path string) error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// createBeside creates a temporary file in the folder of a path, with mode 0600.
+// createBeside creates a temporary file with mode 0600 in the folder of a path. A rename within a folder is atomic.
 func createBeside(path string) (*os.File, error) {
+	// The temporary file is hidden, and in the same file system as its target.
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	var failed *fs.PathError
 	if errors.As(err, &failed) {
-		err = failed.Err // the name of the temporary file says nothing to users
+		err = failed.Err // users do not know the temporary file
 	}
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", path, err)
@@ -96,12 +100,14 @@ func writeAtomically(path string, data []byte) (err error) {
 	if err != nil {
 		return err
 	}
+	// After an error, the temporary file must not remain beside the target.
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(file.Name()))
 		}
 	}()
 	_, err = file.Write(data)
+	// Sync before the rename: after a crash of the machine, the renamed file could be empty otherwise.
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err != nil {
 		return err
@@ -109,13 +115,14 @@ func writeAtomically(path string, data []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// logWriter reports lines of net/http, such as failed TLS handshakes.
+// logWriter logs the messages of net/http, such as failed TLS handshakes.
 type logWriter struct{ logr.Logger }
 
-// Write reports one line.
+// Write logs one message.
 func (w logWriter) Write(line []byte) (int, error) {
 	w.V(1).Info("A connection failed", "detail", string(line))
 	return len(line), nil
 }
 
+// quietLog returns a logger for net/http that logs at a high verbosity only.
 func quietLog(to logr.Logger) *log.Logger { return log.New(logWriter{to}, "", 0) }

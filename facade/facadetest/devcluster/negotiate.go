@@ -19,21 +19,22 @@ const (
 	yamlForm     = "application/yaml"
 )
 
-// answerForm is the form that a client wants its answer in.
+// answerForm is the format in which a client expects its answer.
 type answerForm struct {
-	// media is the type of the answer.
+	// media is the content type of the answer.
 	media string
-	// table asks for the columns that kubectl prints; includeObject says how much of each object a row has.
+	// table requests the columns that kubectl prints. includeObject defines how much of each object a row contains.
 	table         bool
 	tableVersion  string
 	includeObject string
-	// accept is the form that the server in memory is asked for.
+	// accept is the Accept header for the request to the server in memory.
 	accept string
 }
 
-// negotiate picks the first form that can be served; clients name the one that they like best first.
+// negotiate returns the first supported format. Clients list formats in the order of their preference.
 func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
 	all := strings.Join(accepted, ",")
+	// Without an Accept header, the answer is JSON, as from the real server.
 	if strings.TrimSpace(all) == "" {
 		return answerForm{media: jsonForm, accept: jsonForm}, nil
 	}
@@ -42,6 +43,7 @@ func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
 		if err != nil {
 			continue
 		}
+		// A wildcard means the preferred format of the server.
 		if media == "*/*" || media == "application/*" {
 			media = jsonForm
 		}
@@ -49,8 +51,10 @@ func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
 		switch {
 		case media == jsonForm && as == "Table" && parameters["g"] == metav1.GroupName:
 			return answerForm{media: media, accept: jsonForm, table: true, tableVersion: parameters["v"]}, nil
+		// The server in memory produces partial metadata itself, so the clause is passed on.
 		case media == jsonForm && strings.HasPrefix(as, "PartialObjectMetadata"):
 			return answerForm{media: media, accept: clause}, nil
+		// Any other transformation is not supported, so the next format is tried.
 		case as != "":
 		case media == protobufForm && hasProtobuf(of):
 			return answerForm{media: media, accept: jsonForm}, nil
@@ -58,6 +62,7 @@ func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
 			return answerForm{media: media, accept: jsonForm}, nil
 		}
 	}
+	// No format is supported: the real server answers with 406 and the list of its formats.
 	return answerForm{}, &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
 		Message: "only the following media types are accepted: " +
@@ -65,12 +70,13 @@ func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
 	}}
 }
 
-// hasProtobuf is true for built-in kinds. A path without a known resource is answered by an error, which is JSON.
+// hasProtobuf reports whether the kind is a built-in one with a Go type. Custom resources do not have a protobuf
+// encoding.
 func hasProtobuf(r memapi.Resource) bool {
 	return scheme.Recognizes(schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind})
 }
 
-// definitionsResource is that of custom resource definitions.
+// definitionsResource is the resource of custom resource definitions.
 var definitionsResource = memapi.Resource{
 	Group: apiextensionsv1.GroupName, Version: "v1", Kind: "CustomResourceDefinition",
 	Plural: "customresourcedefinitions", StatusSubresource: true,

@@ -24,7 +24,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// builtInDocument is OpenAPI 2 of the built-in kinds.
+// builtInDocument is the compressed OpenAPI 2 document of the built-in kinds.
 //
 //go:generate go run openapi/generate.go
 //go:embed openapi/kubernetes.json.gz
@@ -35,16 +35,16 @@ const (
 	openAPI3Protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 )
 
-// publisher builds the OpenAPI documents when they are asked for. Reading the document of the built-in kinds takes
-// memory and time, so a cluster whose clients do not ask never does.
+// publisher builds the OpenAPI documents on request and caches them. Decoding the document of the built-in kinds takes
+// time and memory, and most clients do not need it.
 type publisher struct {
 	mu sync.Mutex
-	// state identifies the custom resource definitions that the documents were built from.
+	// state identifies the definitions from which the documents were built.
 	state     string
 	documents map[string][]byte
 }
 
-// serveOpenAPI answers requests for /openapi/v2 and /openapi/v3.
+// serveOpenAPI answers requests for /openapi/v2 and /openapi/v3. One request at a time builds documents.
 func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, parts []string) {
 	h.openAPI.mu.Lock()
 	defer h.openAPI.mu.Unlock()
@@ -53,9 +53,11 @@ func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, parts []s
 		writeError(w, err)
 		return
 	}
+	// A change of any definition invalidates all documents.
 	if h.openAPI.documents == nil || h.openAPI.state != state {
 		h.openAPI.state, h.openAPI.documents = state, map[string][]byte{}
 	}
+	// The documents differ by their path and by their format.
 	path := strings.Join(parts, "/")
 	accepted := strings.Join(r.Header.Values("Accept"), ",")
 	media := jsonForm
@@ -77,15 +79,17 @@ func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, parts []s
 		}
 		h.openAPI.documents[path+" "+media] = data
 	}
+	// The hash of the content is a strong entity tag, so clients can revalidate their caches.
 	sum := sha256.Sum256(data)
 	w.Header().Set("Etag", `"`+hex.EncodeToString(sum[:])+`"`)
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Vary", "Accept")
-	w.Header().Set("Cache-Control", "no-cache, private") // clients keep it, and ask whether it has changed
+	w.Header().Set("Cache-Control", "no-cache, private") // clients cache it, but must revalidate it
+	// ServeContent answers conditional requests with 304.
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
-// publishedDefinitions are the definitions that documents are about, and a text that identifies them.
+// publishedDefinitions returns all definitions, and a text that changes whenever one of them does.
 func (h *handler) publishedDefinitions(r *http.Request) ([]*apiextensionsv1.CustomResourceDefinition, string, error) {
 	list := &apiextensionsv1.CustomResourceDefinitionList{}
 	if err := h.get(r, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", list); err != nil {
@@ -96,12 +100,13 @@ func (h *handler) publishedDefinitions(r *http.Request) ([]*apiextensionsv1.Cust
 	for i := range list.Items {
 		one := &list.Items[i]
 		all = append(all, one)
+		// The generation changes with the spec; the uid changes when a definition is recreated.
 		fmt.Fprintf(&state, "%s:%s:%d ", one.Name, one.UID, one.Generation)
 	}
 	return all, state.String(), nil
 }
 
-// document builds one document; it is nil if there is none at the path.
+// document builds one document. It returns nil if the path does not have a document.
 func (h *handler) document(
 	r *http.Request, path, media string, definitions []*apiextensionsv1.CustomResourceDefinition,
 ) (data []byte, err error) {
@@ -128,6 +133,7 @@ func (h *handler) document(
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("building the OpenAPI document %s: %w", path, err)
+	// The protobuf forms are derived from JSON by the code of the real server.
 	case media == openAPI2Protobuf:
 		return handler2.ToProtoBinary(data)
 	case media == openAPI3Protobuf:
@@ -137,7 +143,7 @@ func (h *handler) document(
 	}
 }
 
-// readBuiltIn reads the document of the built-in kinds. It is not kept: clients ask for it rarely.
+// readBuiltIn decodes the document of the built-in kinds. It is not cached, because it is large and requested rarely.
 func readBuiltIn() (*spec.Swagger, error) {
 	zip, err := gzip.NewReader(bytes.NewReader(builtInDocument))
 	if err != nil {
@@ -151,7 +157,7 @@ func readBuiltIn() (*spec.Swagger, error) {
 	return document, document.UnmarshalJSON(data)
 }
 
-// wholeDocument is OpenAPI 2 of all kinds.
+// wholeDocument returns the OpenAPI 2 document of all kinds.
 func wholeDocument(definitions []*apiextensionsv1.CustomResourceDefinition) (*spec.Swagger, error) {
 	builtIn, err := readBuiltIn()
 	if err != nil {
@@ -163,6 +169,7 @@ func wholeDocument(definitions []*apiextensionsv1.CustomResourceDefinition) (*sp
 			if !v.Served {
 				continue
 			}
+			// Nullable is not a part of OpenAPI 2.
 			one, err := builder.BuildOpenAPIV2(crd, v.Name, builder.Options{V2: true, StripNullable: true})
 			if err != nil {
 				return nil, err
@@ -173,9 +180,12 @@ func wholeDocument(definitions []*apiextensionsv1.CustomResourceDefinition) (*sp
 	return builder.MergeSpecs(builtIn, custom...)
 }
 
-// index lists the documents of OpenAPI 3. The hash is another one whenever a definition changes.
+// index returns the list of OpenAPI 3 documents. Its hashes change with any definition, because clients cache documents
+// by their hash.
 func (h *handler) index(r *http.Request) (map[string]any, error) {
 	paths := map[string]any{}
+	// All documents get the same hash. A change of one definition invalidates the others as well, which is correct but
+	// not minimal.
 	sum := sha256.Sum256([]byte(h.openAPI.state))
 	add := func(path string) {
 		paths[path] = map[string]string{
@@ -195,7 +205,7 @@ func (h *handler) index(r *http.Request) (map[string]any, error) {
 	return map[string]any{"paths": paths}, nil
 }
 
-// groupDocument is OpenAPI 3 of one version of a group; nil if nothing is served in it.
+// groupDocument returns the OpenAPI 3 document of one version of a group, or nil if the group version is not served.
 func groupDocument(
 	path string, definitions []*apiextensionsv1.CustomResourceDefinition,
 ) (*spec3.OpenAPI, error) {
@@ -212,6 +222,7 @@ func groupDocument(
 			all = append(all, one)
 		}
 	}
+	// A group version has either custom or built-in resources.
 	if len(all) > 0 {
 		return builder.MergeSpecsV3(all...)
 	}
@@ -228,18 +239,20 @@ func groupDocument(
 	if len(kept) == 0 {
 		return nil, nil
 	}
+	// The document of a group version only contains the definitions that it refers to.
 	builtIn.Paths.Paths = kept
 	dropUnused(builtIn)
 	return openapiconv.ConvertV2ToV3(builtIn), nil
 }
 
-// dropUnused drops the definitions that the paths do not refer to.
+// dropUnused removes definitions that the paths do not refer to, directly or through other definitions.
 func dropUnused(document *spec.Swagger) {
 	used := map[string]bool{}
 	var collect func(value any)
 	collect = func(value any) {
 		switch value := value.(type) {
 		case map[string]any:
+			// References are followed recursively; the set of used definitions ends cycles.
 			if ref, ok := value["$ref"].(string); ok {
 				name := ref[strings.LastIndexByte(ref, '/')+1:]
 				if definition, ok := document.Definitions[name]; ok && !used[name] {
@@ -256,6 +269,7 @@ func dropUnused(document *spec.Swagger) {
 			}
 		}
 	}
+	// Paths are the roots of the references.
 	collect(plainJSON(document.Paths))
 	for name := range document.Definitions {
 		if !used[name] {
@@ -264,7 +278,7 @@ func dropUnused(document *spec.Swagger) {
 	}
 }
 
-// plainJSON is a value as JSON libraries see it.
+// plainJSON returns a value in the form of decoded JSON.
 func plainJSON(value any) (out any) {
 	data, err := json.Marshal(value)
 	if err == nil {

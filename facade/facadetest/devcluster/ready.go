@@ -12,20 +12,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// readyDelay is how long objects take to become ready, so that clients see both states.
+// readyDelay is the time until an object becomes ready. Clients can observe both states.
 const readyDelay = 500 * time.Millisecond
 
-// pretended are the kinds that become ready, with the functions that write their statuses.
+// pretended maps the kinds that become ready to the functions that write their statuses.
 var pretended = map[string]func(object map[string]any){
 	"Deployment": deploymentReady, "StatefulSet": statefulSetReady, "DaemonSet": daemonSetReady,
 	"ReplicaSet": replicaSetReady, "Job": jobReady, "Pod": podIsReady, "PersistentVolumeClaim": claimReady,
 }
 
-// pretendReady writes statuses, as controllers and kubelets do, until ctx ends.
+// pretendReady writes the statuses that controllers and kubelets would write, until ctx ends.
 func (c *Cluster) pretendReady(ctx context.Context) {
+	// Each kind has a watch of its own.
 	for _, r := range memapi.BuiltIn() {
 		if write := pretended[r.Kind]; write != nil {
 			go func() {
+				// A watch can end, for instance when it is too slow; then it starts again with all objects.
 				for ctx.Err() == nil {
 					if err := c.followReady(ctx, r, write); err != nil && ctx.Err() == nil {
 						c.options.Log.Error(err, "Failed to report objects as ready", "resource", r.Plural)
@@ -37,12 +39,13 @@ func (c *Cluster) pretendReady(ctx context.Context) {
 	}
 }
 
-// followReady watches a resource until the watch ends.
+// followReady watches a resource and makes its objects ready, until the watch ends.
 func (c *Cluster) followReady(ctx context.Context, r memapi.Resource, write func(map[string]any)) error {
 	root := "/api/" + r.Version
 	if r.Group != "" {
 		root = "/apis/" + r.Group + "/" + r.Version
 	}
+	// The watch starts with all existing objects, so loaded ones become ready as well.
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memory"+root+"/"+r.Plural+"?watch=true",
 		nil)
 	if err != nil {
@@ -70,12 +73,15 @@ func (c *Cluster) followReady(ctx context.Context, r memapi.Resource, write func
 			continue
 		}
 		of := event.Object.Metadata
+		// The object is read again after the delay, because it may have changed or disappeared.
 		time.AfterFunc(readyDelay, func() {
 			c.memory.Edit(r, of.Namespace, of.Name, func(object map[string]any) {
 				if at(object, "metadata", "deletionTimestamp") == "" {
 					write(object)
 				}
 			})
+			// The real controller creates the ReplicaSet before the status changes; here, clients only see both after
+			// the delay.
 			if r.Kind != deployments.Kind {
 				return
 			}
@@ -87,7 +93,7 @@ func (c *Cluster) followReady(ctx context.Context, r memapi.Resource, write func
 	}
 }
 
-// set writes fields of the status.
+// set sets fields of the status, and the observed generation.
 func set(object map[string]any, fields map[string]any) {
 	status, ok := object["status"].(map[string]any)
 	if !ok {
@@ -97,15 +103,17 @@ func set(object map[string]any, fields map[string]any) {
 	for name, value := range fields {
 		status[name] = value
 	}
+	// Clients compare the observed generation with the generation, to see whether a status is current.
 	if generation, ok, _ := unstructured.NestedInt64(object, "metadata", "generation"); ok {
 		status["observedGeneration"] = generation
 	}
 }
 
-// setConditions adds the conditions that are not true yet.
+// setConditions adds conditions with the status True. It keeps those that are true already, with their times.
 func setConditions(object map[string]any, reasons map[string]string, kinds ...string) {
 	now := time.Now().UTC().Format(time.RFC3339)
 	var kept []any
+	// Conditions without a reason in the map are kept, and so are those that are true.
 	for _, one := range items(object, "status", "conditions") {
 		if _, replaced := reasons[fmt.Sprint(one["type"])]; !replaced || one["status"] == "True" {
 			kept = append(kept, one)
@@ -122,7 +130,7 @@ func setConditions(object map[string]any, reasons map[string]string, kinds ...st
 	set(object, map[string]any{"conditions": kept})
 }
 
-// wanted is the number of replicas of the specification.
+// wanted returns the number of replicas in the spec. The default is 1, as in the real server.
 func wanted(object map[string]any) int64 {
 	replicas, found, _ := unstructured.NestedInt64(object, "spec", "replicas")
 	if !found {
@@ -138,19 +146,21 @@ func deploymentReady(o map[string]any) {
 		"Available": "MinimumReplicasAvailable", "Progressing": "NewReplicaSetAvailable",
 	}, "Available", "Progressing")
 	for _, one := range items(o, "status", "conditions") {
-		// The real controller has both times in Deployments.
+		// Deployments have both times in their conditions.
 		if one["lastUpdateTime"] == nil {
 			one["lastUpdateTime"] = one["lastTransitionTime"]
 		}
 	}
 }
 
+// replicaSetReady also makes the ReplicaSets of a Deployment ready, as they are separate objects.
 func replicaSetReady(o map[string]any) {
 	n := wanted(o)
 	set(o, map[string]any{"replicas": n, "fullyLabeledReplicas": n, "readyReplicas": n, "availableReplicas": n})
 }
 
 func statefulSetReady(o map[string]any) {
+	// The revision changes with the generation, so that clients detect a rollout.
 	n, revision := wanted(o), fmt.Sprintf("%s-%v", at(o, "metadata", "name"), at(o, "metadata", "generation"))
 	set(o, map[string]any{
 		"replicas": n, "readyReplicas": n, "currentReplicas": n, "updatedReplicas": n, "availableReplicas": n,
@@ -158,6 +168,7 @@ func statefulSetReady(o map[string]any) {
 	})
 }
 
+// daemonSetReady pretends that the cluster has one node.
 func daemonSetReady(o map[string]any) {
 	one := int64(1)
 	set(o, map[string]any{
@@ -166,10 +177,12 @@ func daemonSetReady(o map[string]any) {
 	})
 }
 
+// jobReady completes a Job at once. A suspended Job remains suspended.
 func jobReady(o map[string]any) {
 	if suspended, _, _ := unstructured.NestedBool(o, "spec", "suspend"); suspended || conditionIs(o, "Complete") {
 		return
 	}
+	// The Job starts and completes at the same moment.
 	now := time.Now().UTC().Format(time.RFC3339)
 	set(o, map[string]any{
 		"startTime": now, "completionTime": now, "succeeded": max(1, integer(o, "spec", "completions")),
@@ -178,9 +191,10 @@ func jobReady(o map[string]any) {
 	setConditions(o, map[string]string{
 		"SuccessCriteriaMet": "CompletionsReached", "Complete": "CompletionsReached",
 	}, "SuccessCriteriaMet", "Complete")
-	unstructured.RemoveNestedField(o, "status", "observedGeneration") // a Job does not have this field
+	unstructured.RemoveNestedField(o, "status", "observedGeneration") // Jobs do not have this field
 }
 
+// podIsReady starts all containers of a Pod. It does not change a Pod that is running or has ended.
 func podIsReady(o map[string]any) {
 	phase := at(o, "status", "phase")
 	if phase == "Running" || phase == "Succeeded" || phase == "Failed" {
@@ -200,12 +214,14 @@ func podIsReady(o map[string]any) {
 	setConditions(o, nil, "PodScheduled", "Initialized", "ContainersReady", "Ready")
 }
 
+// claimReady binds a claim with the requested capacity. The volume does not exist.
 func claimReady(o map[string]any) {
 	if at(o, "status", "phase") == "Bound" {
 		return
 	}
 	requests, _, _ := unstructured.NestedMap(o, "spec", "resources", "requests")
 	modes, _, _ := unstructured.NestedSlice(o, "spec", "accessModes")
+	// The name of the volume has the form that dynamic provisioners use.
 	if at(o, "spec", "volumeName") == "" {
 		_ = unstructured.SetNestedField(o, "pvc-"+at(o, "metadata", "uid"), "spec", "volumeName")
 	}

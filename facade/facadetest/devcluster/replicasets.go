@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// hashLabel is that of the pods and the ReplicaSet of one template.
+// hashLabel is the label with the hash of a pod template, on a ReplicaSet and its pods.
 const hashLabel = "pod-template-hash"
 
 var (
@@ -25,22 +25,25 @@ var (
 	}
 )
 
-// pretendReplicaSets keeps a ReplicaSet for the template of a Deployment, and scales those of former templates down.
-// Helm looks there to find out whether the Deployment is ready.
+// pretendReplicaSets creates the ReplicaSet for the template of a Deployment, and scales the ReplicaSets of former
+// templates to zero. Helm inspects the ReplicaSet to determine whether the Deployment is ready.
 func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 	deployment := c.memory.Object(deployments, namespace, name)
 	if deployment == nil || at(deployment, "metadata", "deletionTimestamp") != "" {
 		return nil
 	}
+	// The template determines the ReplicaSet: an unchanged template keeps it.
 	pods, _, _ := unstructured.NestedFieldCopy(deployment, "spec", "template")
 	template, err := json.Marshal(pods)
 	if err != nil {
 		return err
 	}
+	// The real controller uses another hash; clients only require that it differs between templates.
 	sum := sha256.Sum256(template)
 	hash := hex.EncodeToString(sum[:5])
 	current, exists := name+"-"+hash, false
 	for _, one := range c.memory.ObjectsOf(replicaSets) {
+		// ReplicaSets of other owners are not changed.
 		owners := items(one, "metadata", "ownerReferences")
 		if len(owners) != 1 || owners[0]["uid"] != at(deployment, "metadata", "uid") {
 			continue
@@ -56,6 +59,7 @@ func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 	if exists {
 		return nil
 	}
+	// The first ReplicaSet, or one for a changed template.
 	set, err := replicaSetOf(deployment, current, hash)
 	if err != nil {
 		return fmt.Errorf("making the ReplicaSet of the Deployment %s/%s: %w", namespace, name, err)
@@ -63,6 +67,7 @@ func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 	return c.create("/apis/apps/v1/namespaces/"+namespace+"/replicasets", set)
 }
 
+// replicaSetOf returns a ReplicaSet for the current template of a Deployment.
 func replicaSetOf(deployment map[string]any, name, hash string) (map[string]any, error) {
 	spec, _, err := unstructured.NestedMap(deployment, "spec") // a copy
 	if err != nil {
@@ -72,6 +77,7 @@ func replicaSetOf(deployment map[string]any, name, hash string) (map[string]any,
 		"apiVersion": "apps/v1", "kind": replicaSets.Kind,
 		"metadata": map[string]any{
 			"name": name,
+			// The owner reference makes garbage collection delete the ReplicaSet with its Deployment.
 			"ownerReferences": []any{map[string]any{
 				"apiVersion": "apps/v1", "kind": deployments.Kind, "name": at(deployment, "metadata", "name"),
 				"uid": at(deployment, "metadata", "uid"), "controller": true, "blockOwnerDeletion": true,
@@ -88,6 +94,7 @@ func replicaSetOf(deployment map[string]any, name, hash string) (map[string]any,
 	if labels == nil {
 		labels = map[string]string{}
 	}
+	// The label separates the pods of different templates.
 	labels[hashLabel] = hash
 	for _, path := range [][]string{
 		{"metadata", "labels"}, {"spec", "template", "metadata", "labels"},

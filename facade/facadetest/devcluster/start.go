@@ -19,36 +19,36 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// garbageDelay is how long after a change its garbage is collected, so that the answer to the request comes first.
+// garbageDelay is the delay of the garbage collection after a change. It lets the answer to the request arrive first.
 const garbageDelay = 50 * time.Millisecond
 
-// shutdownTimeout is how long requests that are being served may take after the end; watches end at once.
+// shutdownTimeout limits the time for requests in progress when the cluster ends. Watches end at once.
 const shutdownTimeout = 3 * time.Second
 
-// Options configure [Start]. The zero value is an empty cluster at a free port of 127.0.0.1.
+// Options configure [Start]. The zero value is an empty cluster on a free port of 127.0.0.1.
 type Options struct {
 	// Address is the host and port to listen on. The host must be a loopback address; the port may be 0. The default
 	// is "127.0.0.1:0".
 	Address string
-	// Kubeconfig is the path of the kubeconfig file to write. By default the file is in a temporary folder, and is
-	// removed at the end. A file that exists is overwritten only if Start wrote it.
+	// Kubeconfig is the path of the kubeconfig file to write. By default, the file is in a temporary folder and is
+	// removed at the end. An existing file is overwritten only if Start has written it.
 	Kubeconfig string
 	// PretendReady reports Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, Pods and PersistentVolumeClaims
 	// as ready a moment after they were created or changed.
 	PretendReady bool
-	// Load are files in the form of "kubectl get -o yaml", or folders with such files. Their objects are stored with
-	// their uids, resource versions and statuses before Start returns. Objects without a uid are created as by
+	// Load lists files in the format of "kubectl get -o yaml", or folders with such files. Their objects are stored
+	// with their uids, resource versions and statuses before Start returns. Objects without a uid are created as by
 	// "kubectl create".
 	Load []string
-	// Save is a file that gets all objects at the end. It is replaced atomically.
+	// Save is the path of a file to which all objects are written at the end. The file is replaced atomically.
 	Save string
-	// WithSecrets saves the values of Secrets. By default, digests are saved in their place.
+	// WithSecrets saves the values of Secrets. By default, their digests are saved instead.
 	WithSecrets bool
-	// Log reports failures of requests and of the background work; the zero value discards them.
+	// Log receives failures of requests and of background work. The zero value discards them.
 	Log logr.Logger
 }
 
-// Cluster is a development cluster that is being served.
+// Cluster is a running development cluster.
 type Cluster struct {
 	memory     *memapi.Server
 	config     *rest.Config
@@ -58,8 +58,9 @@ type Cluster struct {
 	handler    *handler
 	loaded     []*unstructured.Unstructured
 	options    Options
-	done       chan struct{}
-	err        error
+	// done is closed when the cluster has ended; err is set before.
+	done chan struct{}
+	err  error
 }
 
 // Start serves a development cluster until ctx ends; [Cluster.Wait] then returns.
@@ -67,6 +68,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Log.GetSink() == nil {
 		options.Log = logr.Discard()
 	}
+	// Each step below only runs if all former ones succeeded; any error closes the listener.
 	c := &Cluster{memory: memapi.New(), options: options, done: make(chan struct{})}
 	listener, err := listen(ctx, options.Address)
 	if err != nil {
@@ -82,6 +84,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err == nil {
 		c.config = &rest.Config{
 			Host: "https://" + listener.Addr().String(), BearerToken: c.handler.tokens.admin,
+			// The token and the authority are also those of the kubeconfig file.
 			TLSClientConfig: rest.TLSClientConfig{CAData: authority}, QPS: -1,
 		}
 		err = c.writeKubeconfig()
@@ -93,18 +96,21 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		Handler: endWatches(ctx, c.handler), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quietLog(options.Log),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{serving}, MinVersion: tls.VersionTLS12},
 	}
+	// Buffered, so that the goroutine ends even if the result is not read.
 	failed := make(chan error, 1)
 	go func() { failed <- c.server.ServeTLS(listener, "", "") }()
 	go c.run(ctx, failed)
+	// It starts last, when all loaded objects exist.
 	if options.PretendReady {
 		c.pretendReady(ctx)
 	}
 	return c, nil
 }
 
-// endWatches ends the watches with ctx. Other requests get time to be answered: see shutdownTimeout.
+// endWatches cancels watches when ctx ends. Other requests get some time to complete: see shutdownTimeout.
 func endWatches(ctx context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Shutdown would otherwise wait for a watch until the timeout.
 		if r.URL.Query().Has("watch") {
 			watching, cancel := context.WithCancel(r.Context())
 			defer cancel()
@@ -115,26 +121,30 @@ func endWatches(ctx context.Context, next http.Handler) http.Handler {
 	})
 }
 
-// prepare fills the cluster before the first request.
+// prepare configures the server in memory and loads the objects, before the first request.
 func (c *Cluster) prepare() error {
+	// Resources come first: loading requires them.
 	for _, r := range moreResources {
 		c.memory.Install(r)
 	}
+	// Definitions are validated with the libraries that memapi does not link.
 	c.memory.Extend(memapi.Extensions{
 		ValidateDefinition: validateDefinition, CompileRules: compileRules, NewConverter: newConverter,
 	})
 	c.memory.AddReviewer(webhookCaller{c}.review, func() bool { return true })
 	c.memory.Admit(memapi.Admission{Mutate: applyDefaults, Validate: validateWebhooks})
+	// Namespaces and garbage are processed in the background, like in a real cluster.
 	c.memory.ManageNamespaces(garbageDelay)
 	c.memory.CollectGarbage(garbageDelay)
 	c.memory.LimitHistory(historyLimit)
+	// An unwritable file is reported now, not after hours of work at the end.
 	if err := checkWritable(c.options.Save); err != nil {
 		return err
 	}
 	return c.load(c.options.Load)
 }
 
-// run ends the cluster with its context, or when serving fails.
+// run waits for the end of ctx or a failure of the server, then saves the objects and removes temporary files.
 func (c *Cluster) run(ctx context.Context, failed <-chan error) {
 	defer close(c.done)
 	var problems []error
@@ -142,6 +152,7 @@ func (c *Cluster) run(ctx context.Context, failed <-chan error) {
 	case err := <-failed:
 		problems = append(problems, fmt.Errorf("serving the development cluster: %w", err))
 	case <-ctx.Done():
+		// Requests may complete; Close ends those that exceed the timeout.
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
 		if err := c.server.Shutdown(last); err != nil {
@@ -149,31 +160,33 @@ func (c *Cluster) run(ctx context.Context, failed <-chan error) {
 		}
 	}
 	problems = append(problems, c.save())
+	// Temporary files are removed after the objects were saved.
 	for _, one := range c.cleanUp {
 		problems = append(problems, one())
 	}
 	c.err = errors.Join(problems...)
 }
 
-// Wait blocks until the cluster has ended, and reports what failed meanwhile.
+// Wait blocks until the cluster has ended, and returns the errors that occurred.
 func (c *Cluster) Wait() error {
 	<-c.done
 	return c.err
 }
 
-// Config returns a configuration for clients.
+// Config returns a client configuration with all permissions. The caller may change it.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 // Kubeconfig returns the path of the kubeconfig file.
 func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
 
-// Memory returns the API server in memory, to prepare or inspect objects past HTTP.
+// Memory returns the API server in memory, for preparing or inspecting objects without HTTP.
 func (c *Cluster) Memory() *memapi.Server { return c.memory }
 
 // Loaded returns the objects that were loaded, except for custom resource definitions.
 func (c *Cluster) Loaded() []*unstructured.Unstructured { return slices.Clone(c.loaded) }
 
-// listen refuses addresses that other machines reach: the cluster is for this machine alone.
+// listen opens the listener. It refuses addresses that other machines can reach, because the cluster does not restrict
+// its users.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	if address == "" {
 		address = "127.0.0.1:0"
@@ -192,6 +205,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening: %w", err)
 	}
+	// The name localhost can resolve to any address, depending on the machine's configuration.
 	if tcp, ok := listener.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		_ = listener.Close()
 		return nil, fmt.Errorf("the address %q resolves to %s, which is not a loopback address", address,
@@ -200,5 +214,5 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// removeFolder is the end of a temporary folder.
+// removeFolder returns a function that removes a temporary folder.
 func removeFolder(path string) func() error { return func() error { return os.RemoveAll(path) } }

@@ -15,7 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// table turns an object or a list into the rows that kubectl prints. The columns are named only if headers is set.
+// table converts an object or a list to the rows that kubectl prints. The columns are described only if headers is set:
+// in a watch, that is the first event.
 func (h *handler) table(data []byte, form answerForm, of memapi.Resource, headers bool) ([]byte, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(data); err != nil {
@@ -33,6 +34,7 @@ func (h *handler) table(data []byte, form answerForm, of memapi.Resource, header
 		row := &made.Rows[i]
 		content, ok := row.Object.Object.(*unstructured.Unstructured)
 		switch {
+		// By default, a row contains the metadata of its object.
 		case !ok || form.includeObject == string(metav1.IncludeNone):
 			row.Object = runtime.RawExtension{}
 		case form.includeObject != string(metav1.IncludeObject):
@@ -45,6 +47,7 @@ func (h *handler) table(data []byte, form answerForm, of memapi.Resource, header
 	return json.Marshal(made)
 }
 
+// rows returns the table of an object or a list with complete objects.
 func (h *handler) rows(object *unstructured.Unstructured, of memapi.Resource) (*metav1.Table, error) {
 	var content runtime.Object = object
 	if object.IsList() {
@@ -54,6 +57,7 @@ func (h *handler) rows(object *unstructured.Unstructured, of memapi.Resource) (*
 		}
 		content = list
 	}
+	// Built-in kinds do not declare their columns, so these are in a table of this package.
 	if columns, ok := printed[of.Group+"/"+of.Kind]; ok {
 		return builtInRows(content, columns)
 	}
@@ -64,12 +68,12 @@ func (h *handler) rows(object *unstructured.Unstructured, of memapi.Resource) (*
 	return convertor.ConvertToTable(context.Background(), content, nil)
 }
 
-// ageColumn is the column of custom resources whose definition does not have columns.
+// ageColumn is the column of custom resources whose definition does not declare columns.
 var ageColumn = apiextensionsv1.CustomResourceColumnDefinition{
 	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
 }
 
-// printerColumns returns those of the version of a custom resource definition, or nil for built-in kinds.
+// printerColumns returns the columns of a custom resource in one version, or nil for built-in kinds.
 func (h *handler) printerColumns(of memapi.Resource) []apiextensionsv1.CustomResourceColumnDefinition {
 	crd := h.definition(of)
 	if crd == nil {
@@ -83,20 +87,21 @@ func (h *handler) printerColumns(of memapi.Resource) []apiextensionsv1.CustomRes
 	return []apiextensionsv1.CustomResourceColumnDefinition{ageColumn}
 }
 
-// definition is the custom resource definition of a resource; nil for built-in ones.
+// definition returns the custom resource definition of a resource, or nil for built-in kinds.
 func (h *handler) definition(of memapi.Resource) *apiextensionsv1.CustomResourceDefinition {
 	object := h.memory.Object(definitionsResource, "", of.Plural+"."+of.Group)
 	if object == nil {
 		return nil
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
+	// A stored definition that cannot be decoded is treated like a missing one.
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, crd); err != nil {
 		return nil
 	}
 	return crd
 }
 
-// builtInRows prints objects of a built-in kind: the name, the columns of the kind, and the age.
+// builtInRows returns the table of a built-in kind: the name, followed by the columns of the kind.
 func builtInRows(content runtime.Object, columns []column) (*metav1.Table, error) {
 	made := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "Name must be unique within a namespace."},
@@ -106,6 +111,7 @@ func builtInRows(content runtime.Object, columns []column) (*metav1.Table, error
 			Name: c.name, Type: "string", Priority: c.priority,
 		})
 	}
+	// Paginated lists need their metadata, or kubectl would not read the next page.
 	if list, ok := content.(*unstructured.UnstructuredList); ok {
 		made.ListMeta = metav1.ListMeta{
 			ResourceVersion: list.GetResourceVersion(), Continue: list.GetContinue(),

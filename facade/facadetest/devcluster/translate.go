@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// scheme has the Go types of all built-in kinds.
+// scheme contains the Go types of all built-in kinds.
 var scheme = func() *runtime.Scheme {
 	all := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme} {
@@ -30,6 +30,7 @@ var scheme = func() *runtime.Scheme {
 	return all
 }()
 
+// Encoders and decoders. Watch events use the raw format, without a prefix.
 var (
 	codecs      = serializer.NewCodecFactory(scheme)
 	binary      = protobuf.NewSerializer(scheme, scheme)
@@ -37,17 +38,19 @@ var (
 	statusKinds = map[string]bool{"Status": true}
 )
 
-// toJSON translates the body of a request.
+// toJSON converts the body of a request to JSON.
 func toJSON(form string, data []byte) ([]byte, error) {
 	switch form {
 	case protobufForm:
 		if len(data) == 0 {
 			return data, nil
 		}
+		// The kind of the object is in the encoded form, so no expected type is needed.
 		object, kind, err := codecs.UniversalDeserializer().Decode(data, nil, nil)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
+		// Protobuf has the kind in its envelope, not in the object.
 		object.GetObjectKind().SetGroupVersionKind(*kind)
 		return json.Marshal(object)
 	case yamlForm:
@@ -61,10 +64,11 @@ func toJSON(form string, data []byte) ([]byte, error) {
 	}
 }
 
-// fromJSON translates a document of the server in memory into the form of an answer.
+// fromJSON converts a document of the server in memory to the format of the answer.
 func (f answerForm) fromJSON(data []byte) ([]byte, error) {
 	switch f.media {
 	case protobufForm:
+		// The object is decoded into its Go type, which has the protobuf encoding.
 		object, _, err := codecs.UniversalDeserializer().Decode(data, nil, nil)
 		if err != nil {
 			return nil, err
@@ -79,7 +83,7 @@ func (f answerForm) fromJSON(data []byte) ([]byte, error) {
 	}
 }
 
-// writeAnswer writes a document that did not come from the server in memory.
+// writeAnswer writes an object that does not come from the server in memory, with the status 201.
 func writeAnswer(w http.ResponseWriter, form answerForm, object runtime.Object, err error) {
 	var data []byte
 	if err == nil {
@@ -97,10 +101,12 @@ func writeAnswer(w http.ResponseWriter, form answerForm, object runtime.Object, 
 	_, _ = w.Write(data)
 }
 
-// translateAnswer writes the answer of the server in memory in the form that was asked for. Errors stay JSON.
+// translateAnswer writes an answer of the server in memory in the format that the client expects. Errors remain JSON,
+// which all clients understand.
 func (h *handler) translateAnswer(
 	w http.ResponseWriter, response *http.Response, form answerForm, request memapi.Request,
 ) {
+	// Warnings are forwarded; kubectl prints them.
 	for _, warning := range response.Header.Values("Warning") {
 		w.Header().Add("Warning", warning)
 	}
@@ -108,6 +114,7 @@ func (h *handler) translateAnswer(
 	case request.Verb == "watch" && response.StatusCode == http.StatusOK:
 		h.translateWatch(w, response.Body, form, request)
 		return
+	// The answer has the expected format already, so it is copied without decoding it.
 	case response.StatusCode >= http.StatusMultipleChoices, form.media == jsonForm && !form.table:
 		w.Header().Set("Content-Type", jsonForm)
 		w.WriteHeader(response.StatusCode)
@@ -122,6 +129,7 @@ func (h *handler) translateAnswer(
 	}
 	switch {
 	case err != nil:
+	// A successful deletion is answered with a Status, for which tables are not defined.
 	case statusKinds[kind.Kind]:
 		media = jsonForm
 	case form.table:

@@ -19,19 +19,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// defaultTokenLifetime is that of the tokens of service accounts.
+// defaultTokenLifetime is the default lifetime of tokens of service accounts.
 const defaultTokenLifetime = time.Hour
 
-// The limits of the real server.
+// The limits of the real server for the lifetime of a token, in seconds.
 const (
 	leastTokenSeconds = 10 * 60
 	mostTokenSeconds  = 1 << 32
 )
 
-// subresourcesOfNodes need a kubelet, which does not run here.
+// subresourcesOfNodes lists the subresources that a kubelet serves. No kubelet runs here.
 var subresourcesOfNodes = []string{"log", "exec", "attach", "portforward", "proxy"}
 
-// serveVirtual answers requests for objects that are computed and not stored: reviews of access and tokens. It reports
+// serveVirtual answers requests for objects that are computed instead of stored: access reviews and tokens. It reports
 // false for other requests.
 func (h *handler) serveVirtual(request memapi.Request, user string) (answer runtime.Object, ok bool, err error) {
 	gr := schema.GroupResource{Group: request.Resource.Group, Resource: request.Resource.Plural}
@@ -42,6 +42,7 @@ func (h *handler) serveVirtual(request memapi.Request, user string) (answer runt
 			gr.Resource, request.Subresource)
 	case request.Verb != "create":
 		return nil, false, nil
+	// The token is requested as a subresource of its service account.
 	case gr.String() == "serviceaccounts" && request.Subresource == "token":
 		answer, err = h.createToken(request)
 	case gr.Group == authorizationv1.GroupName:
@@ -56,7 +57,7 @@ func (h *handler) serveVirtual(request memapi.Request, user string) (answer runt
 	return answer, true, err
 }
 
-// parseReview reads the body of a review.
+// parseReview decodes the body of a review.
 func parseReview[T any](request memapi.Request) (*T, error) {
 	review := new(T)
 	if err := json.Unmarshal(request.Body, review); err != nil {
@@ -65,7 +66,7 @@ func parseReview[T any](request memapi.Request) (*T, error) {
 	return review, nil
 }
 
-// reviewAccess allows everything, as RBAC is off.
+// reviewAccess answers access reviews: everything is allowed, because RBAC is off.
 func reviewAccess(request memapi.Request) (answer runtime.Object, ok bool, err error) {
 	allowed := authorizationv1.SubjectAccessReviewStatus{Allowed: true,
 		Reason: "RBAC is off in the development cluster"}
@@ -107,13 +108,13 @@ func reviewAccess(request memapi.Request) (answer runtime.Object, ok bool, err e
 	}
 }
 
-// typed is the object with its apiVersion and kind, which Go clients leave out.
+// typed sets the apiVersion and kind of an object. Go clients omit them in requests.
 func typed(object runtime.Object, gv schema.GroupVersion, kind string) runtime.Object {
 	object.GetObjectKind().SetGroupVersionKind(gv.WithKind(kind))
 	return object
 }
 
-// reviewUser reports who sends a request, or who a token belongs to.
+// reviewUser returns the user of the request, or the user of a token.
 func (h *handler) reviewUser(request memapi.Request, user string) (answer runtime.Object, ok bool, err error) {
 	switch request.Resource.Plural {
 	case "selfsubjectreviews":
@@ -125,6 +126,7 @@ func (h *handler) reviewUser(request memapi.Request, user string) (answer runtim
 		if err != nil {
 			return nil, true, err
 		}
+		// Only tokens of this cluster are valid.
 		if name, known := h.tokens.user(review.Spec.Token); known {
 			review.Status.Authenticated, review.Status.User = true, userInfo(name)
 		} else {
@@ -136,17 +138,19 @@ func (h *handler) reviewUser(request memapi.Request, user string) (answer runtim
 	}
 }
 
+// userInfo returns a user with its groups.
 func userInfo(user string) authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{Username: user, Groups: groupsOf(user)}
 }
 
-// createToken issues a token of a service account, as "kubectl create token" asks for.
+// createToken issues a token for a service account, for "kubectl create token".
 func (h *handler) createToken(request memapi.Request) (runtime.Object, error) {
 	tokens, err := parseReview[authenticationv1.TokenRequest](request)
 	if err != nil {
 		return nil, err
 	}
 	account := memapi.Resource{Version: "v1", Kind: "ServiceAccount", Plural: "serviceaccounts", Namespaced: true}
+	// The token of a missing account would be accepted, so its existence is checked here.
 	if h.memory.Object(account, request.Namespace, request.Name) == nil {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: account.Plural}, request.Name)
 	}
@@ -162,6 +166,7 @@ func (h *handler) createToken(request memapi.Request) (runtime.Object, error) {
 		)
 	}
 	expires := time.Now().Add(time.Duration(seconds) * time.Second)
+	// The user name has the form that the real server uses for service accounts.
 	user := fmt.Sprintf("system:serviceaccount:%s:%s", request.Namespace, request.Name)
 	tokens.Status = authenticationv1.TokenRequestStatus{
 		Token:               h.tokens.issue(user, tokens.Spec.Audiences, expires),
@@ -170,7 +175,8 @@ func (h *handler) createToken(request memapi.Request) (runtime.Object, error) {
 	return typed(tokens, authenticationv1.SchemeGroupVersion, "TokenRequest"), nil
 }
 
-// isProxy is true for paths behind a pod, a service or a node, which have any number of parts:
+// isProxy reports whether the path leads through a proxy to a pod, a service or a node. Such paths have any number of
+// segments:
 // /api/v1/namespaces/NAMESPACE/pods/NAME/proxy/… and /api/v1/nodes/NAME/proxy/….
 func isProxy(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")

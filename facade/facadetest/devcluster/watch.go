@@ -13,13 +13,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// watchEvent is one line of a watch.
+// watchEvent is one event of a watch, with its object still encoded.
 type watchEvent struct {
 	Type   string          `json:"type"`
 	Object json.RawMessage `json:"object"`
 }
 
-// translateWatch passes events on one by one, each in the form that was asked for.
+// translateWatch forwards events one by one, each in the format that the client expects.
 func (h *handler) translateWatch(w http.ResponseWriter, from io.Reader, form answerForm, request memapi.Request) {
 	flush := http.NewResponseController(w)
 	media := jsonForm
@@ -28,6 +28,7 @@ func (h *handler) translateWatch(w http.ResponseWriter, from io.Reader, form ans
 	}
 	w.Header().Set("Content-Type", media)
 	w.WriteHeader(http.StatusOK)
+	// Clients wait for the headers before they treat the watch as started.
 	if flush.Flush() != nil {
 		return
 	}
@@ -39,8 +40,9 @@ func (h *handler) translateWatch(w http.ResponseWriter, from io.Reader, form ans
 	for events := json.NewDecoder(from); ; {
 		var event watchEvent
 		if err := events.Decode(&event); err != nil {
-			return // the end of the watch
+			return // the watch has ended
 		}
+		// Error events are a Status, which is never shown as a table.
 		if form.table && event.Type != "ERROR" {
 			row, err := h.table(event.Object, form, request.Resource, headers)
 			if err != nil {
@@ -49,22 +51,26 @@ func (h *handler) translateWatch(w http.ResponseWriter, from io.Reader, form ans
 			}
 			event.Object, headers = row, false
 		}
+		// A failed write means that the client is gone.
 		if err := send(event); err != nil {
 			h.log.V(1).Info("A watch ended", "resource", request.Resource.Plural, "reason", err.Error())
 			return
 		}
+		// Without a flush, an event would stay in the buffer until the next one.
 		if flush.Flush() != nil {
 			return
 		}
 	}
 }
 
+// sendJSON returns a function that writes events as JSON.
 func sendJSON(w io.Writer) func(watchEvent) error {
 	encoder := json.NewEncoder(w)
 	return func(e watchEvent) error { return encoder.Encode(e) }
 }
 
-// sendProtobuf writes events in frames: the event itself has no prefix, the object in it has the usual one.
+// sendProtobuf returns a function that writes events as protobuf in frames. The event does not have the prefix of
+// Kubernetes' protobuf format, but the object inside it does.
 func sendProtobuf(w io.Writer) func(watchEvent) error {
 	encoder := streaming.NewEncoder(protobuf.LengthDelimitedFramer.NewFrameWriter(w), rawBinary)
 	return func(e watchEvent) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// webhookEntry is what both kinds of entries have.
+// webhookEntry holds the fields that entries of both kinds of webhook configurations have in common.
 type webhookEntry struct {
 	name       string
 	client     admissionregistrationv1.WebhookClientConfig
@@ -25,8 +25,8 @@ type webhookEntry struct {
 	conditions []admissionregistrationv1.MatchCondition
 }
 
-// validateWebhooks refuses configurations with mistakes that the real server refuses as well, in its words: those that
-// clients are likely to make.
+// validateWebhooks validates webhook configurations with the messages of the real server. It checks for the mistakes
+// that clients are likely to make, and implements memapi.Admission.Validate.
 func validateWebhooks(of memapi.Resource, object map[string]any) error {
 	var entries []webhookEntry
 	switch of.Plural {
@@ -63,6 +63,7 @@ func validateWebhooks(of memapi.Resource, object map[string]any) error {
 	return nil
 }
 
+// validate returns the problems of one entry.
 func (e webhookEntry) validate(path *field.Path) (problems field.ErrorList) {
 	const classes = "must specify one of None, NoneOnDryRun"
 	problems = append(problems, validation.IsFullyQualifiedName(path.Child("name"), e.name)...)
@@ -71,6 +72,7 @@ func (e webhookEntry) validate(path *field.Path) (problems field.ErrorList) {
 			path.Child("admissionReviewVersions"), "must specify one of v1, v1beta1",
 		))
 	}
+	// The real server requires the field, and rejects the older values Some and Unknown.
 	switch {
 	case e.effects == nil:
 		problems = append(problems, field.Required(path.Child("sideEffects"), classes))
@@ -81,11 +83,13 @@ func (e webhookEntry) validate(path *field.Path) (problems field.ErrorList) {
 	}
 	client := path.Child("clientConfig")
 	switch {
+	// Both or neither of them are set.
 	case (e.client.URL == nil) == (e.client.Service == nil):
 		problems = append(problems, field.Required(client, "exactly one of url or service is required"))
 	case e.client.URL != nil:
 		problems = append(problems, webhook.ValidateWebhookURL(client.Child("url"), *e.client.URL, true)...)
 	}
+	// A condition that does not compile would make every matching request fail.
 	compiler := cel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	for i, one := range e.conditions {
 		result := compiler.CompileCELExpression(

@@ -21,43 +21,47 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/reviewing"
 )
 
-// errService is the failure of a webhook that is behind a service.
+// errService is the error of a webhook that is configured with a service.
 var errService = errors.New("the development cluster has no pods behind services: " +
 	"set clientConfig.url of the webhook instead of clientConfig.service")
 
-// maxAnswerBytes is how long the answer of a webhook may be.
+// maxAnswerBytes limits the length of a webhook's answer.
 const maxAnswerBytes = 8 << 20
 
-// webhookCaller calls the admission webhooks that are configured in the cluster, by their URLs.
+// webhookCaller calls the admission webhooks that are configured in the cluster by URL.
 type webhookCaller struct{ cluster *Cluster }
 
-// userKey is the key of the user in the context of a request.
+// userKey is the context key of a request's user.
 type userKey struct{}
 
+// withUser returns the request with its user in the context, for admission reviews.
 func withUser(r *http.Request, user string) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), userKey{}, user))
 }
 
-// review is a memapi.Reviewer.
+// review implements memapi.Reviewer.
 func (w webhookCaller) review(
 	ctx context.Context, mutating bool, request *admissionv1.AdmissionRequest,
 ) (object []byte, warnings []string, err error) {
 	if request.Resource.Group == admissionregistrationv1.GroupName {
-		return nil, nil, nil // a broken webhook must not prevent its own removal
+		return nil, nil, nil // a broken webhook configuration must remain removable
 	}
 	configurations := w.configurations()
 	if len(configurations) == 0 {
 		return nil, nil, nil
 	}
+	// The user comes from the request's token, and not from the field manager, which memapi reports.
 	if user, ok := ctx.Value(userKey{}).(string); ok {
 		request.UserInfo = authenticationv1.UserInfo{Username: user, Groups: groupsOf(user)}
 	}
+	// Package reviewing selects the matching webhooks.
 	return reviewing.Reviews{Server: w.cluster.memory, Call: callWebhook, Match: matchConditions}.Review(
 		ctx, reviewing.HooksOf(configurations), mutating, request,
 	)
 }
 
-// configurations are in the order of their names, in which the real server calls their webhooks.
+// configurations returns the webhook configurations in the order of their names, in which the real server calls them.
+// Objects that cannot be decoded are skipped.
 func (w webhookCaller) configurations() []client.Object {
 	var all []client.Object
 	for _, content := range w.cluster.memory.ObjectsOf(mutatingWebhooks) {
@@ -75,11 +79,12 @@ func (w webhookCaller) configurations() []client.Object {
 	return all
 }
 
+// fromContent decodes an object into its Go type.
 func fromContent(content map[string]any, into runtime.Object) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(content, into)
 }
 
-// callWebhook sends the request to the URL of a webhook.
+// callWebhook sends the admission request to the URL of a webhook and returns its response.
 func callWebhook(
 	ctx context.Context, h reviewing.Hook, asked *admissionv1.AdmissionRequest,
 ) (*admissionv1.AdmissionResponse, error) {
@@ -93,16 +98,19 @@ func callWebhook(
 	if err != nil {
 		return nil, err
 	}
+	// Webhooks are verified with the authority of their configuration, or with the system's authorities if it is empty.
 	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: h.Authority}})
 	if err != nil {
 		return nil, err
 	}
+	// The timeout is that of the webhook's configuration.
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
 	at, err := url.Parse(h.URL)
 	if err != nil {
 		return nil, err
 	}
+	// The real server passes its timeout, so that a webhook can give up in time.
 	query := at.Query()
 	query.Set("timeout", h.Timeout.String())
 	at.RawQuery = query.Encode()
@@ -117,14 +125,17 @@ func callWebhook(
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
+	// The limit protects against endless answers.
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	if err != nil {
 		return nil, err
 	}
+	// The body often explains the failure.
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server answers with %d: %s", response.StatusCode, data)
 	}
 	review := admissionv1.AdmissionReview{}
+	// An answer without a response is a mistake of the webhook.
 	if err := json.Unmarshal(data, &review); err != nil || review.Response == nil {
 		return nil, fmt.Errorf("the answer is not a review: %w", errors.Join(err, errNoResponse))
 	}

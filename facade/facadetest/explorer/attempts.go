@@ -10,19 +10,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// change is what a handler is called for: one change of one object.
+// change identifies one change of one object for one handler. Attempts with an equal change belong together.
 type change struct {
 	object, handler, reason, diff string
-	life                          int // of resume handlers: each life resumes anew; 0 for others
+	life                          int // for resume handlers only, which run again in each life
 }
 
-// attempt is one call of one handler.
+// attempt is one call of a handler.
 type attempt struct {
 	change
 	retry   int
-	state   string // of the object, as far as handlers look at it
+	state   string // the essence of the object at the time of the call
 	of      handlers.Family
-	lasting bool // a daemon
+	lasting bool // whether it is a daemon
 	process int  // the number of the life
 
 	began, ended time.Duration
@@ -31,13 +31,13 @@ type attempt struct {
 	err          error
 }
 
-// about is what a violation of it is about.
+// about returns the subject of a violation that concerns the attempt.
 func (a *attempt) about() string { return a.handler + " (" + a.reason + ") for " + a.object }
 
-// changes is true if it is called for a change, not in the background.
+// changes reports whether the handler was called for a change. Daemons and timers are not.
 func (a *attempt) changes() bool { return a.of != handlers.Spawning }
 
-// String is the attempt in a history.
+// String returns the attempt as it appears in a history.
 func (a *attempt) String() string {
 	about := ""
 	if a.object != "" {
@@ -49,30 +49,38 @@ func (a *attempt) String() string {
 	return fmt.Sprintf("%s #%d%s", a.handler, a.retry+1, about)
 }
 
-// observe notes an attempt of this life, and makes its return a point.
+// observe records an attempt of this life. The returned function records its end, which is a point where the life can
+// be cut.
 func (l *Life) observe(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
+	// The operator can call handlers before the world has its runner, and a cut needs the runner.
 	<-l.started
 	a := l.enter(call)
 	return context.WithValue(ctx, attemptKey{}, a), func(outcome string, err error) { l.leave(a, outcome, err) }
 }
 
+// enter records the start of an attempt. Attempts of a dead life are not recorded: handlers may run on after the kill,
+// as their goroutines cannot be stopped.
 func (l *Life) enter(call *handlers.Invocation) *attempt {
 	w := l.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The names are guarded by the lock, too.
 	a := describe(call, &w.names, l.number)
 	if a.began = w.since(); l.dead {
 		return a
 	}
 	if a.changes() {
+		// A call for a change restarts the wait for the end of the play.
 		w.pulse = time.Now()
 	}
+	// Active attempts keep the world from becoming idle.
 	w.active[a] = true
 	w.run.attempts = append(w.run.attempts, a)
 	w.run.noteAt(a.began, fmt.Sprintf("life %d", l.number), a.String()+" begins")
 	return a
 }
 
+// leave records the end of an attempt.
 func (l *Life) leave(a *attempt, outcome string, err error) {
 	w := l.world
 	w.mu.Lock()
@@ -92,20 +100,24 @@ func (l *Life) leave(a *attempt, outcome string, err error) {
 		w.ticked = time.Now()
 	}
 	w.mu.Unlock()
+	// The lock is released before, because reaching a point takes it.
 	if a.object != "" && a.of != handlers.Watching {
 		_ = l.reach(point{place: "at-" + w.count("return", label(a.handler+"-for-"+a.object))})
 	}
 }
 
+// describe converts a call of the engine to an attempt.
 func describe(call *handlers.Invocation, names *names, life int) *attempt {
 	h := call.Handler
 	a := &attempt{
 		change: change{handler: h.ID, reason: h.Activity}, of: h.Family, process: life, retry: call.Retry,
 		lasting: h.Family == handlers.Spawning && h.Background.Daemon,
 	}
+	// Each start of the operator resumes all objects, so these calls are not repetitions.
 	if h.Initial {
 		a.life = life
 	}
+	// Startup and cleanup activities are not about an object.
 	if call.Cause == nil {
 		return a
 	}

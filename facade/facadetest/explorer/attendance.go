@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// checkpoint is how long an outcome may wait for its write, with what a write takes: operators that set a longer
-	// one repeat more.
+	// checkpoint is the time within which an outcome is written, including the write itself. Operators with a longer
+	// interval repeat more attempts than the explorer permits.
 	checkpoint = time.Second
-	// patience is how much later that is if a write was disturbed.
+	// patience is added to it if a write was disturbed, and therefore retried.
 	patience = 3 * time.Second
 )
 
-// judgeAttempts looks for calls that nothing explains, and for those side by side.
+// judgeAttempts finds calls that the troubles of the course do not explain, and concurrent calls.
 func (r *run) judgeAttempts(uncut *run) {
+	// The uncut run shows how often a handler is called for a change without any trouble.
 	usual := map[change]map[int]int{}
 	if uncut != nil {
 		for _, a := range uncut.attempts {
@@ -34,6 +35,8 @@ func (r *run) judgeAttempts(uncut *run) {
 		if explained[a.change] == nil {
 			explained[a.change] = map[int]int{}
 		}
+		// The reasons of this attempt permit later ones. The number of permitted attempts grows while the run is
+		// replayed.
 		explained[a.change][a.retry] += r.reasons(a)
 		allowed := max(1, usual[a.change][a.retry]) + explained[a.change][a.retry]
 		if n := here[a.change][a.retry]; n > allowed {
@@ -44,6 +47,7 @@ func (r *run) judgeAttempts(uncut *run) {
 	r.judgeSides()
 }
 
+// count counts an attempt by its change and its retry number.
 func count(of map[change]map[int]int, a *attempt) {
 	if of[a.change] == nil {
 		of[a.change] = map[int]int{}
@@ -51,16 +55,20 @@ func count(of map[change]map[int]int, a *attempt) {
 	of[a.change][a.retry]++
 }
 
-// reasons is how many more attempts one explains: that it was cut off, that its outcome was not written, that it waits.
+// reasons returns the number of additional attempts that an attempt explains: it was cut off, its outcome was possibly
+// not written, or it waits for something.
 func (r *run) reasons(a *attempt) (n int) {
+	// Waiting is not a failure: the handler runs again by design.
 	if a.err != nil && strings.HasPrefix(a.err.Error(), "waits for ") {
 		return 1
 	}
+	// A kill before the outcome was written repeats the attempt in the next life.
 	for _, at := range r.kills {
 		if r.cutOff(a, at) {
 			n++
 		}
 	}
+	// A disturbed write may have lost the outcome.
 	for _, at := range r.disturbed {
 		if at >= a.began {
 			n++
@@ -69,7 +77,7 @@ func (r *run) reasons(a *attempt) (n int) {
 	return n
 }
 
-// cutOff tells whether a kill fell between the beginning of an attempt and the write of its outcome.
+// cutOff reports whether a kill happened between the start of an attempt and the write of its outcome.
 func (r *run) cutOff(a *attempt, kill time.Duration) bool {
 	if kill < a.began {
 		return false
@@ -81,10 +89,11 @@ func (r *run) cutOff(a *attempt, kill time.Duration) bool {
 	return !a.done || kill <= a.ended+grace
 }
 
-// judgeSides looks for two attempts of one handler and one object at once.
+// judgeSides finds concurrent attempts of one handler for one object, also from two lives.
 func (r *run) judgeSides() {
 	for i, a := range r.attempts {
 		for _, b := range r.attempts[i+1:] {
+			// Only handlers of changes and background handlers must not run twice at the same time.
 			if a.object == "" || a.object != b.object || a.handler != b.handler || a.of != b.of ||
 				a.of != handlers.Changing && a.of != handlers.Spawning {
 				continue
@@ -97,7 +106,7 @@ func (r *run) judgeSides() {
 	}
 }
 
-// endOf is when an attempt has ended, be it that its process has died.
+// endOf returns the time when an attempt ended, by its return or by the death of its process.
 func (r *run) endOf(a *attempt) time.Duration {
 	if a.done {
 		return a.ended
@@ -107,5 +116,6 @@ func (r *run) endOf(a *attempt) time.Duration {
 			return kill
 		}
 	}
+	// It never ended: every later attempt is concurrent.
 	return 1<<63 - 1
 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// bench is the test of one course: its failures are what the course shows, and its end is that of the course.
+// bench is the testing.TB of one course. A failure becomes a violation of the course, and cleanups run when the course
+// ends. The embedded test remains successful.
 type bench struct {
 	testing.TB
 	scenario func() Scenario
@@ -18,7 +19,7 @@ type bench struct {
 	cleanups []func()
 }
 
-// Helper does nothing: places are not told.
+// Helper does nothing, because failures are reported without their position.
 func (b *bench) Helper() {}
 
 // Error fails the course.
@@ -30,35 +31,36 @@ func (b *bench) Errorf(format string, args ...any) { b.fail(fmt.Sprintf(format, 
 // Fail fails the course.
 func (b *bench) Fail() { b.fail("the test has failed") }
 
-// FailNow ends the play.
+// FailNow fails the course and ends the calling goroutine.
 func (b *bench) FailNow() { b.Fail(); runtime.Goexit() }
 
-// Fatal ends the play.
+// Fatal fails the course and ends the calling goroutine.
 func (b *bench) Fatal(args ...any) { b.Error(args...); runtime.Goexit() }
 
-// Fatalf ends the play.
+// Fatalf fails the course and ends the calling goroutine.
 func (b *bench) Fatalf(format string, args ...any) { b.Errorf(format, args...); runtime.Goexit() }
 
-// Failed tells whether the course has failed.
+// Failed reports whether the course has failed.
 func (b *bench) Failed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.isFailed
 }
 
-// Log is silent: there are too many courses.
+// Log discards the message. Hundreds of courses would flood the output.
 func (b *bench) Log(...any) {}
 
-// Logf is silent.
+// Logf discards the message.
 func (b *bench) Logf(string, ...any) {}
 
-// Cleanup is called when the course is over.
+// Cleanup registers a function for the end of the course.
 func (b *bench) Cleanup(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.cleanups = append(b.cleanups, f)
 }
 
+// fail records a failure and continues.
 func (b *bench) fail(text string) {
 	b.mu.Lock()
 	b.isFailed = true
@@ -66,12 +68,12 @@ func (b *bench) fail(text string) {
 	b.failed(text)
 }
 
-// end calls what is to be called then, the last one first.
+// end runs the cleanups in reverse order. Each has a goroutine of its own, because a cleanup may call FailNow.
 func (b *bench) end() {
 	for i := len(b.cleanups) - 1; i >= 0; i-- {
 		alone(b.cleanups[i])
 	}
 }
 
-// leave ends the play without a failure of its own.
+// leave ends the play without reporting a failure.
 func (b *bench) leave() { runtime.Goexit() }

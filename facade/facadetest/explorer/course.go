@@ -6,30 +6,31 @@ import (
 	"strings"
 )
 
-// disturbance is what goes wrong.
+// disturbance is a kind of trouble. Its text is a part of course names.
 type disturbance string
 
 const (
 	cut        disturbance = "cut"         // the operator is killed
-	lostAnswer disturbance = "lost-answer" // a write is done, and its answer lost
-	foreign    disturbance = "foreign"     // somebody else changes the object just before the write arrives
+	lostAnswer disturbance = "lost-answer" // a write takes effect, but its answer is lost
+	foreign    disturbance = "foreign"     // another client changes the object just before the write arrives
 	conflict   disturbance = "409"
 	failure    disturbance = "500"
-	// the watch shows an event only after so many more have come, or after some time
+	// A watch delays each event until this many later ones have arrived, or some time has passed.
 	lateOne   disturbance = "events-late-by-1"
 	lateThree disturbance = "events-late-by-3"
 )
 
-// nextLife is the place of the first write of the life after the first.
+// nextLife is the place of the first write of the second life.
 const nextLife = "the-next-life"
 
-// trouble is a disturbance at one place of a run: a point for a cut, a write for others, nowhere for those of watches.
+// trouble is a disturbance at one place of a run: a point for a cut, a write for other ones. Delayed watches do not
+// have a place.
 type trouble struct {
 	what  disturbance
 	place string
 }
 
-// String is its name, such as cut-after-write-2-of-databases/orders or 409-at-write-3-of-databases/orders.
+// String returns the name, such as cut-after-write-2-of-databases/orders or 409-at-write-3-of-databases/orders.
 func (t trouble) String() string {
 	switch {
 	case t.place == "":
@@ -40,10 +41,10 @@ func (t trouble) String() string {
 	return string(t.what) + "-at-" + t.place
 }
 
-// course is one way in which a scenario can go: all that goes wrong. None is the uncut run.
+// course lists all troubles of one run of a scenario. The empty course is the uncut run.
 type course []trouble
 
-// String is its name, from which it is parsed.
+// String returns the name of the course. It can be parsed again.
 func (c course) String() string {
 	if len(c) == 0 {
 		return "uncut"
@@ -55,7 +56,7 @@ func (c course) String() string {
 	return strings.Join(parts, ",")
 }
 
-// parse reads the name of a course.
+// parse parses the name of a course, as reported with a failure.
 func parse(name string) (course, error) {
 	if name == "uncut" {
 		return nil, nil
@@ -71,20 +72,23 @@ func parse(name string) (course, error) {
 	return c, nil
 }
 
+// parseTrouble parses one part of a course name.
 func parseTrouble(part string) (trouble, bool) {
 	if part == string(lateOne) || part == string(lateThree) {
 		return trouble{what: disturbance(part)}, true
 	}
+	// A cut has its own form, except for a cut in the second life.
 	for _, d := range []disturbance{cut, lostAnswer, foreign, conflict, failure} {
 		if place, ok := strings.CutPrefix(part, string(d)+"-at-"); ok && (d != cut || place == nextLife) {
 			return trouble{d, place}, true
 		}
 	}
+	// A cut is followed by its point without "at", because the point begins with "before", "after" or "at".
 	place, ok := strings.CutPrefix(part, string(cut)+"-")
 	return trouble{cut, place}, ok && place != ""
 }
 
-// late is how many later events a watch waits for.
+// late returns the number of later events for which a watch delays each event.
 func (c course) late() int {
 	switch {
 	case slices.Contains(c, trouble{what: lateThree}):
@@ -95,5 +99,5 @@ func (c course) late() int {
 	return 0
 }
 
-// without is the course but for one part.
+// without returns the course without one of its troubles.
 func (c course) without(i int) course { return slices.Delete(slices.Clone(c), i, i+1) }

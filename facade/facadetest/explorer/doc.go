@@ -1,5 +1,5 @@
-// Package explorer kills an operator at every moment that could matter, starts it again, and looks whether its objects
-// end up as if nothing had happened.
+// Package explorer kills an operator at every point that can matter, restarts it, and verifies that its objects reach
+// the same state as without the kill. [Explore] is its main entry point.
 //
 //	func TestSurvivesEveryCut(t *testing.T) {
 //		explorer.Explore(t, func() explorer.Scenario {
@@ -14,25 +14,25 @@
 //		})
 //	}
 //
-// A [Scenario] is played once in peace, which gives its points: before and after each write and each effect outside of
-// the cluster, before each read of a handler, and at each return of one. Then it is played anew on many courses: with
-// the operator killed at each point, with a disturbance of the API at a write, with both. All of it is in virtual time,
-// against an API server in memory.
+// A [Scenario] is first played without troubles. That run yields its points: before and after each write and each
+// effect outside of the cluster, before each read of a handler, and at the return of each handler. The scenario is then
+// played on many courses: with a kill at a point, with a disturbance of the API at a write, or with both. All courses
+// run in virtual time, against an API server in memory.
 //
-// It is apart because it asks one question of whole operators: whatever dies, and whatever goes wrong with it, is
-// everything done in the end, and nothing twice that must not be? It never starts an operator in a way of its own: that
-// is facadetest.Start, and the end of a life is Runner.Kill.
+// The package tests complete operators, in contrast to tests of single handlers: whatever fails, all work must be
+// completed, and nothing may run twice without a reason. It starts and kills operators with facadetest.Start and
+// Runner.Kill only.
 //
 // # Flags
 //
-// They are for go test, after the package. Each has a variable for the environment beside it, as go test ./... gives a
-// flag to all packages, and those without the explorer refuse it.
+// The flags are arguments of go test, after the package. Each can also be set by an environment variable: go test ./...
+// passes a flag to all packages, and test binaries without this package reject it.
 //
-//	-explorer.course   EXPLORER_COURSE    play this course alone: a failure has its name
-//	-explorer.courses  EXPLORER_COURSES   how many courses are played, or all
-//	-explorer.time     EXPLORER_TIME      play courses at random for so long, such as 5m
-//	-explorer.seed     EXPLORER_SEED      which ones: 1 unless it is given; with a time, another one each time
+//	-explorer.course   EXPLORER_COURSE    play only this course, whose name is in a failure
+//	-explorer.courses  EXPLORER_COURSES   the number of courses, or "all"
+//	-explorer.time     EXPLORER_TIME      play random courses for this time, such as 5m
+//	-explorer.seed     EXPLORER_SEED      the seed of the choice; default 1, or a new one with -explorer.time
 //
-// Neighbours: facadetest runs the operators, memapi is the API server, and facade/facadetest/internal/normal removes
-// the differences between runs.
+// Package facadetest runs the operators, memapi is the API server, and facade/facadetest/internal/normal removes the
+// differences between runs.
 package explorer

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// mostAfter is how many courses are played after the first one that has failed, unless all are wanted.
+// mostAfter limits the courses that are played after the first failed one, unless all were requested.
 const mostAfter = 10
 
-// Explore plays a scenario on many courses, and fails the test with a [Report] of what must not be: handlers that are
-// lost, repeated or run twice at once, objects and outside systems that become something else, leaks, unrest: see
-// [Class]. When a course has failed, ten more are played.
+// Explore plays a scenario on many courses. It fails the test with a [Report] of all violations: handlers that are
+// lost, repeated or concurrent, objects and outside systems in a different state, leaks, and scenarios that do not
+// become idle. See [Class]. After the first failed course, ten more are played.
 func Explore(t *testing.T, scenario func() Scenario, options ...Option) {
 	t.Helper()
 	report := Search(t, scenario, options...)
@@ -23,7 +23,8 @@ func Explore(t *testing.T, scenario func() Scenario, options ...Option) {
 	t.Log(report.summary())
 }
 
-// Search is [Explore] for those who judge the report themselves. The test fails for wrong options only.
+// Search is like [Explore], but returns the report instead of failing the test. It only fails the test for invalid
+// options.
 func Search(t *testing.T, scenario func() Scenario, options ...Option) *Report {
 	t.Helper()
 	s, err := collect(options)
@@ -36,39 +37,42 @@ func Search(t *testing.T, scenario func() Scenario, options ...Option) *Report {
 	return e.conclude()
 }
 
-// exploration is one search under way.
+// exploration is the state of one search.
 type exploration struct {
 	t        *testing.T
 	scenario func() Scenario
 	settings settings
 	uncut    *run
-	points   []point         // that were reached on any course
-	known    map[string]bool // their places
+	points   []point         // all points that any course has reached
+	known    map[string]bool // the places of the points
 	found    map[string]*finding
-	order    []string // the keys of found
+	order    []string // the keys of found, in the order of their discovery
 	report   Report
 }
 
-// finding is a violation, with the shortest course so far.
+// finding is a violation, with the shortest course so far that shows it.
 type finding struct {
 	violation
 	run     *run
 	courses int
 }
 
-// search plays the courses.
+// search plays the uncut run twice, then the courses.
 func (e *exploration) search() {
+	// The uncut run defines the expected results and the points.
 	e.uncut = e.play(nil)
 	e.settings.resumes = e.uncut.resumes
 	e.uncut.judge(nil, e.settings)
 	e.add(e.uncut)
 	if len(e.found) > 0 {
-		return // all courses would show it
+		return // every course would show the same
 	}
+	// A course given by name is still compared with a repeatable uncut run.
 	if e.settings.alone && len(e.settings.given) == 0 || !e.compare(e.play(nil)) {
 		return
 	}
 	var courses []course
+	// Courses are planned once, from the points of the uncut run.
 	courses, e.report.Possible = planned(e.settings, e.uncut.points)
 	switch {
 	case e.settings.alone:
@@ -82,7 +86,7 @@ func (e *exploration) search() {
 	}
 }
 
-// play plays one course, and notes its points.
+// play plays one course and collects its new points. Random courses use the points of all earlier ones.
 func (e *exploration) play(c course) *run {
 	r := play(e.t, e.scenario, e.settings, c)
 	if e.known == nil {
@@ -97,9 +101,11 @@ func (e *exploration) play(c course) *run {
 	return r
 }
 
-// compare looks whether a second uncut run is the same.
+// compare reports whether a second uncut run equals the first. If it does not, the differences on courses would not
+// prove anything.
 func (e *exploration) compare(again *run) bool {
 	again.judge(e.uncut, e.settings)
+	// The violations of a comparison are all reported in one class.
 	for i, v := range again.violations {
 		again.violations[i] = violation{
 			Unrepeatable, v.subject, "two runs without any cut differ, so nothing can be compared: " + v.text,
@@ -109,7 +115,7 @@ func (e *exploration) compare(again *run) bool {
 	return len(again.violations) == 0
 }
 
-// follow plays a course, and judges it.
+// follow plays a course and adds its violations to the findings.
 func (e *exploration) follow(c course) *run {
 	r := e.play(c)
 	e.report.Played++
@@ -118,9 +124,10 @@ func (e *exploration) follow(c course) *run {
 	return r
 }
 
-// followAll follows one course after the other, unless enough has failed.
+// followAll plays the courses in their order. It stops some courses after the first failure, because more failures
+// rarely add information.
 func (e *exploration) followAll(courses []course) {
-	failed := 0 // the courses since the first one
+	failed := 0 // the number of courses since the first failure
 	for _, c := range courses {
 		if len(e.follow(c).violations) > 0 || failed > 0 {
 			failed++
@@ -131,7 +138,7 @@ func (e *exploration) followAll(courses []course) {
 	}
 }
 
-// wander follows courses at random until the time is over.
+// wander plays random courses until the time budget is used. It plays at least one.
 func (e *exploration) wander() {
 	random := rand.New(rand.NewPCG(e.settings.seed, 1)) //nolint:gosec // it is no secret
 	for begun := time.Now(); len(e.points) > 0; {
@@ -142,7 +149,7 @@ func (e *exploration) wander() {
 	}
 }
 
-// add keeps what a run has shown.
+// add merges the violations of a run into the findings.
 func (e *exploration) add(r *run) {
 	for _, key := range r.keys() {
 		v := r.violationOf(key)
@@ -152,13 +159,14 @@ func (e *exploration) add(r *run) {
 			e.found[key] = known
 			e.order = append(e.order, key)
 		}
+		// A shorter course is easier to understand, so it replaces a longer one.
 		if known.courses++; len(r.course) < len(known.run.course) {
 			known.violation, known.run = v, r
 		}
 	}
 }
 
-// keys are what is violated, each once.
+// keys returns the keys of the run's violations, without duplicates.
 func (r *run) keys() (all []string) {
 	seen := map[string]bool{}
 	for _, v := range r.violations {
@@ -170,13 +178,15 @@ func (r *run) keys() (all []string) {
 	return all
 }
 
-// key is the same for all objects with a generated name.
+// key returns the identity of a violation. It is the same for all objects with a generated name.
 func (v violation) key() string {
 	return string(v.class) + " " + numbers.ReplaceAllString(v.subject, "<n>")
 }
 
+// numbers matches the placeholders of generated names.
 var numbers = regexp.MustCompile(`<\d+>`)
 
+// violationOf returns the first violation with the key, or an empty one.
 func (r *run) violationOf(key string) violation {
 	for _, v := range r.violations {
 		if v.key() == key {
@@ -186,7 +196,7 @@ func (r *run) violationOf(key string) violation {
 	return violation{}
 }
 
-// conclude looks for shorter courses, and writes the report.
+// conclude shortens the courses of the findings and completes the report.
 func (e *exploration) conclude() *Report {
 	e.report.Points = len(e.uncut.points)
 	for _, key := range e.order {
@@ -202,7 +212,8 @@ func (e *exploration) conclude() *Report {
 	return &e.report
 }
 
-// shorten leaves out of a course what it does not need.
+// shorten removes troubles from the course of a finding as long as the violation remains. Each attempt plays the
+// shorter course.
 func (e *exploration) shorten(f *finding, key string) {
 	for i := 0; i < len(f.run.course) && len(f.run.course) > 1; {
 		r := e.play(f.run.course.without(i))

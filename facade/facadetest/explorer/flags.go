@@ -8,6 +8,7 @@ import (
 	"time"
 )
 
+// The default of each flag is its environment variable.
 var (
 	flagCourse  = flag.String("explorer.course", os.Getenv("EXPLORER_COURSE"), "play this `course` alone")
 	flagCourses = flag.String("explorer.courses", os.Getenv("EXPLORER_COURSES"), "play `so many` courses, or all")
@@ -15,12 +16,13 @@ var (
 	flagSeed    = flag.String("explorer.seed", os.Getenv("EXPLORER_SEED"), "the random `seed`")
 )
 
-// collect are the options, and what the command line says above them.
+// collect applies the options, then the flags, which have precedence.
 func collect(options []Option) (settings, error) {
 	s := settings{courses: usual, calm: calm, seed: 1}
 	for _, option := range options {
 		option(&s)
 	}
+	// A given course replaces all others.
 	if *flagCourse != "" {
 		given, err := parse(*flagCourse)
 		if err != nil {
@@ -42,6 +44,7 @@ func collect(options []Option) (settings, error) {
 		if err != nil {
 			return s, fmt.Errorf("-explorer.time: %w", err)
 		}
+		// Each run with a time budget explores other courses; the report names the seed.
 		s.budget, s.seed = budget, uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
 	}
 	if *flagSeed != "" {

@@ -10,11 +10,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// judge adds what must not be on a course, beside what was found on the way; the uncut run itself has no other one to
-// be compared with.
+// judge adds the violations that only the complete run shows. The argument uncut is nil for the uncut run itself.
 func (r *run) judge(uncut *run, s settings) {
 	r.judgeAttempts(uncut)
 	r.judgeOthers()
+	// A run that was aborted, or whose objects another client has changed, cannot be compared with the uncut run.
 	if uncut != nil && r.complete && !r.strange {
 		r.judgeLost(uncut)
 		r.judgeState(uncut)
@@ -24,7 +24,7 @@ func (r *run) judge(uncut *run, s settings) {
 	}
 }
 
-// judgeState compares what it has come to.
+// judgeState compares the final objects and outside systems with those of the uncut run.
 func (r *run) judgeState(uncut *run) {
 	for _, name := range union(r.finally.objects, uncut.finally.objects) {
 		got, there := r.finally.objects[name]
@@ -45,13 +45,15 @@ func (r *run) judgeState(uncut *run) {
 	}
 }
 
-// judgeOthers looks for what somebody else has written.
+// judgeOthers finds changes of other clients that the operator has overwritten.
 func (r *run) judgeOthers() {
 	for _, one := range r.foreign {
 		end, looked := r.finally, r.complete
+		// A change after the end of the play is checked in the state after the cleanup.
 		if one.late {
 			end, looked = r.leftover, r.cleared
 		}
+		// An object that is gone cannot show a lost change.
 		if looked && end.uids[one.uid] && !end.marked[one.uid] {
 			r.violate(Overwritten, one.label, "a concurrent write of another client is lost: the write was "+
 				"of the whole object, and did not ask for the version that was read")
@@ -59,7 +61,7 @@ func (r *run) judgeOthers() {
 	}
 }
 
-// judgeLeaks looks at what is left when all is deleted that people have created.
+// judgeLeaks finds objects and outside effects that remain after all objects of the play were deleted.
 func (r *run) judgeLeaks(s settings) {
 	for _, name := range union(r.leftover.objects, nil) {
 		if _, before := r.beginning.objects[name]; !before {
@@ -69,6 +71,7 @@ func (r *run) judgeLeaks(s settings) {
 	if s.stays {
 		return
 	}
+	// The texts of differences are about the uncut run; here, the beginning is the reference.
 	lines := differences("", r.beginning.outside, r.leftover.outside)
 	for i, line := range lines {
 		lines[i] = strings.Replace(line, " in the uncut run", " at the beginning", 1)
@@ -79,7 +82,7 @@ func (r *run) judgeLeaks(s settings) {
 	}
 }
 
-// judgeLost looks for handlers that have not come to the end that they had in the uncut run.
+// judgeLost finds handlers that did not end as in the uncut run.
 func (r *run) judgeLost(uncut *run) {
 	seen := map[change]bool{}
 	for i, want := range uncut.attempts {
@@ -93,9 +96,11 @@ func (r *run) judgeLost(uncut *run) {
 	}
 }
 
-// missing says how an end of the uncut run is missing here; empty if it is not. An end for a later state of the object
-// is one, too, as changes come together if nobody handles them meanwhile.
+// missing returns a description of how a result of the uncut run is missing in this run, or an empty text. A result for
+// a later state of the object is accepted, because several changes are handled as one if the operator was down in
+// between.
 func (r *run) missing(want *attempt, later []*attempt) string {
+	// The states that the uncut run has seen from this attempt on.
 	states := map[string]bool{}
 	for _, a := range later {
 		if a.object == want.object {
@@ -108,6 +113,7 @@ func (r *run) missing(want *attempt, later []*attempt) string {
 			continue
 		}
 		existed = existed || a.reason == want.reason && a.diff == want.diff
+		// Some handler has completed for this or a later state.
 		handled = handled || a.isFinal() && states[a.state]
 		switch {
 		case a.handler != want.handler || !states[a.state]:
@@ -119,26 +125,27 @@ func (r *run) missing(want *attempt, later []*attempt) string {
 	}
 	switch {
 	case want.deletes() && !r.held[want.object]:
-		return "" // nobody could know of it
+		return "" // without a finalizer, a deletion can go unnoticed
 	case !want.deletes() && !r.finally.alive[want.object]:
-		return "" // the deletion came before
+		return "" // the object was deleted before
 	case last != "":
 		return last
 	case !want.deletes() && !existed && handled:
-		return "" // the change came together with another one, for which others are called
+		return "" // the change was handled together with another one, for which other handlers run
 	}
 	return "it has not come to an end; in the uncut run, it ended with " + want.outcome
 }
 
-// deletes tells whether it is called for a deletion.
+// deletes reports whether the attempt is for a deletion.
 func (a *attempt) deletes() bool { return a.reason == string(kopf.ReasonDelete) }
 
-// isFinal tells whether the handler is not called again.
+// isFinal reports whether the handler is not called again for the change.
 func (a *attempt) isFinal() bool {
 	return a.of == handlers.Changing && a.done &&
 		(a.outcome == "success" || a.outcome == "failure" || a.outcome == "ignored")
 }
 
+// union returns the keys of both maps in order.
 func union(a, b map[string]any) []string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)

@@ -7,12 +7,14 @@ import (
 	"time"
 )
 
-// lateLimit is how long an event waits for later ones that never come.
+// lateLimit is the maximum delay of an event if no later ones arrive.
 const lateLimit = 3 * time.Second
 
-// late is the body of a watch that gives each line only after so many more, or when the time is up.
+// late returns the body of a watch that delays each line until the given number of later lines has arrived, or the time
+// limit has passed.
 func late(ctx context.Context, body io.ReadCloser, by int) io.ReadCloser {
 	out, in := io.Pipe()
+	// The buffer lets the reader continue while lines are held back.
 	lines := make(chan []byte, 1000)
 	go func() {
 		defer close(lines)
@@ -29,11 +31,13 @@ func late(ctx context.Context, body io.ReadCloser, by int) io.ReadCloser {
 	return lateBody{Reader: out, all: []io.Closer{body, out}}
 }
 
+// heldLine is a delayed line of a watch.
 type heldLine struct {
 	text []byte
 	due  time.Time
 }
 
+// hold forwards lines with the delay. At the end of the watch, delayed lines are lost, as with a broken connection.
 func hold(ctx context.Context, lines <-chan []byte, out io.Writer, by int) error {
 	var waiting []heldLine
 	for {
@@ -48,7 +52,9 @@ func hold(ctx context.Context, lines <-chan []byte, out io.Writer, by int) error
 			if !ok {
 				return io.EOF
 			}
+			// Each line is delayed from its own arrival.
 			waiting = append(waiting, heldLine{line, time.Now().Add(lateLimit)})
+			// Enough later lines must be waiting.
 			if len(waiting) <= by {
 				continue
 			}
@@ -61,12 +67,13 @@ func hold(ctx context.Context, lines <-chan []byte, out io.Writer, by int) error
 	}
 }
 
+// lateBody is the delayed body. Closing it also closes the original one.
 type lateBody struct {
 	io.Reader
 	all []io.Closer
 }
 
-// Close closes both ends.
+// Close closes both bodies.
 func (b lateBody) Close() error {
 	for _, one := range b.all {
 		_ = one.Close()

@@ -13,31 +13,32 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 )
 
+// Errors that a client of the operator receives.
 var (
 	errDead = errors.New("the process is dead")
 	errLost = errors.New("connection reset by peer")
 )
 
-// Life is one process of the operator, from its start until it is killed. Fakes of outside systems need it to know who
-// calls.
+// Life is one process of the operator, from its start to its kill. Fakes of outside systems use it to identify their
+// caller.
 type Life struct {
 	number     int
 	world      *world
 	connection *memapi.Connection
 	runner     *facadetest.Runner
 	ready      <-chan struct{}
-	started    chan struct{} // closed when there is a runner
+	started    chan struct{} // closed when runner is set
 	died       chan struct{}
-	dead       bool // under the lock of the world
-	wrote      bool // under the lock of the world
+	dead       bool // guarded by the lock of the world
+	wrote      bool // guarded by the lock of the world
 }
 
-// Number counts the lives of a course from 1.
+// Number returns the number of the life within the course, starting with 1.
 func (l *Life) Number() int { return l.number }
 
-// Do is an effect outside of the cluster, such as making a volume: fakes call it, with what shows it in a history. It
-// is a point to be cut at, before the effect and after it. In a dead life it has no effect, and does not return until
-// the course is over. One effect follows the other, so that fakes need no locks; it must not call Do.
+// Do performs an effect outside of the cluster, such as the creation of a volume. Fakes call it with the name that a
+// history shows. The points before and after the effect can be cut. In a dead life, Do does not perform the effect, and
+// blocks until the course is over. Effects are serialized, so that fakes do not need locks; an effect must not call Do.
 func (l *Life) Do(name string, effect func()) {
 	<-l.started
 	place := l.world.count("effect", label(name))
@@ -45,10 +46,11 @@ func (l *Life) Do(name string, effect func()) {
 		l.reach(point{place: "after-" + place}) == nil {
 		return
 	}
+	// Handlers of a killed process do not continue.
 	<-l.world.over
 }
 
-// effect is one effect after the other. It tells whether the life was there for it.
+// effect performs an effect when no other one runs. It reports false, without performing it, if the life is dead.
 func (l *Life) effect(name string, effect func()) bool {
 	w := l.world
 	w.effects <- struct{}{}
@@ -61,13 +63,14 @@ func (l *Life) effect(name string, effect func()) bool {
 	return true
 }
 
+// isDead reports whether the life was killed.
 func (w *world) isDead(l *Life) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return l.dead
 }
 
-// reach notes a point, and ends the life at that of the course.
+// reach records a point, and kills the process if the course cuts it there.
 func (l *Life) reach(p point) error {
 	w := l.world
 	w.mu.Lock()
@@ -77,12 +80,15 @@ func (l *Life) reach(p point) error {
 	}
 	w.run.points = append(w.run.points, p)
 	at := trouble{cut, p.place}
+	// The first write of the second life can be cut without being a known point: points of that life depend on the
+	// first cut.
 	if p.write != nil && l.number == 2 && !l.wrote {
 		l.wrote = true
 		if w.strikes(trouble{cut, nextLife}) {
 			at = trouble{cut, nextLife}
 		}
 	}
+	// An operator that never becomes idle would run forever in virtual time.
 	if len(w.run.points) > mostPoints && !w.run.exhausted {
 		w.run.exhausted = true
 		w.run.violate(Restless, "", fmt.Sprintf("something still happens after %d requests and effects", mostPoints))
@@ -93,7 +99,7 @@ func (l *Life) reach(p point) error {
 	return errDead
 }
 
-// end kills the process. It is called with the lock.
+// end kills the process. The caller holds the lock of the world.
 func (l *Life) end(how string) {
 	l.world.bury(l, how)
 	l.world.run.kills = append(l.world.run.kills, l.world.since())
@@ -101,10 +107,11 @@ func (l *Life) end(how string) {
 	l.runner.Kill()
 }
 
-// bury ends a life: nothing of it counts any more. It is called with the lock.
+// bury marks a life as dead: its actions are not recorded from now on. The caller holds the lock.
 func (w *world) bury(l *Life, how string) {
 	l.dead = true
 	w.run.noteAt(w.since(), fmt.Sprintf("life %d", l.number), how)
+	// The attempts of a dead process must not keep the world from becoming idle.
 	for a := range w.active {
 		if a.process == l.number {
 			delete(w.active, a)
@@ -112,15 +119,17 @@ func (w *world) bury(l *Life, how string) {
 	}
 }
 
-// live starts a process: nothing of it is left to the next one but the API server, and what is outside.
+// live starts a new process. It shares only the API server and the outside systems with earlier ones.
 func (w *world) live() *Life {
 	w.mu.Lock()
 	w.lives++
 	l := &Life{number: w.lives, world: w, started: make(chan struct{}), died: make(chan struct{})}
 	w.mu.Unlock()
+	// A new connection, because the former one is cut with its process.
 	l.connection = w.server.Connect()
 	l.connection.Before, l.connection.After = l.before, l.after
 	w.note(l, "is started")
+	// The hooks observe the calls of handlers.
 	ctx := kit.Into(w.bench.Context(), kit.Hooks{Observer: l.observe})
 	op := w.scenario.Operator(l)
 	l.ready = op.Ready()
@@ -128,27 +137,30 @@ func (w *world) live() *Life {
 	w.mu.Lock()
 	w.life = l
 	w.mu.Unlock()
+	// From here on, requests and handlers of the life may proceed.
 	close(l.started)
 	return l
 }
 
-// within is a test with another context.
+// within is a test with another context, through which the engine finds the observer.
 type within struct {
 	*bench
 	ctx context.Context //nolint:containedctx // tests give their contexts
 }
 
-// Context is what observes the operator.
+// Context returns the context with the hooks of the explorer.
 func (w within) Context() context.Context { return w.ctx }
 
-// operate runs one life after the other, until the course is over. People come when the first one is ready.
+// operate runs one life after the other until the course is over. The play starts when the first life is ready.
 func (w *world) operate() {
+	// The play must also start if the first life dies before it is ready.
 	defer close(w.ended)
 	var opened sync.Once
 	open := func() { opened.Do(func() { close(w.opened) }) }
 	defer open()
 	for falls := 0; ; {
 		l := w.live()
+		// Wait until the life is ready, or ends before.
 		select {
 		case <-l.ready:
 			open()
@@ -156,6 +168,7 @@ func (w *world) operate() {
 		case <-l.runner.Ended():
 		case <-w.stopping:
 		}
+		// Wait until the life ends.
 		select {
 		case <-l.died:
 		case <-l.runner.Ended():
@@ -169,6 +182,7 @@ func (w *world) operate() {
 		if w.isExhausted() {
 			return
 		}
+		// A restarted process needs some time, as in a cluster.
 		select {
 		case <-w.stopping:
 			return
@@ -177,7 +191,8 @@ func (w *world) operate() {
 	}
 }
 
-// fell notes that an operator has ended by itself, and tells whether it is to be started again.
+// fell records that the operator ended without being killed, and reports whether to restart it. On a course with
+// troubles, it may end a few times.
 func (w *world) fell(l *Life, falls int) bool {
 	err := l.runner.Stop()
 	w.mu.Lock()

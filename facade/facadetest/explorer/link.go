@@ -15,19 +15,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// exchange is a request of the operator under way.
+// exchange is a request of the operator in progress.
 type exchange struct {
-	shown string // in a history; empty if it is not worth it
-	place string // of a write
-	lost  bool   // its answer
+	shown string // its text in a history; empty if it is not shown
+	place string // of a write, as named in courses
+	lost  bool   // whether its answer is lost
 }
 
+// Context keys of a request: its exchange, and the attempt that sends it.
 type (
 	exchangeKey struct{}
 	attemptKey  struct{}
 )
 
-// RoundTrip sends a request of this life. It is for the operator's client.
+// RoundTrip sends a request of this life. The operator's client uses it as its transport.
 func (l *Life) RoundTrip(r *http.Request) (*http.Response, error) {
 	<-l.started
 	e := &exchange{}
@@ -39,13 +40,15 @@ func (l *Life) RoundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		l.world.note(l, fmt.Sprintf("%s: %d", e.shown, response.StatusCode))
 	}
+	// Watches are delayed here, after the server has accepted them.
 	if by := l.world.run.course.late(); by > 0 && err == nil && r.URL.Query().Get("watch") != "" {
 		response.Body = late(r.Context(), response.Body, by)
 	}
 	return response, err
 }
 
-// before is the moment when a request is sent.
+// before runs before a request is sent. It reaches the point before the request, and disturbs a write if the course
+// says so.
 func (l *Life) before(ctx context.Context, r memapi.Request) error {
 	e, _ := ctx.Value(exchangeKey{}).(*exchange)
 	if e == nil || ofItself(r.Resource.Plural) {
@@ -53,14 +56,15 @@ func (l *Life) before(ctx context.Context, r memapi.Request) error {
 	}
 	subject := subjectOf(r)
 	if isRead(r) {
-		if ctx.Value(attemptKey{}) == nil || l.world.isDead(l) { // an informer's, or the engine's
+		if ctx.Value(attemptKey{}) == nil || l.world.isDead(l) { // the read of an informer or of the engine
 			return nil
 		}
 		e.shown = r.Verb + " " + subject
-		_ = l.reach(point{place: "before-" + l.world.count("read", label(subject))}) // a dead life reads as well
+		_ = l.reach(point{place: "before-" + l.world.count("read", label(subject))}) // a dead life may still read
 		return nil
 	}
 	e.shown, e.place = shownAs(r, subject), l.world.count("write", label(subject))
+	// A write shows that the scenario is not idle yet.
 	l.world.stir()
 	here := write{e.place, conflicts(r)}
 	if err := l.reach(point{"before-" + e.place, &here}); err != nil {
@@ -69,7 +73,7 @@ func (l *Life) before(ctx context.Context, r memapi.Request) error {
 	return l.disturb(e, r)
 }
 
-// after is the moment when a request has taken effect.
+// after runs when a write has taken effect, before its answer is delivered.
 func (l *Life) after(ctx context.Context, r memapi.Request) error {
 	e, _ := ctx.Value(exchangeKey{}).(*exchange)
 	if e == nil || e.place == "" {
@@ -85,11 +89,12 @@ func (l *Life) after(ctx context.Context, r memapi.Request) error {
 	return nil
 }
 
-// disturb does to a write what the course says.
+// disturb applies the trouble of the course to a write.
 func (l *Life) disturb(e *exchange, r memapi.Request) error {
 	resource := schema.GroupResource{Group: r.Resource.Group, Resource: r.Resource.Plural}
 	switch l.world.troubleAt(l, e.place) {
 	case conflict:
+		// A server-side apply does not fail with a conflict of versions.
 		if conflicts(r) {
 			return apierrors.NewConflict(resource, r.Name, errPlanned)
 		}
@@ -103,24 +108,28 @@ func (l *Life) disturb(e *exchange, r memapi.Request) error {
 	return nil
 }
 
+// isRead reports whether the request does not change anything.
 func isRead(r memapi.Request) bool { return slices.Contains([]string{"get", "list", "watch"}, r.Verb) }
 
-// conflicts tells whether the server may refuse the request because of its version.
+// conflicts reports whether the server can refuse the request because of a stale resource version.
 func conflicts(r memapi.Request) bool {
 	return r.Verb == "update" || r.Verb == "patch" && r.ContentType != string(types.ApplyYAMLPatchType)
 }
 
-// ofItself is true for the resources by which an operator tells of itself, whatever happens to its objects.
+// ofItself reports whether a resource is about the operator itself rather than about its objects. Its requests are
+// neither points nor compared.
 func ofItself(plural string) bool {
 	return slices.Contains([]string{
 		"events", "leases", "kopfpeerings", "clusterkopfpeerings", "selfsubjectaccessreviews",
 	}, plural)
 }
 
-// subjectOf is what a request is about, such as databases/orders.
+// subjectOf returns the subject of a request, such as databases/orders. The namespace "default" is omitted.
 func subjectOf(r memapi.Request) string {
+	// A request with a generated name is identified by its prefix.
 	name := r.Name
 	if name == "" && r.Verb == "create" {
+		// The name of a new object is in the body only.
 		var sent struct {
 			Metadata struct{ Name, GenerateName string }
 		}
@@ -140,7 +149,7 @@ func subjectOf(r memapi.Request) string {
 	return strings.Join(parts, "/")
 }
 
-// shownAs is a write in a history.
+// shownAs returns a write as it appears in a history.
 func shownAs(r memapi.Request, subject string) string {
 	verb := r.Verb
 	if r.ContentType == string(types.ApplyYAMLPatchType) {
@@ -152,7 +161,7 @@ func shownAs(r memapi.Request, subject string) string {
 	return verb + " " + subject
 }
 
-// label is a text as a part of the name of a course.
+// label converts a text for use in the name of a course, which may not contain spaces, commas and quotes.
 func label(text string) string {
 	return strings.NewReplacer(" ", "-", ",", "-", "'", "-").Replace(text)
 }

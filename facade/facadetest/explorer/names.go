@@ -7,13 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// names tells objects of one name apart, by the order in which they were there.
+// names distinguishes objects with the same name by the order in which they existed. Uids differ between runs, and
+// cannot be used in reports.
 type names map[string][]string // the uids by label
 
-// of is the label of an object, such as "Database shop/orders", or "Database shop/orders, number 2".
+// of returns the label of an object, such as "Database shop/orders", or "Database shop/orders, number 2".
 func (n *names) of(o *unstructured.Unstructured) string { return n.under(o.GetKind(), o) }
 
-// under is that of an object that does not tell its kind.
+// under returns the label of an object whose kind is not set.
 func (n *names) under(kind string, o *unstructured.Unstructured) string {
 	if *n == nil {
 		*n = names{}
@@ -24,6 +25,7 @@ func (n *names) under(kind string, o *unstructured.Unstructured) string {
 	}
 	name = kind + " " + name
 	uid := string(o.GetUID())
+	// The first uid gets the plain name.
 	if !slices.Contains((*n)[name], uid) {
 		(*n)[name] = append((*n)[name], uid)
 	}

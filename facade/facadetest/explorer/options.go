@@ -7,55 +7,58 @@ import (
 )
 
 const (
-	// usual is how many courses are played unless something else is said.
+	// usual is the default number of courses.
 	usual = 100
-	// everything is all of them.
+	// everything is the number of courses that means all of them.
 	everything = math.MaxInt
-	// calm is how long nothing must happen for a scenario to be idle: longer than the usual delays of retries, and
-	// than the longest delay of handlers that call themselves by their own changes.
+	// calm is the default time without activity after which a scenario is idle. It is longer than the usual delays of
+	// retries, and than the longest delay of handlers that trigger themselves by their own changes.
 	calm = 11 * time.Minute
 )
 
-// Option is one of [Explore] and [Search].
+// Option is an option of [Explore] and [Search].
 type Option func(*settings)
 
+// settings holds the options of a search after the flags were applied.
 type settings struct {
 	courses  int
 	cutsOnly bool
 	keep     bool
 	stays    bool
-	resumes  bool // the operator is started anew at the end of each course
+	resumes  bool // the operator is restarted at the end of each course
 	calm     time.Duration
 	ignored  [][]string
-	given    course // to be played alone
+	given    course // the only course to play, if alone is set
 	alone    bool
 	budget   time.Duration
 	seed     uint64
 }
 
-// Courses is how many courses are played at most: the cuts first, then a sample of the disturbances, and of both
-// together. Default: 100.
+// Courses limits the number of courses: cuts come first, then a sample of the disturbances and of combinations of both.
+// Default: 100.
 func Courses(n int) Option { return func(s *settings) { s.courses = max(n, 1) } }
 
-// All plays all courses that one cut and one disturbance can make: hundreds for each handler.
+// All plays all courses with one cut and one disturbance: hundreds for each handler.
 func All() Option { return Courses(everything) }
 
-// CutsOnly leaves out the disturbances of the API: answers that are lost, 409, 500, writes of others, late events.
+// CutsOnly plays courses without disturbances of the API, which are lost answers, 409, 500, changes by other clients,
+// and delayed events.
 func CutsOnly() Option { return func(s *settings) { s.cutsOnly = true } }
 
-// KeepObjects leaves out the end, where all is deleted that people have created, and what is left over is a leak.
+// KeepObjects skips the end of each course, where all objects of the play are deleted and everything that remains is
+// reported as leaked.
 func KeepObjects() Option { return func(s *settings) { s.keep = true } }
 
-// OutsideStays says that what is outside needs not become what it was at the beginning when all objects are deleted:
-// letters that were sent stay sent.
+// OutsideStays permits outside effects to remain after all objects were deleted. For example, an email cannot be
+// unsent.
 func OutsideStays() Option { return func(s *settings) { s.stays = true } }
 
-// Calm is how long nothing must happen for a scenario to be at rest: no handler is called or runs, but for daemons and
-// timers, and nothing is written. It must be longer than the delays between retries. Default: 10 minutes.
+// Calm sets the time without activity after which a scenario is idle. Activity is a write, or a call of a handler other
+// than a daemon or a timer. The time must be longer than the delays between retries. Default: 11 minutes.
 func Calm(d time.Duration) Option { return func(s *settings) { s.calm = d } }
 
-// Ignoring leaves fields out of the comparison of objects, such as "status.ticks": those that depend on how often
-// something was called.
+// Ignoring excludes fields from the comparison of objects, such as "status.ticks". It is meant for fields that depend
+// on the number of calls.
 func Ignoring(paths ...string) Option {
 	return func(s *settings) {
 		for _, path := range paths {
@@ -64,8 +67,8 @@ func Ignoring(paths ...string) Option {
 	}
 }
 
-// For plays courses at random for so long, in real time, instead of a number of them.
+// For plays random courses for the given real time, instead of a number of courses.
 func For(budget time.Duration) Option { return func(s *settings) { s.budget = budget } }
 
-// Seed chooses which courses are played at random, and which are the sample. Default: 1.
+// Seed selects the random courses and the samples. Default: 1.
 func Seed(seed uint64) Option { return func(s *settings) { s.seed = seed } }

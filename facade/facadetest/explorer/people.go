@@ -14,21 +14,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// anybody is the annotation by which somebody else's write is known. No handler is called for it: it is no part of what
-// is handled.
+// anybody is the annotation that marks a write of another client. It is not part of the essence, so the write does not
+// call handlers.
 const anybody = "kubectl.kubernetes.io/last-applied-configuration"
 
-// created is an object that people have made.
+// created is an object that the play has created.
 type created struct{ path, uid, label string }
 
-// people is their connection.
+// people is the transport of the play's client.
 type people struct {
 	world  *world
 	server *memapi.Server
 }
 
-// RoundTrip sends a request and records the object that it creates. The line of the history stands where the request
-// was sent: the operator can act on its effect before the answer is here.
+// RoundTrip sends a request and records the object that it creates. Its line in the history is inserted at the time of
+// the request, because the operator can react before the answer arrives here.
 func (p *people) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.world.mu.Lock()
 	place := len(p.world.run.lines)
@@ -37,6 +37,7 @@ func (p *people) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || r.Method == http.MethodGet {
 		return response, err
 	}
+	// The body is read for the recorded object, so the client gets a copy of it.
 	data, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, err
@@ -61,11 +62,12 @@ func (p *people) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// verbs maps the methods of writes to the verbs that a history shows.
 var verbs = map[string]string{
 	http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
 }
 
-// short is a path without the version of the API and the default namespace.
+// short returns a path without the API version and the default namespace, for histories.
 func short(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	skip := 2
@@ -83,7 +85,8 @@ func short(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// request sends one of people's requests without a body, and gives the object of the answer.
+// request sends a request of the play without a body, and returns the object of the answer. The object is empty if the
+// request fails.
 func (w *world) request(method, path string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	r, err := http.NewRequestWithContext(w.bench.Context(), method, "http://mem"+path, nil)
@@ -103,13 +106,14 @@ func (w *world) request(method, path string) *unstructured.Unstructured {
 	return object
 }
 
-// look tells which object is there, and what holds it.
+// look returns the uid and the finalizers of the object at a path.
 func (w *world) look(path string) (uid string, finalizers []string) {
 	object := w.request(http.MethodGet, path)
 	return string(object.GetUID()), object.GetFinalizers()
 }
 
-// interfere is somebody else's write to the object of a request.
+// interfere changes the object of a request like another client. Without [Scenario].Foreign, it only adds an
+// annotation, which the operator must not remove.
 func (w *world) interfere(r memapi.Request) {
 	w.server.Edit(r.Resource, r.Namespace, r.Name, func(object map[string]any) {
 		o := unstructured.Unstructured{Object: object}
@@ -130,10 +134,10 @@ func (w *world) interfere(r memapi.Request) {
 		annotations[anybody] = "somebody's"
 		o.SetAnnotations(annotations)
 	})
-	// Without such an object, nobody else can write to it.
+	// An object that does not exist yet cannot be changed by other clients.
 }
 
-// written notes which objects the operator has held.
+// written records the objects to which the operator has added finalizers. Their deletion cannot go unnoticed.
 func (w *world) written(r memapi.Request) {
 	object := unstructured.Unstructured{Object: w.server.Object(r.Resource, r.Namespace, r.Name)}
 	if object.Object == nil {

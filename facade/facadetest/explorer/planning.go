@@ -5,18 +5,19 @@ import (
 	"slices"
 )
 
-// point is where a run can be cut.
+// point is a place where a run can be cut.
 type point struct {
 	place string
-	write *write // that it is before, if any
+	write *write // the write that follows the point, if any
 }
 
-// write is where a run can be disturbed.
+// write is a place where a run can be disturbed.
 type write struct {
 	place     string
-	conflicts bool // it can be refused by a 409
+	conflicts bool // whether a 409 is a possible answer
 }
 
+// troubles returns the possible disturbances of the write.
 func (w *write) troubles() []trouble {
 	all := []trouble{{lostAnswer, w.place}, {foreign, w.place}, {failure, w.place}}
 	if w.conflicts {
@@ -25,7 +26,7 @@ func (w *write) troubles() []trouble {
 	return all
 }
 
-// cuts are the courses with one cut only.
+// cuts returns the courses with one cut and nothing else.
 func cuts(points []point) (all []course) {
 	for _, p := range points {
 		all = append(all, course{{cut, p.place}})
@@ -33,7 +34,7 @@ func cuts(points []point) (all []course) {
 	return all
 }
 
-// disturbed are the courses without a cut.
+// disturbed returns the courses with one disturbance and without a cut.
 func disturbed(points []point) (all []course) {
 	for _, p := range points {
 		if p.write != nil {
@@ -45,9 +46,10 @@ func disturbed(points []point) (all []course) {
 	return append(all, course{{what: lateOne}}, course{{what: lateThree}})
 }
 
-// combined are the courses with a cut and a disturbance: that of the last write before the cut, or of the first one in
-// the next life.
+// combined returns the courses with a cut and a disturbance: of the last write before the cut, or of the first write in
+// the next life. Failures close to the restart are the ones most likely to matter.
 func combined(points []point) (all []course) {
+	// The last write before the cut is the one whose outcome the restarted process must find out.
 	var last *write
 	for _, p := range points {
 		here := trouble{cut, p.place}
@@ -67,9 +69,10 @@ func combined(points []point) (all []course) {
 	return all
 }
 
-// planned are the courses of a run with these points, the simple ones first, and how many there could be.
+// planned returns the courses for a run with these points, simple ones first, and the number of possible courses.
 func planned(s settings, points []point) (some []course, possible int) {
 	random := rand.New(rand.NewPCG(s.seed, 0)) //nolint:gosec // it is no secret
+	// The groups are ordered by their complexity.
 	first := cuts(points)
 	if s.cutsOnly {
 		return sample(first, s.courses, random), len(first)
@@ -79,16 +82,19 @@ func planned(s settings, points []point) (some []course, possible int) {
 	if s.courses >= possible {
 		return slices.Concat(first, second, third), possible
 	}
+	// Cuts get at least three fifths of the courses; the rest is split between disturbances and combinations. A group
+	// that is smaller than its share leaves the rest to the others.
 	some = sample(first, max(s.courses*3/5, s.courses-len(second)-len(third)), random)
 	some = append(some, sample(second, max((s.courses-len(some))/2, s.courses-len(some)-len(third)), random)...)
 	return append(some, sample(third, s.courses-len(some), random)...), possible
 }
 
-// sample is so many of them, in their order.
+// sample returns n random courses in their original order.
 func sample(all []course, n int, random *rand.Rand) (some []course) {
 	if n >= len(all) {
 		return all
 	}
+	// The permutation selects courses without repetition.
 	chosen := random.Perm(len(all))[:max(n, 0)]
 	slices.Sort(chosen)
 	for _, i := range chosen {
@@ -97,7 +103,7 @@ func sample(all []course, n int, random *rand.Rand) (some []course) {
 	return some
 }
 
-// atRandom is any course, most of them with a cut, some with several troubles.
+// atRandom returns a random course. Most courses have a cut, and some have several troubles.
 func atRandom(s settings, points []point, random *rand.Rand) course {
 	var c course
 	if s.cutsOnly || random.IntN(10) > 0 {
@@ -110,5 +116,6 @@ func atRandom(s settings, points []point, random *rand.Rand) course {
 	for !s.cutsOnly && (len(c) == 0 || random.IntN(2) == 0) {
 		c = append(c, others[random.IntN(len(others))]...)
 	}
+	// Two equal troubles in a row would have the effect of one.
 	return slices.Compact(c)
 }

@@ -12,23 +12,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mostCalms is how many times calm the end may be ahead.
+// mostCalms limits the wait for an idle scenario, as a multiple of the calm time.
 const mostCalms = 200
 
-// Play is the people of a scenario.
+// Play acts as the users of the cluster in a scenario.
 type Play struct {
-	// Client is theirs. Nothing goes wrong with it.
+	// Client is the client of the users. Its requests are not disturbed.
 	Client client.Client
-	// T is the test of this course: what fails is reported with the name of the course.
+	// T is the test of this course. Its failures are reported with the name of the course.
 	T testing.TB
 
 	world *world
 }
 
-// Context is that of the course.
+// Context returns the context of the course.
 func (p *Play) Context() context.Context { return p.T.Context() }
 
-// Create creates objects, one after the other.
+// Create creates the objects one after the other.
 func (p *Play) Create(objects ...client.Object) {
 	for _, object := range objects {
 		if err := p.patiently(func() error { return p.Client.Create(p.Context(), object) }); err != nil {
@@ -37,8 +37,7 @@ func (p *Play) Create(objects ...client.Object) {
 	}
 }
 
-// Edit changes an object: it is read into the argument, changed there by the function, and written; again, if somebody
-// else has written meanwhile.
+// Edit reads an object into the argument, calls change, and updates the object. It repeats that after a conflict.
 func (p *Play) Edit(object client.Object, change func()) {
 	for {
 		if err := p.Client.Get(p.Context(), client.ObjectKeyFromObject(object), object); err != nil {
@@ -55,7 +54,7 @@ func (p *Play) Edit(object client.Object, change func()) {
 	}
 }
 
-// Delete asks for the deletion of objects. It does not wait until they are gone: see [Play.Settle].
+// Delete deletes the objects, but does not wait until they are gone: see [Play.Settle].
 func (p *Play) Delete(objects ...client.Object) {
 	for _, object := range objects {
 		if err := p.patiently(func() error { return p.Client.Delete(p.Context(), object) }); err != nil {
@@ -64,7 +63,8 @@ func (p *Play) Delete(objects ...client.Object) {
 	}
 }
 
-// patiently repeats a request while the admission handlers of a killed operator do not answer.
+// patiently repeats a request as long as it fails because the operator's admission webhook does not answer, up to a
+// minute. A killed operator does not serve webhooks until its restart.
 func (p *Play) patiently(request func() error) error {
 	for begun := time.Now(); ; time.Sleep(restart) {
 		err := request()
@@ -75,14 +75,15 @@ func (p *Play) patiently(request func() error) error {
 	}
 }
 
+// named returns the type and the key of an object for messages.
 func named(object client.Object) string {
 	return fmt.Sprintf("%T %s", object, client.ObjectKeyFromObject(object))
 }
 
-// Sleep lets the operator work for so long.
+// Sleep gives the operator the given virtual time to work.
 func (p *Play) Sleep(d time.Duration) { time.Sleep(d) }
 
-// Settle waits until nothing happens any more, see [Calm]. The course fails if that does not come.
+// Settle waits until the scenario is idle, see [Calm]. If it does not become idle, the course fails and the play ends.
 func (p *Play) Settle() {
 	w := p.world
 	begun := time.Now()
@@ -99,7 +100,7 @@ func (p *Play) Settle() {
 	w.bench.leave()
 }
 
-// rest is how long nothing must happen from now on.
+// rest returns the remaining time without activity until the scenario is idle.
 func (w *world) rest(begun time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,6 +109,7 @@ func (w *world) rest(begun time.Time) time.Duration {
 			return w.settings.calm
 		}
 	}
+	// Activity before the call of Settle does not count, so that a scenario is observed for the full time.
 	last := w.pulse
 	if last.Before(begun) {
 		last = begun
@@ -115,7 +117,8 @@ func (w *world) rest(begun time.Time) time.Duration {
 	return max(0, w.settings.calm-time.Since(last))
 }
 
-// stir notes that the operator writes, unless something runs in the background: that goes on for ever.
+// stir records a write of the operator as activity. Writes of daemons and timers do not count, because they continue
+// forever.
 func (w *world) stir() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,15 +127,18 @@ func (w *world) stir() {
 			return
 		}
 	}
+	// A timer's result is written a moment after the call has ended.
 	if w.ticked.IsZero() || time.Since(w.ticked) > checkpoint {
 		w.pulse = time.Now()
 	}
 }
 
-// clear deletes all that people have created, the last one first, each when the one before is gone.
+// clear deletes the objects of the play in reverse order, and waits for each. An object that does not disappear is
+// reported as leaked.
 func (w *world) clear(p *Play) {
 	for i := len(w.run.created) - 1; i >= 0; i-- {
 		one := w.run.created[i]
+		// The play has deleted it already, or another object has its name.
 		if uid, _ := w.look(one.path); uid != one.uid {
 			continue
 		}

@@ -5,63 +5,63 @@ import (
 	"strings"
 )
 
-// Class is what is violated.
+// Class is the kind of a violation.
 type Class string
 
-// The classes.
+// The classes of violations.
 const (
-	// Lost: a handler came to its end in the uncut run, and does not here, or with another outcome.
+	// Lost: a handler did not end as in the uncut run, or ended with another outcome.
 	Lost Class = "lost"
-	// Repeated: a handler is called more often than what went wrong explains. An attempt that was cut off, or whose
-	// outcome could not be written, explains one more.
+	// Repeated: a handler ran more often than the troubles of the course explain. An attempt that was cut off, or whose
+	// outcome was not written, explains one more.
 	Repeated Class = "repeated"
-	// Concurrent: two attempts of one handler for one object run at once.
+	// Concurrent: two attempts of a handler ran for one object at the same time.
 	Concurrent Class = "concurrent"
-	// Different: an object has become another one than in the uncut run, is missing, or is one too many.
+	// Different: an object differs from that of the uncut run, is missing, or does not exist in the uncut run.
 	Different Class = "different object"
-	// OutsideDifferent: what is outside has become something else.
+	// OutsideDifferent: an outside system differs from that of the uncut run.
 	OutsideDifferent Class = "different outside"
-	// Overwritten: what somebody else wrote at the same time is gone. Also known as a lost update.
+	// Overwritten: a concurrent change of another client was lost. Also known as a lost update.
 	Overwritten Class = "lost update"
-	// Leaked: something is left over when all is deleted that people have created.
+	// Leaked: something remains after all objects of the play were deleted.
 	Leaked Class = "leaked"
-	// Restless: something goes on for ever.
+	// Restless: the scenario does not become idle.
 	Restless Class = "restless"
-	// Broken: the operator ends by itself, or the play fails.
+	// Broken: the operator ended without being killed, or the play failed.
 	Broken Class = "broken"
-	// Unrepeatable: two uncut runs differ, so no course can be compared with them.
+	// Unrepeatable: two uncut runs differ, so courses cannot be compared with them.
 	Unrepeatable Class = "unrepeatable"
 )
 
-// Violation is one thing that must not be, with the shortest history that shows it.
+// Violation is one detected failure, with the shortest course that shows it.
 type Violation struct {
 	Class Class
-	// Subject is the handler or the object that it is about; empty for all.
+	// Subject is the handler or the object of the violation. It is empty if the violation is about the whole run.
 	Subject string
-	// Text says what is wrong, with the differences.
+	// Text describes the violation, including differences.
 	Text string
-	// Course is the name of the course for -explorer.course.
+	// Course is the name of the course, for -explorer.course.
 	Course string
-	// Courses is how many show it.
+	// Courses is the number of courses that show the violation.
 	Courses int
-	// History is what happened on the course, one line for each event.
+	// History lists the events of the course, one line for each.
 	History []string
 }
 
-// Report is what an exploration has found.
+// Report is the result of an exploration.
 type Report struct {
-	// Violations are the first that were found of each class and subject; none is good.
+	// Violations has one entry for each class and subject. It is empty if everything is correct.
 	Violations []Violation
-	// Played is how many courses were played beside the uncut runs, Possible how many there are with one cut and one
-	// disturbance, Points where it can be cut.
+	// Played is the number of courses beside the uncut runs. Possible is the number of courses with one cut and one
+	// disturbance. Points is the number of points of the uncut run.
 	Played, Possible, Points int
 	// Test is the name of the test.
 	Test string
-	// Seed is what the choice of the courses depends on.
+	// Seed is the seed with which the courses were chosen.
 	Seed uint64
 }
 
-// String is the report for people: what one course shows stands together, above its history.
+// String returns the report as text. Violations of the same course are printed together, followed by its history.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.summary())
@@ -85,12 +85,12 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// command plays a course again.
+// command returns the command that plays the course again.
 func command(test, course string) string {
 	return fmt.Sprintf("go test -run '^%s$' -explorer.course='%s'", test, course)
 }
 
-// heading is a violation without its history.
+// heading returns the description of a violation without its history.
 func (v Violation) heading() string {
 	subject := ""
 	if v.Subject != "" {
@@ -103,6 +103,7 @@ func (v Violation) heading() string {
 	return fmt.Sprintf("%s%s, seen %s\n%s\n", strings.ToUpper(string(v.Class)), subject, seen, indented(v.Text))
 }
 
+// summary returns the first line of the report.
 func (r *Report) summary() string {
 	found := "nothing is wrong"
 	if n := len(r.Violations); n > 0 {
@@ -115,16 +116,18 @@ func (r *Report) summary() string {
 		"the seed is %d", found, r.Played, r.Possible, r.Points, r.Seed)
 }
 
+// indented indents each line of a text.
 func indented(text string) string { return "   " + strings.ReplaceAll(text, "\n", "\n   ") }
 
-// mostLines is how much of a history is told before and after the first thing that goes wrong.
+// mostLines limits the lines of a history before and after the first trouble.
 const mostLines = 20
 
-// history is what is worth telling.
+// history returns the lines around the first trouble, as text.
 func (r *run) history(class Class) (lines []string) {
+	// The default is the end of the history.
 	middle := len(r.lines)
 	for i, l := range r.lines {
-		if class == Restless || class == Broken { // how it ended
+		if class == Restless || class == Broken { // their cause is at the end
 			break
 		}
 		if strings.HasPrefix(l.what, "KILLED") || l.who == "the API" {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// run is what has happened on one course.
+// run records the events and the results of one course.
 type run struct {
 	course   course
 	points   []point
@@ -14,63 +14,65 @@ type run struct {
 	attempts []*attempt
 	foreign  []edit
 	created  []created
-	held     map[string]bool // the objects that had finalizers
+	held     map[string]bool // the labels of objects that had finalizers
 
-	struck           []trouble // of the course
+	struck           []trouble // the troubles of the course that have occurred
 	kills, disturbed []time.Duration
 
 	beginning, finally, leftover state
-	complete, cleared            bool // there is finally, there is leftover
-	resumes                      bool // a start calls functions, or writes, though the operator was idle
-	strange                      bool // another client has changed the compared state
-	exhausted                    bool // it was ended
-	closed                       bool // nothing more counts
+	complete, cleared            bool // whether finally and leftover are set
+	resumes                      bool // a restart of the idle operator calls functions or writes
+	strange                      bool // another client has changed state that is compared
+	exhausted                    bool // the operator was ended because it did not become idle
+	closed                       bool // the course is over, and later events are ignored
 
 	violations []violation
 }
 
-// line is one of the history.
+// line is one line of the history.
 type line struct {
 	at        time.Duration
 	who, what string
 }
 
-// String is the line as it is reported.
+// String returns the line in the form of a report.
 func (l line) String() string {
 	return fmt.Sprintf("%12s  %-10s %s", l.at.Round(time.Millisecond), l.who, l.what)
 }
 
-// edit is a write of somebody else.
+// edit is a change by another client.
 type edit struct {
 	uid, label string
-	late       bool // after the play
+	late       bool // after the end of the play
 }
 
+// noteAt appends a line to the history. The caller holds the lock of the world.
 func (r *run) noteAt(at time.Duration, who, what string) {
 	if !r.closed {
 		r.lines = append(r.lines, line{at, who, what})
 	}
 }
 
-// insertAt adds a line at a place that was the end of the history before.
+// insertAt inserts a line at an earlier end of the history. The caller holds the lock of the world.
 func (r *run) insertAt(place int, at time.Duration, who, what string) {
 	if !r.closed {
 		r.lines = slices.Insert(r.lines, place, line{at, who, what})
 	}
 }
 
-// violation is one thing that must not be.
+// violation is one detected failure. Its course is that of its run.
 type violation struct {
 	class   Class
 	subject string
 	text    string
 }
 
+// violate adds a violation. The caller holds the lock of the world, or judges a run that is over.
 func (r *run) violate(class Class, subject, text string) {
 	r.violations = append(r.violations, violation{class, subject, text})
 }
 
-// missed are the troubles of the course that did not come.
+// missed returns the troubles of the course whose places were not reached.
 func (r *run) missed() (all []trouble) {
 	for _, t := range r.course {
 		if t.place != "" && !slices.Contains(r.struck, t) {

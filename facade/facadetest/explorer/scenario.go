@@ -11,34 +11,35 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// Scenario is what happens to some objects, who serves them, and what there is outside of the cluster. Operator and
-// Play are required. It is made anew for each course, in the bubble of testing/synctest where it is played, so that
-// fakes of outside systems begin empty, and have virtual time.
+// Scenario describes the objects, the operator, and the systems outside of the cluster. Operator and Play are required.
+// A scenario is created for each course, inside the synctest bubble of the course, so that fakes of outside systems
+// start empty and use virtual time.
 type Scenario struct {
-	// Operator makes the operator, as the main function of its program does. It is called for each life, that is for
-	// each process: what it makes ends with that, while the fakes of outside systems go on.
+	// Operator creates the operator like the main function of its program. It is called for each life, which stands for
+	// one process. Objects that it creates end with the life, while fakes of outside systems continue.
 	Operator func(life *Life) *kopf.Operator
-	// Play is what people do: they create objects, edit and delete them. When it returns, all is brought to rest, and
-	// looked at.
+	// Play creates, edits and deletes objects like the users of the cluster. When it returns, the explorer waits until
+	// the scenario is idle, and inspects the objects.
 	Play func(p *Play)
-	// Server makes the API server, with the definitions of all kinds, and with the objects that are there before the
-	// operator. Garbage is collected at once. Default: memapi.New.
+	// Server creates the API server with the definitions of all kinds, and with the objects that exist before the
+	// operator starts. Garbage is collected at once. Default: memapi.New.
 	Server func(t testing.TB) *memapi.Server
-	// Outside gives the state of what is outside of the cluster, such as the volumes of a fake cloud: whatever
-	// encoding/json can encode. It has to become the same on all courses, and to be as at the beginning when all
-	// objects are deleted. Default: there is nothing.
+	// Outside returns the state of the outside systems, such as the volumes of a fake cloud, as a value for
+	// encoding/json. It must be the same at the end of all courses, and equal to its initial state after all objects
+	// were deleted. Default: no state.
 	Outside func() any
-	// Through is what is on the way of the operator's requests to the API server, such as a slow network. It is called
-	// for each life. Default: nothing.
+	// Through wraps the transport of the operator's requests, for instance to add a slow network. It is called for each
+	// life. Default: none.
 	Through func(next http.RoundTripper) http.RoundTripper
-	// Foreign is what somebody else changes of an object just before a write of the operator arrives. What comes of
-	// that is not compared with the uncut run. Default: an annotation for which no handler is called, and which must
-	// still be there in the end.
+	// Foreign changes an object like another client, just before a write of the operator arrives. The results of such a
+	// course are not compared with the uncut run. Default: an annotation that does not call handlers and must remain on
+	// the object.
 	Foreign func(object *unstructured.Unstructured)
-	// Scheme has the types of the objects in [Play]. Default: those of client-go.
+	// Scheme contains the types of the objects in [Play]. Default: those of client-go.
 	Scheme *runtime.Scheme
 }
 
+// fill checks the required fields and sets the defaults.
 func (s *Scenario) fill(t testing.TB) {
 	if s.Operator == nil || s.Play == nil {
 		t.Fatal("explorer: a Scenario needs an Operator and a Play: set both")

@@ -12,18 +12,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/normal"
 )
 
-// state is how all is at one moment.
+// state is the state of the cluster and the outside systems at one moment.
 type state struct {
-	objects map[string]any  // as they look in every run, by kind and name
-	marked  map[string]bool // the uids that have somebody else's annotation
+	objects map[string]any  // by kind and name, without differences between runs such as uids
+	marked  map[string]bool // the uids of objects with the annotation of another client
 	uids    map[string]bool
-	alive   map[string]bool // the labels
+	alive   map[string]bool // the labels of the existing objects
 	outside any
 }
 
-// state looks at the cluster, and outside.
+// state returns the current state of the cluster and the outside systems.
 func (w *world) state() state {
 	s := state{objects: map[string]any{}, marked: map[string]bool{}, uids: map[string]bool{}, alive: map[string]bool{}}
+	// Definitions and objects about the operator itself are not compared.
 	all := slices.DeleteFunc(w.server.Objects(), func(object map[string]any) bool {
 		kind, _ := object["kind"].(string)
 		return kind == "CustomResourceDefinition" || ofItself(strings.ToLower(kind)+"s")
@@ -43,6 +44,7 @@ func (w *world) state() state {
 		for _, path := range w.settings.ignored {
 			unstructured.RemoveNestedField(object, path...)
 		}
+		// The objects are without uids here, so labels cannot depend on former objects with the same name.
 		var fresh names
 		s.objects[fresh.of(&o)] = object
 	}
@@ -50,16 +52,18 @@ func (w *world) state() state {
 	return s
 }
 
+// label returns the label of an object. The caller must not hold the lock.
 func (w *world) label(o *unstructured.Unstructured) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.names.of(o)
 }
 
-// outside is its state in the form of JSON.
+// outside returns the state of the outside systems in the form of decoded JSON. No effect runs meanwhile.
 func (w *world) outside() any {
 	w.effects <- struct{}{}
 	defer func() { <-w.effects }()
+	// Encoding makes values comparable, whatever their Go type.
 	data, err := json.Marshal(w.scenario.Outside())
 	if err != nil {
 		w.bench.Fatalf("explorer: the state that Outside gives is nothing for encoding/json: %v", err)
@@ -71,7 +75,7 @@ func (w *world) outside() any {
 	return decoded
 }
 
-// differences are the places where two JSON values differ, one line for each.
+// differences returns the differences between two JSON values, one line for each field.
 func differences(path string, want, got any) (lines []string) {
 	wanted, isMap := want.(map[string]any)
 	given, both := got.(map[string]any)
@@ -88,6 +92,7 @@ func differences(path string, want, got any) (lines []string) {
 		}
 		return lines
 	}
+	// Values other than maps are compared as a whole, including lists.
 	before, after := text(want), text(got)
 	if before == after {
 		return nil
@@ -98,7 +103,7 @@ func differences(path string, want, got any) (lines []string) {
 	return []string{fmt.Sprintf("%s: %s here, %s in the uncut run", path, after, before)}
 }
 
-// text is a JSON value in one line; nil is none.
+// text returns a JSON value in one line. A missing value is described in words.
 func text(v any) string {
 	if v == nil {
 		return "nothing"

@@ -17,52 +17,56 @@ import (
 )
 
 const (
-	// restart is how long no operator runs after a kill.
+	// restart is the time between a kill and the next start.
 	restart = time.Second
-	// mostFalls is how often an operator may end by itself.
+	// mostFalls limits how often an operator may end without being killed on one course.
 	mostFalls = 10
-	// mostPoints is how many points a run may have.
+	// mostPoints limits the points of a run, as a protection against runs that never become idle.
 	mostPoints = 2000
 )
 
+// errPlanned is the cause of errors that a disturbance produces, so that logs show their origin.
 var errPlanned = errors.New("this is planned by the explorer")
 
-// world is one course under way: the API server, the people, the operator that dies on the way, and what is outside.
+// world is one course in progress: the API server, the play, the lives of the operator, and the outside systems.
 type world struct {
 	bench    *bench
 	settings settings
 	scenario Scenario
 	server   *memapi.Server
-	client   client.Client // of people
+	client   client.Client // that of the play
 	began    time.Time
 
 	opened          chan struct{} // closed when the operator has started
-	stopping, ended chan struct{} // of the operator
-	over            chan struct{} // closed when the course is judged
-	effects         chan struct{} // has room for one effect
+	stopping, ended chan struct{} // closed to stop the operator, and when it has stopped
+	over            chan struct{} // closed when the course is over; blocked effects then return
+	effects         chan struct{} // a semaphore for one effect at a time
 
+	// mu guards the fields below, including the run.
 	mu     sync.Mutex
 	lives  int
-	life   *Life // the present one
+	life   *Life // the current one
 	counts map[string]int
-	pulse  time.Time // when something happened last
-	ticked time.Time // when something in the background was called last
+	pulse  time.Time // the time of the last activity
+	ticked time.Time // when the last call of a daemon or timer ended
 	active map[*attempt]bool
 	names  names
 	run    *run
 }
 
-// play plays a scenario on one course.
+// play plays a scenario on one course, in a bubble of its own.
 func play(t *testing.T, scenario func() Scenario, s settings, c course) *run {
 	t.Helper()
 	r := &run{course: c, held: map[string]bool{}}
 	guarded(t, c, func(t *testing.T) {
 		w := &world{
+			// The channels are created in the bubble, because synctest requires that.
 			settings: s, run: r, began: time.Now(), counts: map[string]int{}, active: map[*attempt]bool{},
 			opened: make(chan struct{}), over: make(chan struct{}), effects: make(chan struct{}, 1),
 			stopping: make(chan struct{}), ended: make(chan struct{}),
 		}
 		w.bench = &bench{TB: t, scenario: scenario, failed: w.fail}
+		// A scenario may fail in its constructor; then there is no server to play against.
 		alone(w.begin)
 		if w.server != nil {
 			go alone(w.operate)
@@ -74,9 +78,11 @@ func play(t *testing.T, scenario func() Scenario, s settings, c course) *run {
 	return r
 }
 
-// guarded runs a course in a bubble. If the bubble stands still, the test ends here, and leaves the bubble behind.
+// guarded runs a course in a bubble. If the bubble is deadlocked, the test fails at once and abandons the bubble,
+// because a bubble with blocked goroutines cannot end.
 func guarded(t *testing.T, c course, f func(t *testing.T)) {
 	t.Helper()
+	// returned distinguishes a course that ended the goroutine by FailNow from one that returned.
 	stuck, done, returned := make(chan string, 1), make(chan struct{}), false
 	go func() {
 		defer close(done)
@@ -96,7 +102,7 @@ func guarded(t *testing.T, c course, f func(t *testing.T)) {
 	}
 }
 
-// alone calls a function that may end its goroutine.
+// alone calls a function in a goroutine of its own, because the function may end its goroutine.
 func alone(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -106,6 +112,7 @@ func alone(f func()) {
 	<-done
 }
 
+// begin creates the scenario, the API server and the play's client.
 func (w *world) begin() {
 	w.scenario = w.bench.scenario()
 	w.scenario.fill(w.bench)
@@ -120,10 +127,11 @@ func (w *world) begin() {
 		w.bench.Fatalf("making a client for people: %v", err)
 	}
 	w.client, w.server = people, server
+	// Objects that exist at the beginning are not leaks.
 	w.run.beginning = w.state()
 }
 
-// act is all that is looked at.
+// act plays the scenario, and records the states that are compared.
 func (w *world) act() {
 	<-w.opened
 	p := &Play{Client: w.client, T: w.bench, world: w}
@@ -139,9 +147,10 @@ func (w *world) act() {
 	}
 }
 
-// resume starts the operator again if a start calls functions or writes anything. Each kill leads to such a start, so
-// all courses need one before they are compared. The uncut course finds out whether it is needed.
+// resume restarts the operator if a start calls functions or writes anything. Each kill leads to such a start, so every
+// course needs one before its state can be compared. The uncut run determines whether that is so.
 func (w *world) resume(p *Play) {
+	// An exhausted operator is not started again.
 	if w.isExhausted() || !w.settings.resumes && len(w.run.course) > 0 {
 		return
 	}
@@ -157,8 +166,9 @@ func (w *world) resume(p *Play) {
 	w.run.resumes = len(w.run.attempts) > called || len(w.run.points) > reached
 }
 
-// end lets all go that is left of the lives.
+// end stops the last life and releases the goroutines of dead ones.
 func (w *world) end() {
+	// Events of the shutdown do not belong to the course.
 	w.mu.Lock()
 	w.run.closed = true
 	w.mu.Unlock()
@@ -167,14 +177,14 @@ func (w *world) end() {
 	close(w.over)
 }
 
-// isExhausted tells whether the operator was ended because it never comes to rest.
+// isExhausted reports whether the operator was ended because it did not become idle.
 func (w *world) isExhausted() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.run.exhausted
 }
 
-// fail is a failure of the test on this course.
+// fail records a failure of the test as a violation of the course.
 func (w *world) fail(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,7 +193,7 @@ func (w *world) fail(text string) {
 	}
 }
 
-// count gives the place of the next one of a subject, such as write-2-of-databases/orders.
+// count returns the next place for a subject, such as write-2-of-databases/orders.
 func (w *world) count(what, subject string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,7 +201,8 @@ func (w *world) count(what, subject string) string {
 	return fmt.Sprintf("%s-%d-of-%s", what, w.counts[what+" "+subject], subject)
 }
 
-// strikes tells whether something goes wrong here, once. It is called with the lock.
+// strikes reports whether the course has the trouble and it has not occurred yet, and marks it as occurred. The caller
+// holds the lock.
 func (w *world) strikes(t trouble) bool {
 	if !slices.Contains(w.run.course, t) || slices.Contains(w.run.struck, t) {
 		return false
@@ -200,11 +211,12 @@ func (w *world) strikes(t trouble) bool {
 	return true
 }
 
-// troubleAt is what goes wrong with a write.
+// troubleAt returns the disturbance of the course for a write, or an empty one.
 func (w *world) troubleAt(l *Life, place string) disturbance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, t := range w.run.course {
+		// The place nextLife matches the first write after the first life.
 		due := t.place == place || t.place == nextLife && l.number > 1
 		if t.what == cut || t.place == "" || !due || !w.strikes(t) {
 			continue
@@ -216,10 +228,10 @@ func (w *world) troubleAt(l *Life, place string) disturbance {
 	return ""
 }
 
-// since is the time of the course. It is called with or without the lock.
+// since returns the time since the start of the course. It does not need the lock.
 func (w *world) since() time.Duration { return time.Since(w.began) }
 
-// note writes a line of the history.
+// note adds a line to the history, unless the life is dead.
 func (w *world) note(l *Life, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

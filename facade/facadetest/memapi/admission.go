@@ -2,39 +2,43 @@ package memapi
 
 import "maps"
 
-// Admission is what stands between a write and the storage, beside the schemas and the rules of the server itself: the
-// webhooks of a cluster, for instance. Its functions are called with the server locked, so they must not ask it for
-// anything. The objects have their apiVersion and kind.
+// Admission holds functions that change or reject a write before it is stored, such as those of a cluster's webhooks.
+// They run in addition to the schemas and the server's own rules. The server is locked while they run, so they must not
+// send requests to it. The objects have their apiVersion and kind.
 type Admission struct {
-	// Mutate changes an object that is about to be stored, as mutating webhooks, defaults and pruning schemas do. It
-	// must leave the uid, the name and the resource version alone.
+	// Mutate changes an object before it is stored, as mutating webhooks, defaults and pruning schemas do. It must not
+	// change the uid, the name or the resource version.
 	Mutate func(of Resource, object map[string]any)
-	// Validate refuses an object as it would be stored, as schemas and validating webhooks do: its error is the answer
-	// if it is an apierrors.APIStatus, else an internal error of the server. See apierrors.NewInvalid.
+	// Validate rejects an object after mutation, as schemas and validating webhooks do. The client gets its error if
+	// that is an apierrors.APIStatus, and an internal server error otherwise. See apierrors.NewInvalid.
 	Validate func(of Resource, object map[string]any) error
 }
 
-// Admit puts an admission in the place of the former one; by default there is none.
+// Admit replaces the admission of the server. By default, a server does not have any.
 func (s *Server) Admit(a Admission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.admission = a
 }
 
-// admit has an object changed and judged that is about to take the place of the one before.
+// admit mutates, reviews and validates an object before it is stored. The argument before is nil for a creation.
 func (s *Server) admit(t target, object, before map[string]any) error {
 	if err := s.mutate(t, object); err != nil {
 		return err
 	}
+	// A review is missing in the first attempt to serve the request; the error then ends that attempt.
 	reviewed, err := s.review(t, true, object, before)
 	if err != nil {
 		return err
 	}
 	if reviewed != nil {
+		// The caller keeps a reference to the map, so its content is replaced.
 		clear(object)
 		maps.Copy(object, reviewed)
 	}
+	// The managed fields are computed after all mutations, so that changes by webhooks are attributed to the request.
 	if before != nil {
+		// Empty metadata fields do not count as set, so a manager must not own them.
 		tidy(metadataOf(object))
 		if err := s.manage(t, before, object); err != nil {
 			return err
@@ -43,6 +47,8 @@ func (s *Server) admit(t target, object, before map[string]any) error {
 	return s.validate(t, object, before)
 }
 
+// mutate calls the admission's Mutate. Stored objects do not have an apiVersion and a kind, so both are added for the
+// call only.
 func (s *Server) mutate(t target, object map[string]any) error {
 	if s.admission.Mutate == nil {
 		return nil
@@ -51,11 +57,15 @@ func (s *Server) mutate(t target, object map[string]any) error {
 	s.admission.Mutate(t.Resource, object)
 	delete(object, "apiVersion")
 	delete(object, "kind")
+	// The mutation may have added fields that the schema does not have.
 	return t.coerce(object)
 }
 
-// validate holds an object against the server's own rules and the schema, then against those of the admission.
+// validate checks an object against the server's own rules and the schema, then against the admission and the
+// validating reviewers. The order is that of the real server: validating webhooks only see objects that conform to
+// their schema.
 func (s *Server) validate(t target, object, before map[string]any) error {
+	// The metadata and the schema are checked completely, so that the client gets all problems in one answer.
 	problems, err := t.valid(object, before)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// respond returns a response with the document as JSON.
 func respond(r *http.Request, code int, document any) *http.Response {
 	data, err := json.Marshal(document)
 	if err != nil {
@@ -20,6 +21,8 @@ func respond(r *http.Request, code int, document any) *http.Response {
 	return answer(r, code, io.NopCloser(bytes.NewReader(data)), int64(len(data)))
 }
 
+// answer returns a response with a body that is already encoded. A length of -1 means that the length is unknown, as
+// for a watch.
 func answer(r *http.Request, code int, body io.ReadCloser, length int64) *http.Response {
 	return &http.Response{
 		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
@@ -27,7 +30,8 @@ func answer(r *http.Request, code int, body io.ReadCloser, length int64) *http.R
 	}
 }
 
-// refuse answers with an error of the API.
+// refuse returns an error as a response with a Status object. An error without an API status becomes an internal server
+// error.
 func refuse(r *http.Request, err error) *http.Response {
 	var known apierrors.APIStatus
 	status := metav1.Status{
@@ -36,14 +40,16 @@ func refuse(r *http.Request, err error) *http.Response {
 	if errors.As(err, &known) {
 		status = known.Status()
 	}
+	// Clients decode the answer by its kind, which errors do not have.
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 	return respond(r, int(status.Code), status)
 }
 
-// Refusal is an answer of the API with this code, and with the reason that goes with it, for hooks. It blames the
-// fields, if any are given, as refusals of invalid objects do.
+// Refusal returns an API error with the HTTP code and the reason that belongs to it, for hooks. Fields, if given, are
+// listed as invalid in its details, as in a rejection of an invalid object.
 func Refusal(code int, fields ...string) *apierrors.StatusError {
 	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", http.StatusText(code), 0, false)
+	// Replace the generic message, which describes an unexpected answer of a server.
 	err.ErrStatus.Message, err.ErrStatus.Details = http.StatusText(code), nil
 	for _, field := range fields {
 		if err.ErrStatus.Details == nil {
@@ -55,23 +61,25 @@ func Refusal(code int, fields ...string) *apierrors.StatusError {
 	return err
 }
 
-// internal is what the real server gives when it has nothing better to say.
+// internal returns the error that the real server uses for failures without a more specific reason.
 func internal(err error) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
 	}}
 }
 
-// notServed is what a path without a resource gets.
+// notServed returns the error for a path that does not belong to a resource. Its text must equal that of the real
+// server.
 func notServed() error {
 	return apierrors.NewGenericServerResponse(
 		http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, false,
 	)
 }
 
+// notFound returns the error for an object that does not exist.
 func notFound(t target) error { return apierrors.NewNotFound(t.qualified(), t.name) }
 
-// success is the answer to a deletion that is done.
+// success returns the Status object with which a completed deletion is answered.
 func success(t target, uid any) map[string]any {
 	details := map[string]any{"name": t.name, "kind": t.Plural}
 	if t.Group != "" {

@@ -12,11 +12,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// applying is the form of a patch that is a server-side apply.
+// applying is the content type of a server-side apply.
 const applying = "application/apply-patch+yaml"
 
-// apply merges what a field manager declares into the object, or makes one of it. Lists and mappings are merged as the
-// schema says, and as client-go knows it of built-in kinds; for a kind without a schema, a list is one value.
+// apply merges the fields that a field manager declares into the object, or creates the object. Lists and maps are
+// merged as the schema says, and for built-in kinds as client-go's types say. For a kind without a schema, a list is
+// one atomic value.
 func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any, error) {
 	declared, err := decodeYAML(data)
 	if err != nil {
@@ -26,14 +27,18 @@ func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any,
 		return nil, t.otherName(name)
 	}
 	before, exists := s.objects[t.groupResource()][t.key()]
+	// A uid in the declaration means that the object must exist. The real server returns a conflict here, not a "not
+	// found".
 	if uid := metadataOf(declared)["uid"]; uid != nil && !exists {
 		return nil, apierrors.NewConflict(t.qualified(), t.name, fmt.Errorf(
 			"uid mismatch: the provided object specified uid %v, and no existing object was found", uid,
 		))
 	}
+	// A new object starts with its name alone, so that the merge computes the ownership of all other fields.
 	live := t.named(map[string]any{"metadata": map[string]any{"name": t.name, "namespace": t.namespace}})
 	if exists {
 		live = t.shown(before)
+		// Objects get managed fields with their first apply; the ownership before it is reconstructed.
 		if metadataOf(live)["managedFields"] == nil {
 			if metadataOf(live)["managedFields"], err = s.recall(t, before); err != nil {
 				return nil, err
@@ -44,6 +49,7 @@ func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any,
 	if err != nil {
 		return nil, err
 	}
+	// Conflicts with other managers are reported here, unless the request is forced.
 	merged, err := books.Apply(
 		&unstructured.Unstructured{Object: t.typed(live)}, &unstructured.Unstructured{Object: declared},
 		query.Get("fieldManager"), query.Get("force") == "true",
@@ -52,20 +58,24 @@ func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any,
 		return nil, err
 	}
 	object := contentOf(merged)
+	// The merge has computed the ownership of all fields already; the write below must not compute it a second time.
 	t.managed = metadataOf(object)["managedFields"]
 	document, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}
 	if !exists {
+		// The same checks apply as for a creation by POST.
 		return s.create(t, document)
 	}
+	// Parsing drops unknown fields and sets defaults, as for an update.
 	if object, err = t.parse(document); err != nil {
 		return nil, err
 	}
 	return s.replace(t, before, object)
 }
 
+// decodeYAML decodes the body of an apply. JSON is valid YAML, so it accepts both.
 func decodeYAML(data []byte) (map[string]any, error) {
 	var declared map[string]any
 	document, err := yaml.YAMLToJSON(data)
@@ -78,11 +88,13 @@ func decodeYAML(data []byte) (map[string]any, error) {
 	return declared, nil
 }
 
-// managerOf is who sends a request that says nothing else: the program.
+// managerOf returns the field manager of a request: the parameter fieldManager, or the program's name from the
+// User-Agent header, as in the real server.
 func managerOf(r *http.Request) string {
 	if given := r.URL.Query().Get("fieldManager"); given != "" {
 		return given
 	}
+	// Only the part before the version counts, such as "kubectl" of "kubectl/v1.36".
 	program, _, _ := strings.Cut(r.UserAgent(), "/")
 	return program
 }

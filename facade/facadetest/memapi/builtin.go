@@ -7,18 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// native is a kind of Kubernetes itself.
+// native describes a kind that is built into Kubernetes.
 type native struct {
 	version, kind, plural, short string
-	// is what it is: cluster, without a namespace; all, of that category; status, with a subresource for it; counted,
-	// with generations; strict, refusing an update without a version. Names are DNS subdomains, unless it is label, for
-	// DNS labels, or segment, for all that can be a part of a path.
+	// is lists the properties of the kind, separated by spaces: "cluster" for a cluster-scoped kind, "all" for the
+	// category all, "status" for a status subresource, "counted" for kinds with a generation, "strict" for kinds whose
+	// updates must have a resource version.
+	// Names must be DNS subdomains, unless the properties contain "label" (DNS labels) or "segment" (any path segment).
 	is string
-	// counts is the part of the metadata that makes another generation when it changes.
+	// counts names the metadata field whose changes increase the generation, as those of the spec do.
 	counts string
 }
 
-// natives are the kinds that operators work with.
+// natives are the built-in kinds that operators use most. The properties are those of the real server.
 var natives = []native{
 	{"v1", "ConfigMap", "configmaps", "cm", "", ""},
 	{"v1", "Endpoints", "endpoints", "ep", "", ""},
@@ -53,12 +54,13 @@ var natives = []native{
 	{"storage.k8s.io/v1", "StorageClass", "storageclasses", "sc", "cluster", ""},
 }
 
-// BuiltIn are the kinds of Kubernetes itself that a server of [New] has from its beginning: those that operators work
-// with. Of these, the names, the scope, the subresource for the status, generations, the rules for updates, and
-// server-side apply are those of the real server. All else is not there: objects are stored as they come, without
-// defaults and validation, no controller makes pods of a deployment, the pods of a job are not orphaned by default when
-// it is deleted, and nothing follows from a role or a quota. For other kinds, see [Server.Install].
+// BuiltIn returns the kinds that a server of [New] serves from the start: those that operators use most. Their names,
+// scope, status subresource, generations, update rules and server-side apply are those of the real server.
+// Everything else is missing. Objects are stored without defaults and validation. No controller creates the pods of a
+// deployment. Deleting a job does not orphan its pods by default. Roles and quotas do not have an effect. For other
+// kinds, see [Server.Install].
 func BuiltIn() []Resource {
+	// Custom resource definitions are a built-in kind as well.
 	all := []Resource{definitionsResource}
 	for _, n := range natives {
 		r := Resource{
@@ -76,8 +78,10 @@ func BuiltIn() []Resource {
 	return all
 }
 
+// has reports whether the kind has the property.
 func (n native) has(word string) bool { return slices.Contains(strings.Fields(n.is), word) }
 
+// groupVersion parses the version. It panics if the table of this file is wrong.
 func (n native) groupVersion() schema.GroupVersion {
 	gv, err := schema.ParseGroupVersion(n.version)
 	if err != nil {
@@ -86,9 +90,10 @@ func (n native) groupVersion() schema.GroupVersion {
 	return gv
 }
 
-// native finds the kind among those of Kubernetes itself.
+// native returns the description of a built-in kind.
 func (t target) native() (native, bool) {
 	for _, n := range natives {
+		// The version is not compared: kinds of the same group share their properties.
 		if n.kind == t.Kind && n.groupVersion().Group == t.Group {
 			return n, true
 		}
@@ -96,7 +101,8 @@ func (t target) native() (native, bool) {
 	return native{}, false
 }
 
-// unconditional is true for kinds that may be updated without saying which version was seen.
+// unconditional reports whether an object of the kind can be updated without a resource version. Custom resources
+// always need one.
 func (t target) unconditional() bool {
 	n, ok := t.native()
 	return ok && !n.has("strict") || !ok && t.Plain

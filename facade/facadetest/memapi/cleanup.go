@@ -7,17 +7,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// cleanupFinalizer is on definitions that are being deleted while they have objects.
+// cleanupFinalizer protects a definition that is being deleted while objects of its kind exist. Its name must equal
+// that of the real server.
 const cleanupFinalizer = apiextensionsv1.CustomResourceCleanupFinalizer
 
-// managesDefinition is true for definitions that wait for their objects.
+// managesDefinition reports whether the target is a definition and definitions are deleted together with their objects.
 func (s *Server) managesDefinition(t target) bool {
 	return s.namespaces != nil && t.groupResource() == definitionsResource.groupResource()
 }
 
-// withCleanup are the finalizers of an object that is about to be deleted.
+// withCleanup returns the finalizers of an object that is about to be deleted, with the cleanup finalizer if it is a
+// definition that still has objects.
 func (s *Server) withCleanup(t target, object map[string]any, held []any) []any {
 	crd, err := definitionOf(t, object)
+	// The finalizer is added at most once, when the deletion starts.
 	isNeeded := s.managesDefinition(t) && err == nil && metadataOf(object)["deletionTimestamp"] == nil &&
 		len(s.objects[servedAs(crd)]) > 0 && !slices.Contains(held, any(cleanupFinalizer))
 	if !isNeeded {
@@ -26,8 +29,8 @@ func (s *Server) withCleanup(t target, object map[string]any, held []any) []any 
 	return append(slices.Clone(held), cleanupFinalizer)
 }
 
-// emptyDefinitions deletes the objects of definitions that are being deleted, and lets the definitions without objects
-// go.
+// emptyDefinitions deletes the objects of definitions that are being deleted. It removes the finalizer of definitions
+// without objects, so that they disappear.
 func (s *Server) emptyDefinitions() {
 	background := metav1.DeletePropagationBackground
 	for _, object := range s.objects[definitionsResource.groupResource()] {
@@ -39,14 +42,17 @@ func (s *Server) emptyDefinitions() {
 			!slices.Contains(held, any(cleanupFinalizer)) {
 			continue
 		}
+		// An object with finalizers remains, and the definition with it. The next deletion of an object schedules
+		// another attempt.
 		for _, one := range s.all(true) {
 			if one.groupResource() == servedAs(crd) {
-				_, _ = s.delete(one, &metav1.DeleteOptions{PropagationPolicy: &background}) // the rest is tried again
+				_, _ = s.delete(one, &metav1.DeleteOptions{PropagationPolicy: &background}) // retried later
 			}
 		}
 		if len(s.objects[servedAs(crd)]) > 0 {
 			continue
 		}
+		// The definition disappears if this was its last finalizer.
 		s.edit(t, func(object map[string]any) {
 			metadataOf(object)["finalizers"] = slices.DeleteFunc(slices.Clone(held), func(one any) bool {
 				return one == cleanupFinalizer

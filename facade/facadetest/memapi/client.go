@@ -11,10 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Config is a configuration for clients of the transport: the server itself, a [Connection], or what is put before
-// either.
+// Config returns a client configuration that uses the transport: a server, a [Connection], or a transport that wraps
+// one of them. Client-side rate limiting is off.
 func Config(transport http.RoundTripper) *rest.Config {
 	return &rest.Config{
+		// The host is never resolved, because the transport does not open connections.
 		Host: "http://mem", Transport: transport, QPS: -1,
 		ContentConfig: rest.ContentConfig{
 			ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON,
@@ -22,18 +23,20 @@ func Config(transport http.RoundTripper) *rest.Config {
 	}
 }
 
-// findServer is the key of the context of a request that only asks which server it arrives at.
+// findServer is the context key of requests that only look up the server that receives them.
 type findServer struct{}
 
-// findTimeout is for transports to real servers, which may not answer.
+// findTimeout limits [ServerOf], because a transport to a real server may never answer.
 const findTimeout = 5 * time.Second
 
-// ServerOf returns the server that requests of the transport arrive at, also through a [Connection] or other transports
-// that keep the context of requests. It returns nil if that is not a server in memory, or if the transport does not
-// answer within five seconds.
+// ServerOf returns the server that receives the requests of the transport, also through a [Connection] or through other
+// transports that keep the context of requests. It returns nil if that server is not in memory, or if the transport
+// does not answer within five seconds.
 func ServerOf(transport http.RoundTripper) (found *Server) {
+	// The context carries a pointer, through which the server that serves the request returns itself.
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), findServer{}, &found), findTimeout)
 	defer cancel()
+	// Any path would do; this one exists on every server.
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://mem/version", nil)
 	if err != nil {
 		return nil
@@ -44,8 +47,8 @@ func ServerOf(transport http.RoundTripper) (found *Server) {
 	return found
 }
 
-// NewClient makes a client of the transport for unstructured objects of these resources. It knows them beforehand, so
-// it never asks the server for anything but objects.
+// NewClient returns a client of the transport for unstructured objects of these resources. It maps kinds to resources
+// without discovery, so each of its requests is for objects.
 func NewClient(transport http.RoundTripper, resources ...Resource) (client.Client, error) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, r := range resources {
@@ -53,6 +56,7 @@ func NewClient(transport http.RoundTripper, resources ...Resource) (client.Clien
 		if r.Namespaced {
 			scope = meta.RESTScopeNamespace
 		}
+		// Adding a specific mapping avoids that the mapper guesses the plural.
 		name := r.GroupVersionResource()
 		mapper.AddSpecific(r.groupVersion().WithKind(r.Kind), name, name, scope)
 	}

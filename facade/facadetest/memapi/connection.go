@@ -11,25 +11,27 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ErrCut is what clients get from a connection after [Connection.Cut].
+// ErrCut is the error of requests on a connection after [Connection.Cut].
 var ErrCut = errors.New("the connection is cut")
 
-// Connection is the way of one client to the server, such as that of one process: it can be disturbed, recorded and
-// cut. It is an http.RoundTripper, to be put into a configuration: see [Config]. Requests for anything but objects,
-// such as discovery, pass undisturbed and unrecorded.
+// Connection connects one client, such as one process, to the server. It can inject errors into requests, record them,
+// and cut them off. It is an http.RoundTripper for a client configuration: see [Config]. Requests that are not for
+// objects, such as discovery, pass unchanged and are not recorded.
 //
-// Before and After are set before the first request. They run without any lock, so they may change objects of the
-// server and take their time; if the request's context ends meanwhile, that is its answer. An error for which
-// errors.As finds an apierrors.APIStatus is the API server's refusal; any other one is that of a broken connection.
+// Before and After must be set before the first request. They run without any lock, so they may change objects of the
+// server and may block. If the request's context ends while a hook runs, the request fails with the context's error. A
+// hook's error becomes an answer of the API server if errors.As finds an apierrors.APIStatus in it. Any other error
+// looks like a broken connection.
 type Connection struct {
-	// Before is called ahead of each request. After an error of it the server never sees the request.
+	// Before is called ahead of each request. If it returns an error, the server does not receive the request.
 	Before func(ctx context.Context, r Request) error
-	// After is called when a request was served with success, except for watches, whose answer never ends. It took
-	// effect; an error takes the place of its answer.
+	// After is called after each successful request, except for watches, whose answers do not end. The request has
+	// taken effect; an error replaces its answer.
 	After func(ctx context.Context, r Request) error
 
 	server *Server
 	cut    chan struct{}
+	// Closing a channel twice panics, and a test may cut a connection several times.
 	once   sync.Once
 	mu     sync.Mutex
 	record []Request
@@ -37,14 +39,14 @@ type Connection struct {
 
 var _ http.RoundTripper = (*Connection)(nil)
 
-// Connect makes a connection to the server.
+// Connect returns a new connection to the server.
 func (s *Server) Connect() *Connection { return &Connection{server: s, cut: make(chan struct{})} }
 
-// Cut ends the connection for good: running watches end, no request reaches the server any more, and no answer reaches
-// the client. A request that is being served takes effect nevertheless.
+// Cut ends the connection permanently. Running watches end, requests no longer reach the server, and answers no longer
+// reach the client. A request that the server is processing still takes effect.
 func (c *Connection) Cut() { c.once.Do(func() { close(c.cut) }) }
 
-// Drain gives the requests that were answered, refused or lost since it was called last, in that order.
+// Drain returns and removes the recorded requests, in the order in which they were answered, refused or lost.
 func (c *Connection) Drain() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,29 +55,33 @@ func (c *Connection) Drain() []Request {
 	return record
 }
 
-// Requests are those that the next Drain will give.
+// Requests returns the recorded requests without removing them.
 func (c *Connection) Requests() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.record)
 }
 
-// RoundTrip sends a request. Its errors are those of the connection; the API's are answers.
+// RoundTrip sends a request. It only returns errors of the connection; API errors are responses.
 func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.isCut() {
 		return nil, ErrCut
 	}
+	// The body is read here, and restored for the server.
 	request, ok, err := c.server.ReadRequest(r)
 	if err != nil {
 		return nil, err
 	}
+	// Discovery is not an event of the test, so it is neither recorded nor disturbed.
 	if !ok {
 		return c.server.RoundTrip(r)
 	}
 	response, err := c.send(r, &request)
+	// The server may have processed the request, but its answer must not reach a client that is cut off.
 	if c.isCut() {
 		err, request.Code = ErrCut, 0
 	}
+	// Requests are recorded when they are over, so the record only has complete ones.
 	c.mu.Lock()
 	c.record = append(c.record, request)
 	c.mu.Unlock()
@@ -88,12 +94,13 @@ func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// send asks the hooks and serves the request between them.
+// send serves a request, with the hooks before and after it.
 func (c *Connection) send(r *http.Request, request *Request) (*http.Response, error) {
 	ctx := r.Context()
 	if err := c.ask(ctx, c.Before, *request); err != nil {
 		return refused(r, request, err)
 	}
+	// The body of a watch ends with its context, so After is not called for it.
 	if request.Verb == "watch" {
 		return c.watch(r, request)
 	}
@@ -102,6 +109,7 @@ func (c *Connection) send(r *http.Request, request *Request) (*http.Response, er
 		return nil, err
 	}
 	request.Code = response.StatusCode
+	// A refused request did not take effect, so After is not called.
 	if request.Code >= http.StatusBadRequest {
 		return response, nil
 	}
@@ -112,7 +120,7 @@ func (c *Connection) send(r *http.Request, request *Request) (*http.Response, er
 	return response, nil
 }
 
-// ask calls a hook. What has happened to the client meanwhile counts as well.
+// ask calls a hook. It also fails if the connection was cut or the request's context ended while the hook ran.
 func (c *Connection) ask(ctx context.Context, hook func(context.Context, Request) error, request Request) error {
 	if hook == nil {
 		return ctx.Err()
@@ -124,9 +132,10 @@ func (c *Connection) ask(ctx context.Context, hook func(context.Context, Request
 	return errors.Join(err, ctx.Err())
 }
 
-// watch serves a watch that ends with the connection.
+// watch serves a watch that ends when the connection is cut.
 func (c *Connection) watch(r *http.Request, request *Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
+	// The goroutine ends with the watch or with the connection, whichever ends first.
 	go func() {
 		defer cancel()
 		select {
@@ -144,18 +153,19 @@ func (c *Connection) watch(r *http.Request, request *Request) (*http.Response, e
 	return response, nil
 }
 
-// closing tells when the client closes the body.
+// closing calls closed when the client closes the body.
 type closing struct {
 	io.ReadCloser
 	closed func()
 }
 
-// Close closes the body.
+// Close closes the body. It also ends the goroutine that waits for the cut.
 func (c closing) Close() error {
 	c.closed()
 	return c.ReadCloser.Close()
 }
 
+// isCut reports whether the connection was cut.
 func (c *Connection) isCut() bool {
 	select {
 	case <-c.cut:
@@ -165,10 +175,12 @@ func (c *Connection) isCut() bool {
 	}
 }
 
-// refused turns a hook's error into an answer of the API, or into that of a broken connection.
+// refused turns a hook's error into a response of the API, or returns it as the error of a broken connection. Code 0
+// marks a request without an answer in the record.
 func refused(r *http.Request, request *Request, err error) (*http.Response, error) {
 	request.Code = 0
 	var status apierrors.APIStatus
+	// Other errors look like a failure of the network, without an answer.
 	if !errors.As(err, &status) {
 		return nil, err
 	}

@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
+// cloned returns a deep copy. Stored objects are never changed in place: the history and running watches share them.
 func cloned(object map[string]any) map[string]any { return runtime.DeepCopyJSON(object) }
 
-// metadataOf is the object's own; it is made if there is none.
+// metadataOf returns the metadata of the object, not a copy. It adds an empty map if the object does not have any.
 func metadataOf(object map[string]any) map[string]any {
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok {
@@ -21,12 +22,14 @@ func metadataOf(object map[string]any) map[string]any {
 	return metadata
 }
 
-// parse reads an object as the server's decoder does.
+// parse decodes the body of a write and checks its kind and version, as the server's decoder does. The result does not
+// have an apiVersion and a kind.
 func (t target) parse(data []byte) (map[string]any, error) {
 	var object map[string]any
 	if err := json.Unmarshal(data, &object); err != nil || object == nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object is not valid: %v", err))
 	}
+	// The client need not send a kind, but a wrong one is an error.
 	if kind := object["kind"]; kind != nil && kind != t.Kind {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%v is not a %s", kind, t.Kind))
 	}
@@ -37,24 +40,29 @@ func (t target) parse(data []byte) (map[string]any, error) {
 	}
 	delete(object, "apiVersion")
 	delete(object, "kind")
+	// Unknown fields are checked in the original data, because decoding has merged duplicates already.
 	if err := t.decodable(data); err != nil {
 		return nil, err
 	}
+	// The Go types of these built-in kinds do not have a status, so the real server drops it.
 	if t.Plain && !t.StatusSubresource {
-		if object["status"] != nil && t.validation == "" { // else reported above
+		if object["status"] != nil && t.validation == "" { // otherwise reported above
 			t.notes.warnings = append(t.notes.warnings, `unknown field "status"`)
 		}
-		delete(object, "status") // the types that are built in know what they have
+		delete(object, "status")
 	}
 	return object, t.coerce(object)
 }
 
+// create stores a new object. The order of its checks is that of the real server, because a request with several
+// mistakes gets the error of the first one.
 func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	object, err := t.parse(data)
 	if err != nil {
 		return nil, err
 	}
 	metadata := metadataOf(object)
+	// "0" and no version are both accepted, as in the real server.
 	if version, _ := metadata["resourceVersion"].(string); version != "" && version != "0" {
 		return nil, internal(errors.New("resourceVersion should not be set on objects to be created"))
 	}
@@ -63,6 +71,7 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 			"the namespace of the provided object does not match the namespace sent on the request",
 		)
 	}
+	// Clients cannot set these fields: the server ignores them in a creation.
 	for _, own := range []string{
 		"deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "managedFields", "selfLink",
 	} {
@@ -74,22 +83,29 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	if t.namespace != "" {
 		metadata["namespace"] = t.namespace
 	}
+	// The name must be known before the target is used as a key.
 	s.name(t, metadata)
 	t.name, _ = metadata["name"].(string)
+	// A status can only be written through the subresource.
 	if t.StatusSubresource {
 		delete(object, "status")
 	}
 	s.identify(t, metadata)
+	// Admission must not run for an object whose namespace does not exist.
 	if err := s.admitNamespace(t); err != nil {
 		return nil, err
 	}
+	// A namespace is completed before webhooks see it.
 	s.beginNamespace(t, object)
 	if err := s.admit(t, object, nil); err != nil {
 		return nil, err
 	}
+	// Like the real server, this checks for an existing object after admission, so webhooks also see creations that
+	// fail.
 	if _, exists := s.objects[t.groupResource()][t.key()]; exists {
 		return nil, apierrors.NewAlreadyExists(t.qualified(), t.name)
 	}
+	// The object was validated; from here on, it changes into its stored form.
 	t.prune(object)
 	t.establish(object)
 	if err := t.store(object); err != nil {
@@ -101,10 +117,12 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 	return t.shown(object), nil
 }
 
-// longestPrefix is how much of a generateName is in the name: with the five characters behind it, that is a DNS label.
+// longestPrefix is the length to which a generateName is cut. With the five characters of the suffix, the name is a DNS
+// label of 63 characters.
 const longestPrefix = 58
 
-// name makes one of what the object is to be called after.
+// name sets the name of an object that only has a generateName. The suffix is a counter, not random, so that tests are
+// repeatable.
 func (s *Server) name(t target, metadata map[string]any) {
 	prefix, _ := metadata["generateName"].(string)
 	if name, _ := metadata["name"].(string); name == "" && prefix != "" {
@@ -112,6 +130,7 @@ func (s *Server) name(t target, metadata map[string]any) {
 	}
 }
 
+// identify sets the uid, the creation time and the first generation.
 func (s *Server) identify(t target, metadata map[string]any) {
 	metadata["uid"] = fmt.Sprintf("%s%012d", uidPrefix, s.number(t))
 	metadata["creationTimestamp"] = timestamp()
@@ -121,18 +140,20 @@ func (s *Server) identify(t target, metadata map[string]any) {
 	}
 }
 
-// stamp gives the object a new version, unless it is not to be stored.
+// stamp sets a new resource version. A dry run does not consume one.
 func (s *Server) stamp(t target, metadata map[string]any) {
 	if !t.dry {
 		metadata["resourceVersion"] = s.next()
 	}
 }
 
-// keep stores what is there now, and tells those who watch.
+// keep stores an object and does everything that follows from the change: it records it for watches, updates the served
+// definitions, collects garbage and handles namespaces.
 func (s *Server) keep(t target, before, after map[string]any) {
 	if t.dry {
 		return
 	}
+	// The former object is not changed, because the history refers to it.
 	s.objects[t.groupResource()][t.key()] = after
 	s.record(t, before, after, nil)
 	s.define(t, before, after)
@@ -140,7 +161,7 @@ func (s *Server) keep(t target, before, after map[string]any) {
 	s.keepNamespaces(t, before, after)
 }
 
-// discard removes the object; last is its state as it is told.
+// discard removes an object. Watches receive its last state with a new resource version, as from the real server.
 func (s *Server) discard(t target, before map[string]any) {
 	if t.dry {
 		return
@@ -154,7 +175,7 @@ func (s *Server) discard(t target, before map[string]any) {
 	s.keepNamespaces(t, before, nil)
 }
 
-// prune drops what the schema of the status does not have.
+// prune removes status fields that are not in Resource.StatusFields.
 func (t target) prune(object map[string]any) {
 	status, ok := object["status"].(map[string]any)
 	if !ok || t.StatusFields == nil {

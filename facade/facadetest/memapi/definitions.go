@@ -12,19 +12,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
 )
 
+// definitionsResource is the resource of custom resource definitions themselves.
 var definitionsResource = Resource{
 	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
 	ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"}, StatusSubresource: true,
 }
 
-// Define serves the kinds of custom resource definitions in all their versions, and holds their objects against the
-// schemas: unknown fields are dropped, defaults filled in, invalid objects refused with the words of the real server.
-// Definitions that are there already are replaced. So are those that clients create; the difference is the error, which
-// tells of a definition that is wrong, or that wants what is not done here: rules in CEL (see [WithoutRules]) and
-// conversion webhooks, without [Server.Extend].
+// Define serves the kinds of custom resource definitions in all their versions. Objects are processed by their schemas:
+// unknown fields are dropped, defaults filled in, and invalid objects refused with the messages of the real server.
+// Existing definitions are replaced.
+// Clients can create definitions as well. Define returns an error for a definition that is invalid or needs an
+// unsupported feature: without [Server.Extend], that is a CEL rule (see [WithoutRules]) or a conversion webhook.
 func (s *Server) Define(definitions ...*apiextensionsv1.CustomResourceDefinition) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Definitions before an invalid one remain served.
 	for _, crd := range definitions {
 		if err := s.defineOne(crd); err != nil {
 			return fmt.Errorf("defining %s: %w", crd.Name, err)
@@ -33,8 +35,10 @@ func (s *Server) Define(definitions ...*apiextensionsv1.CustomResourceDefinition
 	return nil
 }
 
+// defineOne creates a definition or replaces an existing one, as a client would.
 func (s *Server) defineOne(crd *apiextensionsv1.CustomResourceDefinition) error {
 	fresh := crd.DeepCopy()
+	// The definition may come from another server; its version and uid would cause a conflict here.
 	fresh.ResourceVersion, fresh.UID = "", ""
 	data, err := json.Marshal(fresh)
 	if err != nil {
@@ -53,7 +57,7 @@ func (s *Server) defineOne(crd *apiextensionsv1.CustomResourceDefinition) error 
 	return err
 }
 
-// definitionOf is what the object says if it is a definition.
+// definitionOf decodes an object that is a definition. It returns nil without an error for every other object.
 func definitionOf(t target, object map[string]any) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if t.groupResource() != definitionsResource.groupResource() || object == nil {
 		return nil, nil
@@ -69,7 +73,7 @@ func definitionOf(t target, object map[string]any) (*apiextensionsv1.CustomResou
 	return crd, nil
 }
 
-// understand refuses a definition that is wrong, or asks for too much.
+// understand validates a definition. It also refuses definitions that need an unsupported feature.
 func (s *Server) understand(t target, object, before map[string]any) (field.ErrorList, error) {
 	crd, err := definitionOf(t, object)
 	if crd == nil || err != nil {
@@ -85,6 +89,8 @@ func (s *Server) understand(t target, object, before map[string]any) (field.Erro
 		}
 	}
 	d, problems := schemas.Read(crd, s.extensions.forSchemas())
+	// Objects stay in the version in which they were stored. With a conversion webhook, the server would decode them as
+	// the new storage version, so it refuses the change.
 	if former := s.schemas[servedAs(crd)]; former != nil && len(problems) == 0 && d.Convert != nil &&
 		former.Storage != d.Storage && len(s.objects[servedAs(crd)]) > 0 {
 		problems = append(problems, field.Invalid(field.NewPath("spec", "versions"), d.Storage,
@@ -93,15 +99,19 @@ func (s *Server) understand(t target, object, before map[string]any) (field.Erro
 	return problems, nil
 }
 
-// define serves what a custom resource definition says, or stops that.
+// define updates the served resources after a definition was created, changed or deleted.
 func (s *Server) define(t target, before, after map[string]any) {
+	// Validation has decoded both already. A definition that was stored without validation and does not decode is
+	// ignored.
 	was, _ := definitionOf(t, before)
 	is, _ := definitionOf(t, after)
+	// Versions that are no longer served are removed first.
 	for _, r := range served(was) {
 		still := false
 		for _, other := range served(is) {
 			still = still || other.Plural == r.Plural && other.Version == r.Version
 		}
+		// A deleted definition takes its objects with it; a version that is no longer served does not.
 		if !still && after == nil {
 			s.remove(r.Group, r.Plural)
 		} else if !still {
@@ -111,18 +121,19 @@ func (s *Server) define(t target, before, after map[string]any) {
 	if is == nil {
 		return
 	}
+	// Problems are ignored here: validation has refused definitions with problems already.
 	s.schemas[servedAs(is)], _ = schemas.Read(is, s.extensions.forSchemas())
 	for _, r := range served(is) {
 		s.install(r)
 	}
 }
 
-// servedAs is the resource that a definition describes.
+// servedAs returns the resource that a definition describes.
 func servedAs(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {
 	return schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
 }
 
-// served are the resources of a definition, one for each version.
+// served returns the resources of a definition, one for each served version.
 func served(crd *apiextensionsv1.CustomResourceDefinition) []Resource {
 	if crd == nil {
 		return nil
@@ -133,6 +144,7 @@ func served(crd *apiextensionsv1.CustomResourceDefinition) []Resource {
 		if !v.Served {
 			continue
 		}
+		// Each version is a resource of its own, because clients address versions separately.
 		all = append(all, Resource{
 			Group: crd.Spec.Group, Version: v.Name, Kind: names.Kind, Plural: names.Plural, Singular: names.Singular,
 			ShortNames: names.ShortNames, Categories: names.Categories,
@@ -143,7 +155,7 @@ func served(crd *apiextensionsv1.CustomResourceDefinition) []Resource {
 	return all
 }
 
-// scaleIn is the subresource scale of a definition.
+// scaleIn returns the scale subresource of a version, or nil if it does not have one.
 func scaleIn(given *apiextensionsv1.CustomResourceSubresources) *Scale {
 	if given == nil || given.Scale == nil {
 		return nil
@@ -155,9 +167,11 @@ func scaleIn(given *apiextensionsv1.CustomResourceSubresources) *Scale {
 	return scale
 }
 
-// target is an object of a resource, as the server itself deals with it.
+// target returns the target for an object of a resource. The server uses it for its own changes as well as for
+// requests.
 func (s *Server) target(r Resource, namespace, name string) target {
 	t := target{Resource: r, namespace: namespace, name: name, notes: &notes{}}
+	// Resources without a definition do not have a schema and are stored as sent.
 	if d := s.schemas[r.groupResource()]; d != nil {
 		t.schema, t.storage = d.Versions[r.Version], d.Versions[d.Storage]
 		t.stored, t.convert = d.Storage, d.Convert

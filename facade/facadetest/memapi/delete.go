@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// deletion reads the options of a deletion: those of the body, else those of the query.
+// deletion reads the options of a deletion from the body, or from the query if the body is empty.
 func deletion(query url.Values, data []byte) (*metav1.DeleteOptions, error) {
 	options := &metav1.DeleteOptions{}
 	if len(data) > 0 {
@@ -31,6 +31,7 @@ func deletion(query url.Values, data []byte) (*metav1.DeleteOptions, error) {
 			options.OrphanDependents = &orphan //nolint:staticcheck // clients may still send it
 		}
 	}
+	// For example, propagationPolicy and orphanDependents exclude each other.
 	if problems := validation.ValidateDeleteOptions(options); len(problems) > 0 {
 		return nil, apierrors.NewInvalid(
 			schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", problems,
@@ -39,28 +40,34 @@ func deletion(query url.Values, data []byte) (*metav1.DeleteOptions, error) {
 	return options, nil
 }
 
+// delete deletes an object: it removes the object at once, or sets its deletionTimestamp if it has finalizers.
 func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any, error) {
 	before, ok := s.objects[t.groupResource()][t.key()]
 	if !ok {
 		return nil, notFound(t)
 	}
+	// A dry run is requested in the options, which may be in the body.
 	t.dry = t.dry || len(options.DryRun) > 0
 	was := metadataOf(before)
 	if err := t.expected(was, options.Preconditions); err != nil {
 		return nil, err
 	}
+	// Webhooks are called after the preconditions, so a request with a stale precondition does not reach them.
 	if _, err := s.review(t, false, nil, before); err != nil {
 		return nil, err
 	}
+	// A namespace is only marked here. It disappears when it is empty.
 	if shown, ok := s.terminate(t, before); ok {
 		return shown, nil
 	}
 	held, _ := was["finalizers"].([]any)
+	// The finalizers decide whether the object is removed now or only marked.
 	finalizers := propagated(s.withCleanup(t, before, held), options)
 	if len(finalizers) == 0 {
 		s.discard(t, before)
 		return success(t, was["uid"]), nil
 	}
+	// A repeated deletion must not create a new version, or watches would see a change.
 	if was["deletionTimestamp"] != nil && sameTexts(held, finalizers) {
 		return t.shown(before), nil
 	}
@@ -69,16 +76,18 @@ func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any
 	metadata["finalizers"] = finalizers
 	if was["deletionTimestamp"] == nil {
 		metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = timestamp(), int64(0)
+		// The deletion counts as a change of the desired state, so it increases the generation.
 		if !t.Plain {
 			metadata["generation"] = generation(before) + 1
 		}
 	}
+	// The change is visible to watches as a modification.
 	s.stamp(t, metadata)
 	s.keep(t, before, object)
 	return t.shown(object), nil
 }
 
-// expected holds an object against what the client knows of it.
+// expected checks the preconditions of the client against the stored metadata.
 func (t target) expected(was map[string]any, p *metav1.Preconditions) error {
 	if p == nil {
 		return nil
@@ -96,19 +105,22 @@ func (t target) expected(was map[string]any, p *metav1.Preconditions) error {
 	return nil
 }
 
-// propagated are the finalizers of an object that is being deleted: with that of the garbage collector for what is to
-// become of its dependents.
+// propagated returns the finalizers of an object that is being deleted. The propagation policy is stored as a finalizer
+// of the garbage collector, which it processes later.
 func propagated(finalizers []any, options *metav1.DeleteOptions) []any {
 	former := options.OrphanDependents //nolint:staticcheck // clients may still send it
 	orphan := slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents))
 	foreground := slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents))
+	// Finalizers that are set already define the policy, unless the request has a policy of its own.
 	switch policy := options.PropagationPolicy; {
 	case former != nil:
+		// The older option has precedence over finalizers that are already set.
 		orphan, foreground = *former, false
 	case policy != nil:
 		orphan = *policy == metav1.DeletePropagationOrphan
 		foreground = *policy == metav1.DeletePropagationForeground
 	}
+	// The finalizers of the garbage collector are added again below, at the end of the list.
 	var all []any
 	for _, one := range finalizers {
 		if one != metav1.FinalizerOrphanDependents && one != metav1.FinalizerDeleteDependents {
@@ -124,7 +136,7 @@ func propagated(finalizers []any, options *metav1.DeleteOptions) []any {
 	return all
 }
 
-// sameTexts tells whether both have the same items, in any order.
+// sameTexts reports whether both lists have the same items, in any order.
 func sameTexts(a, b []any) bool {
 	missing := func(from []any) func(any) bool {
 		return func(one any) bool { return !slices.Contains(from, one) }
@@ -132,17 +144,20 @@ func sameTexts(a, b []any) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, missing(b)) && !slices.ContainsFunc(b, missing(a))
 }
 
-// deleteAll deletes what is selected of a collection, one by one.
+// deleteAll deletes the selected objects of a collection one by one, and returns them as a list.
 func (s *Server) deleteAll(t target, query url.Values, options *metav1.DeleteOptions) (map[string]any, error) {
 	wanted, err := t.interest(query)
 	if err != nil {
 		return nil, err
 	}
+	// A reviewed request is served several times. The deleted objects are kept between the attempts, or the answer
+	// would lack those of earlier ones.
 	deleted := map[string]any{}
 	if t.reviews != nil {
 		deleted = t.reviews.deleted
 	}
 	for _, object := range s.matching(t, wanted) {
+		// A copy of the target for each object, because the names differ.
 		one := t
 		one.namespace, _ = metadataOf(object)["namespace"].(string)
 		one.name, _ = metadataOf(object)["name"].(string)
@@ -155,7 +170,9 @@ func (s *Server) deleteAll(t target, query url.Values, options *metav1.DeleteOpt
 		}
 		deleted[one.key()] = shown
 	}
+	// The objects are sorted by their keys, as in a list.
 	items := []any{}
+	// Map iteration is random, but answers must be repeatable.
 	for _, key := range slices.Sorted(maps.Keys(deleted)) {
 		items = append(items, deleted[key])
 	}

@@ -11,17 +11,18 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
+// usualVerbs are the verbs of a resource without Resource.Verbs.
 var usualVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
-// serverVersion is the version of the real server that this one is compared with. Strict clients miss each absent
-// field.
+// serverVersion is the version of the real server whose behavior this one copies. Every field is set, because strict
+// clients require all of them.
 var serverVersion = apiversion.Info{
 	Major: "1", Minor: "36", GitVersion: "v1.36.3", GitCommit: "memapi", GitTreeState: "clean",
 	BuildDate: "1970-01-01T00:00:00Z", GoVersion: runtime.Version(), Compiler: runtime.Compiler,
 	Platform: runtime.GOOS + "/" + runtime.GOARCH,
 }
 
-// discovery answers what is asked of the server as a whole.
+// discovery answers requests for the server itself rather than for objects: its version, groups, resources and schemas.
 func (s *Server) discovery(parts []string) (document any, ok bool) {
 	switch {
 	case len(parts) == 1 && parts[0] == "version":
@@ -49,7 +50,7 @@ func (s *Server) discovery(parts []string) (document any, ok bool) {
 	}
 }
 
-// published are the schemas of the kinds of one group and version that have any, in the form of OpenAPI 3.
+// published returns the schemas of one group and version as an OpenAPI 3 document. Kinds without a schema are left out.
 func (s *Server) published(gv schema.GroupVersion) (document any, ok bool) {
 	all := map[string]any{}
 	for _, r := range s.resources {
@@ -60,6 +61,7 @@ func (s *Server) published(gv schema.GroupVersion) (document any, ok bool) {
 			all[r.Kind] = one.OpenAPI()
 			continue
 		}
+		// A resource without a definition can still limit the fields of its status.
 		if r.StatusFields == nil {
 			continue
 		}
@@ -77,6 +79,7 @@ func (s *Server) published(gv schema.GroupVersion) (document any, ok bool) {
 	return map[string]any{"components": map[string]any{"schemas": all}}, len(all) > 0
 }
 
+// groups returns the API groups with their versions. The core group is not one of them.
 func (s *Server) groups() metav1.APIGroupList {
 	list := metav1.APIGroupList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{},
@@ -93,10 +96,12 @@ func (s *Server) groups() metav1.APIGroupList {
 		group := &list.Groups[at]
 		one := metav1.GroupVersionForDiscovery{GroupVersion: r.groupVersion().String(), Version: r.Version}
 		if !slices.Contains(group.Versions, one) {
+			// A version with several kinds is listed once.
 			group.Versions = append(group.Versions, one)
 		}
 	}
-	// The preferred version is the highest one, such as v2 before v1 before v1beta1, and not the stored one.
+	// The preferred version is the highest one by Kubernetes' order, such as v2 before v1 before v1beta1. The stored
+	// version does not matter.
 	for i := range list.Groups {
 		group := &list.Groups[i]
 		slices.SortStableFunc(group.Versions, func(a, b metav1.GroupVersionForDiscovery) int {
@@ -107,6 +112,7 @@ func (s *Server) groups() metav1.APIGroupList {
 	return list
 }
 
+// listed returns the resources of one group and version, with their subresources.
 func (s *Server) listed(gv schema.GroupVersion) (document any, ok bool) {
 	list := metav1.APIResourceList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(),
@@ -125,6 +131,7 @@ func (s *Server) listed(gv schema.GroupVersion) (document any, ok bool) {
 			one.Verbs = r.Verbs
 		}
 		list.APIResources = append(list.APIResources, one)
+		// Subresources directly follow their resource. Package devcluster depends on that order.
 		if s.target(r, "", "").scalePaths() != nil {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
 				Name: r.Plural + "/scale", Namespaced: r.Namespaced, Group: "autoscaling", Version: "v1", Kind: "Scale",

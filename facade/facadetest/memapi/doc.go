@@ -1,12 +1,16 @@
-// Package memapi is an API server in memory, as an http.RoundTripper: no sockets, no processes, no time of its own.
+// Package memapi implements a Kubernetes API server in memory, as an http.RoundTripper. It does not use sockets,
+// processes or a clock of its own.
 //
-// It is apart because whole operators, with their real clients, caches and queues, are to be played in virtual time,
-// where nothing may wait for anything outside of the bubble of testing/synctest. It never admits more, or less, than
-// the real server does of what operators rely on: versions, conflicts, preconditions, finalizers, subresources and
-// watches; of kinds that custom resource definitions describe, schemas, versions and server-side apply by keys. That is
-// proven by one script of requests played against both. What it does not do is listed at [Server]. Webhooks are
-// functions: see [Admission] and [Reviewer]. What goes wrong between a client and the server is for a [Connection].
+// It exists because complete operators, with real clients, caches and queues, are tested in virtual time: inside a
+// testing/synctest bubble, code must not wait for anything outside of it. [New] returns a [Server] and [Config] the
+// configuration for its clients. A [Connection] injects failures between a client and the server. [Admission] and
+// [Reviewer] take the place of webhooks.
 //
-// Neighbours: internal/schemas reads definitions; test/explorer and the tests of the engine's packages use the server;
-// test/e2e has the real one.
+// The server accepts and refuses the same requests as the real one wherever operators depend on it: resource versions,
+// conflicts, preconditions, finalizers, subresources and watches, and the schemas, versions and server-side apply of
+// custom resources. Tests send one script of requests to both servers and compare the answers. Missing features are
+// listed at [Server].
+//
+// The package internal/schemas reads definitions. Package test/explorer and the tests of the engine use this server;
+// test/e2e uses a real one.
 package memapi

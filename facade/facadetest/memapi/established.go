@@ -8,12 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// defaultDefinition fills in the names and the conversion that a definition may leave out.
+// defaultDefinition fills in the optional names and the conversion strategy of a definition.
 func (t target) defaultDefinition(object map[string]any) {
 	spec, ok := object["spec"].(map[string]any)
 	if t.groupResource() != definitionsResource.groupResource() || !ok {
 		return
 	}
+	// The strategy None only changes the apiVersion of objects.
 	if spec["conversion"] == nil {
 		spec["conversion"] = map[string]any{"strategy": string(apiextensionsv1.NoneConverter)}
 	}
@@ -26,8 +27,8 @@ func (t target) defaultDefinition(object map[string]any) {
 	}
 }
 
-// establish writes the status of a definition that is about to be stored, which is served at once. The real server does
-// so a moment later, with two conditions and the names.
+// establish writes the status of a definition before it is stored, because the definition is served at once. The real
+// server writes the same conditions and names a moment later.
 func (t target) establish(object map[string]any) {
 	if t.groupResource() != definitionsResource.groupResource() {
 		return
@@ -39,6 +40,7 @@ func (t target) establish(object map[string]any) {
 		object["status"] = status
 	}
 	status["acceptedNames"] = names
+	// Versions that were once the storage version stay in the list, as objects may still be stored in them.
 	stored, _, _ := unstructured.NestedStringSlice(object, "status", "storedVersions")
 	versions, _, _ := unstructured.NestedSlice(object, "spec", "versions")
 	for _, one := range versions {
@@ -52,6 +54,7 @@ func (t target) establish(object map[string]any) {
 		all = append(all, name)
 	}
 	status["storedVersions"] = all
+	// An update keeps the conditions with their times.
 	if status["conditions"] != nil {
 		return
 	}

@@ -10,29 +10,31 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
 )
 
-// Extensions do what definitions of custom resources may ask for, and what this package leaves out as it takes large
-// libraries or other processes. What a nil field would do is refused, except for validation.
+// Extensions implement features of custom resource definitions that need large libraries or other processes and are
+// therefore not part of this package. A definition that needs a feature whose field is nil is refused. Without
+// ValidateDefinition, definitions are accepted with fewer checks.
 type Extensions struct {
-	// ValidateDefinition checks a definition as the real server does; was is nil for a new one. Without it, only what
-	// the server needs itself is checked.
+	// ValidateDefinition validates a definition as the real server does; was is nil for a new one. Without it, only the
+	// parts that this server uses are checked.
 	ValidateDefinition func(is, was *apiextensionsv1.CustomResourceDefinition) field.ErrorList
-	// CompileRules compiles the rules in CEL of a schema. The returned function checks a new object, or one that
-	// replaces another one.
+	// CompileRules compiles the CEL rules of a schema. The returned function checks a new object, or one that replaces
+	// another.
 	CompileRules func(structural *structuralschema.Structural) func(object, before map[string]any) field.ErrorList
 	// NewConverter prepares the conversion webhook of a definition. The returned function converts one object, which
-	// has its apiVersion and kind, to a version. The server waits for it.
+	// has its apiVersion and kind, to a version. The server waits for it, in most cases while it is locked.
 	NewConverter func(crd *apiextensionsv1.CustomResourceDefinition) (
 		func(object map[string]any, to string) (map[string]any, error), error,
 	)
 }
 
-// Extend adds extensions. It must be called before the first definition.
+// Extend sets the extensions. It must be called before the first definition is added.
 func (s *Server) Extend(with Extensions) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.extensions = with
 }
 
+// forSchemas returns the extensions in the form of the package internal/schemas.
 func (e Extensions) forSchemas() schemas.Extensions {
 	with := schemas.Extensions{Compile: e.CompileRules}
 	if e.NewConverter != nil {
@@ -43,7 +45,8 @@ func (e Extensions) forSchemas() schemas.Extensions {
 	return with
 }
 
-// Equivalents returns the other versions in which the objects of a resource are served, as webhooks may be for them.
+// Equivalents returns the other versions in which the objects of a resource are served. A webhook can be registered for
+// another version than the one of the request.
 func (s *Server) Equivalents(of schema.GroupVersionResource) (all []Resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +59,8 @@ func (s *Server) Equivalents(of schema.GroupVersionResource) (all []Resource) {
 	return all
 }
 
-// Convert returns an object of a resource in another version, as JSON.
+// Convert returns an object of a resource in another version, as JSON. An empty text stays empty, because admission
+// requests may lack an object.
 func (s *Server) Convert(text []byte, from schema.GroupVersionResource, to Resource) ([]byte, error) {
 	if len(text) == 0 {
 		return text, nil
@@ -65,10 +69,12 @@ func (s *Server) Convert(text []byte, from schema.GroupVersionResource, to Resou
 	if err := json.Unmarshal(text, &object); err != nil {
 		return nil, err
 	}
+	// The lock is not held during the conversion, which may call a webhook of this process.
 	s.mu.Lock()
 	t := s.target(to, "", "")
 	s.mu.Unlock()
 	source := target{Resource: Resource{Group: from.Group, Plural: from.Resource}}
+	// Events differ between their two APIs in the names of their fields.
 	if source.isNewEvent() != t.isNewEvent() {
 		renameEvent(object, source.isNewEvent())
 	}

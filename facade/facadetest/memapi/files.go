@@ -15,8 +15,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Definitions reads custom resource definitions from files of YAML or JSON, with one document or several, and from the
-// files in folders. Documents of other kinds are passed over; it is an error if a path has no definition at all.
+// Definitions reads custom resource definitions from YAML or JSON files with one or more documents, and from the files
+// of folders. Documents of other kinds are skipped. A path without any definition is an error.
 func Definitions(paths ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, path := range paths {
@@ -24,6 +24,7 @@ func Definitions(paths ...string) ([]*apiextensionsv1.CustomResourceDefinition, 
 		if err != nil {
 			return nil, fmt.Errorf("reading custom resource definitions: %w", err)
 		}
+		// Each path must contain a definition: a wrong path is a common mistake.
 		before := len(all)
 		for _, file := range files {
 			data, err := os.ReadFile(file)
@@ -43,6 +44,7 @@ func Definitions(paths ...string) ([]*apiextensionsv1.CustomResourceDefinition, 
 	return all, nil
 }
 
+// filesOf returns the path itself, or the YAML and JSON files of a folder. Subfolders are not searched.
 func filesOf(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -61,7 +63,7 @@ func filesOf(path string) ([]string, error) {
 	return files, nil
 }
 
-// ParseDefinitions is [Definitions] for what is in memory already, such as an embedded file.
+// ParseDefinitions is like [Definitions], but reads data in memory, such as an embedded file.
 func ParseDefinitions(data []byte) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
@@ -70,6 +72,7 @@ func ParseDefinitions(data []byte) ([]*apiextensionsv1.CustomResourceDefinition,
 			return all, nil
 		}
 		crd := &apiextensionsv1.CustomResourceDefinition{}
+		// The kind decides whether the document is a definition, so it is decoded first and without strictness.
 		if err == nil {
 			err = sigsyaml.Unmarshal(document, &crd.TypeMeta)
 		}
@@ -80,6 +83,7 @@ func ParseDefinitions(data []byte) ([]*apiextensionsv1.CustomResourceDefinition,
 		if err != nil {
 			return nil, fmt.Errorf("parsing a custom resource definition: %w", err)
 		}
+		// The former version v1beta1 would decode without an error, but with most of its fields missing.
 		if version := crd.APIVersion; crd.Kind == definitionsResource.Kind &&
 			version != definitionsResource.groupVersion().String() {
 			return nil, fmt.Errorf("%s has version %s, want %s", crd.Name, version, definitionsResource.groupVersion())
@@ -87,8 +91,8 @@ func ParseDefinitions(data []byte) ([]*apiextensionsv1.CustomResourceDefinition,
 	}
 }
 
-// WithoutRules are copies of the definitions without x-kubernetes-validations: their rules in CEL are not evaluated
-// here, so a definition that has any is refused. [Admission] can have the rules that a test is about, in Go.
+// WithoutRules returns copies of the definitions without x-kubernetes-validations. This package does not evaluate CEL
+// rules and refuses definitions that have any. Use [Admission] to implement in Go the rules that a test needs.
 func WithoutRules(
 	definitions ...*apiextensionsv1.CustomResourceDefinition,
 ) []*apiextensionsv1.CustomResourceDefinition {
@@ -105,6 +109,7 @@ func WithoutRules(
 	return all
 }
 
+// dropRules removes the rules of a schema and of all schemas nested in it.
 func dropRules(s *apiextensionsv1.JSONSchemaProps) {
 	if s == nil {
 		return
@@ -122,6 +127,7 @@ func dropRules(s *apiextensionsv1.JSONSchemaProps) {
 			dropRules(&several[i])
 		}
 	}
+	// The values of the map are copies; each must be stored back.
 	for name, property := range s.Properties {
 		dropRules(&property)
 		s.Properties[name] = property

@@ -9,38 +9,44 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// CollectGarbage has objects deleted whose owners are gone, as kube-controller-manager does: in the background, in the
-// foreground, or orphaned, as the deletion asked for. It happens so long after each change that matters; with 0 before
-// the answer to the request that led to it. Nothing is collected unless this was called.
+// CollectGarbage turns on garbage collection: objects whose owners were deleted are deleted too, as by
+// kube-controller-manager. Background, foreground and orphaning deletions are supported. A collection runs this long
+// after each relevant change. With 0, it runs before the request that caused it is answered. Without this call, nothing
+// is collected.
 func (s *Server) CollectGarbage(after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.collector = &collector{after: after}
+	// Garbage may exist already.
 	s.litter()
 }
 
-// collector is the state of the garbage collection.
+// collector holds the state of the garbage collection.
 type collector struct {
 	after time.Duration
-	due   bool // a run is ahead, or under way
+	due   bool // a run is scheduled or in progress
 }
 
-// noticed has the garbage collected that a change has left.
+// noticed schedules a collection if a change can produce garbage. A collection in progress causes changes itself; it
+// repeats until nothing changes, so these do not schedule another one.
 func (s *Server) noticed(before, after map[string]any) {
 	switch {
 	case s.collector == nil || s.collector.due:
+	// Only deletions, and changes of objects with owners, can produce garbage.
 	case after == nil, metadataOf(after)["ownerReferences"] != nil, metadataOf(after)["deletionTimestamp"] != nil,
 		before != nil && metadataOf(before)["ownerReferences"] != nil:
 		s.litter()
 	}
 }
 
+// litter runs a collection, now or after the delay.
 func (s *Server) litter() {
 	s.collector.due = true
 	if s.collector.after == 0 {
 		s.collect()
 		return
 	}
+	// The timer runs in the bubble of the test, so the delay is virtual.
 	time.AfterFunc(s.collector.after, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -48,11 +54,12 @@ func (s *Server) litter() {
 	})
 }
 
-// collect goes over all objects until there is nothing more to do.
+// collect processes all objects, and repeats that until nothing changes any more.
 func (s *Server) collect() {
 	for more := true; more; {
 		more = false
 		for _, t := range s.everything() {
+			// A previous step may have removed the object.
 			if object, ok := s.objects[t.groupResource()][t.key()]; ok {
 				more = s.tend(t, object) || more
 			}
@@ -61,13 +68,16 @@ func (s *Server) collect() {
 	s.collector.due = false
 }
 
-// everything is all objects there are, in one order, but for events.
+// everything returns all stored objects in a fixed order, except for Kubernetes events.
 func (s *Server) everything() []target { return s.all(false) }
 
+// all returns all stored objects in a fixed order, each once, although several versions may serve it. Changes to them
+// are attributed to kube-controller-manager.
 func (s *Server) all(withEvents bool) []target {
 	var all []target
 	seen := map[schema.GroupResource]bool{}
 	for _, r := range s.resources {
+		// Events are skipped unless requested: there are many of them, and they usually do not have owners.
 		if seen[r.groupResource()] || r.Plural == "events" && !withEvents {
 			continue
 		}
@@ -80,6 +90,7 @@ func (s *Server) all(withEvents bool) []target {
 			all = append(all, t)
 		}
 	}
+	// The order must not depend on the iteration of maps, or a run in virtual time could not be repeated.
 	slices.SortFunc(all, func(a, b target) int {
 		return cmp.Or(
 			cmp.Compare(a.Group, b.Group), cmp.Compare(a.Plural, b.Plural), cmp.Compare(a.key(), b.key()),
@@ -88,18 +99,20 @@ func (s *Server) all(withEvents bool) []target {
 	return all
 }
 
-// tend does what is to be done about one object, and tells whether there was anything.
+// tend collects one object if that is due, and reports whether it changed anything.
 func (s *Server) tend(t target, object map[string]any) bool {
 	finalizers, _ := metadataOf(object)["finalizers"].([]any)
 	dying := metadataOf(object)["deletionTimestamp"] != nil
 	switch {
 	case dying && slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents)):
 		for _, one := range s.dependents(object) {
+			// The dependents survive, but without a reference to this owner.
 			s.disown(one, func(ref map[string]any) bool { return ref["uid"] != metadataOf(object)["uid"] })
 		}
 		s.release(t, metav1.FinalizerOrphanDependents)
 		return true
 	case dying && slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents)):
+		// A foreground deletion waits for the dependents that block it.
 		if slices.ContainsFunc(s.dependents(object), func(one target) bool { return s.blocks(one, object) }) {
 			return false
 		}
@@ -112,25 +125,31 @@ func (s *Server) tend(t target, object map[string]any) bool {
 	}
 }
 
-// judge decides about an object with owners.
+// judge deletes an object, or removes references from it, depending on the state of its owners. It reports whether it
+// changed anything.
 func (s *Server) judge(t target, object map[string]any) bool {
 	standing := map[any]ownership{}
 	count := map[ownership]int{}
 	for _, ref := range referencesOf(object) {
+		// Owners are identified by their uid.
 		standing[ref["uid"]] = s.ownership(t, ref)
 		count[standing[ref["uid"]]]++
 	}
 	policy := metav1.DeletePropagationBackground
+	// The cases are those of the garbage collector of kube-controller-manager.
 	switch gone := count[absent] + count[waiting]; {
 	case count[unclear] > 0, gone == 0:
 		return false
 	case count[solid] > 0:
+		// At least one owner exists, so only the references to missing owners are removed.
 		s.disown(t, func(ref map[string]any) bool { return standing[ref["uid"]] == solid })
 		return true
 	case count[waiting] > 0 && len(s.dependents(object)) > 0:
 		policy = metav1.DeletePropagationForeground
+		// The owner waits for this object, which has dependents of its own: they are deleted in the foreground, too.
 		s.unblock(t, object)
 	default:
+		// An earlier deletion may have chosen a policy, which is stored as a finalizer.
 		finalizers, _ := metadataOf(object)["finalizers"].([]any)
 		if slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents)) {
 			policy = metav1.DeletePropagationOrphan
@@ -138,6 +157,7 @@ func (s *Server) judge(t target, object map[string]any) bool {
 			policy = metav1.DeletePropagationForeground
 		}
 	}
+	// A failed deletion did not change anything.
 	_, err := s.delete(t, &metav1.DeleteOptions{PropagationPolicy: &policy})
 	return err == nil
 }

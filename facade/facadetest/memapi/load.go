@@ -10,24 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// Load stores objects as a dump has them, with their uids, resource versions and statuses, past admission. An object
-// without a uid is created as by a client, but without asking reviewers. Definitions are served first. The history is
-// forgotten: watches from before end with the status 410. It is an error if the kind of an object is not served;
-// nothing is stored then, except for definitions.
+// Load stores objects from a dump with their uids, resource versions and statuses, without admission. An object without
+// a uid is created as by a client, but without reviewers. Definitions are loaded first.
+// The history is dropped: earlier watches end with the status 410. If the kind of an object is not served, Load returns
+// an error and stores nothing but the definitions.
 func (s *Server) Load(objects ...map[string]any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Uids are reserved first, so that an object created below cannot get the uid of a later one.
 	for _, object := range objects {
 		s.reserve(object)
 	}
 	isDefinition := func(object map[string]any) bool { return object["kind"] == definitionsResource.Kind }
 	for _, object := range objects {
+		// Definitions must be served before their objects are resolved.
 		if isDefinition(object) {
 			if err := s.load(definitionsResource, object); err != nil {
 				return err
 			}
 		}
 	}
+	// All kinds are resolved before the first object is stored, so that an unknown kind does not leave half of a dump.
 	var found []Resource
 	for _, object := range objects {
 		r, ok := s.resourceOf(object)
@@ -44,11 +47,12 @@ func (s *Server) Load(objects ...map[string]any) error {
 			return err
 		}
 	}
+	// Watches from before cannot continue: the loaded versions do not belong to their history.
 	s.history, s.compacted = nil, s.version
 	return nil
 }
 
-// resourceOf finds the resource of an object by its apiVersion and kind.
+// resourceOf returns the resource of an object by its apiVersion and kind.
 func (s *Server) resourceOf(object map[string]any) (Resource, bool) {
 	version, _ := object["apiVersion"].(string)
 	gv, err := schema.ParseGroupVersion(version)
@@ -63,10 +67,10 @@ func (s *Server) resourceOf(object map[string]any) (Resource, bool) {
 	return Resource{}, false
 }
 
-// uidPrefix is that of the uids that this server gives.
+// uidPrefix is the prefix of the uids that this server assigns. The rest is a counter.
 const uidPrefix = "00000000-0000-4000-8000-"
 
-// reserve has later objects get other uids than a loaded one.
+// reserve makes sure that new objects do not get the uid of a loaded one.
 func (s *Server) reserve(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
@@ -75,13 +79,14 @@ func (s *Server) reserve(object map[string]any) {
 	}
 }
 
+// load stores one object in the namespace of its metadata.
 func (s *Server) load(r Resource, given map[string]any) error {
 	object := encoded(given)
 	metadata := metadataOf(object)
 	name, _ := metadata["name"].(string)
 	namespace, _ := metadata["namespace"].(string)
 	if r.Namespaced && namespace == "" {
-		namespace = "default" // as in a manifest
+		namespace = "default" // the default of kubectl for manifests
 		metadata["namespace"] = namespace
 	}
 	if name == "" || r.Namespaced != (namespace != "") {
@@ -90,6 +95,7 @@ func (s *Server) load(r Resource, given map[string]any) error {
 	t := s.target(r, namespace, name)
 	var err error
 	if uid, _ := metadata["uid"].(string); uid == "" {
+		// The usual creation applies defaults and validation.
 		var body []byte
 		if body, err = json.Marshal(object); err == nil {
 			_, err = s.create(t, body)
@@ -103,24 +109,28 @@ func (s *Server) load(r Resource, given map[string]any) error {
 	return nil
 }
 
-// restore stores an object as it was saved.
+// restore stores an object with its uid and resource version. It does not record the change; the caller drops the
+// history.
 func (s *Server) restore(t target, object map[string]any) error {
 	delete(object, "apiVersion")
 	delete(object, "kind")
 	if problems, err := s.understand(t, object, nil); err != nil || len(problems) > 0 {
 		return errors.Join(err, problems.ToAggregate())
 	}
+	// Versions of a dump are kept. An object without a version gets a new one.
 	if text, _ := metadataOf(object)["resourceVersion"].(string); text == "" {
 		metadataOf(object)["resourceVersion"] = s.next()
 	} else if version, err := parseVersion(text); err != nil {
 		return err
 	} else {
+		// The next version of the server must be higher than that of every loaded object.
 		s.version = max(s.version, version)
 	}
 	t.establish(object)
 	if err := t.store(object); err != nil {
 		return err
 	}
+	// The object may replace one that exists.
 	before := s.objects[t.groupResource()][t.key()]
 	s.objects[t.groupResource()][t.key()] = object
 	s.define(t, before, object)

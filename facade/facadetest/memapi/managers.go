@@ -15,19 +15,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
 )
 
-// merging is what the books on who has set which field are kept by.
+// merging is the key of a cached field manager: a kind, a subresource and a schema.
 type merging struct {
 	kind        schema.GroupVersionKind
 	subresource string
-	schema      *schemas.Version
+	// Each new state of a definition has a new schema, so this pointer also separates its states.
+	schema *schemas.Version
 }
 
-// builtInTypes are those of the kinds that client-go has, read when they are needed first.
+// builtInTypes returns the types of the kinds of client-go. They are built at the first use, because that takes time.
 var builtInTypes = sync.OnceValue(func() managedfields.TypeConverter {
 	return applyconfigurations.NewTypeConverter(scheme.Scheme)
 })
 
-// managers keeps the books on who has set which field.
+// managers returns the field manager for the target, which computes the managedFields of its objects. Field managers
+// are cached.
 func (s *Server) managers(t target) (*managedfields.FieldManager, error) {
 	key := merging{t.groupVersion().WithKind(t.Kind), t.subresource, t.schema}
 	if known := s.books[key]; known != nil {
@@ -36,6 +38,8 @@ func (s *Server) managers(t target) (*managedfields.FieldManager, error) {
 	construct, types := managedfields.NewDefaultCRDFieldManager, managedfields.NewDeducedTypeConverter()
 	var err error
 	switch {
+	// A schema has merge keys for lists. Without any schema, the types are deduced from the object and lists are
+	// atomic.
 	case t.schema != nil:
 		types, err = t.schema.Types()
 	case scheme.Scheme.Recognizes(key.kind):
@@ -44,6 +48,7 @@ func (s *Server) managers(t target) (*managedfields.FieldManager, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Conversion is not needed: each field manager sees one version.
 	made, err := construct(types, asIs{}, asIs{}, asIs{}, key.kind, t.groupVersion(), t.subresource, t.resets())
 	if err != nil {
 		return nil, err
@@ -52,11 +57,12 @@ func (s *Server) managers(t target) (*managedfields.FieldManager, error) {
 	return made, nil
 }
 
-// resets are the fields that nobody gets to own by the path, as it does not let them through.
+// resets returns the fields that the path of the request cannot change, so that a manager does not get to own them.
 func (t target) resets() map[fieldpath.APIVersion]fieldpath.Filter {
 	if !t.StatusSubresource {
 		return nil
 	}
+	// The main path cannot change the status, and the status path cannot change the rest.
 	passed := "status"
 	if t.subresource == "status" {
 		passed = "spec"
@@ -66,22 +72,26 @@ func (t target) resets() map[fieldpath.APIVersion]fieldpath.Filter {
 	})
 }
 
-// manage updates the managedFields of an object that was ever applied; other objects do not need them. A request may
-// change the managedFields themselves, or remove them all.
+// manage updates the managedFields of an object that was applied at least once. Other objects do not have managedFields
+// yet; [Server.recall] reconstructs them at their first apply. A request may also change or remove the managedFields.
 func (s *Server) manage(t target, before, object map[string]any) error {
 	metadata, was := metadataOf(object), metadataOf(before)["managedFields"]
 	given := metadata["managedFields"]
+	// From now on, the history is not used to reconstruct managedFields.
 	if isReset(given) && t.subresource == "" {
 		s.forgotten[metadata["uid"]] = true
 	}
 	delete(metadata, "managedFields")
 	switch {
+	// The apply has computed them already.
 	case t.managed != nil:
 		metadata["managedFields"] = t.managed
 		return nil
+	// The object was never applied, and the request does not set any managedFields.
 	case was == nil && (given == nil || isReset(given)):
 		return nil
 	}
+	// The field manager must see the managedFields of the request, if it has any: they replace the stored ones.
 	stated := cloned(object)
 	if given != nil {
 		metadataOf(stated)["managedFields"] = given
@@ -96,7 +106,7 @@ func (s *Server) manage(t target, before, object map[string]any) error {
 	return nil
 }
 
-// isReset is true for a list without entries, or with an empty one.
+// isReset reports whether the value removes all managedFields: an empty list, or a list with one empty entry.
 func isReset(managed any) bool {
 	entries, ok := managed.([]any)
 	if ok && len(entries) == 1 {
@@ -106,7 +116,7 @@ func isReset(managed any) bool {
 	return ok && len(entries) == 0
 }
 
-// updated are the books after a change.
+// updated returns the managedFields after a change by the target's manager.
 func (s *Server) updated(t target, before, object map[string]any) (any, error) {
 	books, err := s.managers(t)
 	if err != nil {
@@ -122,7 +132,8 @@ func (s *Server) updated(t target, before, object map[string]any) (any, error) {
 	return metadataOf(contentOf(changed))["managedFields"], nil
 }
 
-// typed takes a status away that the types of built-in kinds do not have, as it was stored past them.
+// typed removes the status of built-in kinds whose Go type does not have one. Such a status is only stored by methods
+// that skip validation.
 func (t target) typed(object map[string]any) map[string]any {
 	if t.Plain && !t.StatusSubresource {
 		delete(object, "status")
@@ -130,16 +141,18 @@ func (t target) typed(object map[string]any) map[string]any {
 	return object
 }
 
-// author is who has made a change, and by which path.
+// author identifies the source of a change for managedFields: the manager, the subresource and the API version.
 type author struct{ manager, subresource, version string }
 
-// recall reconstructs the managedFields of an object before its first apply, from its history. It returns nil if the
-// history is lost, or if a request has removed the managedFields.
+// recall reconstructs the managedFields of an object at its first apply, by replaying its changes from the history. It
+// returns nil if the history no longer has its creation, or if a request has removed the managedFields.
 func (s *Server) recall(t target, object map[string]any) (any, error) {
 	uid := metadataOf(object)["uid"]
+	// The user has removed the managedFields on purpose.
 	if s.forgotten[uid] {
 		return nil, nil
 	}
+	// The creation of the object is the latest addition with its uid.
 	first := -1
 	for i := len(s.history) - 1; i >= 0 && first < 0; i-- {
 		if e := s.history[i]; e.of == t.groupResource() && e.before == nil && metadataOf(e.after)["uid"] == uid {
@@ -147,16 +160,20 @@ func (s *Server) recall(t target, object map[string]any) (any, error) {
 		}
 	}
 	if first < 0 {
+		// The creation was dropped from the history, so the ownership cannot be known.
 		return nil, nil
 	}
 	var managed any
 	for _, e := range s.history[first:] {
+		// Other objects and former objects with the same name are skipped.
 		if e.of != t.groupResource() || e.after == nil || metadataOf(e.after)["uid"] != uid {
 			continue
 		}
+		// Each change is replayed as its author made it.
 		by := t
 		by.manager, by.subresource, by.Version = e.by.manager, e.by.subresource, e.by.version
 		then := by.named(map[string]any{"metadata": map[string]any{"name": t.name, "namespace": t.namespace}})
+		// Each step needs the managedFields of the step before.
 		if e.before != nil {
 			then = by.shown(e.before)
 			metadataOf(then)["managedFields"] = managed
@@ -169,6 +186,7 @@ func (s *Server) recall(t target, object map[string]any) (any, error) {
 	return managed, nil
 }
 
+// contentOf returns the content of an unstructured object.
 func contentOf(object runtime.Object) map[string]any {
 	content, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -177,7 +195,8 @@ func contentOf(object runtime.Object) map[string]any {
 	return content.Object
 }
 
-// asIs converts between the only version of a kind and itself.
+// asIs implements the conversion and defaulting that a field manager requires, for kinds that it only sees in one
+// version.
 type asIs struct{}
 
 func (asIs) Convert(_, _, _ any) error { return errors.New("there is one version only") }

@@ -10,10 +10,11 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// elsewhere are the paths of the real server that are not about objects.
+// elsewhere lists the first segments of paths of the real server that are not about objects.
 var elsewhere = []string{"healthz", "livez", "readyz", "metrics", "logs", "openapi", ".well-known", "openid"}
 
-// missing tells why nothing is served for a path: the real server may well have it.
+// missing returns the error for a path that is not served. It distinguishes features that the real server has from
+// paths that it does not serve either.
 func (s *Server) missing(t target, parts []string) error {
 	d := s.schemas[t.groupResource()]
 	own := t.Plural != "" && kubernetesOwn(t)
@@ -25,17 +26,18 @@ func (s *Server) missing(t target, parts []string) error {
 	case t.Kind == "" || t.subresource == "" || t.subresource == "status":
 		return notServed()
 	case d != nil:
-		return notFound(t) // with the name of the object, whether it exists or not, as the real server does
+		return notFound(t) // like the real server, with the object's name even if the object exists
 	case !t.Plain && !own:
-		return notServed() // nor does the real one
+		return notServed() // the real server does not serve it either
 	default:
 		return unsupported("the subresource %s of %s", t.subresource, t.Plural)
 	}
 }
 
-// kubernetesOwn tells whether the real server has the resource, whatever is installed.
+// kubernetesOwn reports whether the resource is one of Kubernetes itself, installed here or not.
 func kubernetesOwn(t target) bool {
 	for kind := range scheme.Scheme.KnownTypes(t.groupVersion()) {
+		// The plural is guessed from the kind, as the scheme only knows kinds.
 		plural, _ := meta.UnsafeGuessKindToResource(t.groupVersion().WithKind(kind))
 		if plural.Resource == t.Plural {
 			return true
@@ -44,7 +46,8 @@ func kubernetesOwn(t target) bool {
 	return false
 }
 
-// notInstalled is a refusal as that of any other resource that is not served, and says what to do.
+// notInstalled returns a "not found" error, like that for any other resource that is not served, with a message that
+// names the remedy.
 func notInstalled(t target) error {
 	refused := apierrors.NewNotFound(schema.GroupResource{Group: t.Group, Resource: t.Plural}, t.name)
 	refused.ErrStatus.Message = "the API server in memory does not serve " + t.Plural + " of " +

@@ -11,38 +11,41 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// namespaceKeeper is the state of [Server.ManageNamespaces].
+// namespaceKeeper holds the state of [Server.ManageNamespaces].
 type namespaceKeeper struct {
 	delay     time.Duration
-	scheduled bool // a run is ahead
+	scheduled bool // a timer for the next run is pending
 }
 
-// ManageNamespaces makes namespaces behave as in a cluster: objects can be created only in a namespace that exists and
-// is not being deleted, a new namespace gets the service account "default", and a deleted namespace is emptied, waits
-// for the finalizers of its objects, and then goes. So does a deleted definition with its objects. The emptying begins
-// after the delay. By default, a namespace need not exist, and leaves its objects when it is deleted; the objects of a
-// definition vanish with it, without an event.
+// ManageNamespaces makes namespaces behave as in a cluster. Objects can only be created in a namespace that exists and
+// is not being deleted. A new namespace gets the service account "default". A deleted namespace is emptied after the
+// delay, waits for the finalizers of its objects, and disappears. A deleted definition and its objects are handled in
+// the same way.
+// By default, a namespace need not exist, and its objects remain when it is deleted. The objects of a deleted
+// definition vanish without an event.
 func (s *Server) ManageNamespaces(delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.namespaces = &namespaceKeeper{delay: delay}
 }
 
-// managesNamespace is true for namespaces that go in two steps.
+// managesNamespace reports whether the target is a namespace that is deleted in two steps.
 func (s *Server) managesNamespace(t target) bool {
 	return s.namespaces != nil && t.Group == "" && t.Plural == "namespaces"
 }
 
-// admitNamespace refuses an object that is created where it may not be.
+// admitNamespace refuses the creation of an object in a namespace that does not exist or is being deleted.
 func (s *Server) admitNamespace(t target) error {
 	if s.namespaces == nil || t.namespace == "" {
 		return nil
 	}
 	namespace, exists := s.objects[schema.GroupResource{Resource: "namespaces"}]["/"+t.namespace]
+	// A missing namespace is "not found" for the namespace, not for the object.
 	switch {
 	case !exists:
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, t.namespace)
 	case metadataOf(namespace)["deletionTimestamp"] != nil:
+		// Clients recognize this error by its cause, not by its message.
 		refused := apierrors.NewForbidden(t.qualified(), t.name, fmt.Errorf(
 			"unable to create new content in namespace %s because it is being terminated", t.namespace,
 		))
@@ -56,7 +59,7 @@ func (s *Server) admitNamespace(t target) error {
 	}
 }
 
-// beginNamespace completes a namespace that is about to be stored for the first time.
+// beginNamespace adds the phase, the finalizer and the name label of a new namespace, as the real server does.
 func (s *Server) beginNamespace(t target, object map[string]any) {
 	if !s.managesNamespace(t) {
 		return
@@ -69,10 +72,12 @@ func (s *Server) beginNamespace(t target, object map[string]any) {
 		labels = map[string]any{}
 		metadataOf(object)["labels"] = labels
 	}
+	// Selectors use this label to select namespaces by name.
 	labels[corev1.LabelMetadataName] = name
 }
 
-// terminate begins the deletion of a namespace. It reports false if the namespace may go as other objects do.
+// terminate starts the deletion of a namespace. It returns false if the target is not a managed namespace, or is one
+// without remaining content; the caller then deletes it like any other object.
 func (s *Server) terminate(t target, before map[string]any) (shown map[string]any, ok bool) {
 	held, _, _ := unstructured.NestedSlice(before, "spec", "finalizers")
 	switch {
@@ -82,6 +87,7 @@ func (s *Server) terminate(t target, before map[string]any) (shown map[string]an
 		return t.shown(before), true
 	}
 	object := cloned(before)
+	// The finalizer in the spec holds the namespace from now on.
 	metadataOf(object)["deletionTimestamp"] = timestamp()
 	object["status"] = map[string]any{"phase": string(corev1.NamespaceTerminating)}
 	s.stamp(t, metadataOf(object))
@@ -89,24 +95,28 @@ func (s *Server) terminate(t target, before map[string]any) (shown map[string]an
 	return t.shown(object), true
 }
 
-// keepNamespaces follows a change: it schedules the emptying of namespaces and completes new ones.
+// keepNamespaces reacts to a change: it creates the service account of a new namespace, and schedules the emptying of
+// namespaces and definitions.
 func (s *Server) keepNamespaces(t target, before, after map[string]any) {
 	switch {
 	case s.namespaces == nil:
 	case s.managesNamespace(t) && before == nil:
 		accounts, ok := s.find(schema.GroupVersion{Version: "v1"}, "serviceaccounts")
 		if account := s.target(accounts, t.name, "default"); ok {
-			_, _ = s.create(account, []byte(`{"metadata":{"name":"default"}}`)) // it may exist: then it is kept
+			_, _ = s.create(account, []byte(`{"metadata":{"name":"default"}}`)) // an existing account is kept
 		}
+	// Each deletion can be the last one that a namespace or a definition waits for.
 	case after == nil,
 		(s.managesNamespace(t) || s.managesDefinition(t)) && metadataOf(after)["deletionTimestamp"] != nil:
 		if s.namespaces.scheduled {
 			return
 		}
 		s.namespaces.scheduled = true
+		// One timer is enough for all namespaces and definitions that are being deleted.
 		time.AfterFunc(s.namespaces.delay, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			// The flag is reset first: the deletions below may schedule the next run.
 			s.namespaces.scheduled = false
 			s.emptyNamespaces()
 			s.emptyDefinitions()
@@ -114,9 +124,10 @@ func (s *Server) keepNamespaces(t target, before, after map[string]any) {
 	}
 }
 
-// emptyNamespaces deletes the content of namespaces that are being deleted, and lets the empty ones go.
+// emptyNamespaces deletes the objects of namespaces that are being deleted, and releases the empty namespaces.
 func (s *Server) emptyNamespaces() {
 	leaving := map[string]int{}
+	// Cluster-scoped objects have a slash as the first character of their key.
 	for key, object := range s.objects[schema.GroupResource{Resource: "namespaces"}] {
 		if metadataOf(object)["deletionTimestamp"] != nil {
 			leaving[key[1:]] = 0
@@ -126,15 +137,18 @@ func (s *Server) emptyNamespaces() {
 		return
 	}
 	background := metav1.DeletePropagationBackground
+	// Events are deleted as well; garbage collection would skip them.
 	for _, t := range s.all(true) {
 		if _, ok := leaving[t.namespace]; !ok || t.namespace == "" {
 			continue
 		}
 		_, err := s.delete(t, &metav1.DeleteOptions{PropagationPolicy: &background})
+		// Objects with finalizers remain, and so does their namespace.
 		if _, remains := s.objects[t.groupResource()][t.key()]; remains || err != nil {
 			leaving[t.namespace]++
 		}
 	}
+	// The finalizer in the spec holds the namespace; without it, the deletion completes.
 	found, _ := s.find(schema.GroupVersion{Version: "v1"}, "namespaces")
 	for name, remaining := range leaving {
 		if remaining > 0 {

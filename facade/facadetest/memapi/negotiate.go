@@ -9,14 +9,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// mostBytes is how long a body may be: that of the real server.
+// mostBytes is the maximum length of a body, as in the real server.
 const mostBytes = 3 << 20
 
 const plainJSON = "application/json"
 
-// negotiated judges what a request asks for whatever it is about: the forms of its body and of the answer, of which
-// partial is one that has the metadata alone.
+// negotiated checks the headers and the length of a request. It returns true for partial if the client accepts only the
+// metadata of objects, and an error for features that this server does not have.
 func negotiated(r *http.Request, body []byte) (partial bool, err error) {
+	// Impersonation is refused, because the server does not have users.
 	for name := range r.Header {
 		if strings.HasPrefix(name, "Impersonate-") {
 			return false, unsupported("impersonation (%s)", name)
@@ -26,32 +27,37 @@ func negotiated(r *http.Request, body []byte) (partial bool, err error) {
 		return false, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", mostBytes))
 	}
 	form := formOf(r)
+	// Patches have content types of their own, which are checked later.
 	if len(body) > 0 && form != "" && form != plainJSON && r.Method != http.MethodPatch {
 		return false, unsupported("bodies in the form %s", form)
 	}
 	return presentation(r)
 }
 
-// formOf is the type of the body, without parameters such as a charset.
+// formOf returns the content type of the body, without parameters such as a charset.
 func formOf(r *http.Request) string {
 	form, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	return strings.TrimSpace(form)
 }
 
-// presentation picks the first form of the answer that is known here; clients name the one that they like best first.
+// presentation picks the first format of the answer that this server supports. Clients list the formats in the order of
+// their preference.
 func presentation(r *http.Request) (partial bool, err error) {
 	accepted := strings.Join(r.Header.Values("Accept"), ",")
 	if accepted == "" {
 		return false, nil
 	}
 	for clause := range strings.SplitSeq(accepted, ",") {
+		// An unknown format is skipped, because clients that prefer protobuf or tables also accept JSON.
 		form, parameters, err := mime.ParseMediaType(clause)
 		if err != nil || form != plainJSON && form != "application/*" && form != "*/*" {
 			continue
 		}
 		switch as := parameters["as"]; {
+		// Complete objects as JSON.
 		case as == "":
 			return false, nil
+		// Metadata only.
 		case strings.HasPrefix(as, "PartialObjectMetadata") && parameters["g"] == metaGroup && parameters["v"] == "v1":
 			return true, nil
 		}
@@ -61,7 +67,8 @@ func presentation(r *http.Request) (partial bool, err error) {
 
 const metaGroup = "meta.k8s.io"
 
-// presented is an answer in the form that was asked for.
+// presented returns an answer in the format that the client accepts. Status objects are never reduced to their
+// metadata.
 func (t target) presented(answer map[string]any) map[string]any {
 	if !t.partial || answer["kind"] == "Status" && answer["apiVersion"] == "v1" {
 		return answer

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// parameters are those of the query that are known, by verb. The real server overlooks others; here they may be what a
-// client relies on.
+// parameters lists the supported query parameters by verb. The real server ignores other ones. This server refuses
+// them, because a client may depend on a parameter that only the real server supports.
 var parameters = func() map[string][]string {
 	writing := []string{"dryRun", "fieldManager", "fieldValidation"}
 	reading := []string{
@@ -33,13 +33,13 @@ var parameters = func() map[string][]string {
 	}
 }()
 
-// Supports reports whether requests of the verb may have the parameter. The real server ignores others; requests that
-// are sent to a [Server] with others get the status 501.
+// Supports reports whether a [Server] supports the query parameter for requests of the verb. Requests with any other
+// parameter get the status 501, although the real server ignores parameters that do not apply.
 func Supports(verb, parameter string) bool {
 	return parameter == "pretty" || parameter == "timeout" || slices.Contains(parameters[verb], parameter)
 }
 
-// unsupported is what a client gets that asks for what the real server can do, and this one cannot.
+// unsupported returns the error for a feature that only the real server has, with the status 501.
 func unsupported(format string, arguments ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
@@ -47,10 +47,11 @@ func unsupported(format string, arguments ...any) error {
 	}}
 }
 
-// options reads what a request says beside its body.
+// options reads the query parameters of a request into the target, and checks them.
 func (t *target) options(r *http.Request) error {
 	query := r.URL.Query()
 	what := verb(r, t.name)
+	// A client may depend on an unsupported parameter, so it is an error.
 	for name := range query {
 		if !Supports(what, name) {
 			return unsupported("the parameter %s of a %s", name, what)
@@ -61,7 +62,7 @@ func (t *target) options(r *http.Request) error {
 	return invalidOptions(what, query, formOf(r))
 }
 
-// invalidOptions judges options as the real server does.
+// invalidOptions validates the options of a write with the functions of the real server.
 func invalidOptions(verb string, query url.Values, form string) error {
 	var kind string
 	var problems field.ErrorList

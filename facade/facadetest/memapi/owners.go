@@ -7,20 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ownership is what has become of the owner that a reference names.
+// ownership is the state of the owner in an owner reference.
 type ownership int
 
 const (
-	unclear ownership = iota // its kind is not served, or it cannot be one: nothing is done
-	solid                    // it is there
-	absent                   // it is not, or another one has its name
-	waiting                  // it waits for its dependents to be deleted
+	unclear ownership = iota // its kind is not served, or it cannot be an owner: do nothing
+	solid                    // it exists
+	absent                   // it does not exist, or another object has its name
+	waiting                  // it is being deleted, and waits for its dependents
 )
 
-// ownership finds the owner by its name: those of objects in namespaces are in theirs, or in none.
+// ownership returns the state of an owner. A namespaced owner is in the namespace of its dependent.
 func (s *Server) ownership(t target, ref map[string]any) ownership {
 	version, _ := ref["apiVersion"].(string)
 	gv, err := schema.ParseGroupVersion(version)
+	// The first resource with the apiVersion and kind is the owner's.
 	at := slices.IndexFunc(s.resources, func(r Resource) bool {
 		return err == nil && r.groupVersion() == gv && r.Kind == ref["kind"]
 	})
@@ -30,6 +31,7 @@ func (s *Server) ownership(t target, ref map[string]any) ownership {
 	r := s.resources[at]
 	name, _ := ref["name"].(string)
 	owner := s.target(r, "", name)
+	// A cluster-scoped object cannot have a namespaced owner.
 	if r.Namespaced {
 		if t.namespace == "" {
 			return unclear
@@ -37,10 +39,12 @@ func (s *Server) ownership(t target, ref map[string]any) ownership {
 		owner.namespace = t.namespace
 	}
 	object, ok := s.objects[owner.groupResource()][owner.key()]
+	// A new object with the same name is not the owner.
 	if !ok || metadataOf(object)["uid"] != ref["uid"] {
 		return absent
 	}
 	finalizers, _ := metadataOf(object)["finalizers"].([]any)
+	// Only a foreground deletion makes the owner wait.
 	if metadataOf(object)["deletionTimestamp"] != nil &&
 		slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents)) {
 		return waiting
@@ -48,6 +52,7 @@ func (s *Server) ownership(t target, ref map[string]any) ownership {
 	return solid
 }
 
+// referencesOf returns the owner references of an object. The maps are those of the object, not copies.
 func referencesOf(object map[string]any) []map[string]any {
 	var all []map[string]any
 	items, _ := metadataOf(object)["ownerReferences"].([]any)
@@ -59,7 +64,8 @@ func referencesOf(object map[string]any) []map[string]any {
 	return all
 }
 
-// dependents are the objects that name one as their owner.
+// dependents returns all objects with an owner reference to the given object. It scans all objects; test clusters are
+// small.
 func (s *Server) dependents(owner map[string]any) []target {
 	uid := metadataOf(owner)["uid"]
 	return slices.DeleteFunc(s.everything(), func(t target) bool {
@@ -69,14 +75,15 @@ func (s *Server) dependents(owner map[string]any) []target {
 	})
 }
 
-// blocks tells whether the owner has to wait for the dependent.
+// blocks reports whether the deletion of the owner in the foreground must wait for the dependent.
 func (s *Server) blocks(t target, owner map[string]any) bool {
 	return slices.ContainsFunc(referencesOf(s.objects[t.groupResource()][t.key()]), func(ref map[string]any) bool {
 		return ref["uid"] == metadataOf(owner)["uid"] && ref["blockOwnerDeletion"] == true
 	})
 }
 
-// unblock has no owner wait for an object that one of its own dependents waits for: they would wait for ever.
+// unblock clears blockOwnerDeletion of an object whose own dependents wait for their dependents. Such a circle of
+// owners would never be deleted otherwise.
 func (s *Server) unblock(t target, object map[string]any) {
 	inCircle := slices.ContainsFunc(s.dependents(object), func(one target) bool {
 		metadata := metadataOf(s.objects[one.groupResource()][one.key()])
@@ -87,6 +94,7 @@ func (s *Server) unblock(t target, object map[string]any) {
 	if !inCircle {
 		return
 	}
+	// The reference remains, but it no longer blocks the owner.
 	s.edit(t, func(object map[string]any) {
 		for _, ref := range referencesOf(object) {
 			ref["blockOwnerDeletion"] = false
@@ -94,7 +102,7 @@ func (s *Server) unblock(t target, object map[string]any) {
 	})
 }
 
-// disown leaves an object the references that are to be kept.
+// disown removes owner references from an object. It keeps those for which keep returns true.
 func (s *Server) disown(t target, keep func(ref map[string]any) bool) {
 	s.edit(t, func(object map[string]any) {
 		kept := []any{}
@@ -107,7 +115,7 @@ func (s *Server) disown(t target, keep func(ref map[string]any) bool) {
 	})
 }
 
-// release takes a finalizer off.
+// release removes a finalizer from an object.
 func (s *Server) release(t target, finalizer string) {
 	s.edit(t, func(object map[string]any) {
 		finalizers, _ := metadataOf(object)["finalizers"].([]any)

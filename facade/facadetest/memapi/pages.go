@@ -14,15 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// page is the rest of a list of which a client has got the beginning, as everything was at that time.
+// page holds the remaining objects of a paginated list. They are in the state of the list's first page, as in the real
+// server.
 type page struct {
 	of      schema.GroupResource
 	version string
 	rest    []map[string]any
-	counted bool // whether it is told how many there are
+	counted bool // whether the client gets the number of remaining objects
 }
 
-// listOptions reads what a list or a watch is to be like, and judges it as the real server does.
+// listOptions reads and validates the options of a list or a watch with the functions of the real server.
 func listOptions(query url.Values, watching bool) (*internalversion.ListOptions, error) {
 	given := &metav1.ListOptions{}
 	if err := metav1.Convert_url_Values_To_v1_ListOptions(&query, given, nil); err != nil {
@@ -33,6 +34,7 @@ func listOptions(query url.Values, watching bool) (*internalversion.ListOptions,
 		SendInitialEvents: given.SendInitialEvents, Limit: given.Limit, Continue: given.Continue,
 		AllowWatchBookmarks: given.AllowWatchBookmarks, TimeoutSeconds: given.TimeoutSeconds,
 	}
+	// The validation includes combinations, such as a continue token with resourceVersionMatch.
 	if problems := validation.ValidateListOptions(options, true); len(problems) > 0 {
 		return nil, apierrors.NewInvalid(
 			schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", problems,
@@ -41,7 +43,8 @@ func listOptions(query url.Values, watching bool) (*internalversion.ListOptions,
 	return options, nil
 }
 
-// reached refuses a read that wants to see more than has happened; the real server waits for it for some seconds.
+// reached refuses a read at a version that does not exist yet. The real server waits a few seconds for that version
+// before it does so.
 func (s *Server) reached(wanted string) error {
 	if wanted == "" {
 		return nil
@@ -62,7 +65,7 @@ func (s *Server) reached(wanted string) error {
 	return refused
 }
 
-// parseVersion reads a resource version that a client has sent.
+// parseVersion parses a resource version that a client has sent.
 func parseVersion(text string) (int64, error) {
 	version, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
@@ -71,25 +74,29 @@ func parseVersion(text string) (int64, error) {
 	return int64(version), nil
 }
 
-// first is a list, or its beginning if it is to come in parts.
+// first returns a list, or its first page if the client set a limit.
 func (s *Server) first(t target, wanted interest, options *internalversion.ListOptions) (map[string]any, error) {
 	if err := s.reached(options.ResourceVersion); err != nil {
 		return nil, err
 	}
 	exact := options.ResourceVersionMatch == metav1.ResourceVersionMatchExact
+	// Only the current state exists.
 	if exact && options.ResourceVersion != s.current() {
 		return nil, unsupported("lists of a former state (resourceVersionMatch=Exact): it does not keep former states")
 	}
 	limit := options.Limit
 	if options.ResourceVersion == "0" && !exact {
-		limit = 0 // as whoever is content with any state gets it at once
+		limit = 0 // the real server answers these from its cache, without pages
 	}
+	// The real server cannot count the remaining objects of a list with a selector, so it does not report a number
+	// then.
 	counted := wanted.labels.Empty() && wanted.fields.Empty()
 	return s.part(t, page{t.groupResource(), s.current(), s.matching(t, wanted), counted}, limit), nil
 }
 
-// following is the part of a list that belongs to a token.
+// following returns the next page of a list by its continue token.
 func (s *Server) following(t target, options *internalversion.ListOptions) (map[string]any, error) {
+	// The token determines the version.
 	if options.ResourceVersion != "" && options.ResourceVersion != "0" {
 		return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 	}
@@ -98,7 +105,9 @@ func (s *Server) following(t target, options *internalversion.ListOptions) (map[
 		return nil, apierrors.NewBadRequest("invalid continue token: continue key is not valid: " + err.Error())
 	}
 	rest, known := s.pages[string(name)]
+	// Pages are dropped when there are too many. A token that is unknown although none was dropped never existed.
 	switch {
+	// Tokens are numbered, so an unknown one may have been valid.
 	case !known && s.pageCount > mostPages:
 		return nil, expiredPage()
 	case !known || rest.of != t.groupResource():
@@ -109,20 +118,23 @@ func (s *Server) following(t target, options *internalversion.ListOptions) (map[
 	return s.part(t, rest, options.Limit), nil
 }
 
+// expiredPage returns the error for a list whose remaining pages were dropped.
 func expiredPage() error {
 	return apierrors.NewResourceExpired("The provided continue parameter is too old to display a " +
 		"consistent list result. You must start a new list without the continue parameter.")
 }
 
-// older tells whether nothing is known of that version any more.
+// older reports whether the version is older than the history.
 func (s *Server) older(version string) bool {
 	then, _ := strconv.ParseInt(version, 10, 64)
 	return then < s.compacted
 }
 
-// part is a list of as many as the limit says, with a token for the rest.
+// part returns one page of a list, with a token for the rest.
 func (s *Server) part(t target, p page, limit int64) map[string]any {
+	// All pages show the resource version of the first one.
 	metadata := map[string]any{"resourceVersion": p.version}
+	// The rest is stored under a new name; the token of the former page is not reused.
 	if limit > 0 && int64(len(p.rest)) > limit {
 		rest := p
 		rest.rest = p.rest[limit:]

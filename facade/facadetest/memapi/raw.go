@@ -11,28 +11,31 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// Put stores an object as it is, whatever the rules: with its uid, its finalizers and a deletion under way. Only its
-// resource version is new. It ends an object of the same name with another uid.
+// Put stores an object as it is, with its uid, finalizers and deletionTimestamp, without any checks. Only its resource
+// version is new. An object of the same name with another uid is removed first.
 func (s *Server) Put(r Resource, object map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.put(r, object)
 }
 
-// Restore is Put for an object that keeps its resource version, from which the server goes on counting. It panics if
-// that is not a number, or lower than that of any object stored before.
+// Restore is like Put, but keeps the object's resource version, and the server continues to count from there. It panics
+// if that version is not a number, or is lower than that of an object stored before.
 func (s *Server) Restore(r Resource, object map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, _ := metadataOf(object)["resourceVersion"].(string)
 	version, err := strconv.ParseInt(text, 10, 64)
+	// Without a history, nothing depends on the order of versions yet.
 	if err != nil || version < s.version && len(s.history) > 0 {
 		panic(fmt.Sprintf("memapi: an object cannot be restored with version %q at version %d", text, s.version))
 	}
+	// Storing the object increments the version.
 	s.version = version - 1
 	s.put(r, object)
 }
 
+// put stores an object without any checks.
 func (s *Server) put(r Resource, object map[string]any) {
 	after := encoded(object)
 	delete(after, "apiVersion")
@@ -42,6 +45,7 @@ func (s *Server) put(r Resource, object map[string]any) {
 	name, _ := metadata["name"].(string)
 	t := s.target(r, namespace, name)
 	before := s.objects[r.groupResource()][t.key()]
+	// Watches must see a deletion and an addition, not a change of the uid.
 	if before != nil && metadataOf(before)["uid"] != metadata["uid"] {
 		s.discard(t, before)
 		before = nil
@@ -50,7 +54,8 @@ func (s *Server) put(r Resource, object map[string]any) {
 	s.keep(t, before, after)
 }
 
-// encoded is the object as it comes over the wire.
+// encoded returns the object as a client would receive it: encoded to JSON and decoded, so that its numbers and lists
+// have the usual types. The result is a deep copy.
 func encoded(object map[string]any) map[string]any {
 	data, err := json.Marshal(object)
 	if err != nil {
@@ -63,16 +68,17 @@ func encoded(object map[string]any) map[string]any {
 	return out
 }
 
-// Edit changes an object as somebody else would who asks for no version, past admission and validation: it gets a new
-// resource version if it differs afterwards, a new generation if it is not the metadata alone, and is gone if it is
-// being deleted and nothing holds it any more. It tells whether there is such an object. The change is made with the
-// server locked, so it must not ask it for anything.
+// Edit changes an object like another client that does not send a resource version, but without admission and
+// validation. The object gets a new resource version if it has changed, and a new generation if more than its metadata
+// has. It is removed if it is being deleted and no finalizers remain.
+// Edit reports whether the object exists. The server is locked while change runs, so change must not call the server.
 func (s *Server) Edit(r Resource, namespace, name string, change func(object map[string]any)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.edit(s.target(r, namespace, name), change)
 }
 
+// edit is [Server.Edit] for callers that hold the lock.
 func (s *Server) edit(t target, change func(object map[string]any)) bool {
 	before, ok := s.objects[t.groupResource()][t.key()]
 	if !ok {
@@ -80,12 +86,14 @@ func (s *Server) edit(t target, change func(object map[string]any)) bool {
 	}
 	after := cloned(before)
 	change(after)
+	// The encoding normalizes values that the function has set, such as int or []string.
 	after = encoded(after)
 	metadata := metadataOf(after)
 	tidy(metadata)
 	switch {
 	case equality.Semantic.DeepEqual(before, after):
 		return true
+	// Removing the last finalizer of an object in deletion completes the deletion.
 	case s.released(t, after):
 		s.discard(t, before)
 		return true
@@ -97,8 +105,8 @@ func (s *Server) edit(t target, change func(object map[string]any)) bool {
 	return true
 }
 
-// Delete asks for the deletion of an object as somebody else would: it goes at once unless finalizers hold it. It tells
-// whether there is such an object.
+// Delete deletes an object like another client: at once, unless it has finalizers. It reports whether the object
+// exists.
 func (s *Server) Delete(r Resource, namespace, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +114,7 @@ func (s *Server) Delete(r Resource, namespace, name string) bool {
 	return err == nil
 }
 
-// Discard ends an object at once, whatever holds it. It tells whether there was one.
+// Discard removes an object at once, even if it has finalizers. It reports whether the object existed.
 func (s *Server) Discard(r Resource, namespace, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +126,7 @@ func (s *Server) Discard(r Resource, namespace, name string) bool {
 	return ok
 }
 
-// Object is what is stored under the name, with apiVersion and kind; nil if there is nothing.
+// Object returns a stored object with apiVersion and kind, or nil if it does not exist.
 func (s *Server) Object(r Resource, namespace, name string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,20 +137,22 @@ func (s *Server) Object(r Resource, namespace, name string) map[string]any {
 	return object
 }
 
-// ObjectsOf are those of one resource that are stored, with apiVersion and kind, in the order of their names.
+// ObjectsOf returns the stored objects of a resource with apiVersion and kind, in the order of their namespaces and
+// names.
 func (s *Server) ObjectsOf(r Resource) []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.target(r, "", "")
 	var all []map[string]any
+	// An empty selection selects everything.
 	for _, object := range s.matching(t, interest{labels: labels.Everything(), fields: fields.Everything()}) {
 		all = append(all, t.shown(object))
 	}
 	return all
 }
 
-// Objects are all that are stored, with apiVersion and kind, in the order of their resources and names. Kubernetes
-// events are not among them.
+// Objects returns all stored objects except for Kubernetes events, with apiVersion and kind, in the order of their
+// resources, namespaces and names.
 func (s *Server) Objects() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()

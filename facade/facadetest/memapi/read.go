@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
+// get returns an object, if the server has reached the requested version.
 func (s *Server) get(t target, version string) (map[string]any, error) {
 	if _, err := parseVersion(version); version != "" && err != nil {
 		return nil, internal(err)
@@ -26,22 +27,23 @@ func (s *Server) get(t target, version string) (map[string]any, error) {
 	return t.shown(object), nil
 }
 
-// shown is an object as this version of the API has it.
+// shown returns a stored object in the version of the request, with apiVersion and kind. It is a copy.
 func (t target) shown(object map[string]any) map[string]any {
 	shown := t.read(object)
 	shown["apiVersion"], shown["kind"] = t.groupVersion().String(), t.Kind
 	return shown
 }
 
-// interest says which objects a list or a watch is for.
+// interest holds the selectors of a list or a watch.
 type interest struct {
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
-	// selectable are the paths of the fields that are asked for.
+	// selectable maps the fields of the selector to their paths.
 	selectable map[string][]string
 }
 
+// interest parses the selectors of a list or a watch. It refuses fields that the kind does not support.
 func (t target) interest(query url.Values) (interest, error) {
 	byLabels, err := labels.Parse(query.Get("labelSelector"))
 	if err != nil {
@@ -51,10 +53,12 @@ func (t target) interest(query url.Values) (interest, error) {
 	if err != nil {
 		return interest{}, apierrors.NewBadRequest(err.Error())
 	}
+	// These two fields can be selected for every kind.
 	i := interest{t.namespace, byLabels, byFields, map[string][]string{
 		"metadata.name": {"metadata", "name"}, "metadata.namespace": {"metadata", "namespace"},
 	}}
 	for _, wanted := range byFields.Requirements() {
+		// Several requirements may be about one field.
 		if i.selectable[wanted.Field] != nil {
 			continue
 		}
@@ -67,7 +71,8 @@ func (t target) interest(query url.Values) (interest, error) {
 	return i, nil
 }
 
-// builtInFields are those that objects of built-in kinds are selected by, beside their names.
+// builtInFields lists the fields, beside the name and the namespace, by which the real server selects objects of
+// built-in kinds.
 var builtInFields = map[string][]string{
 	"Pod": {
 		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase",
@@ -81,8 +86,9 @@ var builtInFields = map[string][]string{
 	},
 }
 
-// selectable is where the value of a field is that objects can be selected by; nil if they cannot.
+// selectable returns the path of a field in stored objects, or nil if the kind does not support the field in selectors.
 func (t target) selectable(name string) []string {
+	// Events are stored in the form of the core API, so the field names of the newer API are translated.
 	if first, rest, _ := strings.Cut(name, "."); t.isNewEvent() && eventFields[first] != "" {
 		name = strings.TrimSuffix(eventFields[first]+"."+rest, ".")
 	} else if t.isNewEvent() && name != "reason" && name != "type" {
@@ -96,6 +102,8 @@ func (t target) selectable(name string) []string {
 	}
 }
 
+// unselectable returns the error for an unsupported field. The messages of the real server differ for kinds without any
+// selectable field.
 func (t target) unselectable(name string) error {
 	if t.Plain && builtInFields[t.Kind] == nil {
 		return apierrors.NewBadRequest(fmt.Sprintf(
@@ -105,14 +113,17 @@ func (t target) unselectable(name string) error {
 	return apierrors.NewBadRequest("field label not supported: " + name)
 }
 
+// matches reports whether an object is selected. A nil object, such as the former state of a new one, is not.
 func (i interest) matches(object map[string]any) bool {
 	o := &unstructured.Unstructured{Object: object}
 	return object != nil && (i.namespace == "" || i.namespace == o.GetNamespace()) &&
 		i.labels.Matches(labels.Set(o.GetLabels())) && (i.fields.Empty() || i.fields.Matches(i.values(object)))
 }
 
+// values returns the values of the selector's fields. A missing field counts as empty.
 func (i interest) values(object map[string]any) fields.Set {
 	values := fields.Set{}
+	// Values are compared as text, like in the real server.
 	for name, path := range i.selectable {
 		values[name] = ""
 		if value, ok, _ := unstructured.NestedFieldNoCopy(object, path...); ok {
@@ -122,6 +133,7 @@ func (i interest) values(object map[string]any) fields.Set {
 	return values
 }
 
+// list answers a list: its first page, or the page that belongs to a continue token.
 func (s *Server) list(t target, query url.Values) (map[string]any, error) {
 	options, err := listOptions(query, false)
 	if err != nil {
@@ -131,12 +143,14 @@ func (s *Server) list(t target, query url.Values) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A continue token already determines the objects.
 	if options.Continue != "" {
 		return s.following(t, options)
 	}
 	return s.first(t, wanted, options)
 }
 
+// listOf returns a list with the current resource version.
 func (s *Server) listOf(t target, items []any) map[string]any {
 	return map[string]any{
 		"kind": t.Kind + "List", "apiVersion": t.groupVersion().String(), "items": items,
@@ -144,7 +158,7 @@ func (s *Server) listOf(t target, items []any) map[string]any {
 	}
 }
 
-// matching are the objects in the order of their keys.
+// matching returns the selected objects in the order of their keys, like the real server. They are not copies.
 func (s *Server) matching(t target, wanted interest) []map[string]any {
 	var all []map[string]any
 	kept := s.objects[t.groupResource()]

@@ -8,32 +8,33 @@ import (
 	"strings"
 )
 
-// Request is one request for objects of a resource, as hooks and records show it.
+// Request describes one request for objects of a resource, for hooks and records.
 type Request struct {
-	// Verb is what it is about: get, list, watch, create, update, patch, delete or
-	// deletecollection.
+	// Verb is the verb of the request in RBAC: get, list, watch, create, update, patch, delete or deletecollection.
 	Verb string
-	// Resource is what is asked for; all but its Group, Version and Plural are empty if it is not served.
+	// Resource is the requested resource. If it is not served, only its Group, Version and Plural are set.
 	Resource Resource
-	// Namespace and Name are those of the URL; Subresource is "status" or empty.
+	// Namespace and Name are those in the URL. Subresource is the last segment, such as "status", or empty.
 	Namespace, Name, Subresource string
-	// Path is that of the URL, Query what follows it.
+	// Path is the path of the URL, Query its query.
 	Path  string
 	Query url.Values
-	// ContentType tells the form of the body, for instance of a patch; Body is what was sent.
+	// ContentType is the content type of the body, for instance that of a patch. Body is the body as sent.
 	ContentType string
 	Body        []byte
-	// Code is the code of the answer: 0 before there is one, and for an answer that was lost.
+	// Code is the status code of the answer. It is 0 before the answer, and for an answer that was lost.
 	Code int
 }
 
-// ReadRequest parses a request; ok is false if it is not for objects. The body can be read again afterwards.
+// ReadRequest parses a request. It returns false for ok if the request is not for objects. The body can be read again
+// afterwards.
 func (s *Server) ReadRequest(r *http.Request) (request Request, ok bool, err error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	t, gv, asked := parse(parts)
 	if !asked {
 		return Request{}, false, nil
 	}
+	// The body must remain readable for the server, so it is replaced.
 	if r.Body != nil {
 		if request.Body, err = io.ReadAll(r.Body); err != nil {
 			return Request{}, false, err
@@ -44,6 +45,7 @@ func (s *Server) ReadRequest(r *http.Request) (request Request, ok bool, err err
 	s.mu.Lock()
 	request.Resource, ok = s.find(gv, t.Plural)
 	s.mu.Unlock()
+	// Hooks also see requests for resources that are not served.
 	if !ok {
 		request.Resource = t.Resource
 	}
@@ -53,7 +55,7 @@ func (s *Server) ReadRequest(r *http.Request) (request Request, ok bool, err err
 	return request, true, nil
 }
 
-// verb is what the request is called in rules of access.
+// verb returns the verb of a request, as RBAC rules name it.
 func verb(r *http.Request, name string) string {
 	switch {
 	case r.Method == http.MethodDelete && name == "":

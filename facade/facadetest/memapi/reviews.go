@@ -16,28 +16,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// mostReviews is how often one request for an object is reviewed again because the object has changed meanwhile.
+// mostReviews limits how often a request is reviewed again because its object has changed since the last review.
 const mostReviews = 20
 
-// Reviewer answers for the webhooks of a cluster: the mutating ones, then the validating ones. It returns the object
-// as it is to be stored, or nil if nothing changes it, and the warnings for the client. Its error refuses the request,
-// as that of [Admission].Validate does. The server is not locked meanwhile, and may be asked for anything.
+// Reviewer takes the place of a cluster's webhooks. It is called for the mutating webhooks, then for the validating
+// ones. It returns the object to store, or nil if it does not change the object, and warnings for the client. An error
+// refuses the request, like that of [Admission].Validate. The server is not locked while a reviewer runs, so a reviewer
+// may send requests to it.
 type Reviewer func(
 	ctx context.Context, mutating bool, request *admissionv1.AdmissionRequest,
 ) (object []byte, warnings []string, err error)
 
-// reviewer is one that was added.
+// reviewer is one registered [Reviewer].
 type reviewer struct {
 	review  Reviewer
 	isAlive func() bool
 }
 
-// AddReviewer has a reviewer asked about the creations, updates and deletions of single objects by clients, after those
-// that were added before, until remove is called. It takes the place of all that are not alive any more. [Server.Put],
-// [Server.Edit], [Server.Delete] and the garbage collection pass by it.
+// AddReviewer registers a reviewer for the creation, update and deletion of single objects by clients. Reviewers run in
+// the order of their registration, until remove is called. Reviewers that are no longer alive are removed first.
+// [Server.Put], [Server.Edit], [Server.Delete] and the garbage collection skip reviewers.
 func (s *Server) AddReviewer(review Reviewer, isAlive func() bool) (remove func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The pointer identifies the reviewer at its removal.
 	added := &reviewer{review, isAlive}
 	s.dropReviewers(func(one *reviewer) bool { return !one.isAlive() })
 	s.reviewers = append(s.reviewers, added)
@@ -48,29 +50,31 @@ func (s *Server) AddReviewer(review Reviewer, isAlive func() bool) (remove func(
 	}
 }
 
-// dropReviewers copies the list, as requests under way have the former one.
+// dropReviewers removes reviewers from a copy of the list, because requests in progress iterate over the former list.
 func (s *Server) dropReviewers(which func(one *reviewer) bool) {
 	s.reviewers = slices.DeleteFunc(slices.Clone(s.reviewers), which)
 }
 
-// reviews are the verdicts on one request. The request is served again for each missing verdict, because the server is
-// locked while it serves, and must not be while a reviewer runs.
+// reviews holds the verdicts on one request. The server is locked while it serves a request, but must not be locked
+// while a reviewer runs. So an attempt to serve stops at a missing verdict, and the request is served again once the
+// verdict exists.
 type reviews struct {
 	made    map[string]verdict
-	asked   map[string]int // how often, by object
+	asked   map[string]int // the number of reviews by object
 	missing *missingReview
-	numbers []int          // those that were drawn for the name and the uid, which stay the same
-	drawn   int            // how many of them in this attempt
-	deleted map[string]any // the objects of a collection that are deleted already
+	numbers []int          // the numbers for names and uids, which must be the same in each attempt
+	drawn   int            // how many of the numbers this attempt has used
+	deleted map[string]any // the objects of a collection that earlier attempts have deleted
 }
 
+// verdict is the combined answer of all reviewers.
 type verdict struct {
 	object   map[string]any
 	warnings []string
 	err      error
 }
 
-// missingReview ends an attempt to serve a request.
+// missingReview describes the review that an attempt to serve a request lacks.
 type missingReview struct {
 	key      string
 	object   string
@@ -78,16 +82,20 @@ type missingReview struct {
 	request  *admissionv1.AdmissionRequest
 }
 
+// errMissingReview ends an attempt to serve a request. Clients never receive it.
 var errMissingReview = errors.New("the request is not reviewed yet")
 
-// review applies the verdict on the object that is about to be stored; if object is nil, on the deletion. It returns
-// the changed object; nil if the verdict changes nothing.
+// review applies the verdict on an object before it is stored, or on its deletion if object is nil. It returns the
+// changed object, or nil if the verdict does not change it.
 func (s *Server) review(t target, mutating bool, object, before map[string]any) (map[string]any, error) {
+	// The server's own changes are not reviewed.
 	if t.reviews == nil || len(s.reviewers) == 0 {
 		return nil, nil
 	}
+	// The key contains the stored version: if the object has changed since the review, it is reviewed again.
 	name := fmt.Sprint(mutating, " ", t.key())
 	key := name + " new"
+	// An update is reviewed for exactly one stored version.
 	if before != nil {
 		key = fmt.Sprint(name, " ", metadataOf(before)["resourceVersion"])
 	}
@@ -100,11 +108,15 @@ func (s *Server) review(t target, mutating bool, object, before map[string]any) 
 		t.reviews.missing = &missingReview{key: key, object: name, mutating: mutating, request: request}
 		return nil, errMissingReview
 	}
+	// Warnings are part of the verdict, and must not be lost when the request is served again.
 	t.notes.warnings = append(t.notes.warnings, known.warnings...)
 	if known.err != nil || known.object == nil || object == nil {
 		return nil, known.err
 	}
+	// Reviewers cannot change the fields that the server sets, nor the part that the path of the request does not
+	// include.
 	changed := t.permitted(object, cloned(known.object))
+	// The fields are restored from the object that the request would store.
 	for _, own := range []string{
 		"uid", "name", "namespace", "creationTimestamp", "resourceVersion", "generation", "deletionTimestamp",
 		"deletionGracePeriodSeconds", "managedFields",
@@ -117,7 +129,7 @@ func (s *Server) review(t target, mutating bool, object, before map[string]any) 
 	return changed, t.coerce(changed)
 }
 
-// reviewed is the request as webhooks get it.
+// reviewed returns the admission request for webhooks.
 func (t target) reviewed(object, before map[string]any) (*admissionv1.AdmissionRequest, error) {
 	dry := t.dry
 	request := &admissionv1.AdmissionRequest{
@@ -130,9 +142,11 @@ func (t target) reviewed(object, before map[string]any) (*admissionv1.AdmissionR
 	}
 	request.RequestKind, request.RequestResource, request.RequestSubResource = &request.Kind, &request.Resource,
 		t.subresource
+	// The objects in a review of the scale subresource are of kind Scale. RequestKind points to Kind, so both change.
 	if !t.reviewedKind.Empty() {
 		request.Kind = metav1.GroupVersionKind(t.reviewedKind)
 	}
+	// The operation follows from the objects that exist.
 	switch {
 	case object == nil:
 		request.Operation = admissionv1.Delete
@@ -156,9 +170,11 @@ func (t target) reviewed(object, before map[string]any) (*admissionv1.AdmissionR
 	return request, nil
 }
 
-// ask has the reviewers answer. The server is not locked.
+// ask calls the reviewers in their order; each gets the object as changed by the former ones. The server must not be
+// locked.
 func (m *missingReview) ask(ctx context.Context, reviewers []*reviewer) (v verdict) {
 	for _, one := range reviewers {
+		// A review stops at the first refusal.
 		text, warnings, err := one.review(ctx, m.mutating, m.request)
 		if v.warnings = append(v.warnings, warnings...); err != nil {
 			v.err = err
@@ -167,6 +183,7 @@ func (m *missingReview) ask(ctx context.Context, reviewers []*reviewer) (v verdi
 		if text == nil {
 			continue
 		}
+		// The next reviewer gets the changed object.
 		m.request.Object.Raw, v.object = text, nil
 		if err := json.Unmarshal(text, &v.object); err != nil {
 			v.err = internal(err)
@@ -178,11 +195,12 @@ func (m *missingReview) ask(ctx context.Context, reviewers []*reviewer) (v verdi
 	return v
 }
 
-// serveReviewed serves a request, and has it reviewed in between. It is called with the server locked, which it is not
-// while it is reviewed.
+// serveReviewed serves a request, and repeats that after each review. It is called with the lock, and releases the lock
+// during each review.
 func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, body []byte) *http.Response {
 	known := &reviews{made: map[string]verdict{}, asked: map[string]int{}, deleted: map[string]any{}}
 	for {
+		// The resource may have been removed during a review, so each attempt starts with the path.
 		t, ok := s.route(parts)
 		if !ok {
 			return refuse(r, s.missing(t, parts))
@@ -190,6 +208,7 @@ func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, bo
 		if err := t.options(r); err != nil {
 			return refuse(r, err)
 		}
+		// The counters start again with each attempt, but the drawn numbers remain.
 		t.partial, t.reviews, known.drawn = partial, known, 0
 		response := s.serve(r, t, body)
 		missing := known.missing
@@ -200,14 +219,17 @@ func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, bo
 			return response
 		}
 		known.missing = nil
+		// A reviewer that changes the object itself would loop forever.
 		if known.asked[missing.object]++; known.asked[missing.object] > mostReviews {
 			return refuse(r, apierrors.NewTimeoutError("the object changes faster than it is reviewed", 1))
 		}
+		// The verdict is stored; the next attempt finds it.
 		known.made[missing.key] = s.askUnlocked(r.Context(), missing)
 	}
 }
 
-// askUnlocked asks the reviewers while the server is not locked. It is locked again after a panic, too.
+// askUnlocked releases the lock while the reviewers run. It takes the lock again even if a reviewer panics, because the
+// caller unlocks.
 func (s *Server) askUnlocked(ctx context.Context, missing *missingReview) verdict {
 	reviewers := s.reviewers
 	s.mu.Unlock()
@@ -215,12 +237,14 @@ func (s *Server) askUnlocked(ctx context.Context, missing *missingReview) verdic
 	return missing.ask(ctx, reviewers)
 }
 
-// number returns a number that no other object has. The attempts to serve one request get the same numbers.
+// number returns a number for a name or a uid that no other object has. All attempts to serve a request get the same
+// numbers, because reviewers have already seen the names.
 func (s *Server) number(t target) int {
 	if t.reviews == nil {
 		s.uids++
 		return s.uids
 	}
+	// The first attempt draws numbers; later ones reuse them in the same order.
 	if t.reviews.drawn == len(t.reviews.numbers) {
 		s.uids++
 		t.reviews.numbers = append(t.reviews.numbers, s.uids)

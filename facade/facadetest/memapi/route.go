@@ -12,36 +12,38 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
 )
 
-// target is what a request is about.
+// target describes the object or collection of a request, with the options of the request.
 type target struct {
 	Resource
 	namespace, name, subresource string
-	// manager is who sends it; managed is who has set which field, by a server-side apply.
+	// manager is the field manager of the request.
 	manager string
-	// partial has the metadata alone answered.
+	// partial requests the metadata of objects only.
 	partial bool
+	// managed holds the managedFields that a server-side apply has computed; nil for other requests.
 	managed any
-	// schema is that of the version asked for, storage that of the stored one; both may be nil.
+	// schema is the schema of the requested version, storage that of the stored one. Both may be nil.
 	schema, storage *schemas.Version
-	// stored is the name of the stored version, convert the webhook that converts from and to it, if there is one.
+	// stored is the name of the stored version, and convert the conversion webhook, if the definition has one.
 	stored  string
 	convert schemas.Converter
-	// patched is the whole object that a patch has led to, as it is blamed for unknown fields.
+	// patched is the complete result of a patch. It appears in the error for unknown fields.
 	patched []byte
-	// validation is what becomes of unknown fields; see metav1.FieldValidationStrict.
+	// validation is the handling of unknown fields; see metav1.FieldValidationStrict.
 	validation string
-	// dry has nothing stored.
+	// dry is set for a dry run, which stores nothing.
 	dry   bool
 	notes *notes
-	// reviews are those of the request; nil if it has no reviewers.
+	// reviews holds the reviews of the request. It is nil for the server's own changes, which are not reviewed.
 	reviews *reviews
-	// reviewedKind is the kind of the objects that are reviewed if it is not that of the resource.
+	// reviewedKind is the kind of the reviewed objects, if it differs from that of the resource.
 	reviewedKind schema.GroupVersionKind
 }
 
+// key returns the key of the object among those of its resource.
 func (t target) key() string { return t.namespace + "/" + t.name }
 
-// RoundTrip answers a request. Its errors are those of reading it; the API's are answers.
+// RoundTrip answers a request. It only returns errors of reading the request; API errors are responses.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
@@ -51,14 +53,17 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		_ = r.Body.Close()
 	}
+	// The client has given up before the request was processed.
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
+	// The context value is set by [ServerOf].
 	if found, ok := r.Context().Value(findServer{}).(**Server); ok {
 		*found = s
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Features that the server lacks are refused before anything is changed.
 	partial, err := negotiated(r, body)
 	if err != nil {
 		return refuse(r, err), nil
@@ -70,6 +75,8 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.serveReviewed(r, parts, partial, body), nil
 }
 
+// serve performs a request for objects. Everything but the name, the method and the subresource is checked by the
+// called methods.
 func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 	var object map[string]any
 	var err error
@@ -97,6 +104,7 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 	default:
 		err = apierrors.NewMethodNotSupported(t.qualified(), strings.ToLower(r.Method))
 	}
+	// A stored object could not be converted; the result is incomplete.
 	if err == nil && t.notes.failure != nil {
 		err = t.notes.failure
 	}
@@ -106,6 +114,7 @@ func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
 	return respond(r, code, t.presented(object))
 }
 
+// remover performs a deletion of an object or a collection.
 func (s *Server) remover(r *http.Request, t target, body []byte) (map[string]any, error) {
 	options, err := deletion(r.URL.Query(), body)
 	if err != nil {
@@ -117,11 +126,12 @@ func (s *Server) remover(r *http.Request, t target, body []byte) (map[string]any
 	return s.delete(t, options)
 }
 
+// watching reports whether the query requests a watch.
 func watching(query url.Values) bool {
 	return query.Get("watch") != "" && query.Get("watch") != "false"
 }
 
-// route finds what is served at a path.
+// route returns the target of a path. It returns false if the path does not belong to a served resource or subresource.
 func (s *Server) route(parts []string) (target, bool) {
 	t, gv, asked := parse(parts)
 	if !asked {
@@ -131,17 +141,19 @@ func (s *Server) route(parts []string) (target, bool) {
 	if !ok {
 		return t, false
 	}
+	// The target is replaced by one with the schema, but the subresource is that of the path.
 	subresource := t.subresource
 	t = s.target(found, t.namespace, t.name)
 	t.subresource = subresource
 	status := t.subresource == "" || t.subresource == "status" && found.StatusSubresource ||
 		t.subresource == "scale" && t.scalePaths() != nil
+	// A single object of a namespaced kind needs a namespace; a list can span all of them.
 	whole := !found.Namespaced || t.namespace != "" || t.name == ""
 	return t, status && whole && (found.Namespaced || t.namespace == "")
 }
 
-// parse reads /api/v1/… and /apis/group/version/… Of the resource, it has what the path says. It is not ok for other
-// paths.
+// parse splits paths like /api/v1/… and /apis/group/version/… Of the resource, only the group, the version and the
+// plural are set. It returns false for paths that are not about objects.
 func parse(parts []string) (t target, gv schema.GroupVersion, ok bool) {
 	switch {
 	case len(parts) > 2 && parts[0] == "api":
@@ -151,7 +163,8 @@ func parse(parts []string) (t target, gv schema.GroupVersion, ok bool) {
 	default:
 		return target{}, gv, false
 	}
-	own := len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize") // of the namespace itself
+	own := len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize") // a subresource of the namespace itself
+	// A path below a namespace: the namespace precedes the resource.
 	if len(parts) > 2 && parts[0] == "namespaces" && !own {
 		t.namespace, parts = parts[1], parts[2:]
 	}
@@ -162,5 +175,6 @@ func parse(parts []string) (t target, gv schema.GroupVersion, ok bool) {
 	if len(parts) > 2 {
 		t.subresource = parts[2]
 	}
+	// Longer paths, such as those of proxies, are not supported.
 	return t, gv, len(parts) <= 3
 }

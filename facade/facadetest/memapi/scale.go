@@ -14,14 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Scale says where an object keeps what its subresource scale shows, as paths like ".spec.replicas".
+// Scale has the paths of the fields that the scale subresource shows, such as ".spec.replicas".
 type Scale struct {
 	SpecReplicas, StatusReplicas string
-	// Selector is a label selector as text; for built-in kinds a structured one. It may be empty.
+	// Selector is the path of a label selector in its text form; for built-in kinds, of a structured one. It may be
+	// empty.
 	Selector string
 }
 
-// scalePaths are those of the definition or of a built-in kind; nil if the kind has no such subresource.
+// scalePaths returns the paths of the definition or of a built-in kind, or nil if the kind does not have a scale
+// subresource.
 func (t target) scalePaths() *Scale {
 	built := []string{"deployments", "replicasets", "statefulsets", "replicationcontrollers"}
 	if t.Scale != nil || !slices.Contains(built, t.Plural) || t.Group != "apps" && t.Group != "" {
@@ -30,7 +32,7 @@ func (t target) scalePaths() *Scale {
 	return &Scale{SpecReplicas: ".spec.replicas", StatusReplicas: ".status.replicas", Selector: ".spec.selector"}
 }
 
-// scale answers a request for the subresource scale.
+// scale answers a request for the scale subresource. A write changes the number of replicas in the object itself.
 func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, error) {
 	before, ok := s.objects[t.groupResource()][t.key()]
 	if !ok {
@@ -40,6 +42,7 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 	if err != nil || r.Method == http.MethodGet {
 		return shown, err
 	}
+	// A patch is relative to the scale, and not to the object.
 	if r.Method == http.MethodPatch {
 		if body, err = t.patchedScale(formOf(r), shown, body); err != nil {
 			return nil, err
@@ -52,6 +55,7 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 	if wanted.Name != t.name {
 		return nil, t.otherName(wanted.Name)
 	}
+	// The error names the kind Scale, not that of the object.
 	if wanted.Spec.Replicas < 0 {
 		refused := t
 		refused.Group, refused.Kind = autoscalingv1.GroupName, "Scale"
@@ -59,6 +63,7 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 			field.NewPath("spec", "replicas"), wanted.Spec.Replicas, "must be greater than or equal to 0",
 		)})
 	}
+	// Only the number of replicas changes; all other fields come from the stored object.
 	object := t.read(before)
 	path := pathOf(t.scalePaths().SpecReplicas)
 	if err := unstructured.SetNestedField(object, int64(wanted.Spec.Replicas), path...); err != nil {
@@ -67,8 +72,9 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 	if err := s.reviewScale(t, shown, object); err != nil {
 		return nil, err
 	}
+	// The version of the request is checked against that of the object.
 	metadataOf(object)["resourceVersion"] = wanted.ResourceVersion
-	t.subresource, t.reviews = "", nil // the replicas are not a part of the status
+	t.subresource, t.reviews = "", nil // the number of replicas belongs to the spec, and is reviewed already
 	changed, err := s.replace(t, before, object)
 	if err != nil {
 		return nil, err
@@ -76,13 +82,14 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 	return t.scaleOf(changed)
 }
 
-// reviewScale has webhooks for the subresource, which are about scales, review the new number of replicas of an object.
-// They may change it.
+// reviewScale asks the webhooks for the scale subresource to review a new number of replicas. They receive objects of
+// kind Scale, and may change the number.
 func (s *Server) reviewScale(t target, before, object map[string]any) error {
 	after, err := t.scaleOf(object)
 	if err != nil {
 		return err
 	}
+	// A scale does not conform to the object's schema.
 	t.schema, t.StatusSubresource = nil, false
 	t.reviewedKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	changed, err := s.review(t, true, after, before)
@@ -105,11 +112,12 @@ func (s *Server) reviewScale(t target, before, object map[string]any) error {
 	return err
 }
 
-// scaleOf is the scale of an object.
+// scaleOf returns the scale of an object.
 func (t target) scaleOf(object map[string]any) (map[string]any, error) {
 	paths := t.scalePaths()
 	metadata := metadataOf(object)
 	shown := &autoscalingv1.Scale{TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"}}
+	// Missing fields count as zero replicas.
 	replicas, _, _ := unstructured.NestedInt64(object, pathOf(paths.SpecReplicas)...)
 	current, _, _ := unstructured.NestedInt64(object, pathOf(paths.StatusReplicas)...)
 	shown.Spec.Replicas, shown.Status.Replicas = int32(replicas), int32(current)
@@ -119,7 +127,7 @@ func (t target) scaleOf(object map[string]any) (map[string]any, error) {
 		shown.Status.Selector = selector
 	case map[string]any:
 		parsed := &metav1.LabelSelector{}
-		if t.Group == "" { // replication controllers select by equality alone
+		if t.Group == "" { // replication controllers have plain labels as their selector
 			selector = map[string]any{"matchLabels": selector}
 		}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, parsed); err != nil {
@@ -139,7 +147,7 @@ func (t target) scaleOf(object map[string]any) (map[string]any, error) {
 	return content, nil
 }
 
-// patchedScale applies a patch to the scale itself.
+// patchedScale applies a patch to the scale. Server-side apply is not supported for it.
 func (t target) patchedScale(form string, shown map[string]any, patch []byte) ([]byte, error) {
 	document, err := json.Marshal(shown)
 	if err != nil {
@@ -148,9 +156,10 @@ func (t target) patchedScale(form string, shown map[string]any, patch []byte) ([
 	if forms := t.forms(); form == applying || !slices.Contains(forms, form) {
 		return nil, unknownForm(slices.DeleteFunc(forms, func(one string) bool { return one == applying }))
 	}
+	// The merge uses the Go type of a scale.
 	t.Group, t.Version, t.Kind = autoscalingv1.GroupName, "v1", "Scale"
 	return t.merged(form, document, patch)
 }
 
-// pathOf splits a path such as ".spec.replicas".
+// pathOf splits a path such as ".spec.replicas" into its fields.
 func pathOf(text string) []string { return strings.Split(strings.TrimPrefix(text, "."), ".") }

@@ -12,17 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// notes are what the answer to a request says beside its body.
+// notes collects the warnings and the failure of a request, which are reported beside its result. All copies of a
+// target share them.
 type notes struct {
 	warnings []string
-	// failure is that of converting a stored object; the answer is an error then.
+	// failure is the error of converting a stored object. It replaces the result of the request.
 	failure *apierrors.StatusError
 }
 
-// header is a warning in the form of RFC 7234.
+// header formats a warning for the Warning header of RFC 7234.
 func header(warning string) string { return "299 - " + strconv.Quote(warning) }
 
-// coerce brings an object that a client has sent into the form of its schema, if there is one.
+// coerce applies the schema to an object of a client: it removes unknown fields, and fills in defaults. Unknown fields
+// are ignored, reported as warnings or refused, depending on the request.
 func (t target) coerce(object map[string]any) error {
 	t.defaultDefinition(object)
 	if t.schema == nil {
@@ -35,6 +37,7 @@ func (t target) coerce(object map[string]any) error {
 		)
 	}
 	t.schema.Default(object)
+	// Unknown fields are collected, so that the answer names all of them.
 	var texts []string
 	for _, path := range unknown {
 		texts = append(texts, fmt.Sprintf("unknown field %q", path))
@@ -49,7 +52,7 @@ func (t target) coerce(object map[string]any) error {
 	return nil
 }
 
-// tooMuch refuses unknown fields.
+// tooMuch returns the error for unknown fields. The real server reports them differently for a patch.
 func (t target) tooMuch(texts []string) error {
 	if t.patched != nil {
 		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(
@@ -62,16 +65,19 @@ func (t target) tooMuch(texts []string) error {
 	))
 }
 
-// read is a stored object in the version of the request, without apiVersion and kind; it belongs to the caller.
+// read returns a copy of a stored object in the version of the request, without apiVersion and kind. A failed
+// conversion is recorded in the notes.
 func (t target) read(object map[string]any) map[string]any {
 	object = cloned(object)
 	if t.isNewEvent() {
 		renameEvent(object, false)
 	}
+	// Defaults that were added to the schema later also apply to objects that were stored before.
 	if t.storage != nil {
 		t.storage.Decode(object)
 		t.storage.Default(object)
 	}
+	// The webhook converts complete objects, without defaults of the requested version.
 	if t.converts() {
 		converted, err := t.convertTo(object, t.stored, t.Version)
 		if err != nil {
@@ -80,6 +86,7 @@ func (t target) read(object map[string]any) map[string]any {
 		}
 		object = converted
 	}
+	// Fields of the storage version that the requested one lacks are removed.
 	if t.schema != nil && t.schema != t.storage {
 		t.schema.Decode(object)
 	}
@@ -89,7 +96,7 @@ func (t target) read(object map[string]any) map[string]any {
 // converts reports whether a webhook converts between the version of the request and the stored one.
 func (t target) converts() bool { return t.convert != nil && t.Version != t.stored }
 
-// convertTo has an object converted by the webhook.
+// convertTo converts an object with the conversion webhook.
 func (t target) convertTo(object map[string]any, from, to string) (map[string]any, error) {
 	named := cloned(object)
 	named["apiVersion"], named["kind"] = t.Group+"/"+from, t.Kind
@@ -102,7 +109,7 @@ func (t target) convertTo(object map[string]any, from, to string) (map[string]an
 	return converted, nil
 }
 
-// store brings an object into the version of the storage.
+// store converts an object in place to the form in which it is stored.
 func (t target) store(object map[string]any) error {
 	if t.isNewEvent() {
 		renameEvent(object, true)
@@ -121,7 +128,7 @@ func (t target) store(object map[string]any) error {
 	return nil
 }
 
-// conforms holds an object against its schema.
+// conforms validates an object against its schema. An update may keep invalid values that it does not change.
 func (t target) conforms(object, before map[string]any) field.ErrorList {
 	switch {
 	case t.schema == nil:
@@ -133,7 +140,7 @@ func (t target) conforms(object, before map[string]any) field.ErrorList {
 	}
 }
 
-// named is the object with its apiVersion and kind, sharing all the rest.
+// named returns the object with its apiVersion and kind. The copy is shallow.
 func (t target) named(object map[string]any) map[string]any {
 	named := map[string]any{"apiVersion": t.groupVersion().String(), "kind": t.Kind}
 	for name, value := range object {
@@ -142,6 +149,7 @@ func (t target) named(object map[string]any) map[string]any {
 	return named
 }
 
+// invalid returns the error for an object with invalid fields.
 func (t target) invalid(problems field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: t.Group, Kind: t.Kind}, t.name, problems)
 }

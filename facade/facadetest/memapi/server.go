@@ -14,40 +14,46 @@ import (
 )
 
 func init() {
-	// The second handler spaces errors by a clock that it read outside of any bubble: inside of one, it would sleep for
-	// years.
+	// The second handler limits the rate of errors with a clock that it read outside of any synctest bubble. Inside a
+	// bubble, where time starts in the year 2000, it would sleep for years.
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 }
 
-// Server is the API server. It is an http.RoundTripper, to be put into a configuration: see [Config].
+// Server is the API server. It is an http.RoundTripper for a client configuration: see [Config].
 //
-// It serves what [Server.Define], [Server.Install] and clients' own definitions tell it, and collects garbage after
-// [Server.CollectGarbage]. Requests for what it does not do get the status 501 and a message with its name: query
-// parameters it does not know, subresources other than the status and the scale, tables, protobuf, impersonation, lists
-// of a former state. Without [Server.Extend], definitions with conversion webhooks and with rules in CEL are refused by
-// Define. It differs from the real server without saying so in these points: built-in kinds are stored
-// as they come, without defaults and validation, and do nothing, be they roles, quotas or configurations of webhooks;
-// objects show managedFields from their first server-side apply on, then with all that was before; a namespace need not
-// exist, and one that is deleted leaves its objects, unless [Server.ManageNamespaces] was called.
+// It serves the kinds of [Server.Define], [Server.Install] and of definitions that clients create. Garbage is only
+// collected after [Server.CollectGarbage].
+//
+// Requests for unsupported features get the status 501 and a message that names the feature: unknown query parameters,
+// subresources other than status and scale, tables, protobuf, impersonation, and lists of a former state. Without
+// [Server.Extend], Define refuses definitions with conversion webhooks or CEL rules.
+//
+// The server differs from the real one without an error in these points:
+//   - Objects of built-in kinds are stored without defaults and validation. They do not have any effect, including
+//     roles, quotas and webhook configurations.
+//   - Objects show managedFields only after their first server-side apply; these then include all earlier changes.
+//   - Unless [Server.ManageNamespaces] was called, a namespace need not exist, and its objects remain when it is
+//     deleted.
 type Server struct {
+	// mu guards all fields. It is held while a request is served, but not while reviewers or hooks run.
 	mu        sync.Mutex
 	resources []Resource
-	objects   map[schema.GroupResource]map[string]map[string]any // by "namespace/name", without apiVersion
+	objects   map[schema.GroupResource]map[string]map[string]any // by "namespace/name", without apiVersion and kind
 	history   []event
-	compacted int64 // the version before which nothing is known
+	compacted int64 // older changes are no longer in the history
 	version   int64
 	uids      int
-	changed   chan struct{} // closed by every change, and replaced
+	changed   chan struct{} // closed and replaced with every change
 	admission Admission
 	reviewers []*reviewer
 	schemas   map[schema.GroupResource]*schemas.Definition
 	books     map[merging]*managedfields.FieldManager
 	forgotten map[any]bool // the uids of objects whose managedFields a request has removed
-	collector *collector   // nil if nothing is collected
+	collector *collector   // nil if garbage is not collected
 	pages     map[string]page
 	pageNames []string // in the order of their creation
 	pageCount int
-	// historyLimit is that of LimitHistory; 0 keeps everything.
+	// historyLimit is set by LimitHistory; 0 keeps everything.
 	historyLimit int
 	extensions   Extensions
 	namespaces   *namespaceKeeper // nil if namespaces need not exist
@@ -55,32 +61,33 @@ type Server struct {
 
 var _ http.RoundTripper = (*Server)(nil)
 
-// Resource is a kind that is served in one version.
+// Resource describes a kind that is served in one version.
 type Resource struct {
 	Group, Version, Kind string
-	// Plural is the name of the resource; Singular is the kind in small letters if it is empty.
+	// Plural is the name of the resource. Singular defaults to the kind in lower case.
 	Plural, Singular       string
 	ShortNames, Categories []string
 	Namespaced             bool
-	// StatusSubresource gives the status an URL of its own.
+	// StatusSubresource makes the status a subresource.
 	StatusSubresource bool
-	// StatusFields are the only fields of the status that are kept, as by a schema; nil keeps all.
+	// StatusFields lists the status fields that are stored; others are removed, as by a schema. Nil keeps all fields.
 	StatusFields []string
-	// Verbs are all that are usual if nil.
+	// Verbs lists the supported verbs in discovery; nil means all usual ones.
 	Verbs []string
-	// Scale gives objects a subresource for the number of replicas; some built-in kinds have it anyway.
+	// Scale adds a scale subresource. Deployments, replica sets, stateful sets and replication controllers have one
+	// without it.
 	Scale *Scale
-	// Plain is for built-in kinds that have no generation, and may be updated whatever their version: config maps,
-	// secrets and pods, but not deployments.
+	// Plain marks kinds without a generation, whose objects can be updated without a resource version: config maps,
+	// secrets and pods, for instance, but not deployments.
 	Plain bool
 }
 
-// qualified is the name of the resource in messages.
+// qualified returns the name of the resource for error messages.
 func (r Resource) qualified() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
 }
 
-// groupResource is the key of the stored objects.
+// groupResource returns the key of the stored objects. Both APIs of Kubernetes events share their objects.
 func (r Resource) groupResource() schema.GroupResource {
 	if r.Group == eventsGroup && r.Plural == "events" {
 		return schema.GroupResource{Resource: r.Plural}
@@ -88,17 +95,19 @@ func (r Resource) groupResource() schema.GroupResource {
 	return r.qualified()
 }
 
-// GroupVersionResource is what clients call it.
+// GroupVersionResource returns the resource's name in the form that clients use.
 func (r Resource) GroupVersionResource() schema.GroupVersionResource {
 	return r.groupVersion().WithResource(r.Plural)
 }
 
+// groupVersion returns the group and the version.
 func (r Resource) groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
-// New makes a server with the kinds of [BuiltIn]; custom resource definitions serve what they define.
+// New returns a server with the kinds of [BuiltIn]. Custom resource definitions can be created on it.
 func New() *Server {
+	// The version does not start at 0, because a resource version of "0" has a special meaning in reads.
 	s := &Server{
 		objects: map[schema.GroupResource]map[string]map[string]any{}, version: 100, changed: make(chan struct{}),
 		schemas: map[schema.GroupResource]*schemas.Definition{},
@@ -110,14 +119,16 @@ func New() *Server {
 	return s
 }
 
-// Install begins to serve a resource, or serves it in another way.
+// Install starts to serve a resource, or replaces its description.
 func (s *Server) Install(r Resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.install(r)
 }
 
+// install is [Server.Install] for callers that hold the lock. It keeps stored objects.
 func (s *Server) install(r Resource) {
+	// An existing entry is replaced; its stored objects remain.
 	s.drop(r.Group, r.Version, r.Plural)
 	s.resources = append(s.resources, r)
 	if s.objects[r.groupResource()] == nil {
@@ -126,13 +137,14 @@ func (s *Server) install(r Resource) {
 	s.wake()
 }
 
-// Remove ends the service of a resource in all its versions, with all its objects. Watches of it end.
+// Remove stops serving a resource in all its versions, and removes all its objects. Its watches end.
 func (s *Server) Remove(group, plural string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(group, plural)
 }
 
+// remove is [Server.Remove] for callers that hold the lock. The objects vanish without events.
 func (s *Server) remove(group, plural string) {
 	s.drop(group, "", plural)
 	delete(s.objects, schema.GroupResource{Group: group, Resource: plural})
@@ -140,7 +152,7 @@ func (s *Server) remove(group, plural string) {
 	s.wake()
 }
 
-// drop takes the resource from the list, in one version or all.
+// drop removes a resource from the list, in one version, or in all if the version is empty.
 func (s *Server) drop(group, version, plural string) {
 	var kept []Resource
 	for _, r := range s.resources {
@@ -151,6 +163,7 @@ func (s *Server) drop(group, version, plural string) {
 	s.resources = kept
 }
 
+// find returns a served resource.
 func (s *Server) find(gv schema.GroupVersion, plural string) (Resource, bool) {
 	for _, r := range s.resources {
 		if r.groupVersion() == gv && r.Plural == plural {
@@ -160,17 +173,21 @@ func (s *Server) find(gv schema.GroupVersion, plural string) (Resource, bool) {
 	return Resource{}, false
 }
 
+// wake wakes up all running watches.
 func (s *Server) wake() {
 	close(s.changed)
+	// Watches that wait have a reference to the closed channel.
 	s.changed = make(chan struct{})
 }
 
-// next is a new resource version.
+// next returns a new resource version.
 func (s *Server) next() string {
 	s.version++
 	return strconv.FormatInt(s.version, 10)
 }
 
+// current returns the resource version of the latest change.
 func (s *Server) current() string { return strconv.FormatInt(s.version, 10) }
 
+// timestamp returns the current time in the format of the API, which has whole seconds.
 func timestamp() string { return time.Now().UTC().Format(time.RFC3339) }

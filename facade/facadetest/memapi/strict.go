@@ -9,11 +9,12 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// decodable holds an object of a built-in kind against its Go type, if the request has a rule for unknown
-// fields. Other requests are trusted, as decoding them would only cost time.
+// decodable checks an object of a built-in kind against its Go type, if the request warns about or refuses unknown
+// fields. Other requests skip the check, because decoding takes time.
 func (t target) decodable(data []byte) error {
 	gvk := t.groupVersion().WithKind(t.Kind)
 	asked := t.validation == metav1.FieldValidationStrict || t.validation == metav1.FieldValidationWarn
+	// The schema of a custom resource is checked elsewhere.
 	if !asked || t.schema != nil || !scheme.Scheme.Recognizes(gvk) {
 		return nil
 	}
@@ -22,6 +23,7 @@ func (t target) decodable(data []byte) error {
 		return internal(err)
 	}
 	problems, err := json.UnmarshalStrict(data, typed)
+	// A type error is a bad request, whatever the handling of unknown fields.
 	switch {
 	case err != nil:
 		return apierrors.NewBadRequest(

@@ -22,8 +22,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
+// update replaces an object by the body of a request.
 func (s *Server) update(t target, data []byte) (map[string]any, error) {
 	before, ok := s.objects[t.groupResource()][t.key()]
+	// A body that cannot be decoded is reported even if the object does not exist.
 	object, err := t.parse(data)
 	switch {
 	case err != nil:
@@ -35,12 +37,14 @@ func (s *Server) update(t target, data []byte) (map[string]any, error) {
 	if name, _ := metadata["name"].(string); name != t.name {
 		return nil, t.otherName(name)
 	}
+	// The namespace is optional in the body.
 	if t.namespace != "" && metadata["namespace"] == nil {
 		metadata["namespace"] = t.namespace
 	}
 	if uid := metadata["uid"]; uid != nil && uid != metadataOf(before)["uid"] {
 		return nil, apierrors.NewConflict(t.qualified(), t.name, errors.New("precondition failed: UID"))
 	}
+	// Custom resources, and some built-in kinds, cannot be updated without a resource version.
 	if version, _ := metadata["resourceVersion"].(string); version == "" && !t.unconditional() {
 		return nil, t.invalid(field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
@@ -49,15 +53,17 @@ func (s *Server) update(t target, data []byte) (map[string]any, error) {
 	return s.replace(t, before, object)
 }
 
+// otherName returns the error for a body whose name differs from the URL.
 func (t target) otherName(name string) error {
 	return apierrors.NewBadRequest(
 		fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, t.name),
 	)
 }
 
-// patch changes an object as the form of the patch has it; an apply may make it.
+// patch changes an object with the body of a request. A server-side apply also creates it.
 func (s *Server) patch(r *http.Request, t target, data []byte) (object map[string]any, code int, err error) {
 	form := formOf(r)
+	// The accepted formats depend on the kind.
 	if forms := t.forms(); !slices.Contains(forms, form) {
 		return nil, 0, unknownForm(forms)
 	}
@@ -72,6 +78,7 @@ func (s *Server) patch(r *http.Request, t target, data []byte) (object map[strin
 	case !ok:
 		return nil, 0, notFound(t)
 	}
+	// Patches apply to the object in the version of the request.
 	document, err := json.Marshal(t.shown(before))
 	if err != nil {
 		return nil, 0, err
@@ -86,7 +93,7 @@ func (s *Server) patch(r *http.Request, t target, data []byte) (object map[strin
 	return object, http.StatusOK, err
 }
 
-// merged is the document with the patch of the form.
+// merged applies a patch of the content type to the document.
 func (t target) merged(form string, document, data []byte) ([]byte, error) {
 	switch types.PatchType(form) {
 	case types.MergePatchType:
@@ -111,7 +118,8 @@ func (t target) merged(form string, document, data []byte) ([]byte, error) {
 	}
 }
 
-// forms are those that patches may have.
+// forms returns the content types of patches that the kind supports. Only kinds with a Go type support strategic merge
+// patches.
 func (t target) forms() []string {
 	forms := []string{string(types.JSONPatchType), string(types.MergePatchType)}
 	if _, err := t.goType(); err == nil {
@@ -120,6 +128,7 @@ func (t target) forms() []string {
 	return append(forms, applying)
 }
 
+// unknownForm returns the error for a patch with an unsupported content type.
 func unknownForm(known []string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType,
@@ -129,7 +138,8 @@ func unknownForm(known []string) error {
 	}}
 }
 
-// goType returns an empty object of a built-in kind. The scheme of client-go does not have definitions.
+// goType returns an empty object of a built-in kind. The scheme of client-go does not include custom resource
+// definitions.
 func (t target) goType() (runtime.Object, error) {
 	if t.groupVersion().Group == apiextensionsv1.GroupName && t.Kind == definitionsResource.Kind {
 		return &apiextensionsv1.CustomResourceDefinition{}, nil
@@ -137,7 +147,7 @@ func (t target) goType() (runtime.Object, error) {
 	return scheme.Scheme.New(t.groupVersion().WithKind(t.Kind))
 }
 
-// strategic merges a patch by the Go type of a built-in kind.
+// strategic applies a strategic merge patch with the merge keys of the kind's Go type.
 func (t target) strategic(document, data []byte) ([]byte, error) {
 	form, err := t.goType()
 	if err != nil {
@@ -150,13 +160,15 @@ func (t target) strategic(document, data []byte) ([]byte, error) {
 	return merged, nil
 }
 
-// replace puts an object in the place of another version of it, as far as it may.
+// replace stores a new state of an object after an update, a patch or an apply, with all checks of the real server.
 func (s *Server) replace(t target, before, object map[string]any) (map[string]any, error) {
 	metadata, was := metadataOf(object), metadataOf(before)
+	// The former object in the version of the request, for comparison and validation.
 	former := t.read(before)
 	if t.notes.failure != nil {
 		return nil, t.notes.failure
 	}
+	// The optimistic lock: a stale version is a conflict.
 	if version, _ := metadata["resourceVersion"].(string); version != "" && version != was["resourceVersion"] {
 		return nil, apierrors.NewConflict(t.qualified(), t.name,
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
@@ -164,11 +176,13 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	object = t.permitted(former, object)
 	metadata = metadataOf(object)
 	if s.managesNamespace(t) {
-		object["spec"] = cloned(former)["spec"] // the finalizers of the content
+		object["spec"] = cloned(former)["spec"] // only the server removes the finalizer of a namespace's content
 	}
+	// An update without a uid applies to any object with the name.
 	if metadata["uid"] == nil && was["uid"] != nil {
 		metadata["uid"] = was["uid"]
 	}
+	// Clients cannot change these fields; the stored values remain.
 	for _, own := range []string{
 		"resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
 		"generateName",
@@ -179,24 +193,27 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 		}
 	}
 	if t.subresource == "" {
-		t.establish(object) // a new storage version is stored before the definition is validated
+		t.establish(object) // the validation of a definition requires its storage version to be among the stored ones
 	}
 	if err := s.admit(t, object, former); err != nil {
 		return nil, err
 	}
 	t.prune(object)
 	t.establish(object)
+	// It is computed before the conversion to the stored version, where both objects have the same form.
 	specified := !t.Plain && t.specified(former, object)
 	if err := t.store(object); err != nil {
 		return nil, err
 	}
 	metadata = metadataOf(object)
+	// A write without a change does not create a new version, so that watches do not see an event.
 	if equality.Semantic.DeepEqual(withoutTimes(before), withoutTimes(object)) {
 		return t.shown(before), nil
 	}
 	if specified {
 		metadata["generation"] = generation(before) + 1
 	}
+	// The last finalizer of an object that is being deleted was removed.
 	if s.released(t, object) {
 		s.discard(t, before)
 		return t.shown(object), nil
@@ -206,13 +223,14 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 	return t.shown(object), nil
 }
 
-// withoutTimes is the object without the times in its managedFields: the real server does not store an object that
-// differs in these alone.
+// withoutTimes returns the object without the times in its managedFields. The real server does not store an update that
+// changes only these.
 func withoutTimes(object map[string]any) map[string]any {
 	if metadataOf(object)["managedFields"] == nil {
 		return object
 	}
 	copied := cloned(object)
+	// The entries are copies, so the stored object keeps its times.
 	managed, _ := metadataOf(copied)["managedFields"].([]any)
 	for _, entry := range managed {
 		if fields, ok := entry.(map[string]any); ok {
@@ -222,7 +240,7 @@ func withoutTimes(object map[string]any) map[string]any {
 	return copied
 }
 
-// released tells whether nothing holds an object that is being deleted any more.
+// released reports whether an object is being deleted and no finalizer holds it any more.
 func (s *Server) released(t target, object map[string]any) bool {
 	metadata := metadataOf(object)
 	if held, _, _ := unstructured.NestedSlice(object, "spec", "finalizers"); len(held) > 0 && s.managesNamespace(t) {
@@ -233,7 +251,8 @@ func (s *Server) released(t target, object map[string]any) bool {
 	return metadata["deletionTimestamp"] != nil && len(finalizers) == 0 && grace == 0
 }
 
-// permitted is what the path lets through: the status alone, or all but the status.
+// permitted returns the object with only those changes that the path of the request permits: to the status alone, or to
+// everything but the status.
 func (t target) permitted(before, object map[string]any) map[string]any {
 	if !t.StatusSubresource {
 		return object
@@ -249,7 +268,7 @@ func (t target) permitted(before, object map[string]any) map[string]any {
 	return from
 }
 
-// tidy removes what the server's own types leave out if it is empty.
+// tidy removes empty metadata fields that the Go types of the real server omit when empty.
 func tidy(metadata map[string]any) {
 	for _, name := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
 		switch value := metadata[name].(type) {
@@ -267,15 +286,17 @@ func tidy(metadata map[string]any) {
 	}
 }
 
-// specified tells whether anything but the metadata and a status of its own has changed; of a few built-in kinds, some
-// of the metadata counts as well.
+// specified reports whether a change increases the generation: any change outside of the metadata and of a status with
+// its own subresource. For a few built-in kinds, one metadata field counts, too.
 func (t target) specified(before, object map[string]any) bool {
 	a, b := cloned(before), cloned(object)
 	counted := ""
+	// A request to a subresource never counts changes of metadata.
 	if n, ok := t.native(); ok && t.subresource == "" {
 		counted = n.counts
 	}
 	for _, one := range []map[string]any{a, b} {
+		// Nothing else of the metadata is compared.
 		one["metadata"] = metadataOf(one)[counted]
 		if t.StatusSubresource {
 			delete(one, "status")
@@ -284,6 +305,7 @@ func (t target) specified(before, object map[string]any) bool {
 	return !equality.Semantic.DeepEqual(a, b)
 }
 
+// generation returns the generation of an object, or 0 if it does not have one.
 func generation(object map[string]any) int64 {
 	value, _ := metadataOf(object)["generation"].(int64)
 	return value

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// valid holds the metadata against the rules of the API, with the code of the real server for them.
+// valid validates the metadata with the functions of the real server.
 func (t target) valid(object, before map[string]any) (field.ErrorList, error) {
 	now, err := decoded(object)
 	if err != nil {
@@ -21,6 +21,7 @@ func (t target) valid(object, before map[string]any) (field.ErrorList, error) {
 	}
 	at := field.NewPath("metadata")
 	problems := apivalidation.ValidateObjectMeta(now, t.Namespaced, t.nameRule(), at)
+	// Some metadata fields are immutable, such as the name.
 	if before != nil {
 		then, err := decoded(before)
 		if err != nil {
@@ -31,13 +32,13 @@ func (t target) valid(object, before map[string]any) (field.ErrorList, error) {
 	return append(problems, t.nameProblems(now.Name)...), nil
 }
 
-// nameRule is what the names of the kind must be like.
+// nameRule returns the rule for names of the kind.
 func (t target) nameRule() apivalidation.ValidateNameFunc {
 	n, _ := t.native()
 	switch {
 	case n.has("label"):
 		return apivalidation.NameIsDNSLabel
-	case n.has("segment") && t.Group == rbacv1.GroupName: // which judges a generateName as a name
+	case n.has("segment") && t.Group == rbacv1.GroupName: // RBAC kinds apply the full rule to a generateName as well
 		return func(name string, _ bool) []string { return path.IsValidPathSegmentName(name) }
 	case n.has("segment"):
 		return path.ValidatePathSegmentName
@@ -45,17 +46,18 @@ func (t target) nameRule() apivalidation.ValidateNameFunc {
 	return apivalidation.NameIsDNSSubdomain
 }
 
-// longestCronJob leaves room for what the controller appends to make the names of jobs.
+// longestCronJob is the maximum length of the name of a cron job. It leaves room for the suffix in the names of its
+// jobs.
 const longestCronJob = 52
 
-// nameProblems are those of a new object whose name becomes a part of something else.
+// nameProblems checks the name of a new object whose name becomes a part of other names or labels.
 func (t target) nameProblems(name string) (problems field.ErrorList) {
 	n, _ := t.native()
 	switch {
 	case n.kind == "CronJob" && len(name) > longestCronJob:
 		return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name,
 			fmt.Sprintf("must be no more than %d characters", longestCronJob))}
-	case n.kind == "Job": // the pods have a label with it
+	case n.kind == "Job": // the pods of the job have a label with its name
 		for _, text := range validation.IsValidLabelValue(name) {
 			problems = append(problems, field.Invalid(field.NewPath("spec", "template", "labels"), name, text))
 		}
@@ -63,6 +65,7 @@ func (t target) nameProblems(name string) (problems field.ErrorList) {
 	return problems
 }
 
+// decoded returns the typed metadata of an object.
 func decoded(object map[string]any) (*metav1.ObjectMeta, error) {
 	metadata := &metav1.ObjectMeta{}
 	for _, name := range []string{"labels", "annotations"} {

@@ -17,10 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// bookmarkInterval is how often a watch is told how far it is, if it wants to know.
+// bookmarkInterval is the interval of bookmarks for watches that accept them.
 const bookmarkInterval = time.Minute
 
-// event is one change: before is nil for an addition, after for a deletion, where last is the final state.
+// event is one change. The field before is nil for an addition. For a deletion, after is nil and last is the final
+// state.
 type event struct {
 	version             int64
 	of                  schema.GroupResource
@@ -28,6 +29,7 @@ type event struct {
 	by                  author
 }
 
+// record appends a change to the history and wakes up the watches.
 func (s *Server) record(t target, before, after, last map[string]any) {
 	s.history = append(s.history, event{
 		s.version, t.groupResource(), before, after, last, author{t.manager, t.subresource, t.Version},
@@ -36,15 +38,16 @@ func (s *Server) record(t target, before, after, last map[string]any) {
 	s.wake()
 }
 
-// Compact forgets what has happened: a watch from before, if it is begun later, is refused with the status 410. Those
-// that run must have been served.
+// Compact drops the history. Watches that start from an earlier version get the status 410. Running watches must have
+// received all changes before the call.
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.history, s.compacted = nil, s.version
 }
 
-// seen is what a watch with this interest shows of the event; empty if nothing.
+// seen returns the type and the object of the watch event for a change, for a watch with these selectors. The type is
+// empty if the watch does not show the change.
 func (e event) seen(wanted interest) (kind string, object map[string]any) {
 	was, is := wanted.matches(e.before), wanted.matches(e.after)
 	switch {
@@ -55,7 +58,8 @@ func (e event) seen(wanted interest) (kind string, object map[string]any) {
 	case was && e.last != nil:
 		return "DELETED", e.last
 	case was:
-		// It left the selection: as it was, with the version at which it did.
+		// The object no longer matches the selectors. As in the real server, the event has the last matching state with
+		// the version of the change.
 		left := cloned(e.before)
 		metadataOf(left)["resourceVersion"] = strconv.FormatInt(e.version, 10)
 		return "DELETED", left
@@ -64,18 +68,20 @@ func (e event) seen(wanted interest) (kind string, object map[string]any) {
 	}
 }
 
-// stream is one watch.
+// stream is one running watch.
 type stream struct {
 	*Server
 	target
 	wanted  interest
 	from    int64
-	initial []map[string]any // the objects to begin with
-	marks   bool             // bookmarks are wanted
-	ends    bool             // the end of the initial objects is to be marked
+	initial []map[string]any // the objects at the start of the watch
+	marks   bool             // the client accepts bookmarks
+	ends    bool             // a bookmark must mark the end of the initial objects
 	out     *io.PipeWriter
 }
 
+// watch starts a watch. Its goroutine runs until the client closes the body, the context ends, the watch's timeout
+// passes, or the resource is removed.
 func (s *Server) watch(r *http.Request, t target) *http.Response {
 	query := r.URL.Query()
 	if _, err := listOptions(query, true); err != nil {
@@ -85,11 +91,13 @@ func (s *Server) watch(r *http.Request, t target) *http.Response {
 	if err != nil {
 		return refuse(r, err)
 	}
+	// The pipe does not buffer: the goroutine writes as fast as the client reads.
 	in, out := io.Pipe()
 	w := &stream{
 		Server: s, target: t, wanted: wanted, from: s.version, out: out,
 		marks: query.Get("allowWatchBookmarks") == "true",
 	}
+	// Without a version, or with "0", a watch starts with the current objects as additions.
 	asked := query.Get("resourceVersion")
 	w.ends = query.Get("sendInitialEvents") == "true"
 	if w.ends || asked == "" || asked == "0" {
@@ -112,7 +120,7 @@ func (s *Server) watch(r *http.Request, t target) *http.Response {
 	return answer(r, http.StatusOK, body{in, cancel}, -1)
 }
 
-// body ends the watch when its reader does.
+// body is the body of a watch. Closing it ends the watch.
 type body struct {
 	*io.PipeReader
 	cancel context.CancelFunc
@@ -123,17 +131,20 @@ func (b body) Close() error {
 	return b.PipeReader.Close()
 }
 
+// timeout returns the time limit of a watch, or 0 if the client did not set one.
 func timeout(query url.Values) time.Duration {
 	seconds, _ := strconv.Atoi(query.Get("timeoutSeconds"))
 	return time.Duration(seconds) * time.Second
 }
 
+// run sends the events of a watch until it ends. An io.EOF ends the body without an error, as the real server does.
 func (w *stream) run(ctx context.Context) error {
 	for _, object := range w.initial {
 		if err := w.show("ADDED", object); err != nil {
 			return err
 		}
 	}
+	// Clients of streaming lists wait for this bookmark.
 	if w.ends {
 		if err := w.mark(w.from, map[string]any{metav1.InitialEventsAnnotationKey: "true"}); err != nil {
 			return err
@@ -142,6 +153,7 @@ func (w *stream) run(ctx context.Context) error {
 	bookmarks := time.NewTicker(bookmarkInterval)
 	defer bookmarks.Stop()
 	for {
+		// A write blocks until the client reads, so a slow client can fall behind a limited history.
 		served, changed, events, version := w.since()
 		if version < 0 {
 			return w.sendStatus(apierrors.NewResourceExpired("the watch has not kept up with the changes"))
@@ -153,10 +165,13 @@ func (w *stream) run(ctx context.Context) error {
 				}
 			}
 		}
+		// All changes up to this version were sent.
 		w.from = version
+		// The resource was removed, so the watch ends.
 		if !served {
 			return io.EOF
 		}
+		// Wait for a change, the next bookmark, or the end.
 		select {
 		case <-ctx.Done():
 			return io.EOF
@@ -169,7 +184,7 @@ func (w *stream) run(ctx context.Context) error {
 	}
 }
 
-// show sends an object in the version of the watch.
+// show sends an object in the version of the watch. If it cannot be converted, the watch ends with an error event.
 func (w *stream) show(kind string, object map[string]any) error {
 	shown := w.shown(object)
 	if w.notes.failure != nil {
@@ -178,15 +193,18 @@ func (w *stream) show(kind string, object map[string]any) error {
 	return w.send(kind, shown)
 }
 
-// since returns the changes of the resource after the last one that was sent. The version is negative if it is not
-// known.
+// since returns the changes of the resource after the last one that was sent, and the channel that the next change
+// closes. The version is negative if the history no longer has these changes.
 func (w *stream) since() (served bool, changed <-chan struct{}, events []event, version int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The resource may have been removed while the watch was waiting.
 	_, served = w.find(w.groupVersion(), w.Plural)
+	// Without a limit, only Compact drops changes. It requires that running watches have received all of them.
 	if s := w.Server; s.historyLimit > 0 && w.from < s.compacted {
 		return served, w.changed, nil, -1
 	}
+	// The history is sorted by version.
 	first, _ := slices.BinarySearchFunc(
 		w.history, w.from+1, func(e event, version int64) int { return int(e.version - version) },
 	)
@@ -198,6 +216,7 @@ func (w *stream) since() (served bool, changed <-chan struct{}, events []event, 
 	return served, w.changed, events, w.version
 }
 
+// mark sends a bookmark, if the client accepts bookmarks.
 func (w *stream) mark(version int64, annotations map[string]any) error {
 	if !w.marks {
 		return nil
@@ -211,6 +230,7 @@ func (w *stream) mark(version int64, annotations map[string]any) error {
 	)
 }
 
+// sendStatus sends an error event. It always returns an error, because a watch ends with that event.
 func (w *stream) sendStatus(err *apierrors.StatusError) error {
 	status := err.Status()
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
@@ -222,6 +242,7 @@ func (w *stream) sendStatus(err *apierrors.StatusError) error {
 	return errors.Join(failed, io.EOF)
 }
 
+// send sends one event. Events are separated by newlines.
 func (w *stream) send(kind string, object map[string]any) error {
 	data, err := json.Marshal(map[string]any{"type": kind, "object": w.presented(object)})
 	if err != nil {

@@ -1,14 +1,14 @@
 // Not part of the public API.
 //
 // Package clients tests the development cluster with real clients: kubectl of three minor versions, helm, client-go,
-// controller-runtime, the Python client and genuine Kopf. It has no code; its tests need binaries.
+// controller-runtime, the Python client and Kopf itself. It contains tests only, which need external binaries.
 //
-// Each test has one table of calls. It is played against the development cluster and against kube-apiserver, with the
-// same expectations. The binaries of kube-apiserver come from the folder in KUBEBUILDER_ASSETS, which the target
-// test-envtest of make sets; kubectl and helm are built from the versions in testdata, once. Tests in Python are
-// skipped with a message if there is no python3 with venv.
+// Each test plays one table of calls against the development cluster and against kube-apiserver, with the same
+// expectations. The binaries of kube-apiserver are in the folder of KUBEBUILDER_ASSETS, which the make target
+// test-envtest sets. Kubectl and helm are built once, from the versions in testdata. Tests in Python are skipped with a
+// message if python3 with venv is missing.
 //
-// TestExamplesOfKopf runs Kopf's own tests of its 18 examples, which take some minutes on a quiet machine. It is
+// TestExamplesOfKopf runs Kopf's own tests of its 18 examples, which takes some minutes on an idle machine. It is
 // skipped without the sources of Kopf:
 //
 //	git clone --branch 1.44.6 https://github.com/nolar/kopf /tmp/kopf

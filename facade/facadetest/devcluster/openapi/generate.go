@@ -1,8 +1,8 @@
 //go:build ignore
 
-// Command generate writes kubernetes.json.gz: the OpenAPI document of Kubernetes, with the resources alone that the
-// development cluster serves, and the definitions that they refer to. To move to another version: change the constant,
-// then run "go generate ." in the folder above.
+// Command generate writes kubernetes.json.gz: the OpenAPI document of Kubernetes, reduced to the resources that the
+// development cluster serves and the definitions that they refer to. To use another version of Kubernetes, change the
+// constant and run "go generate ." in the parent folder.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// kubernetes is the module that carries the document.
+// kubernetes is the module that contains the document.
 const kubernetes = "k8s.io/kubernetes@v1.36.3"
 
 func main() {
@@ -30,6 +30,7 @@ func main() {
 	}
 }
 
+// generate reads, reduces and writes the document.
 func generate() error {
 	served, err := servedResources()
 	if err != nil {
@@ -37,6 +38,7 @@ func generate() error {
 	}
 	document, err := read()
 	if err != nil {
+		// The document describes all of Kubernetes; only paths of served resources are kept.
 		return err
 	}
 	parameters := document["parameters"].(map[string]any)
@@ -52,6 +54,7 @@ func generate() error {
 			return errors.New("the document has no " + name)
 		}
 	}
+	// Definitions are collected last, because they depend on the remaining paths.
 	reached := map[string]any{}
 	reach(kept, definitions, reached)
 	return write(map[string]any{
@@ -59,7 +62,7 @@ func generate() error {
 	})
 }
 
-// servedResources asks a development cluster: "apps/v1/deployments" and the like.
+// servedResources returns the resources that a development cluster serves, such as "apps/v1/deployments".
 func servedResources() (map[string]bool, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cluster, err := devcluster.Start(ctx, devcluster.Options{})
@@ -79,12 +82,15 @@ func servedResources() (map[string]bool, error) {
 			served[list.GroupVersion+"/"+r.Name] = true
 		}
 	}
+	// Discovery does not list this virtual subresource.
 	served["v1/serviceaccounts/token"] = true
 	return served, err
 }
 
+// read downloads the module and returns the document in it.
 func read() (map[string]any, error) {
 	var module struct{ Dir string }
+	// The module is downloaded with its sources, which include the document.
 	cmd := exec.Command("go", "mod", "download", "-json", kubernetes)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	out, err := cmd.Output()
@@ -102,7 +108,7 @@ func read() (map[string]any, error) {
 	return document, json.Unmarshal(data, &document)
 }
 
-// resourceOf turns /apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale into apps/v1/deployments/scale.
+// resourceOf converts /apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale to apps/v1/deployments/scale.
 func resourceOf(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -113,6 +119,7 @@ func resourceOf(path string) string {
 	default:
 		return ""
 	}
+	// A namespaced path and a cluster-wide path belong to the same resource.
 	if len(parts) > 3 && parts[1] == "namespaces" && parts[2] == "{namespace}" {
 		parts = append(parts[:1], parts[3:]...)
 	}
@@ -125,7 +132,7 @@ func resourceOf(path string) string {
 	return strings.Join(all, "/")
 }
 
-// inlined replaces references to shared parameters, which the conversion to OpenAPI 3 does not follow.
+// inlined replaces references to shared parameters, because the conversion to OpenAPI 3 does not resolve them.
 func inlined(value any, parameters map[string]any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -143,10 +150,11 @@ func inlined(value any, parameters map[string]any) any {
 	return value
 }
 
-// reach collects the definitions that a value refers to, directly or through others.
+// reach collects the definitions that a value refers to, directly or indirectly.
 func reach(value any, definitions, reached map[string]any) {
 	switch value := value.(type) {
 	case map[string]any:
+		// Recursive definitions are visited once.
 		if ref, ok := value["$ref"].(string); ok {
 			name := strings.TrimPrefix(ref, "#/definitions/")
 			if reached[name] == nil && definitions[name] != nil {
@@ -164,6 +172,7 @@ func reach(value any, definitions, reached map[string]any) {
 	}
 }
 
+// write writes the compressed document.
 func write(document map[string]any) error {
 	file, err := os.Create("openapi/kubernetes.json.gz")
 	if err != nil {
@@ -171,9 +180,10 @@ func write(document map[string]any) error {
 	}
 	zip, err := gzip.NewWriterLevel(file, gzip.BestCompression)
 	if err == nil {
-		err = json.NewEncoder(zip).Encode(document) // in the order of the keys, so that the file is reproducible
+		err = json.NewEncoder(zip).Encode(document) // keys are sorted, so the file is reproducible
 	}
 	if err == nil {
+		// Close writes the rest of the compressed data, so its error matters.
 		err = zip.Close()
 	}
 	return errors.Join(err, file.Close())

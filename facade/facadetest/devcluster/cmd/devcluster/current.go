@@ -20,15 +20,16 @@ var (
 		"see kubectl config get-contexts, or set KUBECONFIG")
 )
 
-// currentCluster is the cluster of the user's kubeconfig, as kubectl sees it.
+// currentCluster is the cluster of the user's kubeconfig, accessed with kubectl.
 type currentCluster struct {
 	command    *command
-	kubeconfig string // with the one context that the question named
+	kubeconfig string // a copy that contains only the confirmed context
 	object     string // the name of the last applied object
 }
 
-// runCurrent runs the program on the cluster of the user's kubeconfig, after a question.
+// runCurrent runs the program on the cluster of the user's kubeconfig, after the user has confirmed that.
 func (c *command) runCurrent(ctx context.Context) (code int, err error) {
+	// Kubectl implements files, folders and kustomizations as users expect.
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		return 1, fmt.Errorf("--current-context applies objects by kubectl: %w", err)
 	}
@@ -36,10 +37,12 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 	if err != nil {
 		return 1, fmt.Errorf("reading your kubeconfig: %w", err)
 	}
+	// Check the context before asking, because kubectl would fall back to localhost.
 	current := config.Contexts[config.CurrentContext]
 	if current == nil || config.Clusters[current.Cluster] == nil {
 		return 1, errNoContext
 	}
+	// The user must see the server before agreeing: a context name can be misleading.
 	c.say("the current context of your kubeconfig is %q, its server %s", config.CurrentContext,
 		config.Clusters[current.Cluster].Server)
 	c.say("this applies %s to it, and runs %s on it with the rights of this context", strings.Join(c.Load, ", "),
@@ -47,13 +50,14 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 	if !c.confirmed() {
 		return 1, errDeclined
 	}
+	// A temporary folder holds the copy of the kubeconfig, which contains credentials.
 	folder, err := os.MkdirTemp("", "devcluster-")
 	if err != nil {
 		return 1, fmt.Errorf("writing the kubeconfig of the context: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	cluster := currentCluster{command: c, kubeconfig: filepath.Join(folder, "kubeconfig")}
-	// The context stays that of the question, whatever becomes of the user's file.
+	// The program uses a copy, so that the confirmed context stays in use even if the user's file changes.
 	err = errors.Join(clientcmdapi.MinifyConfig(config), clientcmd.WriteToFile(*config, cluster.kubeconfig))
 	if err != nil {
 		return 1, fmt.Errorf("writing the kubeconfig of the context: %w", err)
@@ -63,13 +67,14 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 			return 1, fmt.Errorf("applying %s: %w", path, err)
 		}
 	}
+	// Objects are not deleted at the end, because they may have existed before.
 	if cluster.object != "" {
 		defer c.say("the applied objects remain; to remove the last one: kubectl delete %s", cluster.object)
 	}
 	return c.start(ctx, demonstration{out: c.stderr, kubeconfig: cluster.kubeconfig, name: cluster.object})
 }
 
-// confirmed asks. Only a person at a terminal can agree.
+// confirmed asks the user to continue. Without a terminal, the answer is no.
 func (c *command) confirmed() bool {
 	if !c.isTerminal {
 		c.say("there is no terminal to ask at, which counts as no")
@@ -81,8 +86,9 @@ func (c *command) confirmed() bool {
 	return answer == "y" || answer == "yes"
 }
 
-// apply applies a file or a folder, and waits until kinds among its objects are served.
+// apply applies a file or a folder, and waits until kinds that it defines are served.
 func (u *currentCluster) apply(ctx context.Context, path string) error {
+	// A folder with a kustomization must be applied by -k.
 	how := "-f"
 	if _, err := os.Stat(filepath.Join(path, "kustomization.yaml")); err == nil {
 		how = "-k"
@@ -97,6 +103,7 @@ func (u *currentCluster) apply(ctx context.Context, path string) error {
 		if !strings.HasPrefix(name, "customresourcedefinition.") {
 			continue
 		}
+		// Objects of a kind can only be applied when the kind is served.
 		if _, err := u.kubectl(ctx, "wait", name, "--for=condition=Established", "--timeout=1m"); err != nil {
 			return err
 		}
@@ -104,8 +111,10 @@ func (u *currentCluster) apply(ctx context.Context, path string) error {
 	return nil
 }
 
+// kubectl runs kubectl on the confirmed context, and returns its output.
 func (u *currentCluster) kubectl(ctx context.Context, arguments ...string) (output string, err error) {
 	cmd := exec.CommandContext(ctx, "kubectl", arguments...)
+	// The variable is appended last, so it replaces the user's own.
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+u.kubeconfig)
 	cmd.Stderr = u.command.stderr
 	data, err := cmd.Output()

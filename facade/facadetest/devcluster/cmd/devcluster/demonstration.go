@@ -17,32 +17,33 @@ import (
 )
 
 const (
-	// consolePatience is how long an operator may take to serve its console. A program with flags of its own may not
-	// have one.
+	// consolePatience limits the wait for the operator's console. A program with command line flags of its own may not
+	// have a console.
 	consolePatience = 15 * time.Second
-	// changePatience is how long the demonstration waits for the operator to handle the new object, changeDelay is how
-	// long it waits after the last write.
+	// changePatience limits the wait for the operator to handle the new object. changeDelay is the time after the
+	// operator's last write until the object counts as handled.
 	changePatience, changeDelay = 10 * time.Second, time.Second
 )
 
-// demonstration prints what to try with an operator that has just started, and where its console is. Without kubectl,
-// it changes the object itself.
+// demonstration prints commands for trying out an operator that has just started, and the URL of its console. If
+// kubectl is missing, it changes the object itself.
 type demonstration struct {
 	out        io.Writer
-	kubeconfig string // empty for that of the user
+	kubeconfig string // empty for the kubeconfig of the user
 	config     *rest.Config
-	// object is the one to change; nil if there is none, or on a cluster with a kubectl.
+	// object is the object to change. It is nil if no object was loaded, or on the user's own cluster.
 	object *unstructured.Unstructured
-	// name is how kubectl addresses the object; empty if there is none.
+	// name is the object in the form of kubectl arguments. It is empty without an object.
 	name     string
 	console  string // the URL
 	patience time.Duration
 }
 
-// argumentsFor is how kubectl addresses an object.
+// argumentsFor returns the kubectl arguments that select an object.
 func argumentsFor(object *unstructured.Unstructured) string {
 	kind := object.GroupVersionKind()
 	name := strings.ToLower(kind.Kind)
+	// The group avoids ambiguity between kinds with the same name.
 	if kind.Group != "" {
 		name += "." + kind.Group
 	}
@@ -53,7 +54,7 @@ func argumentsFor(object *unstructured.Unstructured) string {
 	return name
 }
 
-// readObject returns an object as it is stored.
+// readObject reads the stored state of a loaded object.
 func readObject(
 	ctx context.Context, config *rest.Config, loaded *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
@@ -63,13 +64,15 @@ func readObject(
 	}
 	stored := loaded.DeepCopy()
 	if namespaced, err := reader.IsObjectNamespaced(stored); err == nil && namespaced && stored.GetNamespace() == "" {
-		stored.SetNamespace("default") // as in a manifest
+		stored.SetNamespace("default") // the default of kubectl for manifests
 	}
 	return stored, reader.Get(ctx, client.ObjectKeyFromObject(stored), stored)
 }
 
-// withConsole picks the address of the console, and returns the arguments that make an operator serve it there.
+// withConsole selects a free port for the console, and returns the operator's flags to serve it there. Another process
+// may take the port before the operator does; the console is then missing.
 func (d *demonstration) withConsole() ([]string, error) {
+	// The kernel selects a free port. It is released before the operator listens on it.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("looking for a port for the console: %w", err)
@@ -79,11 +82,11 @@ func (d *demonstration) withConsole() ([]string, error) {
 	return []string{"--console", "--debug-bind-address", address}, listener.Close()
 }
 
-// show prints the commands once the operator runs, below the lines of its start.
+// show prints the commands when the operator is running, so that they appear below the operator's first log lines.
 func (d *demonstration) show(ctx context.Context) {
 	hasConsole := waitFor(ctx, d.patience, d.consoleAnswers)
 	if ctx.Err() != nil {
-		return // the program has ended
+		return // the program has ended already
 	}
 	_, err := exec.LookPath("kubectl")
 	if d.name == "" || err != nil {
@@ -95,11 +98,13 @@ func (d *demonstration) show(ctx context.Context) {
 		d.say("  %s   # the console: every object, and why each handler ran or did not run", d.console)
 	}
 	d.say("Ctrl-C ends it.")
+	// Without kubectl, the user cannot try the commands, so the demonstration makes one change.
 	if err != nil && d.object != nil {
 		d.change(ctx)
 	}
 }
 
+// sayCommands prints the kubectl commands to try.
 func (d *demonstration) sayCommands() {
 	d.say("To try, in another terminal:")
 	if d.kubeconfig != "" {
@@ -110,10 +115,12 @@ func (d *demonstration) sayCommands() {
 	d.say("  kubectl delete %s   # the end of the object: the operator logs its delete handlers", d.name)
 }
 
+// say prints one line.
 func (d *demonstration) say(format string, arguments ...any) {
 	_, _ = fmt.Fprintf(d.out, "devcluster: "+format+"\n", arguments...)
 }
 
+// consoleAnswers reports whether the operator serves its console.
 func (d *demonstration) consoleAnswers(ctx context.Context) bool {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, d.console, nil)
 	if err != nil {
@@ -127,7 +134,7 @@ func (d *demonstration) consoleAnswers(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// change applies a change to the object, in the place of a user with kubectl.
+// change changes a label of the object when the operator has handled its creation.
 func (d *demonstration) change(ctx context.Context) {
 	d.say("There is no kubectl in PATH: devcluster has applied %s for you.", d.name)
 	writer, err := client.New(d.config, client.Options{})
@@ -137,10 +144,12 @@ func (d *demonstration) change(ctx context.Context) {
 	}
 	current := d.object.DeepCopy()
 	last, since := d.object.GetResourceVersion(), time.Now()
+	// The operator has handled the object when it has written to it, and then not written for some time.
 	waitFor(ctx, changePatience, func(ctx context.Context) bool {
 		if err := writer.Get(ctx, client.ObjectKeyFromObject(current), current); err != nil {
 			return false
 		}
+		// Each write of the operator restarts the delay.
 		if version := current.GetResourceVersion(); version != last {
 			last, since = version, time.Now()
 		}
@@ -148,15 +157,17 @@ func (d *demonstration) change(ctx context.Context) {
 	})
 	d.say(`Adding the label changed-by=devcluster to %s: if the operator has handlers for updates, it logs them next.`,
 		d.name)
+	// Conflicts cannot occur: the patch does not contain a resource version.
 	err = writer.Patch(ctx, current, client.RawPatch(
 		types.MergePatchType, []byte(`{"metadata":{"labels":{"changed-by":"devcluster"}}}`),
 	))
+	// The error is not shown if the user has ended the program.
 	if err != nil && ctx.Err() == nil {
 		d.say("It cannot be changed: %v", err)
 	}
 }
 
-// waitFor reports whether the condition holds within a time.
+// waitFor polls a condition, and reports whether it became true in time.
 func waitFor(ctx context.Context, patience time.Duration, isMet func(context.Context) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,10 +1,10 @@
-// Command devcluster serves a development cluster on this machine, until Ctrl-C or until the program that it started
-// ends.
+// Command devcluster serves a development cluster on this machine, until Ctrl-C or until the program that it has
+// started ends.
 //
 //	devcluster [flags] [-- program arguments...]
 //
-// Without a program it prints how to use the cluster. With a program, it starts the program with the environment
-// variable KUBECONFIG set, and ends with its exit code. See "devcluster --help".
+// Without a program, it prints instructions for using the cluster. With a program, it starts the program with
+// KUBECONFIG set in its environment, and exits with the program's exit code. See "devcluster --help".
 package main
 
 import (
@@ -45,23 +45,24 @@ Flags:
 
 var errNoProgram = errors.New("--demo and --current-context need a program: devcluster [flags] -- program [arguments]")
 
-// command is one call of devcluster.
+// command is one invocation of devcluster.
 type command struct {
 	devcluster.Options
 	program []string
-	// demo shows the program at work: see demonstration.
+	// demo prints commands for trying out the program: see demonstration.
 	demo bool
-	// current uses the cluster of the user's kubeconfig.
+	// current selects the cluster of the user's kubeconfig.
 	current bool
-	// consolePatience is how long the program may take to serve its console.
+	// consolePatience limits the wait for the program's console.
 	consolePatience time.Duration
 
 	stdin          io.Reader
-	isTerminal     bool // of stdin
+	isTerminal     bool // whether stdin is a terminal
 	stdout, stderr io.Writer
 }
 
 func main() {
+	// A character device is a terminal or /dev/null; reading from the latter counts as no.
 	info, err := os.Stdin.Stat()
 	c := command{
 		consolePatience: consolePatience, stdin: os.Stdin, isTerminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
@@ -74,12 +75,12 @@ func main() {
 	os.Exit(code)
 }
 
-// say prints a message beside the output of the program.
+// say prints a message to stderr.
 func (c *command) say(format string, arguments ...any) {
 	_, _ = fmt.Fprintf(c.stderr, "devcluster: "+format+"\n", arguments...)
 }
 
-// parse reads the command line.
+// parse parses the command line.
 func (c *command) parse(arguments []string) error {
 	flags := flag.NewFlagSet("devcluster", flag.ContinueOnError)
 	flags.SetOutput(c.stderr)
@@ -110,6 +111,7 @@ func (c *command) parse(arguments []string) error {
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
+	// Everything after the flags is the program.
 	c.program, c.Log = flags.Args(), logger(c.stderr, *verbose)
 	if len(c.program) == 0 && (c.demo || c.current) {
 		return errNoProgram
@@ -117,6 +119,7 @@ func (c *command) parse(arguments []string) error {
 	return nil
 }
 
+// logger returns a logger that writes lines to a writer.
 func logger(to io.Writer, verbose bool) logr.Logger {
 	options := funcr.Options{LogTimestamp: true}
 	if verbose {
@@ -125,6 +128,7 @@ func logger(to io.Writer, verbose bool) logr.Logger {
 	return funcr.New(func(_, line string) { _, _ = fmt.Fprintln(to, "devcluster:", line) }, options)
 }
 
+// run executes the command line, and returns the exit code. Code 2 is for wrong arguments, as in the flag package.
 func (c *command) run(arguments []string) (code int, err error) {
 	switch err := c.parse(arguments); {
 	case errors.Is(err, flag.ErrHelp):
@@ -132,14 +136,15 @@ func (c *command) run(arguments []string) (code int, err error) {
 	case errors.Is(err, errNoProgram):
 		return 2, err
 	case err != nil:
-		return 2, nil // the flags have been explained
+		return 2, nil // the flag package has printed the error
 	}
+	// Both signals end the command in an orderly way; the objects are then saved.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if c.current {
 		return c.runCurrent(ctx)
 	}
-	// The cluster outlives the program, which may remove its objects at the end.
+	// The cluster outlives the program, because the program may write or delete objects while it shuts down.
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	begun := time.Now()
@@ -149,6 +154,7 @@ func (c *command) run(arguments []string) (code int, err error) {
 	}
 	c.say("serving at %s after %s", cluster.Config().Host, time.Since(begun).Round(time.Millisecond))
 	failed := make(chan error, 1)
+	// If serving fails, the program is stopped, too.
 	go func() { failed <- cluster.Wait(); stop() }()
 	if len(c.program) > 0 {
 		code, err = c.runProgram(ctx, cluster)
@@ -156,6 +162,7 @@ func (c *command) run(arguments []string) (code int, err error) {
 		_, _ = fmt.Fprintf(c.stdout, nextSteps, cluster.Kubeconfig())
 		<-ctx.Done()
 	}
+	// The cluster saves its objects after the program has ended.
 	end()
 	if err = errors.Join(err, <-failed); err != nil {
 		code = max(code, 1)
@@ -173,10 +180,11 @@ const nextSteps = `The development cluster is ready. In another terminal:
 Ctrl-C ends it.
 `
 
-// runProgram runs the program on the development cluster.
+// runProgram runs the program on the development cluster, with the object loaded last for the demonstration.
 func (c *command) runProgram(ctx context.Context, cluster *devcluster.Cluster) (int, error) {
 	c.say("starting %s with KUBECONFIG=%s", c.program[0], cluster.Kubeconfig())
 	d := demonstration{out: c.stderr, kubeconfig: cluster.Kubeconfig(), config: cluster.Config()}
+	// Without a demonstration, the object is not needed.
 	if loaded := cluster.Loaded(); len(loaded) > 0 && c.demo {
 		var err error
 		if d.object, err = readObject(ctx, d.config, loaded[len(loaded)-1]); err != nil {

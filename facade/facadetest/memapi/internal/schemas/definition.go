@@ -11,30 +11,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Definition is a custom resource definition that is understood.
+// Definition is a custom resource definition in the form that the server uses.
 type Definition struct {
-	// Versions are all of them by their names; one without a schema is nil.
+	// Versions holds all versions by their names. A version without a schema is nil.
 	Versions map[string]*Version
 	// Storage is the name of the version that objects are stored in.
 	Storage string
-	// Convert converts objects between versions; nil if only their apiVersion differs.
+	// Convert converts objects between versions. It is nil if versions differ only in their apiVersion.
 	Convert Converter
 }
 
-// Compiler compiles the rules in CEL of a schema. The function that it returns holds a new object, or one that was
-// another one before, against them.
+// Compiler compiles the CEL rules of a schema. The returned function checks a new object, or one that replaces another.
 type Compiler func(structural *schema.Structural) func(object, before map[string]any) field.ErrorList
 
-// Converter returns an object, which has its apiVersion and kind, in another version.
+// Converter returns an object in another version. The object has its apiVersion and kind.
 type Converter func(object map[string]any, to string) (map[string]any, error)
 
-// Extensions are what definitions may ask for that is not a part of this package; nil fields are refused.
+// Extensions implement features that are not a part of this package. Definitions that need a nil field are refused.
 type Extensions struct {
 	Compile      Compiler
 	NewConverter func(crd *apiextensionsv1.CustomResourceDefinition) (Converter, error)
 }
 
-// Read takes a definition apart. Its errors are those of one field each.
+// Read parses a definition. Each of its errors is about one field, as in the real server.
 func Read(crd *apiextensionsv1.CustomResourceDefinition, with Extensions) (*Definition, field.ErrorList) {
 	d := &Definition{Versions: map[string]*Version{}}
 	at := field.NewPath("spec")
@@ -54,10 +53,12 @@ func Read(crd *apiextensionsv1.CustomResourceDefinition, with Extensions) (*Defi
 			d.Storage = v.Name
 		}
 		here := at.Child("versions").Index(i)
+		// Problems of all versions are collected before the definition is refused.
 		version, found := readVersion(crd, v, here, with.Compile)
 		problems = append(problems, found...)
 		d.Versions[v.Name] = version
 	}
+	// Every stored object needs a version, so a definition without a storage version cannot be served.
 	if d.Storage == "" {
 		problems = append(problems, field.Invalid(
 			at.Child("versions"), len(crd.Spec.Versions), "must have exactly one version marked as storage version",
@@ -66,6 +67,7 @@ func Read(crd *apiextensionsv1.CustomResourceDefinition, with Extensions) (*Defi
 	return d, problems
 }
 
+// readVersion parses the schema of one version. It returns nil without an error if the version does not have a schema.
 func readVersion(
 	crd *apiextensionsv1.CustomResourceDefinition, v apiextensionsv1.CustomResourceDefinitionVersion, at *field.Path,
 	compile Compiler,
@@ -75,6 +77,7 @@ func readVersion(
 	}
 	at = at.Child("schema", "openAPIV3Schema")
 	var props apiextensions.JSONSchemaProps
+	// The validation of structural schemas expects the internal type.
 	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
 		v.Schema.OpenAPIV3Schema, &props, nil,
 	)
@@ -85,6 +88,7 @@ func readVersion(
 	if err != nil {
 		return nil, field.ErrorList{field.Invalid(at, "", err.Error())}
 	}
+	// Only structural schemas support pruning and defaults.
 	if problems := schema.ValidateStructural(at, structural); len(problems) > 0 {
 		return nil, problems
 	}
@@ -101,14 +105,15 @@ func readVersion(
 	return version, nil
 }
 
-// unsupported blames a field for what exists in Kubernetes, but not here.
+// unsupported returns the error for a field whose feature exists in Kubernetes, but not here.
 func unsupported(at *field.Path, value any, what string) *field.Error {
 	return field.Invalid(at, value, fmt.Sprintf("the API server in memory does not do %s", what))
 }
 
-// rulesIn are the rules in CEL that a schema has, in order.
+// rulesIn returns the CEL rules of a schema, including those of nested schemas, in alphabetical order.
 func rulesIn(structural *schema.Structural) []string {
 	var rules []string
+	// Rules can be nested in value validations, such as those of anyOf.
 	visitor := schema.Visitor{
 		Structural: func(s *schema.Structural) bool {
 			for _, rule := range s.XValidations {
@@ -124,6 +129,7 @@ func rulesIn(structural *schema.Structural) []string {
 		},
 	}
 	visitor.Visit(structural)
+	// The visitor iterates over maps; sorting makes the error message repeatable.
 	slices.Sort(rules)
 	return rules
 }

@@ -1,12 +1,12 @@
 // Not part of the public API.
 //
-// Package schemas is what custom resource definitions say about their kinds: which fields there are, which values they
-// take by default, which values they may have, and how lists are merged by a server-side apply.
+// Package schemas parses the schemas of custom resource definitions: the fields, their defaults, the valid values, and
+// how a server-side apply merges lists. [Read] returns a [Definition] with one [Version] for each version; a Version
+// prunes, defaults and validates objects.
 //
-// It is apart because it works on values alone, without a server around them. Wherever it is light enough, it has the
-// code of the real server do the work: structural schemas, pruning and lists come from k8s.io/apiextensions-apiserver,
-// validation from k8s.io/kube-openapi, types for merging from k8s.io/apimachinery. It never evaluates CEL, nor calls
-// conversion webhooks: definitions with those are refused.
+// It works on values only and does not depend on a server. Where the code of the real server is small enough, it is
+// used: structural schemas, pruning and lists from k8s.io/apiextensions-apiserver, validation from k8s.io/kube-openapi,
+// and types for merging from k8s.io/apimachinery.
 //
-// Neighbours: memapi stores objects by it.
+// It does not evaluate CEL rules or call conversion webhooks; both are [Extensions]. Package memapi stores the objects.
 package schemas

@@ -16,11 +16,12 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// embedded calls the function for each object of Kubernetes that stands within a value.
+// embedded calls found for each complete Kubernetes object within a value, such as an object in a template field.
 func embedded(value any, s *schema.Structural, at *field.Path, found func(at *field.Path, object map[string]any)) {
 	if s == nil {
 		return
 	}
+	// Objects can be nested in maps and lists at any depth.
 	switch value := value.(type) {
 	case map[string]any:
 		if s.XEmbeddedResource {
@@ -28,6 +29,7 @@ func embedded(value any, s *schema.Structural, at *field.Path, found func(at *fi
 		}
 		for name, one := range value {
 			here := at.Child(name)
+			// Error paths distinguish fields of the schema from keys of a map.
 			if _, named := s.Properties[name]; !named {
 				here = at.Key(name)
 			}
@@ -40,7 +42,7 @@ func embedded(value any, s *schema.Structural, at *field.Path, found func(at *fi
 	}
 }
 
-// coerceMetadata drops from the metadata of an object what no metadata have, and tells of it.
+// coerceMetadata removes unknown fields from the metadata of an object, and returns their paths.
 func coerceMetadata(object map[string]any, at *field.Path) (unknown []string, err error) {
 	given, found := object["metadata"]
 	if !found {
@@ -53,16 +55,19 @@ func coerceMetadata(object map[string]any, at *field.Path) (unknown []string, er
 	for _, name := range dropped {
 		unknown = append(unknown, at.Child("metadata").String()+"."+name)
 	}
+	// The typed metadata is encoded again, which also drops empty fields.
 	object["metadata"], err = runtime.DefaultUnstructuredConverter.ToUnstructured(metadata)
 	return unknown, err
 }
 
+// decodeMetadata decodes metadata, and returns the paths of its unknown fields.
 func decodeMetadata(given any) (metadata *metav1.ObjectMeta, dropped []string, err error) {
 	data, err := utiljson.Marshal(given)
 	if err != nil {
 		return nil, nil, err
 	}
 	metadata = &metav1.ObjectMeta{}
+	// The strict decoder reports unknown fields, but decodes the rest.
 	strict, err := json.UnmarshalStrict(data, metadata)
 	if err != nil {
 		return nil, nil, err
@@ -75,8 +80,10 @@ func decodeMetadata(given any) (metadata *metav1.ObjectMeta, dropped []string, e
 	return metadata, dropped, nil
 }
 
-// coerceEmbedded is coerceMetadata for all objects within one.
+// coerceEmbedded is coerceMetadata for all embedded objects. It returns the first problem that makes an object
+// unreadable.
 func (v *Version) coerceEmbedded(object map[string]any) (unknown []string, problem error) {
+	// The object itself is visited as well if its schema marks it as an embedded resource.
 	embedded(object, v.structural, nil, func(at *field.Path, one map[string]any) {
 		for _, name := range []string{"apiVersion", "kind"} {
 			if value, given := one[name]; given {
@@ -95,10 +102,11 @@ func (v *Version) coerceEmbedded(object map[string]any) (unknown []string, probl
 	return unknown, problem
 }
 
-// validateEmbedded holds all objects within one against the rules of the API.
+// validateEmbedded validates the kinds and metadata of all embedded objects.
 func (v *Version) validateEmbedded(object map[string]any) field.ErrorList {
 	var problems field.ErrorList
 	embedded(object, v.structural, nil, func(at *field.Path, one map[string]any) {
+		// The apiVersion and the kind are required; the metadata is optional.
 		problems = append(problems, typeProblems(at, one)...)
 		if one["metadata"] == nil {
 			return
@@ -109,8 +117,9 @@ func (v *Version) validateEmbedded(object map[string]any) field.ErrorList {
 			return
 		}
 		if metadata.Name == "" {
-			metadata.Name = "unnamed" // it need not have a name yet
+			metadata.Name = "unnamed" // a template need not have a name
 		}
+		// The scope of the kind is unknown, so a namespace is accepted.
 		problems = append(problems, apivalidation.ValidateObjectMeta(
 			metadata, metadata.Namespace != "", path.ValidatePathSegmentName, at.Child("metadata"),
 		)...)
@@ -118,6 +127,7 @@ func (v *Version) validateEmbedded(object map[string]any) field.ErrorList {
 	return problems
 }
 
+// typeProblems validates the apiVersion and the kind of an embedded object, with the messages of the real server.
 func typeProblems(at *field.Path, object map[string]any) field.ErrorList {
 	var problems field.ErrorList
 	for _, name := range []string{"apiVersion", "kind"} {

@@ -5,12 +5,13 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 )
 
-// Prune drops the fields that the schema does not have, and nulls where there must be none, of an object without
-// apiVersion and kind. It tells what it has dropped of the former. Metadata that are none are an error.
+// Prune removes unknown fields, and nulls where the schema does not allow them, from an object without apiVersion and
+// kind. It returns the paths of the unknown fields. Metadata that cannot be decoded are an error.
 func (v *Version) Prune(object map[string]any) (unknown []string, err error) {
+	// Metadata are pruned even if the kind keeps unknown fields.
 	unknown, err = coerceMetadata(object, nil)
 	if err != nil {
-		return nil, err // in the words of the real server
+		return nil, err // its text equals that of the real server
 	}
 	if !v.keepsAll {
 		unknown = append(unknown, pruning.PruneWithOptions(
@@ -18,11 +19,12 @@ func (v *Version) Prune(object map[string]any) (unknown []string, err error) {
 		)...)
 		dropNulls(object, v.structural)
 	}
+	// Embedded objects are pruned after the object that contains them.
 	within, err := v.coerceEmbedded(object)
 	return append(unknown, within...), err
 }
 
-// Decode brings a stored object into the form of the version: fields that it does not have, or not any more, are gone.
+// Decode removes fields from a stored object that the version does not have, or no longer has.
 func (v *Version) Decode(object map[string]any) {
 	if v.keepsAll {
 		return
@@ -31,7 +33,7 @@ func (v *Version) Decode(object map[string]any) {
 	dropNulls(object, v.structural)
 }
 
-// dropNulls removes nulls that the schema neither allows nor replaces by a default.
+// dropNulls removes nulls that the schema neither allows nor replaces by a default. A nullable field keeps its null.
 func dropNulls(value any, s *schema.Structural) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -10,20 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// changed are the problems with values that were not there before: an object that is invalid already can be updated as
-// long as nobody touches what is wrong.
+// changed returns the problems with values that the update has changed. An invalid object can be updated as long as its
+// invalid values do not change, as with the ratcheting validation of the real server.
 func (v *Version) changed(problems field.ErrorList, object, before map[string]any) field.ErrorList {
 	return slices.DeleteFunc(problems, func(problem *field.Error) bool {
 		steps := stepsOf(problem.Field)
 		if problem.Type == field.ErrorTypeRequired && len(steps) > 0 {
-			steps = steps[:len(steps)-1] // it is the mapping that is wrong
+			steps = steps[:len(steps)-1] // the map itself is invalid
 		}
 		return unchanged(object, before, v.structural, steps)
 	})
 }
 
-// unchanged tells whether the value at the end of the steps, or one on the way there, is what it was.
+// unchanged reports whether the value at the end of the steps, or one that contains it, is the same as before.
 func unchanged(now, then any, s *schema.Structural, steps []string) bool {
+	// A value that did not exist before cannot be unchanged.
 	if then == nil {
 		return false
 	}
@@ -37,12 +38,14 @@ func unchanged(now, then any, s *schema.Structural, steps []string) bool {
 	case map[string]any:
 		then, ok := then.(map[string]any)
 		return ok && unchanged(now[steps[0]], then[steps[0]], schemaOf(steps[0], s), steps[1:])
+	// An index in the error refers to the new list.
 	case []any:
 		then, ok := then.([]any)
 		at, err := strconv.Atoi(steps[0])
 		if !ok || err != nil || at >= len(now) || s == nil {
 			return false
 		}
+		// Items are compared by their merge keys, because their positions may have changed.
 		former, ok := counterpart(now[at], then, s)
 		return ok && unchanged(now[at], former, s.Items, steps[1:])
 	default:
@@ -50,12 +53,13 @@ func unchanged(now, then any, s *schema.Structural, steps []string) bool {
 	}
 }
 
-// counterpart is the item of the former list with the same keys, if items have keys.
+// counterpart returns the item of the former list with the same merge keys. Lists without merge keys do not have one.
 func counterpart(item any, former []any, s *schema.Structural) (any, bool) {
 	now, ok := item.(map[string]any)
 	if !ok || s.XListType == nil || *s.XListType != "map" {
 		return nil, false
 	}
+	// The former list can have other items that are not objects.
 	for _, one := range former {
 		then, ok := one.(map[string]any)
 		same := func(key string) bool { return equality.Semantic.DeepEqual(now[key], then[key]) }
@@ -66,7 +70,7 @@ func counterpart(item any, former []any, s *schema.Structural) (any, bool) {
 	return nil, false
 }
 
-// stepsOf takes a path such as spec.parts[0].name apart.
+// stepsOf splits a path such as spec.parts[0].name into its steps.
 func stepsOf(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 }

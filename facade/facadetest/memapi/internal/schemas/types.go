@@ -8,22 +8,27 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
+// metaPrefix is the prefix of metadata types in the OpenAPI schemas of Kubernetes.
 const metaPrefix = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
-// Types tells a server-side apply how lists and mappings of the kind are merged.
+// Types returns the types for server-side apply: they define how lists and maps of the kind are merged. They are built
+// at the first call.
 func (v *Version) Types() (managedfields.TypeConverter, error) {
 	if v.types != nil {
 		return v.types, nil
 	}
+	// The name of the root type. The metadata types have names of their own.
 	const name = "kind"
 	root := v.OpenAPI()
 	if root.Properties == nil {
 		root.Properties = map[string]spec.Schema{}
 	}
+	// The schema of a definition does not include these fields, but objects have them.
 	root.Properties["apiVersion"], root.Properties["kind"] = *spec.StringProperty(), *spec.StringProperty()
 	root.Properties["metadata"] = *reference("ObjectMeta")
 	all := map[string]*spec.Schema{name: root}
 	maps.Copy(all, metadataTypes())
+	// Kinds that keep unknown fields need types that permit them.
 	types, err := managedfields.NewTypeConverter(all, v.keepsAll)
 	if err != nil {
 		return nil, fmt.Errorf("reading the types of %s: %w", v.kind, err)
@@ -32,9 +37,11 @@ func (v *Version) Types() (managedfields.TypeConverter, error) {
 	return types, nil
 }
 
+// reference returns a reference to a metadata type.
 func reference(name string) *spec.Schema { return spec.RefSchema("#/definitions/" + metaPrefix + name) }
 
-// metadataTypes are those of the metadata that all objects have.
+// metadataTypes returns the types of the metadata that all objects have. Their merge keys must equal those of the real
+// server.
 func metadataTypes() map[string]*spec.Schema {
 	text := *spec.StringProperty()
 	of := func(fields map[string]spec.Schema) *spec.Schema {

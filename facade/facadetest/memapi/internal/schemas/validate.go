@@ -14,7 +14,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// Validate holds a new object against the schema. It has its apiVersion and kind.
+// Validate validates a new object, which has its apiVersion and kind.
 func (v *Version) Validate(object map[string]any) field.ErrorList {
 	problems := v.judged(object)
 	problems = append(problems, v.validateEmbedded(object)...)
@@ -22,13 +22,14 @@ func (v *Version) Validate(object map[string]any) field.ErrorList {
 	return append(problems, v.ruled(problems, object, nil)...)
 }
 
-// blocking are the types of problems that keep the real server from evaluating rules.
+// blocking lists the types of problems that prevent the evaluation of rules in the real server.
 var blocking = []field.ErrorType{
 	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany,
 	field.ErrorTypeTypeInvalid,
 }
 
-// ruled are the breaches of rules. As in the real server, rules are not evaluated for objects that they may not expect.
+// ruled evaluates the CEL rules. As in the real server, they are not evaluated if the object has problems that a rule
+// does not expect.
 func (v *Version) ruled(problems field.ErrorList, object, before map[string]any) field.ErrorList {
 	switch {
 	case v.rules == nil:
@@ -41,45 +42,50 @@ func (v *Version) ruled(problems field.ErrorList, object, before map[string]any)
 	}
 }
 
-// ValidateUpdate holds an object that was another one before against the schema, or its status alone. What is wrong may
-// stay as it was.
+// ValidateUpdate validates an object that replaces another one, or only its status. Invalid values that did not change
+// are accepted.
 func (v *Version) ValidateUpdate(object, before map[string]any, status bool) field.ErrorList {
 	var problems field.ErrorList
 	switch {
+	// A request to the status subresource cannot change anything else.
 	case !status:
 		problems = v.judged(object)
 	case v.status != nil && object["status"] != nil:
 		problems = translate(field.NewPath("status"), v.status.Validate(object["status"]))
 	}
+	// Ratcheting does not apply to lists and embedded objects below.
 	problems = v.changed(problems, object, before)
 	if !status {
 		problems = append(problems, v.validateEmbedded(object)...)
 	}
+	// Lists with duplicate items are accepted if the former object had any.
 	if len(listtype.ValidateListSetsAndMaps(nil, v.structural, before)) == 0 {
 		problems = append(problems, listtype.ValidateListSetsAndMaps(nil, v.structural, object)...)
 	}
 	return append(problems, v.ruled(problems, object, before)...)
 }
 
-// judged are the problems with a whole object.
+// judged returns the problems of a complete object.
 func (v *Version) judged(object map[string]any) field.ErrorList {
+	// Older versions of the validator accept numbers that overflow their format.
 	problems := translate(nil, v.whole.Validate(object))
 	for _, text := range beyond(object, v.structural, "") {
 		one := field.Invalid(nil, "", text)
 		told := func(other *field.Error) bool { return other.Detail == text }
-		if !slices.ContainsFunc(problems, told) { // which later versions of the validator do
+		if !slices.ContainsFunc(problems, told) { // later versions of the validator report it themselves
 			problems = append(problems, one)
 		}
 	}
 	return problems
 }
 
-// beyond tells of the numbers that do not fit into the format of their fields.
+// beyond returns messages for integers that do not fit into the format of their fields, such as int32.
 func beyond(value any, s *schema.Structural, path string) []string {
 	var found []string
 	switch value := value.(type) {
 	case map[string]any:
 		for name, one := range value {
+			// Fields without a schema do not have a format.
 			if of := schemaOf(name, s); of != nil {
 				found = append(found, beyond(one, of, strings.TrimPrefix(path+"."+name, "."))...)
 			}
@@ -94,6 +100,7 @@ func beyond(value any, s *schema.Structural, path string) []string {
 		if s.ValueValidation == nil || s.Type != "integer" || s.ValueValidation.Format == "" {
 			return nil
 		}
+		// Only integers with a declared format are checked.
 		err := validate.IsValueValidAgainstRange(value, s.Type, s.ValueValidation.Format, "Checked", path)
 		if err != nil {
 			found = append(found, err.Error())
@@ -102,10 +109,11 @@ func beyond(value any, s *schema.Structural, path string) []string {
 	return found
 }
 
-// translate makes errors of the API of those of a schema.
+// translate converts the errors of a schema validation to errors of the API.
 func translate(at *field.Path, result *validate.Result) field.ErrorList {
 	var problems field.ErrorList
 	for _, err := range result.Errors {
+		// Other errors do not have a field.
 		var one *openapierrors.Validation
 		if !errors.As(err, &one) {
 			problems = append(problems, field.Invalid(at, "", err.Error()))
@@ -120,6 +128,8 @@ func translate(at *field.Path, result *validate.Result) field.ErrorList {
 	return problems
 }
 
+// blame converts one error. The type of the result decides whether rules are evaluated, so it must be that of the real
+// server.
 func blame(at *field.Path, err *openapierrors.Validation) *field.Error {
 	value := err.Value
 	if value == nil {
@@ -141,7 +151,7 @@ func blame(at *field.Path, err *openapierrors.Validation) *field.Error {
 	}
 }
 
-// number is -1 for what is none.
+// number returns an integer limit, or -1 for a value of another type.
 func number(value any) int {
 	if n, ok := value.(int64); ok {
 		return int(n)
@@ -149,6 +159,7 @@ func number(value any) int {
 	return -1
 }
 
+// texts returns the allowed values of an enum as text. Values that are not strings are encoded as JSON.
 func texts(values []any) []string {
 	all := []string{}
 	for _, value := range values {

@@ -15,18 +15,19 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// Version is one version of a kind with its schema. It is not for several goroutines at once.
+// Version is one version of a kind with its schema. It is not safe for concurrent use.
 type Version struct {
 	kind       kindschema.GroupVersionKind
 	structural *schema.Structural
 	keepsAll   bool
 	whole      *validate.SchemaValidator
-	status     *validate.SchemaValidator // nil if the schema has no status
+	status     *validate.SchemaValidator // nil if the schema does not have a status
 	selects    []string
-	rules      func(object, before map[string]any) field.ErrorList // nil if there are none
+	rules      func(object, before map[string]any) field.ErrorList // nil if the schema does not have rules
 	types      managedfields.TypeConverter
 }
 
+// newVersion prepares the validators of a version. Building them takes time, so it is done once.
 func newVersion(
 	crd *apiextensionsv1.CustomResourceDefinition, v apiextensionsv1.CustomResourceDefinitionVersion,
 	structural *schema.Structural,
@@ -35,9 +36,11 @@ func newVersion(
 		kind:       kindschema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind},
 		structural: structural, keepsAll: crd.Spec.PreserveUnknownFields,
 	}
+	// Definitions write the paths with a leading dot.
 	for _, one := range v.SelectableFields {
 		version.selects = append(version.selects, strings.TrimPrefix(one.JSONPath, "."))
 	}
+	// Both validators share the adjusted schema.
 	root := validated(structural)
 	version.whole = validate.NewSchemaValidator(root, nil, "", strfmt.Default)
 	if status, ok := root.Properties["status"]; ok {
@@ -46,10 +49,10 @@ func newVersion(
 	return version
 }
 
-// Selects tells whether objects can be selected by a field, such as spec.size.
+// Selects reports whether a field, such as spec.size, can be used in field selectors.
 func (v *Version) Selects(name string) bool { return slices.Contains(v.selects, name) }
 
-// OpenAPI is the schema as the server publishes it. It belongs to the caller.
+// OpenAPI returns the schema as the server publishes it. The caller may change it.
 func (v *Version) OpenAPI() *spec.Schema {
 	root := v.structural.ToKubeOpenAPI()
 	root.AddExtension("x-kubernetes-group-version-kind", []any{
@@ -58,14 +61,14 @@ func (v *Version) OpenAPI() *spec.Schema {
 	return root
 }
 
-// validated is the schema that objects are held against: formats that the server does not know mean nothing.
+// validated returns the schema for validation. As in the real server, unknown formats are not checked.
 func validated(structural *schema.Structural) *spec.Schema {
 	root := structural.ToKubeOpenAPI()
 	adjust(root)
 	return root
 }
 
-// known tells whether the server checks the format.
+// known reports whether the real server checks the format.
 func known(s *spec.Schema) bool {
 	switch {
 	case len(s.Type) == 0, s.Type.Contains("string"):
@@ -79,6 +82,7 @@ func known(s *spec.Schema) bool {
 	}
 }
 
+// adjust prepares a schema and all nested schemas for validation.
 func adjust(s *spec.Schema) {
 	if s == nil {
 		return
@@ -86,6 +90,7 @@ func adjust(s *spec.Schema) {
 	if !known(s) {
 		s.Format = ""
 	}
+	// The validator does not implement this extension; two types have the same effect.
 	if s.Extensions["x-kubernetes-int-or-string"] == true {
 		s.Type = spec.StringOrArray{"integer", "string"}
 	}
@@ -101,26 +106,31 @@ func adjust(s *spec.Schema) {
 			adjust(&several[i])
 		}
 	}
+	// The values of the map are copies; each must be stored back.
 	for name, property := range s.Properties {
 		adjust(&property)
 		s.Properties[name] = property
 	}
 }
 
-// Default gives values to fields that have none, as the schema says.
+// Default sets missing fields to the defaults of the schema.
 func (v *Version) Default(object map[string]any) { fill(object, v.structural) }
 
+// fill sets the defaults within a value. A field that is added by a default is filled as well.
 func fill(value any, s *schema.Structural) {
 	if s == nil {
 		return
 	}
 	switch value := value.(type) {
 	case map[string]any:
+		// Missing fields are set first, so that defaults within them apply as well.
 		for name, property := range s.Properties {
 			if _, given := value[name]; !given && property.Default.Object != nil {
+				// Objects must not share the value of the schema.
 				value[name] = runtime.DeepCopyJSONValue(property.Default.Object)
 			}
 		}
+		// A null counts as missing if it is not allowed.
 		for name := range value {
 			if of := schemaOf(name, s); of != nil {
 				value[name] = orDefault(value[name], of)
@@ -137,7 +147,7 @@ func fill(value any, s *schema.Structural) {
 	}
 }
 
-// orDefault is what a null means that may be none.
+// orDefault returns the default for a null that the schema does not allow.
 func orDefault(value any, s *schema.Structural) any {
 	if value == nil && !s.Nullable && s.Default.Object != nil {
 		return runtime.DeepCopyJSONValue(s.Default.Object)
@@ -145,7 +155,7 @@ func orDefault(value any, s *schema.Structural) any {
 	return value
 }
 
-// schemaOf is that of a field, or of any value of a mapping.
+// schemaOf returns the schema of a field, or that of the values of a map.
 func schemaOf(name string, s *schema.Structural) *schema.Structural {
 	if s == nil {
 		return nil
