@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// What a mutating handler changes beside keys and values that JSON patches and Go types make difficult reaches the
-// object, and everything else stays.
+// TestMutationsWithOddKeys shows that a mutation works next to keys and values that are difficult in JSON patches
+// and Go types, and keeps all other values.
 func TestMutationsWithOddKeys(t *testing.T) {
 	const before = `{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"name":"w1","namespace":"ns"},
 		"spec":{"big":9007199254740993,"null":null,"list":[{"a/b":1},{"a~b":2}],"":"empty",
@@ -46,7 +46,8 @@ func TestMutationsWithOddKeys(t *testing.T) {
 	}
 }
 
-// The same for a mapping of a typed object, which can be empty.
+// TestMutationsOfTypedMappings shows that a mutation works on a map with difficult keys in a typed object, even if
+// the map is nil.
 func TestMutationsOfTypedMappings(t *testing.T) {
 	const key = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 	for name, tc := range map[string]struct{ before, want map[string]string }{
