@@ -31,7 +31,7 @@ func neverDone(s kopf.Selection[*kopf.Unstructured]) {
 }
 
 // TestConditionsOfKindsWithoutThem shows that no conditions are written to a kind that cannot store them, and that
-// one log line says what is missing. The generation of objects does not change.
+// one log line names the cause. The generation of objects does not change.
 func TestConditionsOfKindsWithoutThem(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")

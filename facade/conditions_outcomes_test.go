@@ -134,8 +134,8 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 	}
 }
 
-// TestConditionsOfDeletions shows that the conditions of a deletion say what it waits for, and that the end of a
-// deletion does not write conditions.
+// TestConditionsOfDeletions shows that the conditions of a deletion have the error that delays it, and that the end of
+// a deletion does not write conditions.
 func TestConditionsOfDeletions(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {

@@ -186,7 +186,7 @@ func TestEnsureTakesTurnsWithTheFormerVersion(t *testing.T) {
 		if got := h.house().GetAnnotations()[houseRecord]; got != record {
 			t.Errorf("the record has the format of the former version: got %s, want %s", record, got)
 		}
-		h.asBefore("default/a", "default/b", "default/c", "yard/d", "yard/well") // for a change that the former version has handled
+		h.asBefore("default/a", "default/b", "default/c", "yard/d", "yard/well") // a change handled before
 		_, stop = h.runEnsure()
 		h.rebuild("a=1", "b=1", "yard/d=1")
 		h.requireRooms("children that the former version has declared are pruned", "default/a", "default/b", "yard/d")

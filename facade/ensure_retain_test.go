@@ -99,7 +99,7 @@ func TestEnsureRetainsWhatTheRecordMisses(t *testing.T) {
 		})
 		_, stop = h.runEnsure()
 		h.rebuild("c=1")
-		h.requireRooms("retained children that the record lists for pruning are kept", "default/a", "default/c", "yard/d")
+		h.requireRooms("retained children are kept in spite of the record", "default/a", "default/c", "yard/d")
 		h.api.Delete(houses, "default", "home")
 		h.settle()
 		h.requireRooms("children are kept after the deletion of the parent", "default/a", "default/c", "yard/d")

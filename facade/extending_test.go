@@ -21,14 +21,15 @@ func TestRaw(t *testing.T) {
 		asked       map[string]any
 		object, old map[string]any
 	}{
-		"Creation": {"there is no old one", map[string]any{"object": object}, object, nil},
+		"Creation": {"Raw of a creation has no old object", map[string]any{"object": object}, object, nil},
 		"Update": {
-			"neither the zero values of T nor its ignorance",
+			"Raw has unknown fields and no zero values of the Go type",
 			map[string]any{"operation": "UPDATE", "object": object, "oldObject": old},
 			object, old,
 		},
 		"Deletion": {
-			"there is only the old one", map[string]any{"operation": "DELETE", "object": nil, "oldObject": old}, nil,
+			"Raw of a deletion has only the old object",
+			map[string]any{"operation": "DELETE", "object": nil, "oldObject": old}, nil,
 			old,
 		},
 	}
@@ -49,7 +50,7 @@ func TestRaw(t *testing.T) {
 						if diff := cmp.Diff(one.want, one.got.UnstructuredContent()); diff != "" {
 							t.Errorf("%s\nthe %s of the handler %s: -want, +got:\n%s", tc.reason, name, id, diff)
 						}
-						unstructured.RemoveNestedField(one.got.Object, "spec", "unknown") // it is a copy
+						unstructured.RemoveNestedField(one.got.Object, "spec", "unknown") // changes a copy only
 					}
 					return nil
 				})
@@ -66,12 +67,12 @@ func TestAddError(t *testing.T) {
 	widgets := kopf.For(op, &Widget{})
 	widgets.AddError(nil)
 	if _, err := kopf.Plan(op, newScheme(t)); err != nil {
-		t.Fatalf("without an error: %v", err)
+		t.Fatalf("AddError(nil) adds no error: got %v", err)
 	}
 	widgets.AddError(errors.New("a mistake"))
 	_, err := kopf.Plan(op, newScheme(t))
 	told := fmt.Sprint(err)
 	if !strings.Contains(told, "facade/extending_test.go:") || !strings.Contains(told, ": a mistake") {
-		t.Errorf("with an error: got %v, want the mistake with its place", err)
+		t.Errorf("AddError adds the error with its file and line: got %v", err)
 	}
 }

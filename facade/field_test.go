@@ -41,7 +41,7 @@ func TestFieldIDs(t *testing.T) {
 	for _, r := range plan {
 		got = append(got, r.Handler.ID)
 		if !r.Handler.NeedsChange || r.Handler.Field == nil {
-			t.Errorf("%s is for changes of a field, got %+v", r.Handler.ID, r.Handler)
+			t.Errorf("%s is called only for changes of its field: got %+v", r.Handler.ID, r.Handler)
 		}
 	}
 	want := []string{
@@ -49,11 +49,11 @@ func TestFieldIDs(t *testing.T) {
 		"e/spec.weight.inside",
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("ids: -want, +got:\n%s", d)
+		t.Errorf("the ids of handlers include their fields: -want, +got:\n%s", d)
 	}
 }
 
-// fieldCall calls a handler of spec.size with these essences.
+// fieldCall calls a handler of spec.size with these old and new essences.
 func fieldCall(t *testing.T, fn kopf.ChangeFunc[*Widget], old, now map[string]any) *execution.Attempt {
 	t.Helper()
 	op := kopf.New("test.example.org")
@@ -94,7 +94,7 @@ func TestFieldValues(t *testing.T) {
 	}
 }
 
-// A field inside of a scalar is a field that the object does not have.
+// TestFieldsInsideOfScalars shows that an object does not have a field whose path leads into a scalar.
 func TestFieldsInsideOfScalars(t *testing.T) {
 	var before, after *string
 	op := kopf.New("test.example.org")
@@ -125,12 +125,12 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 		return ids
 	}
 	if d := cmp.Diff([]string{"whole"}, selected("4", "5")); d != "" {
-		t.Errorf("a scalar: -want, +got:\n%s", d)
+		t.Errorf("a field inside of a scalar does not change: -want, +got:\n%s", d)
 	}
 	if d := cmp.Diff(
 		[]string{"inside/spec.weight.inside", "whole"}, selected(map[string]any{"inside": "x"}, "5"),
 	); d != "" {
-		t.Errorf("a scalar after a mapping: -want, +got:\n%s", d)
+		t.Errorf("replacing a mapping by a scalar removes its fields: -want, +got:\n%s", d)
 	}
 	a := call(t, op, body(map[string]any{"weight": "5"}), weight(map[string]any{"inside": "x"}),
 		func(a *execution.Attempt) {
@@ -139,7 +139,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			)
 		})
 	if a.Outcome.Err != nil || before == nil || *before != "x" || after != nil {
-		t.Errorf("the field has gone: got %v, %v, error %v", before, after, a.Outcome.Err)
+		t.Errorf("a removed field has only an old value: got %v, %v, error %v", before, after, a.Outcome.Err)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestSubsInAFieldOfAnUpdate(t *testing.T) {
 		}
 		if got, want := len(selected) == 1, changed == "spec.size"; got != want {
 			t.Errorf(
-				"%s has changed: a sub-handler in spec.size of an update is called: got %v, want %v", changed, got,
+				"a change of %s calls a sub-handler of spec.size: got %v, want %v", changed, got,
 				want,
 			)
 		}
