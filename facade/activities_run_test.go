@@ -62,7 +62,7 @@ func (j *journal) want(t *testing.T, lines ...string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if d := cmp.Diff(lines, j.lines); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("recorded lines differ: -want, +got:\n%s", d)
 	}
 }
 
@@ -251,7 +251,8 @@ func TestExitDuringStartupInAManager(t *testing.T) {
 				}
 				want := map[bool]time.Duration{false: 0, true: 5 * time.Second}[deaf]
 				if took := time.Since(began); took != want || server.count.Load() != 0 {
-					t.Errorf("took %s, want %s; %d requests", took, want, server.count.Load())
+					t.Errorf("the exit waits for the handler until the timeout, without requests: took %s, want %s; %d requests",
+						took, want, server.count.Load())
 				}
 				time.Sleep(2 * time.Hour)
 			})

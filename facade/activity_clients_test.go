@@ -66,7 +66,7 @@ func TestClientOfStartup(t *testing.T) {
 						}
 					}
 					if n, l := server.count.Load(), logins.count(); (n > 0) != tc.uses || l != tc.logins {
-						t.Errorf("%s: %d requests, %d logins", tc.reason, n, l)
+						t.Errorf("%s: got %d requests, %d logins", tc.reason, n, l)
 					}
 					return nil
 				}, kopf.Retries(1))

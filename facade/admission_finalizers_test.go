@@ -209,7 +209,7 @@ func TestFinalizerOnCreateSparesAWrite(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				if d := cmp.Diff([]string{"create", "delete"}, called); d != "" {
-					t.Errorf("-want, +got:\n%s", d)
+					t.Errorf("each change handler is called once: -want, +got:\n%s", d)
 				}
 			})
 		})
@@ -231,7 +231,7 @@ func createWidget(t *testing.T, server *memapi.Server) {
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := server.RoundTrip(r)
 	if err != nil || answer.StatusCode != http.StatusCreated {
-		t.Fatalf("creating: %v, %v", answer, err)
+		t.Fatalf("the widget is created: %v, %v", answer, err)
 	}
 	_ = answer.Body.Close()
 }
@@ -255,7 +255,7 @@ func TestFinalizerOnCreateIsManaged(t *testing.T) {
 		const ofThings = "things.finalizer.test.example.org"
 		const ofWidgets = "widget.v1.example.org.finalizer.test.example.org"
 		if d := cmp.Diff([]string{ofThings, ofWidgets}, p.names(t, mutating)); d != "" {
-			t.Fatalf("-want, +got:\n%s", d)
+			t.Fatalf("each kind has an entry: -want, +got:\n%s", d)
 		}
 		if rules := p.entries(t, mutating)[ofThings].Rules; len(rules) > 0 {
 			t.Errorf("an ambiguous kind gets no rules: got %v", rules)
@@ -265,7 +265,7 @@ func TestFinalizerOnCreateIsManaged(t *testing.T) {
 			entry.ObjectSelector.MatchExpressions, entry.Rules[0].Operations, entry.Rules[0].Resources)
 		if want := "IgnoreNone3[{a In [b]}][CREATE][widgets]"; strings.ReplaceAll(got, " ", "") !=
 			strings.ReplaceAll(want, " ", "") {
-			t.Errorf("got %s, want %s", got, want)
+			t.Errorf("unexpected entry of the webhook: got %s, want %s", got, want)
 		}
 		if err := p.stop(); err != nil {
 			t.Error(err)
@@ -299,7 +299,7 @@ func TestFinalizerOnCreateIsAsked(t *testing.T) {
 		}
 		for _, one := range plan {
 			if slices.Contains(one.Handler.Operations, string(admissionregistrationv1.Create)) {
-				t.Errorf("%s: got %+v", name, one.Handler)
+				t.Errorf("%s: no webhook is served: got %+v", name, one.Handler)
 			}
 		}
 	}
@@ -316,7 +316,7 @@ func TestFinalizerOnCreateMistakes(t *testing.T) {
 		widgets.OnDelete("gone", succeed)
 		widgets.Mutate("finalizer", admit)
 		if _, err := kopf.Plan(op, newScheme(t)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
+			t.Errorf("the conflicting setting or id is an error: got %v, want %q", err, want)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestHandlersOfAdmissionReachNothing(t *testing.T) {
 		}
 		out, err := reviewerOf(t, v.op).Review(t.Context(), in)
 		if err != nil || !out.Response.Allowed {
-			t.Fatalf("got %+v, %v", out.Response, err)
+			t.Fatalf("the request is allowed: got %+v, %v", out.Response, err)
 		}
 		v.note("the end", in.Headers, len(in.PeerCertificates), string(out.Response.Patch), out.Response.Warnings)
 		notes[i] = v.notes

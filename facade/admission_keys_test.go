@@ -35,14 +35,14 @@ func TestMutationsWithOddKeys(t *testing.T) {
 		return kopf.SetField(a.Object, `spec.new."k/k"`, "v")
 	})
 	if !got.Allowed {
-		t.Fatalf("refused: %s", got.Message)
+		t.Fatalf("the mutation is allowed: %s", got.Message)
 	}
 	wanted := map[string]any{}
 	if err := utiljson.Unmarshal([]byte(want), &wanted); err != nil { // keeps large integers
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(any(wanted), got.Object.Object["spec"]); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the patch keeps unchanged fields: -want, +got:\n%s", d)
 	}
 }
 

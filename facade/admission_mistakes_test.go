@@ -120,7 +120,7 @@ func TestIDsOfAdmission(t *testing.T) {
 			kopf.ForResource(op, "others").Validate("fn", admitRaw)
 			_, err := kopf.Plan(op, newScheme(t))
 			if fine := err == nil; fine != tc.want {
-				t.Errorf("got %v", err)
+				t.Errorf("unexpected result of the set-up: got %v", err)
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestLabelsOfAdmission(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, fmt.Sprint(plan[0].Handler.Labels)); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("the label filters become the selector: -want, +got:\n%s", d)
 		}
 	}
 }
@@ -163,6 +163,6 @@ func TestOptionsOfAdmission(t *testing.T) {
 		got = append(got, fmt.Sprint(h.Mutating, h.SideEffects, h.IgnoreFailures, h.Persistent, h.Subresource))
 	}
 	if d := cmp.Diff([]string{"false false false false", "true true true true*"}, got); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the options of the handler apply: -want, +got:\n%s", d)
 	}
 }

@@ -115,7 +115,7 @@ func TestWebhooksCommand(t *testing.T) {
 		"path: /test.example.org/mutate/defaults", "key: tier", "- prod",
 	} {
 		if !strings.Contains(second, want) {
-			t.Errorf("want %q in:\n%s", want, second)
+			t.Errorf("the mutating configuration is printed: want %q in:\n%s", want, second)
 		}
 	}
 	op := printing(kopf.AdmissionSettings{URL: "https://here"})

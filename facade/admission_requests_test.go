@@ -107,7 +107,8 @@ func TestAdmission(t *testing.T) {
 					t.Errorf("the handler gets the user of the request: -want, +got:\n%s", d)
 				}
 				if a.Name != "w1" || a.Namespace != "ns" || a.Headers.Get("a") != "b" {
-					t.Errorf("got %q, %q, %v", a.Name, a.Namespace, a.Headers)
+					t.Errorf("the handler gets the name, the namespace and the headers: got %q, %q, %v",
+						a.Name, a.Namespace, a.Headers)
 				}
 				a.Warning("seen %d", 1)
 				return nil
@@ -151,7 +152,8 @@ func TestSubresourcesOfTheirOwnKinds(t *testing.T) {
 	verdict := verdictOf(t.Context(), t, op, scaling())
 	want := `[{"op":"replace","path":"/spec/replicas","value":3}]`
 	if !verdict.Allowed || string(verdict.Patch) != want {
-		t.Errorf("got %+v, %+v, %s, want %s", verdict, verdict.Status, verdict.Patch, want)
+		t.Errorf("the handler changes the scale object: got %+v, %+v, %s, want %s",
+			verdict, verdict.Status, verdict.Patch, want)
 	}
 }
 
@@ -169,7 +171,7 @@ func TestSubresourcesOfOtherKinds(t *testing.T) {
 			}
 			verdict := verdictOf(t.Context(), t, op, asked)
 			if verdict.Allowed || !strings.Contains(verdict.Status.Message, "Scale of autoscaling/v1") {
-				t.Errorf("got %+v, %+v", verdict, verdict.Status)
+				t.Errorf("the error names the other kind: got %+v, %+v", verdict, verdict.Status)
 			}
 		})
 	}
@@ -192,7 +194,7 @@ func TestConnect(t *testing.T) {
 		},
 	}))
 	if verdict.Allowed || verdict.Status.Message != "no [sh] in w1" {
-		t.Errorf("got %+v, %+v", verdict, verdict.Status)
+		t.Errorf("the handler gets the command of the options object: got %+v, %+v", verdict, verdict.Status)
 	}
 }
 
@@ -207,7 +209,7 @@ func TestValidateDeletion(t *testing.T) {
 		kopf.For(op, &Widget{}).Validate("fn", func(context.Context, *Admission) error { return kopf.Deny(403, "no") })
 		for range 2 { // a second plan registers the same handlers again
 			if verdict := verdictOf(t.Context(), t, op, deletion()); verdict.Allowed != tc.allowed {
-				t.Errorf("%s: got %+v", name, verdict)
+				t.Errorf("%s: unexpected response to a deletion: got %+v", name, verdict)
 			}
 		}
 		if verdict := verdictOf(t.Context(), t, op, request(nil)); verdict.Allowed {
@@ -269,12 +271,12 @@ func TestValidateChangesNothing(t *testing.T) {
 					said = verdict.Status.Message
 				}
 				if verdict.Patch != nil || verdict.Allowed == (tc.denied != "") || !strings.Contains(said, tc.denied) {
-					t.Errorf("got %+v, %q", verdict, said)
+					t.Errorf("a validating handler cannot change the object: got %+v, %q", verdict, said)
 				}
 			}
 			warnings := saying(lines, "Validating handler changed its copy")
 			if told := len(warnings) == 1 && strings.Contains(warnings[0], tc.warned); told != (tc.warned != "") {
-				t.Errorf("want %q once, got %q", tc.warned, warnings)
+				t.Errorf("an ignored change is logged once: want %q once, got %q", tc.warned, warnings)
 			}
 		})
 	}

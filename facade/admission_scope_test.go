@@ -155,7 +155,7 @@ func TestNamespacesThemselvesAreReviewed(t *testing.T) {
 			}
 			selected := entry.NamespaceSelector != nil && len(entry.NamespaceSelector.MatchExpressions) > 0
 			if selected || !slices.Contains(conditions, "in-namespaces") {
-				t.Errorf("got %v, %q", entry.NamespaceSelector, conditions)
+				t.Errorf("a match condition selects Namespace objects: got %v, %q", entry.NamespaceSelector, conditions)
 			}
 		}
 		asked := request(map[string]any{
@@ -180,7 +180,7 @@ func TestExcludedNamespacesMistake(t *testing.T) {
 	})
 	const want = "Admission.ExcludedNamespaces: "
 	if _, err := kopf.Plan(op, newScheme(t)); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %q", err, want)
+		t.Errorf("an invalid excluded namespace is an error: got %v, want %q", err, want)
 	}
 }
 

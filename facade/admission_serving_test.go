@@ -155,11 +155,11 @@ func TestAdmissionPathsAsKopf(t *testing.T) {
 			calls = nil
 			status, verdict := on.post(t, path, request(nil))
 			if d := cmp.Diff(want, calls); d != "" {
-				t.Errorf("POST %s: -want, +got:\n%s", path, d)
+				t.Errorf("POST %s calls the handlers of the path: -want, +got:\n%s", path, d)
 			}
 			denied := status == http.StatusOK && !verdict.Allowed && verdict.Status.Code == 403
 			if denied != (want != nil) || (status == http.StatusNotFound) != (want == nil) {
-				t.Errorf("POST %s: got %d, %+v", path, status, verdict)
+				t.Errorf("POST %s: want a denial or 404: got %d, %+v", path, status, verdict)
 			}
 		}
 	})

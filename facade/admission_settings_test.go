@@ -26,7 +26,7 @@ func TestAdmissionSettingsMistakes(t *testing.T) {
 		`Admission.Managed: "Shared!" cannot be`, "Admission.Managed: it is not known where", "Admission.Port: 70000",
 	} {
 		if err == nil || !strings.Contains(err.Error(), "kopf.New: "+want) {
-			t.Errorf("want %q, got %v", want, err)
+			t.Errorf("each invalid setting is an error: want %q, got %v", want, err)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestAdmissionServerHasACertificate(t *testing.T) {
 		}})
 		kopf.For(op, &Widget{}).Validate("fn", admit)
 		if err := op.SetupWithManager(m); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q, got %v", want, err)
+			t.Errorf("the webhook server cannot get the certificate: want %q, got %v", want, err)
 		}
 	}
 }

@@ -238,7 +238,7 @@ func TestOneIDForBothTypes(t *testing.T) {
 				widgets.Validate("fn", deny)
 			}
 			if verdict := verdictOf(t.Context(), t, op, request(nil)); verdict.Allowed || verdict.Status.Code != 403 {
-				t.Errorf("got %+v", verdict)
+				t.Errorf("the denial counts: got %+v", verdict)
 			}
 		})
 	}
@@ -255,7 +255,7 @@ func TestMutateUntyped(t *testing.T) {
 	asked := request(nil)
 	want := `[{"op":"add","path":"/spec/size","value":3},{"op":"remove","path":"/spec/unknown"}]`
 	if got := string(verdictOf(t.Context(), t, op, asked).Patch); got != want {
-		t.Errorf("got %s, want %s", got, want)
+		t.Errorf("the patch has the changes of the untyped object: got %s, want %s", got, want)
 	}
 }
 
@@ -311,6 +311,6 @@ func TestAdmissionPanics(t *testing.T) {
 	widgets.Mutate("goexit", func(context.Context, *Admission) error { goexit(); return nil })
 	verdict := verdictOf(t.Context(), t, op, request(nil))
 	if verdict.Allowed || verdict.Patch != nil || verdict.Status.Message != "panic: w1" {
-		t.Errorf("got %+v, %+v", verdict, verdict.Status)
+		t.Errorf("a panic denies the request: got %+v, %+v", verdict, verdict.Status)
 	}
 }

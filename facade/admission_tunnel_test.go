@@ -114,7 +114,7 @@ func TestDetectClusterUnderMain(t *testing.T) {
 		})
 		url, bundle := told(t, api, "")
 		if url != want {
-			t.Errorf("%s: want %s, got %s", version, want, url)
+			t.Errorf("%s: unexpected URL of the entry: want %s, got %s", version, want, url)
 		}
 		for _, host := range append(tunnels.DetectableHosts(), "here.example.org", "localhost") {
 			trust := trustingIn(bundle)
@@ -142,7 +142,7 @@ func TestDetectClusterFails(t *testing.T) {
 	kopf.For(op, &Widget{}).Validate("quota", admit)
 	code, _, errs := execute(t, op, "-A")
 	if code != 1 || !strings.Contains(errs, "none of k3d, minikube and Docker Desktop") {
-		t.Errorf("exit code %d: %s", code, errs)
+		t.Errorf("an unknown cluster ends the program: exit code %d: %s", code, errs)
 	}
 }
 

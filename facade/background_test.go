@@ -206,7 +206,7 @@ func TestRun(t *testing.T) {
 		a.Call.Object = nil // as the engine leaves it
 	})
 	if a.Outcome.Err != nil || a.Result() != int64(7) || len(a.Made()) != 1 {
-		t.Errorf("got %+v, result %v, %d functions", a.Outcome, a.Result(), len(a.Made()))
+		t.Errorf("unexpected outcome %+v, result %v, %d patch functions", a.Outcome, a.Result(), len(a.Made()))
 	}
 	if host, _, _ := unstructured.NestedString(a.Call.Object, "status", "host"); host != "here" {
 		t.Errorf("the patch changes the copy that is written: got %v", a.Call.Object)

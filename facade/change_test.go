@@ -89,13 +89,14 @@ func TestChange(t *testing.T) {
 			Parts: []Part{{Name: "a", Count: 1}}},
 	}
 	if d := cmp.Diff(want, got.Object); d != "" {
-		t.Errorf("object\n-want, +got:\n%s", d)
+		t.Errorf("the object is decoded\n-want, +got:\n%s", d)
 	}
 	if d := cmp.Diff(&Widget{Spec: WidgetSpec{Owner: "bob", Size: 2}}, got.Old); d != "" {
-		t.Errorf("old\n-want, +got:\n%s", d)
+		t.Errorf("the old object is decoded\n-want, +got:\n%s", d)
 	}
 	if got.Reason != kopf.ReasonCreate || got.ID != "fn" || got.Retry != 2 || !got.Started.Equal(time.Unix(1000, 0)) {
-		t.Errorf("got %v %q %d %v", got.Reason, got.ID, got.Retry, got.Started)
+		t.Errorf("the change has its reason, id, retry and start: got %v %q %d %v",
+			got.Reason, got.ID, got.Retry, got.Started)
 	}
 	if len(got.Diff) == 0 || got.Client == nil {
 		t.Errorf("the change has a diff and a client: got %v, %v", got.Diff, got.Client)
@@ -189,7 +190,7 @@ func TestEvents(t *testing.T) {
 		{Type: "Warning", Reason: "Slow", Message: "it took a while"}, {Type: "Debug", Reason: "Detail"},
 	}
 	if d := cmp.Diff(want, got.Events); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the events of the handler are posted: -want, +got:\n%s", d)
 	}
 }
 

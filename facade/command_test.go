@@ -159,7 +159,7 @@ func TestVersion(t *testing.T) {
 	for _, how := range []string{"--version", "version"} {
 		code, out, _ := execute(t, scheming(), how)
 		if code != 0 || !strings.HasPrefix(out, "test.example.org ") || !strings.Contains(out, "go1.") {
-			t.Errorf("%s: got %d, %q", how, code, out)
+			t.Errorf("%s prints the name and the version of Go: got %d, %q", how, code, out)
 		}
 	}
 }

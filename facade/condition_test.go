@@ -127,7 +127,7 @@ func TestOwnConditionsThatCannotBe(t *testing.T) {
 				e.build(map[string]any{"size": int64(1)})
 				told := log.with("Handler failed permanently")
 				if len(told) == 0 || !strings.Contains(strings.ReplaceAll(told[0], `\"`, `"`), c.want) {
-					t.Errorf("%s: %q lack %q", c.reason, told, c.want)
+					t.Errorf("%s: got the log lines %q, want %q in the first", c.reason, told, c.want)
 				}
 			})
 		})

@@ -76,7 +76,7 @@ func (e conditional) checkRefusal(when string, taken bool, log *lines) {
 		"leave Conditions out for the kind"}
 	if taken {
 		if len(told) > 0 {
-			e.t.Errorf("%s: %q", when, told)
+			e.t.Errorf("%s: want no log line, got %q", when, told)
 		}
 		return
 	}

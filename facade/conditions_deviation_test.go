@@ -81,7 +81,7 @@ func TestConditionsUnasked(t *testing.T) {
 					t.Errorf("without conditions, the status is not written: got %d writes", n)
 				}
 				if d := cmp.Diff([]string{"observed 0 of 1"}, e.told()); d != "" {
-					t.Errorf("-want, +got:\n%s", d)
+					t.Errorf("no conditions are written: -want, +got:\n%s", d)
 				}
 			})
 		})

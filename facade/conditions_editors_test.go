@@ -92,7 +92,7 @@ func TestConditionsThatOthersEdit(t *testing.T) {
 				e.edit(resize(2))
 				e.expect("after a change", "Ready=True Succeeded@2: all handlers have succeeded", "observed 2 of 2")
 				if n := countStatus(way); n != 1 {
-					t.Errorf("%s: %d writes of the status for a change", c.reason, n)
+					t.Errorf("%s: got %d writes of the status for a change, want one", c.reason, n)
 				}
 				seen.want(t, "resize", "resize")
 			})
@@ -131,13 +131,13 @@ func TestOwnConditionsStay(t *testing.T) {
 			}
 		}
 		if d := cmp.Diff(before, e.conditions()); d != "" {
-			t.Errorf("after two restarts: -want, +got:\n%s", d)
+			t.Errorf("two restarts keep all conditions: -want, +got:\n%s", d)
 		}
 		e.edit(resize(2))
 		after := e.conditions()
 		for _, held := range []string{"Created", "Theirs"} {
 			if d := cmp.Diff(before[held], after[held]); d != "" || after[held] == nil {
-				t.Errorf("%s after a change: -want, +got:\n%s", held, d)
+				t.Errorf("the condition %s is kept after a change: -want, +got:\n%s", held, d)
 			}
 		}
 		way.Drain()

@@ -111,13 +111,13 @@ func TestConditionsAreNotFoughtFor(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		e.settle()
 		if n, m := countStatus(way), countStatus(other); n > 10 || m > 30 {
-			t.Errorf("%d and %d writes of the status in 10 retries", n, m)
+			t.Errorf("two operators cause few status writes: got %d and %d in 10 retries", n, m)
 		}
 		for range 20 {
 			e.edit(func(house map[string]any) { delete(house, "status") })
 		}
 		if n, m := countStatus(way), countStatus(other); n > 10 || m > 10 {
-			t.Errorf("%d and %d writes of the status after 20 removals", n, m)
+			t.Errorf("removed conditions cause few status writes: got %d and %d for 20 removals", n, m)
 		}
 	})
 }
@@ -148,7 +148,7 @@ func TestConditionsCatchUpAfterErrors(t *testing.T) {
 			e.settle()
 			told := e.told()
 			if want := fmt.Sprintf("observed %[1]d of %[1]d", e.house().GetGeneration()); told[len(told)-1] != want {
-				t.Errorf("after %v: %q", spec, told)
+				t.Errorf("the generation is observed after the change to %v: got %q", spec, told)
 			}
 		}
 		seen.want(t, "name")

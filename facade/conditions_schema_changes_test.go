@@ -69,21 +69,21 @@ func TestConditionsFollowTheSchema(t *testing.T) {
 			t.Errorf("one dropped write is enough to detect the schema: got %d", n)
 		}
 		if told := log.with(notWritten); len(told) != 1 || !strings.Contains(told[0], "did not keep them") {
-			t.Errorf("when the schema is lost: %q", told)
+			t.Errorf("a dropped write is logged once: got %q", told)
 		}
 		if n := e.retried(way, 30); n > 0 || len(e.told()) != 1 {
-			t.Errorf("%d writes in half an hour without a schema: %q", n, e.told())
+			t.Errorf("without the field in the schema, nothing is written: got %d writes, %q", n, e.told())
 		}
 		told := log.with(notWritten)
 		if len(told) != 2 || !strings.Contains(told[1], "the schema has no status.conditions") {
-			t.Errorf("when the schema is read again: %q", told)
+			t.Errorf("the second log line names the missing field: got %q", told)
 		}
 		e.redefine(asItWas)
 		if n := e.retried(way, 12); n == 0 || n > 12 || len(e.told()) != 3 {
-			t.Errorf("when the schema fits again: %d writes, %q", n, e.told())
+			t.Errorf("with the field in the schema, conditions are written: got %d writes, %q", n, e.told())
 		}
 		if again := log.with(notWritten); len(again) != len(told) {
-			t.Errorf("when the schema fits again: %q", again)
+			t.Errorf("with the field in the schema, nothing is logged: got %q", again)
 		}
 	})
 }

@@ -116,7 +116,7 @@ func TestDebugAddressIsMissing(t *testing.T) {
 	} {
 		settings.Config = memapi.Config(memapi.New())
 		if err := kopf.New("guest.example.org").Run(t.Context(), settings); err == nil || err.Error() != want {
-			t.Errorf("want %q, got %v", want, err)
+			t.Errorf("a setting that needs the address is an error: want %q, got %v", want, err)
 		}
 	}
 }

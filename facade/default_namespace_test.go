@@ -85,7 +85,7 @@ func TestDefaultNamespaceOfCredentials(t *testing.T) {
 			"of z3 in default, said to be in default", // the credentials have no namespace
 		}
 		if d := cmp.Diff(want, announced(t, server)); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("unexpected namespaces of events: -want, +got:\n%s", d)
 		}
 	})
 }
@@ -104,7 +104,7 @@ func TestDefaultNamespaceInManager(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		if d := cmp.Diff([]string{"of z in default, said to be in default"}, announced(t, server)); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("unexpected namespaces of events: -want, +got:\n%s", d)
 		}
 	})
 }

@@ -150,7 +150,7 @@ func TestAtFails(t *testing.T) {
 func TestAtOr(t *testing.T) {
 	for path, want := range map[string]int{"spec.size": 3, "spec.none": 7, "spec.name": 7, "spec..": 7} {
 		if got := kopf.GetFieldOr(dynamic(), path, 7); got != want {
-			t.Errorf("%s: got %d, want %d", path, got, want)
+			t.Errorf("the value at %s or the default: got %d, want %d", path, got, want)
 		}
 	}
 }

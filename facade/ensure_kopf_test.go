@@ -23,7 +23,7 @@ func TestEnsureAsKopf(t *testing.T) {
 		house := h.house()
 		annotations := house.GetAnnotations()
 		if !strings.Contains(annotations["kopf.zalando.org/children-of.ensure"], "attic") {
-			t.Errorf("the record is missing: %v", annotations)
+			t.Errorf("the object has the record of children: got %v", annotations)
 		}
 		for name := range annotations {
 			if !strings.HasPrefix(name, "kopf.zalando.org/") {

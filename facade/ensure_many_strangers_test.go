@@ -61,7 +61,7 @@ func TestEnsureForgedRecord(t *testing.T) {
 					}
 				}
 				if count > 3 {
-					t.Errorf("the edit made %d requests, want at most 3", count)
+					t.Errorf("the edit takes at most 3 requests: got %d", count)
 				}
 				if record := h.house().GetAnnotations()[houseRecord]; len(record) > 1000 {
 					t.Errorf("the forged children are removed from the record: got %d bytes", len(record))

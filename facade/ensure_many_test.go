@@ -56,7 +56,7 @@ func TestEnsureMany(t *testing.T) {
 		h.build()
 		declare(map[string]any{"many": int64(1200)})
 		if n := h.countRooms(); n != 1200 || heard.last() != nil {
-			t.Errorf("got %d children, want 1200: %.300v", n, heard.last())
+			t.Errorf("1200 children are applied: got %d, error %.300v", n, heard.last())
 		}
 		version := h.house().GetResourceVersion()
 		stop()
@@ -67,7 +67,7 @@ func TestEnsureMany(t *testing.T) {
 		}
 		declare(map[string]any{"many": int64(10)})
 		if n := h.countRooms(); n != 10 || heard.last() != nil {
-			t.Errorf("got %d children, want 10: %.300v", n, heard.last())
+			t.Errorf("all but 10 children are pruned: got %d, error %.300v", n, heard.last())
 		}
 		if record := h.house().GetAnnotations()[houseRecord]; !strings.Contains(record, "room-9") {
 			t.Errorf("a small record is not compressed: got %.300s", record)
@@ -76,7 +76,7 @@ func TestEnsureMany(t *testing.T) {
 		declare(map[string]any{"many": int64(10_000), "random": true})
 		heard.wantLast(t, "10010 children", "262144 bytes")
 		if n := h.countRooms(); n != 10 || !execution.IsPermanent(heard.last()) {
-			t.Errorf("got %d children, want the former 10: %.300v", n, heard.last())
+			t.Errorf("a record that does not fit is a permanent error: got %d children, error %.300v", n, heard.last())
 		}
 		stop()
 	})

@@ -51,12 +51,12 @@ func (c *complaints) wantLast(t *testing.T, parts ...string) {
 	t.Helper()
 	err := c.last()
 	if err == nil {
-		t.Errorf("no error, want one about %q", parts)
+		t.Errorf("Ensure fails with an error about %q: got none", parts)
 		return
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error does not mention %q: %v", part, err)
+			t.Errorf("want %q in the error of Ensure, got: %v", part, err)
 		}
 	}
 }

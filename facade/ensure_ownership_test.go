@@ -71,7 +71,7 @@ func TestEnsureRestoresARecordOfThisProcess(t *testing.T) {
 		h.rebuild("a=1", "c=1", "yard/d=1")
 		h.requireRooms("the dropped child is pruned", "default/a", "default/c", "yard/d")
 		if record := h.house().GetAnnotations()[houseRecord]; !strings.Contains(record, "yard/d") {
-			t.Errorf("the record is not restored: %q", record)
+			t.Errorf("the record is restored: got %q", record)
 		}
 		h.dropRecords()
 		h.rebuild("a=1")
@@ -106,7 +106,7 @@ func TestEnsureRebuildsALostRecord(t *testing.T) {
 		h.requireRooms("only children that name this record alone, in declared namespaces, are pruned",
 			"default/a", "default/b", "default/guest", "default/wine", "yard/d", "yard/well")
 		if got := h.room("default", "a").GetAnnotations()[declaredIn]; got != "children-of.ensure" {
-			t.Errorf("the child names the record %q", got)
+			t.Errorf("the child names its record: got %q", got)
 		}
 		stop()
 	})
@@ -124,7 +124,7 @@ func TestEnsureNamesAllRecordsOfAChild(t *testing.T) {
 		defer stop()
 		h.build("a=1")
 		if got := h.room("default", "a").GetAnnotations()[declaredIn]; got != "children-of.again,children-of.ensure" {
-			t.Errorf("the child names the records %q", got)
+			t.Errorf("the child names both records: got %q", got)
 		}
 		h.rebuild("a=1", "c=1")
 		before := h.room("default", "a").GetResourceVersion()

@@ -16,7 +16,7 @@ func TestEnsureWritesNoMoreThanNeeded(t *testing.T) {
 			"patch houses", "patch configmaps", "patch configmaps", "patch configmaps", "patch houses",
 		}
 		if d := cmp.Diff(want, writes(way)); d != "" {
-			t.Errorf("at the creation: -want, +got:\n%s", d)
+			t.Errorf("writes at the creation: -want, +got:\n%s", d)
 		}
 		stop()
 		before := map[string]string{"house": h.house().GetResourceVersion()}
@@ -31,7 +31,7 @@ func TestEnsureWritesNoMoreThanNeeded(t *testing.T) {
 			after[name] = h.room("default", name).GetResourceVersion()
 		}
 		if d := cmp.Diff(before, after); d != "" {
-			t.Errorf("resource versions, -before, +after a restart:\n%s", d)
+			t.Errorf("a restart writes nothing: resource versions, -before, +after:\n%s", d)
 		}
 		want = []string{"patch configmaps", "patch configmaps", "patch configmaps"}
 		reads := 0
@@ -49,11 +49,11 @@ func TestEnsureWritesNoMoreThanNeeded(t *testing.T) {
 		h.settle()
 		for _, r := range way.Requests() {
 			if r.Verb == "get" && r.Resource.Plural == "configmaps" {
-				t.Errorf("a child that was checked in this process is read again: %s", r.Path)
+				t.Errorf("a child is read once per process: got %s", r.Path)
 			}
 		}
 		if d := cmp.Diff(append(want, "patch houses"), writes(way)); d != "" {
-			t.Errorf("in the steady state: -want, +got:\n%s", d)
+			t.Errorf("writes for a change that changes no child: -want, +got:\n%s", d)
 		}
 		stop()
 	})

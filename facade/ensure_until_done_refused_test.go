@@ -78,12 +78,12 @@ func TestEnsureUntilDoneWithoutAMemory(t *testing.T) {
 				h.sleep(time.Hour)
 				stop()
 				if got := int(requests.Load()); got > tc.most || h.house().GetResourceVersion() != version {
-					t.Errorf("%s: %d requests, want at most %d; version %s", tc.reason, got, tc.most,
+					t.Errorf("%s: got %d requests, want at most %d; the parent has version %s", tc.reason, got, tc.most,
 						h.house().GetResourceVersion())
 				}
 				failed := log.with("Failed to remember that children are done")
 				if len(failed) == 0 || len(failed) > 18 {
-					t.Fatalf("%s: %d lines: %q", tc.reason, len(failed), failed)
+					t.Fatalf("%s: want 1 to 18 log lines, got %d: %q", tc.reason, len(failed), failed)
 				}
 				for _, want := range []string{
 					tc.message, `"name"="home"`, `"annotations"=["test.example.org/children-of.backup"]`,

@@ -149,7 +149,7 @@ func TestCauses(t *testing.T) {
 		kopf.ErrTimeout: execution.ErrTimeout,
 	} {
 		if !errors.Is(got, want) {
-			t.Errorf("%v must be the engine's error %v", got, want)
+			t.Errorf("%v is the same error as %v of the engine", got, want)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (p *puzzle) answers() string {
 	p.t.Helper()
 	status, text := p.get("kind", "widget", "namespace", "ns", "name", "w1", "output", "text")
 	if status != http.StatusOK {
-		p.t.Errorf("status %d: %s", status, text)
+		p.t.Errorf("want an explanation, got status %d: %s", status, text)
 	}
 	text, _, _ = strings.Cut(text, "\nHISTORY")
 	return regexp.MustCompile(`2000-01-01 (\d\d:\d\d):\d\d\.\d{3}`).ReplaceAllString(text, "$1")

@@ -129,7 +129,7 @@ func TestExplainAddressThatIsTaken(t *testing.T) {
 			}
 			if line := e.says("explanations"); !strings.Contains(line, "Not serving explanations") ||
 				!strings.Contains(line, `"level"=0`) || !strings.Contains(line, taken) {
-				t.Errorf("%s: want one line of information, got %s", c.reason, line)
+				t.Errorf("%s: want one log line at the info level, got %s", c.reason, line)
 			}
 			<-e.op.Ready()
 			if said, err := e.end(); err != nil || said != "" {

@@ -56,7 +56,7 @@ func TestRaw(t *testing.T) {
 				})
 			}
 			if verdict := verdictOf(t.Context(), t, op, request(tc.asked)); !verdict.Allowed {
-				t.Errorf("%s\nthe verdict: %+v", tc.reason, verdict.Status)
+				t.Errorf("%s\nthe request is allowed: got %+v", tc.reason, verdict.Status)
 			}
 		})
 	}

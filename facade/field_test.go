@@ -21,7 +21,7 @@ func TestMetadataThatCanBe(t *testing.T) {
 	kopf.For(op, &Widget{}).WithLabel("app.kubernetes.io/name", "").WithLabel("a", kopf.Absent).
 		WithAnnotation("Example.org/A", "any text, of any length").OnCreate("fn", succeed)
 	if _, err := kopf.Plan(op, newScheme(t)); err != nil {
-		t.Errorf("a label may be empty, an annotation may have any text: %v", err)
+		t.Errorf("an empty label and any text in an annotation are valid: got %v", err)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestFieldValues(t *testing.T) {
 		t.Errorf("an update has both values: got %v, %v, error %v", before, after, a.Outcome.Err)
 	}
 	if !strings.Contains(changes, "1 -> 2") || strings.Contains(changes, "spec") {
-		t.Errorf("the diff is that of the field: got %s", changes)
+		t.Errorf("the diff is relative to the field: got %s", changes)
 	}
 	if a := fieldCall(t, see, nil, size(int64(2))); a.Outcome.Err != nil || before != nil || *after != 2 {
 		t.Errorf("a creation has no old value: got %v, %v, error %v", before, after, a.Outcome.Err)
@@ -84,7 +84,7 @@ func TestFieldValues(t *testing.T) {
 	if a := fieldCall(
 		t, see, size("large"), size(int64(2)),
 	); a.Outcome.Err == nil || !strings.Contains(a.Outcome.Err.Error(), "spec.size") {
-		t.Errorf("a value of another type fails the handler by name: got %v", a.Outcome.Err)
+		t.Errorf("a value of another type fails the handler with the name of the field: got %v", a.Outcome.Err)
 	}
 	op := one(see)
 	if a := call(t, op, body(nil), nil); a.Outcome.Err == nil || !strings.Contains(
@@ -181,6 +181,6 @@ func TestOldValuesOfSeveralReasons(t *testing.T) {
 	}
 	if create, update := plan[0].Handler, plan[1].Handler; create.From != nil || update.From == nil ||
 		create.ID != "a/spec.size" || update.ID != create.ID {
-		t.Errorf("an old value is for updates, the field for both: got %+v, %+v", create, update)
+		t.Errorf("OldValue applies to updates only, InField to both: got %+v, %+v", create, update)
 	}
 }
