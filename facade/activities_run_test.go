@@ -251,7 +251,7 @@ func TestExitDuringStartupInAManager(t *testing.T) {
 				}
 				want := map[bool]time.Duration{false: 0, true: 5 * time.Second}[deaf]
 				if took := time.Since(began); took != want || server.count.Load() != 0 {
-					t.Errorf("the exit waits for the handler until the timeout, without requests: took %s, want %s; %d requests",
+					t.Errorf("the exit waits for the handler until the timeout: took %s, want %s; %d requests",
 						took, want, server.count.Load())
 				}
 				time.Sleep(2 * time.Hour)

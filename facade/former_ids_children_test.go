@@ -72,7 +72,7 @@ func TestFormerIDsOfChildren(t *testing.T) {
 				stop()
 				if h.room("default", "dropped") != nil || h.room("default", "added") == nil ||
 					h.room("default", "kept").GetUID() != kept {
-					t.Errorf("%s: dropped child exists: %v, added one: %v", tc.reason, h.room("default", "dropped") != nil,
+					t.Errorf("%s: dropped exists: %v, added exists: %v", tc.reason, h.room("default", "dropped") != nil,
 						h.room("default", "added") != nil)
 				}
 				if d := cmp.Diff([]string{tc.wants}, h.childRecords()); d != "" {
