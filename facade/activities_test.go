@@ -11,6 +11,7 @@ import (
 func start(context.Context, *kopf.Activity) error { return nil }
 func clean(context.Context, *kopf.Activity) error { return nil }
 
+// TestMistakesInActivities shows that invalid registrations of activity handlers are errors with file and line.
 func TestMistakesInActivities(t *testing.T) {
 	cases := map[string]struct {
 		reason   string

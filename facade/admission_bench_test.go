@@ -176,6 +176,7 @@ func median(of []time.Duration) time.Duration { slices.Sort(of); return of[len(o
 // values, as filters and differences need them, would double the allocations.
 const mostAllocations = 500
 
+// TestAdmissionAllocations shows that a review stays within its limit of allocations.
 func TestAdmissionAllocations(t *testing.T) {
 	defer kopf.LookAtFirstCallsOnly()()
 	both := serveValidators(t)

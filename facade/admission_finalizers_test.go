@@ -305,6 +305,8 @@ func TestFinalizerOnCreateIsAsked(t *testing.T) {
 	}
 }
 
+// TestFinalizerOnCreateMistakes shows that FinalizerOnCreate is an error with AsKopf, and that a handler must not
+// have the id of its webhook.
 func TestFinalizerOnCreateMistakes(t *testing.T) {
 	asKopf := kopf.AsKopf()
 	asKopf.Admission.FinalizerOnCreate = true

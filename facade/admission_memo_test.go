@@ -48,6 +48,7 @@ func update(uid string) map[string]any {
 	return asked
 }
 
+// TestMemoOfCreations shows that the handlers of one creation share a memo that is not kept.
 func TestMemoOfCreations(t *testing.T) {
 	op, memo, counts := counting()
 	for range 2 {
@@ -59,6 +60,7 @@ func TestMemoOfCreations(t *testing.T) {
 	}
 }
 
+// TestMemoOfUpdates shows that the handlers of an update and all other handlers share the memo of the object.
 func TestMemoOfUpdates(t *testing.T) {
 	op, memo, counts := counting()
 	verdictOf(t.Context(), t, op, update("uid-1"))

@@ -22,6 +22,7 @@ func admitScale(context.Context, *kopf.Admission[*autoscalingv1.Scale]) error { 
 // anyObject is an interface, so it cannot be instantiated.
 type anyObject interface{ client.Object }
 
+// TestMistakesOfAdmission shows that invalid registrations of admission handlers are errors with file and line.
 func TestMistakesOfAdmission(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
@@ -148,6 +149,7 @@ func TestLabelsOfAdmission(t *testing.T) {
 	}
 }
 
+// TestOptionsOfAdmission shows that the options of an admission handler reach its registration.
 func TestOptionsOfAdmission(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})

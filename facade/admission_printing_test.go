@@ -94,6 +94,7 @@ webhooks:
   timeoutSeconds: 30
 `
 
+// TestWebhooksCommand shows that the command webhooks prints the configurations of all admission handlers.
 func TestWebhooksCommand(t *testing.T) {
 	withoutCluster(t)
 	ca := filepath.Join(t.TempDir(), "ca.crt")
@@ -126,6 +127,7 @@ func TestWebhooksCommand(t *testing.T) {
 	}
 }
 
+// TestWebhooksCommandFails shows the errors of the command webhooks.
 func TestWebhooksCommandFails(t *testing.T) {
 	withoutCluster(t)
 	api, config := printing(kopf.AdmissionSettings{URL: "https://here"}), kubeconfigOf(t, widgetsOnly())

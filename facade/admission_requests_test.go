@@ -138,6 +138,8 @@ func scaling() map[string]any {
 	})
 }
 
+// TestSubresourcesOfTheirOwnKinds shows that handlers of a subresource get its own kind, and that handlers of the
+// object are not called for it.
 func TestSubresourcesOfTheirOwnKinds(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})

@@ -174,6 +174,7 @@ func TestNamespacesThemselvesAreReviewed(t *testing.T) {
 	})
 }
 
+// TestExcludedNamespacesMistake shows that an invalid excluded namespace is an error of the set-up.
 func TestExcludedNamespacesMistake(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{
 		Admission: kopf.AdmissionSettings{ExcludedNamespaces: []string{"Team_A"}},

@@ -113,6 +113,7 @@ func mutated(t *testing.T, object any, operations []byte) map[string]any {
 	return after
 }
 
+// TestMutate shows which patch results from the changes of a mutating handler.
 func TestMutate(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -244,6 +245,7 @@ func TestOneIDForBothTypes(t *testing.T) {
 	}
 }
 
+// TestMutateUntyped shows that a mutating handler can change an object without a Go type.
 func TestMutateUntyped(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.ForResource(op, "widgets").Mutate("fn", func(_ context.Context, a *RawAdmission) error {

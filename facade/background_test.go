@@ -22,6 +22,7 @@ type Run = kopf.Task[*Widget]
 
 func goOn(context.Context, *Run) error { return nil }
 
+// TestInitialDelayThatPanics shows that a panic of the function for the initial delay is an error.
 func TestInitialDelayThatPanics(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Daemon("d", goOn, kopf.InitialDelay(func(*unstructured.Unstructured) time.Duration {
@@ -36,6 +37,7 @@ func TestInitialDelayThatPanics(t *testing.T) {
 	}
 }
 
+// TestBackgroundOptions shows that the options of daemons and timers reach their registrations.
 func TestBackgroundOptions(t *testing.T) {
 	op := kopf.New("test.example.org")
 	w := kopf.For(op, &Widget{})
@@ -82,6 +84,7 @@ func TestBackgroundOptions(t *testing.T) {
 	}
 }
 
+// TestBackgroundMistakes shows that invalid registrations of daemons, timers, indices and memos are errors.
 func TestBackgroundMistakes(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
@@ -181,6 +184,8 @@ func (l *fakeLive) Object() *jsontext.Object  { return jsontext.Of(l.object) }
 func (l *fakeLive) Stopping() <-chan struct{} { return l.stopping }
 func (l *fakeLive) StopReason() error         { return l.reason }
 
+// TestRun shows that a task sees the latest object and its stop reason, and that it can patch, return a result and
+// post events.
 func TestRun(t *testing.T) {
 	op := kopf.New("test.example.org")
 	object := body(map[string]any{"owner": "new"})
@@ -213,6 +218,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRunOfAnObjectThatDoesNotDecode shows that a daemon waits if its object no longer fits the Go type.
 func TestRunOfAnObjectThatDoesNotDecode(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error { r.Latest(); return nil })

@@ -79,6 +79,7 @@ func failure(call func() error) (err error) {
 	return call()
 }
 
+// TestNoIndexAndNoMemo shows that a nil or empty index or memo fails with a message that names the test kit.
 func TestNoIndexAndNoMemo(t *testing.T) {
 	var index *kopf.Index[string, int]
 	var memo *kopf.Memo[int]

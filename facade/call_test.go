@@ -70,6 +70,8 @@ func (l later) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 	return l
 }
 
+// TestHandlingIsOfAllVerbs shows that the arguments of change handlers, event handlers and daemons have the same
+// methods with the same effects.
 func TestHandlingIsOfAllVerbs(t *testing.T) {
 	owner := func(w *Widget) string { return w.Spec.Owner }
 	widgets := discovery.Resource{
@@ -132,6 +134,7 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 	}
 }
 
+// TestLatest shows that Latest returns the newest state of the object without changing c.Object.
 func TestLatest(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -169,6 +172,7 @@ func TestLatest(t *testing.T) {
 	}
 }
 
+// TestFiltersKnowTheKind shows that a filter function can read the resource and the latest object.
 func TestFiltersKnowTheKind(t *testing.T) {
 	op := kopf.New("test.example.org")
 	var got kopf.Resource

@@ -20,6 +20,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// TestObjectsThatDoNotFit shows that an object that does not fit the Go type does not call the handler, with an
+// error that names the field.
 func TestObjectsThatDoNotFit(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -57,6 +59,8 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 	}
 }
 
+// TestObjectsThatDoNotFitCanBeDeleted shows that the retries of a delete handler also apply to an object that does
+// not fit the Go type.
 func TestObjectsThatDoNotFitCanBeDeleted(t *testing.T) {
 	op := one(succeed, kopf.Retries(1))
 	a := call(
@@ -67,6 +71,7 @@ func TestObjectsThatDoNotFitCanBeDeleted(t *testing.T) {
 	}
 }
 
+// TestChange shows the fields of a change.
 func TestChange(t *testing.T) {
 	var got *Change
 	op := one(func(_ context.Context, c *Change) error { got = c; return nil })
@@ -103,6 +108,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
+// TestOldIsNeverNil shows that c.Old is an empty object or has the fields that decode.
 func TestOldIsNeverNil(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -178,6 +184,7 @@ func TestHandlersGetCopies(t *testing.T) {
 	}
 }
 
+// TestEvents shows that events of the handler are posted.
 func TestEvents(t *testing.T) {
 	got := facadetest.NewChange(&Widget{}).Call(t.Context(), func(_ context.Context, c *Change) error {
 		c.Info("Provisioned", "100% done")
@@ -194,6 +201,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// TestFlush shows that an error of Flush names the object and the handler.
 func TestFlush(t *testing.T) {
 	broken := errors.New("the API server is away")
 	op := one(func(ctx context.Context, c *Change) error { return c.Flush(ctx) })
@@ -206,6 +214,7 @@ func TestFlush(t *testing.T) {
 	}
 }
 
+// TestDiffIsRaw shows that the diff of a change includes fields that the Go type does not have.
 func TestDiffIsRaw(t *testing.T) {
 	var got kopf.Diff
 	op := one(func(_ context.Context, c *Change) error { got = c.Diff; return nil })

@@ -32,6 +32,7 @@ func withoutCluster(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 }
 
+// TestWrongCommandLines shows the exit codes and the errors of invalid command lines.
 func TestWrongCommandLines(t *testing.T) {
 	withoutCluster(t)
 	broken := one(nil)
@@ -121,6 +122,7 @@ func scheming() *kopf.Operator {
 	return op
 }
 
+// TestExitCode shows that an error is exit code 1.
 func TestExitCode(t *testing.T) {
 	if got := kopf.ExitCode(nil); got != 0 {
 		t.Errorf("a graceful stop has exit code 0: got %d", got)
@@ -130,6 +132,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
+// TestHelpTeaches shows that the help lists examples and all important flags.
 func TestHelpTeaches(t *testing.T) {
 	code, out, _ := execute(t, scheming(), "--help")
 	if code != 0 {
@@ -155,6 +158,7 @@ func TestHelpTeaches(t *testing.T) {
 	}
 }
 
+// TestVersion shows that the flag and the command print the version.
 func TestVersion(t *testing.T) {
 	for _, how := range []string{"--version", "version"} {
 		code, out, _ := execute(t, scheming(), how)

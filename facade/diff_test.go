@@ -13,6 +13,7 @@ import (
 
 type mapping = map[string]any
 
+// TestTouches shows which changes touch a path.
 func TestTouches(t *testing.T) {
 	nodes := mapping{"spec": mapping{"nodes": mapping{"count": int64(3)}, "owner": "ann"}}
 	labels := func(all mapping) mapping { return mapping{"metadata": mapping{"labels": all}} }
@@ -63,6 +64,7 @@ func with(object mapping, section, key string, value any) mapping {
 	return changed
 }
 
+// TestTouchesOfNoPath shows that an invalid path fails the handler.
 func TestTouchesOfNoPath(t *testing.T) {
 	for path, want := range map[string]string{
 		"spec..nodes":                          "Diff.Touches: invalid path spec..nodes: a key is empty",
@@ -76,6 +78,7 @@ func TestTouchesOfNoPath(t *testing.T) {
 	}
 }
 
+// TestDiffsOfFields shows that the diff of a field handler is relative to its field.
 func TestDiffsOfFields(t *testing.T) {
 	var touched []bool
 	before, after := mapping{"spec": mapping{"size": int64(1)}}, mapping{"spec": mapping{"size": int64(2)}}

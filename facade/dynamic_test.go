@@ -31,6 +31,7 @@ func read[V any](path string) func(o *kopf.Unstructured) (any, error) {
 	return func(o *kopf.Unstructured) (any, error) { return kopf.GetField[V](o, path) }
 }
 
+// TestAt shows that GetField reads a value as many Go types.
 func TestAt(t *testing.T) {
 	type part struct {
 		Name  string `json:"name"`
@@ -78,6 +79,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
+// TestAtFails shows the errors of GetField, which distinguish absent values from values of other types.
 func TestAtFails(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -147,6 +149,7 @@ func TestAtFails(t *testing.T) {
 	}
 }
 
+// TestAtOr shows that GetFieldOr returns the default for absent and invalid values.
 func TestAtOr(t *testing.T) {
 	for path, want := range map[string]int{"spec.size": 3, "spec.none": 7, "spec.name": 7, "spec..": 7} {
 		if got := kopf.GetFieldOr(dynamic(), path, 7); got != want {
@@ -155,6 +158,7 @@ func TestAtOr(t *testing.T) {
 	}
 }
 
+// TestAtGivesCopies shows that GetField returns copies.
 func TestAtGivesCopies(t *testing.T) {
 	object := dynamic()
 	for _, path := range []string{"spec.extra", "spec.empty"} {
@@ -169,6 +173,7 @@ func TestAtGivesCopies(t *testing.T) {
 	}
 }
 
+// TestSetField shows that SetField and RemoveField change the object.
 func TestSetField(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -214,6 +219,7 @@ func TestSetField(t *testing.T) {
 	}
 }
 
+// TestSetFieldFails shows the errors of SetField and RemoveField, after which the object is unchanged.
 func TestSetFieldFails(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -102,7 +102,7 @@ func TestEnsureRetainsWhatTheRecordMisses(t *testing.T) {
 		h.requireRooms("retained children are kept in spite of the record", "default/a", "default/c", "yard/d")
 		h.api.Delete(houses, "default", "home")
 		h.settle()
-		h.requireRooms("children are kept after the deletion of the parent", "default/a", "default/c", "yard/d")
+		h.requireRooms("the operator deletes no children with the parent", "default/a", "default/c", "yard/d")
 		stop()
 	})
 }

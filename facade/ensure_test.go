@@ -59,6 +59,7 @@ func TestEnsureWritesNoMoreThanNeeded(t *testing.T) {
 	})
 }
 
+// TestEnsureAddsChangesAndPrunes shows that Ensure creates, updates and deletes children.
 func TestEnsureAddsChangesAndPrunes(t *testing.T) {
 	inHousehold(t, func(h household) {
 		_, stop := h.runEnsure()

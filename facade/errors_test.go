@@ -17,6 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
+// TestErrorsAreJudgedByTheirWord shows that temporary and permanent errors decide about retries, also if they are
+// wrapped.
 func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 	base := errors.New("base")
 	type verdict struct {
@@ -92,6 +94,7 @@ func (j judged) Error() string             { return "judged" }
 func (j judged) RetryAfter() time.Duration { return j.delay }
 func (j judged) Permanent() bool           { return j.permanent }
 
+// TestErrorsCanBeAsked shows that errors are classified as permanent, temporary or ordinary.
 func TestErrorsCanBeAsked(t *testing.T) {
 	base := errors.New("base")
 	cases := map[string]struct {
@@ -143,6 +146,7 @@ func TestErrorsCanBeAsked(t *testing.T) {
 	}
 }
 
+// TestCauses shows that the exported causes of a context are those of the engine.
 func TestCauses(t *testing.T) {
 	for got, want := range map[error]error{
 		kopf.ErrExiting: execution.ErrExiting, kopf.ErrDeleted: changes.ErrDeleted,
@@ -154,6 +158,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// TestPanics shows that a panic of a handler is an ordinary error.
 func TestPanics(t *testing.T) {
 	a := call(t, one(func(context.Context, *Change) error { panic("oops") }, kopf.Retries(1)), body(nil), nil)
 	if !a.Outcome.Final || a.Outcome.Err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
+// TestOnEvent shows that an event handler can patch and post events, and that its errors and results are ignored.
 func TestOnEvent(t *testing.T) {
 	failed := errors.New("ignored")
 	handler := func(_ context.Context, e *kopf.WatchEvent[*Widget]) error {

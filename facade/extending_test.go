@@ -13,6 +13,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
+// TestRaw shows that Raw returns the undecoded objects of a request as copies.
 func TestRaw(t *testing.T) {
 	object := body(map[string]any{"size": int64(2), "unknown": []any{"x"}})
 	old := body(map[string]any{"unknown": []any{"y"}})
@@ -62,6 +63,7 @@ func TestRaw(t *testing.T) {
 	}
 }
 
+// TestAddError shows that AddError adds an error to those of the set-up.
 func TestAddError(t *testing.T) {
 	op := kopf.New("op.example.org")
 	widgets := kopf.For(op, &Widget{})

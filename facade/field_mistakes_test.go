@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
+// TestFieldMistakes shows that invalid fields, values, labels and annotations are errors with file and line.
 func TestFieldMistakes(t *testing.T) {
 	cases := map[string]struct {
 		reason   string

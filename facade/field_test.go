@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// TestMetadataThatCanBe shows that unusual but valid labels and annotations are accepted.
 func TestMetadataThatCanBe(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).WithLabel("app.kubernetes.io/name", "").WithLabel("a", kopf.Absent).
@@ -25,6 +26,7 @@ func TestMetadataThatCanBe(t *testing.T) {
 	}
 }
 
+// TestFieldIDs shows that the ids of handlers include their fields.
 func TestFieldIDs(t *testing.T) {
 	op := kopf.New("test.example.org")
 	w := kopf.For(op, &Widget{})
@@ -63,6 +65,7 @@ func fieldCall(t *testing.T, fn kopf.ChangeFunc[*Widget], old, now map[string]an
 	})
 }
 
+// TestFieldValues shows that FieldChange returns the old and the new value of the handler's field.
 func TestFieldValues(t *testing.T) {
 	size := func(v any) map[string]any { return map[string]any{"spec": map[string]any{"size": v}} }
 	var before, after *int
@@ -143,6 +146,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 	}
 }
 
+// TestSubsInAFieldOfAnUpdate shows that a sub-handler with a field is called only for changes of this field.
 func TestSubsInAFieldOfAnUpdate(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).OnUpdate("u", succeed)
@@ -171,6 +175,7 @@ func TestSubsInAFieldOfAnUpdate(t *testing.T) {
 	}
 }
 
+// TestOldValuesOfSeveralReasons shows that OldValue applies only to the updates of a handler of several reasons.
 func TestOldValuesOfSeveralReasons(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).On("a", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, succeed,

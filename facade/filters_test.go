@@ -57,6 +57,8 @@ func story(t *testing.T, register func(s kopf.Selection[*router], calls *called)
 	return calls, gone
 }
 
+// TestFieldFiltersLookAtThePresentState shows that field filters of creations and deletions use the current state,
+// and filters of updates also the old one.
 func TestFieldFiltersLookAtThePresentState(t *testing.T) {
 	inField := kopf.InField("spec")
 	not := func(size int64) func(value any, present bool) bool {
@@ -81,6 +83,7 @@ func TestFieldFiltersLookAtThePresentState(t *testing.T) {
 	}
 }
 
+// TestPanicsOfFiltersAffectTheirHandlersAlone shows that a panicking filter skips its own handler and no others.
 func TestPanicsOfFiltersAffectTheirHandlersAlone(t *testing.T) {
 	panics := func(context.Context, *router) bool { panic("no such map") }
 	calls, gone := story(t, func(s kopf.Selection[*router], calls *called) {

@@ -114,6 +114,8 @@ func TestHandlersDoNotReleaseTheObject(t *testing.T) {
 	}
 }
 
+// TestFinalizersFromTheCopyAreAddedOnce shows that a patch that sets the finalizers of the handler's copy adds each
+// finalizer once.
 func TestFinalizersFromTheCopyAreAddedOnce(t *testing.T) {
 	runFinalizers(t, func(s kopf.Selection[*router], server *memapi.Server) {
 		s.OnDelete("free", func(context.Context, *kopf.Change[*router]) error { return nil })
@@ -134,6 +136,7 @@ func TestFinalizersFromTheCopyAreAddedOnce(t *testing.T) {
 	})
 }
 
+// TestMutationsDoNotReleaseTheObject shows that a mutation that removes all finalizers keeps the operator's own.
 func TestMutationsDoNotReleaseTheObject(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Mutate("release", func(_ context.Context, a *Admission) error {
