@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// runUntilReady runs the operator, calls the function when it is ready, and stops it.
+// runUntilReady runs the operator, calls the function once the operator is ready, and stops the operator.
 func runUntilReady(op *kopf.Operator, settings kopf.RunSettings, then func()) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -29,7 +29,7 @@ func runUntilReady(op *kopf.Operator, settings kopf.RunSettings, then func()) er
 	return op.Run(ctx, settings)
 }
 
-// The handler runs before all others, and can change settings.
+// The handler runs before all other handlers and can change settings.
 func ExampleOperator_OnStartup() {
 	op := kopf.New("notes.example.org")
 	op.OnStartup("configure", func(_ context.Context, a *kopf.Activity) error {
@@ -50,7 +50,7 @@ func ExampleOperator_OnStartup() {
 	// <nil>
 }
 
-// The handler runs after all others.
+// The handler runs after all other handlers.
 func ExampleOperator_OnCleanup() {
 	op := kopf.New("notes.example.org")
 	op.OnCleanup("close", func(context.Context, *kopf.Activity) error {
@@ -67,7 +67,7 @@ func ExampleOperator_OnCleanup() {
 	// <nil>
 }
 
-// The handler returns the address of the cluster and credentials.
+// The handler returns the address of the cluster and the credentials.
 func ExampleOperator_OnLogin() {
 	config := memapi.Config(memapi.New())
 	op := kopf.New("notes.example.org")
@@ -84,7 +84,7 @@ func ExampleOperator_OnLogin() {
 	// <nil>
 }
 
-// The result is part of the answer of the liveness endpoint.
+// The result is part of the response of the liveness endpoint.
 func ExampleOperator_OnProbe() {
 	op := kopf.New("notes.example.org")
 	op.OnProbe("pool", func(context.Context, *kopf.Activity) (any, error) {

@@ -39,7 +39,7 @@ func (c *counted) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(request)
 }
 
-// journal is what happens, in order.
+// journal records lines in the order in which they happen.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -62,11 +62,11 @@ func (j *journal) want(t *testing.T, lines ...string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if d := cmp.Diff(lines, j.lines); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("recorded lines differ: -want, +got:\n%s", d)
 	}
 }
 
-// embed runs the operator in a manager of its own making, on virtual time, until the context ends.
+// embed sets the operator up in a new manager and starts that manager. The returned function stops it.
 func embed(t *testing.T, server http.RoundTripper, op *kopf.Operator) (stop func() error) {
 	t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
@@ -81,7 +81,7 @@ func embed(t *testing.T, server http.RoundTripper, op *kopf.Operator) (stop func
 	return embedded(t, m)
 }
 
-// embedded starts what stands in a manager.
+// embedded starts a manager. The returned function stops it and returns the error of Start.
 func embedded(t *testing.T, m ctrl.Manager) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended error
@@ -97,7 +97,8 @@ func servedAPI() *counted {
 	return &counted{next: server}
 }
 
-// In a given manager, the operator's own requests wait for the startup, and the cleanup waits for all handlers.
+// TestActivitiesInAManager shows that, in a manager of the project, requests of the operator wait for the startup
+// handlers and that the cleanup handlers wait for all other handlers.
 func TestActivitiesInAManager(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -107,7 +108,7 @@ func TestActivitiesInAManager(t *testing.T) {
 		op := kopf.New("test.example.org")
 		kopf.For(op, &Widget{}).OnCreate("create", func(ctx context.Context, _ *Change) error {
 			seen.add("create")
-			<-ctx.Done() // after the time that handlers have at the exit
+			<-ctx.Done() // the context ends when the exit timeout has passed
 			seen.add("created")
 			return nil
 		})
@@ -117,7 +118,7 @@ func TestActivitiesInAManager(t *testing.T) {
 				return kopf.Temporary(fmt.Errorf("not yet"), time.Hour)
 			}
 			if n := server.count.Load(); n != 0 {
-				t.Errorf("%d requests before the end of the startup", n)
+				t.Errorf("the operator sends no request before the startup handlers end: got %d requests", n)
 			}
 			s.Settings.Queueing.ExitTimeout = 10 * time.Second
 			return nil
@@ -137,13 +138,14 @@ func TestActivitiesInAManager(t *testing.T) {
 			t.Error(err)
 		}
 		if took := time.Since(exited).Round(time.Second); took != 10*time.Second {
-			t.Errorf("handlers have the time that the startup has set: the exit took %s", took)
+			t.Errorf("handlers get the exit timeout that the startup handler has set: the exit took %s", took)
 		}
 		seen.want(t, "startup first", "startup first", "create", "exiting", "created", "cleanup")
 	})
 }
 
-// What the startup has changed cannot be changed, or is wrong: nothing is served.
+// TestStartupFailsAManager shows that the manager fails and sends no request if a startup handler fails or makes a
+// change that is invalid or too late.
 func TestStartupFailsAManager(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -151,40 +153,45 @@ func TestStartupFailsAManager(t *testing.T) {
 		want   []string
 	}{
 		"failure": {
-			"its reason ends the manager", func(context.Context, *kopf.Activity) error {
+			"a failed startup handler ends the manager with its error", func(context.Context, *kopf.Activity) error {
 				return kopf.Permanent(fmt.Errorf("no pool"))
 			}, []string{`operator "test.example.org": startup: handler "a" failed: no pool`},
 		},
 		"panic": {
-			"as a failure, once it is not retried", func(context.Context, *kopf.Activity) error { panic("boo") },
+			"a panic without further retries is reported like a failure",
+			func(context.Context, *kopf.Activity) error { panic("boo") },
 			[]string{`startup: handler "a" failed: gave up after 1 attempt: panic: boo`},
 		},
 		"wrong setting": {
-			"it is reported like a wrong setting of kopf.New", func(_ context.Context, s *kopf.Activity) error {
+			"an invalid setting is reported like one given to kopf.New",
+			func(_ context.Context, s *kopf.Activity) error {
 				s.Settings.Queueing.WorkerLimit = -1
 				return nil
 			}, []string{"kopf.New, changed by OnStartup: Queueing.WorkerLimit: -1"},
 		},
 		"setting of a program": {
-			"the connection is the manager's", func(_ context.Context, s *kopf.Activity) error {
+			"the networking settings cannot change because the manager owns the connection",
+			func(_ context.Context, s *kopf.Activity) error {
 				s.Settings.Networking.TrustEnv = true
 				return nil
 			}, []string{"changed by OnStartup: Networking.TrustEnv: it is for kopf.Main"},
 		},
 		"scheme": {
-			"clients of the manager are using it", func(_ context.Context, s *kopf.Activity) error {
+			"the scheme cannot change because clients of the manager already use it",
+			func(_ context.Context, s *kopf.Activity) error {
 				s.Settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
 				return nil
 			}, []string{"AddToScheme: OnStartup comes too late to change it"},
 		},
 		"log": {
-			"the log is the manager's", func(_ context.Context, s *kopf.Activity) error {
+			"the log handler cannot change because the manager owns the log",
+			func(_ context.Context, s *kopf.Activity) error {
 				s.Settings.LogHandler = slog.DiscardHandler
 				return nil
 			}, []string{"LogHandler"},
 		},
 		"late handler": {
-			"it would be called in some processes only", nil, []string{
+			"a handler registered after the setup is an error", nil, []string{
 				`OnCreate("late"): registered after the operator was set up`,
 			},
 		},
@@ -201,7 +208,7 @@ func TestStartupFailsAManager(t *testing.T) {
 				}
 				op.OnStartup("a", c.fn, kopf.Retries(1))
 				op.OnCleanup("b", func(context.Context, *kopf.Activity) error {
-					t.Error("there is nothing to be cleaned up")
+					t.Error("cleanup handlers do not run after a failed startup")
 					return nil
 				})
 				stop := embed(t, server, op)
@@ -220,7 +227,8 @@ func TestStartupFailsAManager(t *testing.T) {
 	}
 }
 
-// Whoever does not end is abandoned, and what ends in time has not failed.
+// TestExitDuringStartupInAManager shows that the exit abandons a startup handler that ignores its context, and that
+// a handler that returns in time is not a failure.
 func TestExitDuringStartupInAManager(t *testing.T) {
 	for name, deaf := range map[string]bool{"obeying": false, "deaf": true} {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +239,7 @@ func TestExitDuringStartupInAManager(t *testing.T) {
 						time.Sleep(time.Hour)
 					}
 					if !errors.Is(context.Cause(ctx), kopf.ErrExiting) {
-						t.Errorf("ended by %v", context.Cause(ctx))
+						t.Errorf("the context of a startup handler ends with ErrExiting: got %v", context.Cause(ctx))
 					}
 					return context.Cause(ctx)
 				})
@@ -243,7 +251,8 @@ func TestExitDuringStartupInAManager(t *testing.T) {
 				}
 				want := map[bool]time.Duration{false: 0, true: 5 * time.Second}[deaf]
 				if took := time.Since(began); took != want || server.count.Load() != 0 {
-					t.Errorf("took %s, want %s; %d requests", took, want, server.count.Load())
+					t.Errorf("the exit waits for the handler until the timeout: took %s, want %s; %d requests",
+						took, want, server.count.Load())
 				}
 				time.Sleep(2 * time.Hour)
 			})

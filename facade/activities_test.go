@@ -11,44 +11,45 @@ import (
 func start(context.Context, *kopf.Activity) error { return nil }
 func clean(context.Context, *kopf.Activity) error { return nil }
 
+// TestMistakesInActivities shows that invalid registrations of activity handlers are errors with file and line.
 func TestMistakesInActivities(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		register func(op *kopf.Operator) int
 		want     []string
 	}{
-		"nil function": {"it would panic before anything is served",
+		"nil function": {"a nil startup function is an error",
 			func(op *kopf.Operator) int {
 				op.OnStartup("fn", nil)
 				return above()
 			},
 			[]string{`OnStartup("fn"): the function is nil`}},
-		"empty id": {"nobody could say which one has failed",
+		"empty id": {"an empty handler id is an error",
 			func(op *kopf.Operator) int {
 				op.OnCleanup("", clean)
 				return above()
 			},
 			[]string{`OnCleanup(""): invalid handler id ""`}},
-		"same id": {"nobody could tell them apart",
+		"same id": {"two startup handlers with the same id are an error",
 			func(op *kopf.Operator) int {
 				op.OnStartup("a", start)
 				op.OnStartup("a", start)
 				return above()
 			},
 			[]string{`OnStartup("a"): the id is taken at facade/activities_test.go:`}},
-		"options": {"they are as wrong as elsewhere",
+		"options": {"invalid options are errors as for other handlers",
 			func(op *kopf.Operator) int {
 				op.OnStartup("a", start, kopf.Timeout(60), kopf.JoinOptions(kopf.Optional()))
 				return above()
 			},
 			[]string{"Timeout: 60ns: did you mean 60*time.Second?", "Optional is not an option of this verb"}},
-		"login": {"nobody could log in",
+		"login": {"a nil login function is an error",
 			func(op *kopf.Operator) int {
 				op.OnLogin("a", nil)
 				return above()
 			},
 			[]string{`OnLogin("a"): the function is nil`}},
-		"nil operator": {"it is easy to forget to make one",
+		"nil operator": {"a nil operator is an error",
 			func(*kopf.Operator) int {
 				(*kopf.Operator)(nil).OnStartup("a", start)
 				return above()
@@ -61,7 +62,7 @@ func TestMistakesInActivities(t *testing.T) {
 			line := c.register(op)
 			_, err := kopf.Plan(op, newScheme(t))
 			if err == nil {
-				t.Fatalf("no error, but: %s", c.reason)
+				t.Fatalf("got no error: %s", c.reason)
 			}
 			for _, want := range append(c.want, "facade/activities_test.go:") {
 				if !strings.Contains(err.Error(), want) {

@@ -26,7 +26,7 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 }
 
-// makes creates an object, and reads it past the cache.
+// makes creates an object and reads it without the cache.
 func makes(ctx context.Context, name string, c client.Client, live client.Reader) error {
 	if err := c.Create(ctx, configMap(name)); err != nil {
 		return err
@@ -34,15 +34,16 @@ func makes(ctx context.Context, name string, c client.Client, live client.Reader
 	return live.Get(ctx, client.ObjectKey{Namespace: "ns", Name: name}, &corev1.ConfigMap{})
 }
 
-// A startup that uses its client logs in for that; one that does not sends nothing.
+// TestClientOfStartup shows that the first request of a startup handler triggers a login, and that without a
+// request nothing is sent.
 func TestClientOfStartup(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		uses   bool
 		logins int
 	}{
-		"Used":   {"its first use logs in, and so does the operator", true, 1},
-		"Unused": {"without a request, no login is called", false, 0},
+		"Used":   {"the first request of a startup handler calls the login handler once", true, 1},
+		"Unused": {"a startup handler without requests does not call the login handler", false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -51,7 +52,8 @@ func TestClientOfStartup(t *testing.T) {
 				op.OnLogin("login", func(_ context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, error) {
 					logins.add(a.ID)
 					if a.Client != nil || a.APIReader != nil || a.Settings.Queueing.WorkerLimit != 100 {
-						t.Errorf("a login has a client, or no settings: %v, %+v", a.Client, a.Settings.Queueing)
+						t.Errorf("a login handler gets the settings and no client: %v, %+v",
+							a.Client, a.Settings.Queueing)
 					}
 					return &kopf.ConnectionInfo{Server: "http://memapi", Config: memapi.Config(server)}, nil
 				})
@@ -59,11 +61,12 @@ func TestClientOfStartup(t *testing.T) {
 					if tc.uses {
 						if err := makes(ctx, "made", s.Client, s.APIReader); err != nil ||
 							server.by.Load() != activities {
-							t.Errorf("written by %v, error %v", server.by.Load(), err)
+							t.Errorf("the client writes with the operator's field manager: got %v, error %v",
+								server.by.Load(), err)
 						}
 					}
 					if n, l := server.count.Load(), logins.count(); (n > 0) != tc.uses || l != tc.logins {
-						t.Errorf("%s: %d requests, %d logins", tc.reason, n, l)
+						t.Errorf("%s: got %d requests, %d logins", tc.reason, n, l)
 					}
 					return nil
 				}, kopf.Retries(1))
@@ -75,7 +78,8 @@ func TestClientOfStartup(t *testing.T) {
 	}
 }
 
-// A client of the cleanup works after all else has ended, that of a probe while the operator runs.
+// TestClientsOfActivities shows that the client of a probe works while the operator runs, and that the client of a
+// cleanup handler works after all other handlers have ended.
 func TestClientsOfActivities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, seen := servedAPI(), &journal{}
@@ -88,7 +92,7 @@ func TestClientsOfActivities(t *testing.T) {
 			err := makes(ctx, a.ID, a.Client, a.APIReader)
 			seen.add(fmt.Sprintf("%s by %s, %v, limit %d, finalizer %s", a.ID, server.by.Load(), err,
 				a.Settings.Queueing.WorkerLimit, a.Settings.Persistence.Finalizer))
-			a.Settings.Queueing.WorkerLimit = 1 // a copy
+			a.Settings.Queueing.WorkerLimit = 1 // changes a copy only
 			return err
 		}
 		op.OnProbe("probe", func(ctx context.Context, a *kopf.Activity) (any, error) { return 1, made(ctx, a) })
@@ -107,7 +111,7 @@ func TestClientsOfActivities(t *testing.T) {
 	})
 }
 
-// In a manager of the project, the startup has its client.
+// TestClientOfStartupInAManager shows that a startup handler has a working client in a manager of the project.
 func TestClientOfStartupInAManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, seen := servedAPI(), &journal{}
@@ -128,7 +132,8 @@ func TestClientOfStartupInAManager(t *testing.T) {
 	})
 }
 
-// A failing login is the error of the request, so that the startup handler can name the request.
+// TestStartupWithoutCredentials shows that a failed login is the error of the request, so that the startup handler
+// can add context to it.
 func TestStartupWithoutCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		op := kopf.New(activities, kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})
@@ -143,7 +148,7 @@ func TestStartupWithoutCredentials(t *testing.T) {
 			return nil
 		})
 		if err := op.Run(t.Context()); !errors.Is(err, refused) {
-			t.Errorf("got the error %v", err)
+			t.Errorf("Run returns the error of the login handler: got %v", err)
 		}
 	})
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// Where one validator is served, and another one that is written by hand.
+// The paths of two equal validators: one of this package, one written by hand.
 const (
 	byFacade = "/bench.example.org/validate/size"
 	byHand   = "/validate-example-org-v1-widget"
@@ -31,7 +31,7 @@ const (
 
 var errTooLarge = errors.New("the size must be 100 at most")
 
-// handWritten is what a project without the facade has.
+// handWritten is the validator of a project without this package.
 type handWritten struct{}
 
 func (handWritten) ValidateCreate(_ context.Context, w *Widget) (admission.Warnings, error) {
@@ -49,13 +49,13 @@ func (handWritten) ValidateDelete(context.Context, *Widget) (admission.Warnings,
 	return nil, nil
 }
 
-// unstarted is the webhook server of a manager, of which only the paths are used.
+// unstarted is a webhook server of a manager that never listens; only its paths are used.
 type unstarted struct{ webhook.Server }
 
-// Start serves nothing.
+// Start waits until the context ends.
 func (unstarted) Start(ctx context.Context) error { <-ctx.Done(); return nil }
 
-// serveValidators has both validators served by one webhook server.
+// serveValidators registers both validators with one webhook server and returns its handler.
 func serveValidators(t testing.TB) http.Handler {
 	t.Helper()
 	api := memapi.New()
@@ -86,13 +86,13 @@ func serveValidators(t testing.TB) http.Handler {
 	done := make(chan error)
 	go func() { done <- m.Start(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
-	for reviewed(on.WebhookMux(), byFacade) != http.StatusOK { // it is still finding out what the kind is
+	for reviewed(on.WebhookMux(), byFacade) != http.StatusOK { // the operator still resolves the kind
 		time.Sleep(time.Millisecond)
 	}
 	return on.WebhookMux()
 }
 
-// largeUpdate is a review of an update of an object of about 2 KB.
+// largeUpdate is an admission review of an update of an object of about 2 KB.
 var largeUpdate = func() []byte {
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
@@ -106,7 +106,7 @@ var largeUpdate = func() []byte {
 	return text
 }()
 
-// reviewed asks for one review, without a connection.
+// reviewed sends one review to the handler, without a network connection.
 func reviewed(by http.Handler, path string) (status int) {
 	asked := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(largeUpdate))
 	asked.Header.Set("Content-Type", "application/json")
@@ -115,10 +115,10 @@ func reviewed(by http.Handler, path string) (status int) {
 	return answer.Code
 }
 
-// BenchmarkAdmission is one review by a handler of this package, and one by a validator of controller-runtime, in turn,
-// by one webhook server. The metric "rate" is how many reviews the former gives in the time of one of the latter, by
-// the medians of both, and "rate-by-CPU" is the same by the time of all threads together: what else the machine does
-// counts less there.
+// BenchmarkAdmission measures one review by a handler of this package and one by a validator of controller-runtime,
+// alternately and on one webhook server. The metric "rate" is the median duration of the latter divided by that of
+// the former. "rate-by-CPU" is the same ratio in CPU time of all threads; other load of the machine affects it
+// less.
 func BenchmarkAdmission(b *testing.B) {
 	defer kopf.LookAtFirstCallsOnly()()
 	both := serveValidators(b)
@@ -148,7 +148,7 @@ func BenchmarkAdmission(b *testing.B) {
 	}
 }
 
-// inTurn asks both in turn, so that whatever else the machine does slows both down.
+// inTurn calls both validators alternately, so that other load of the machine slows both down.
 func inTurn(b *testing.B, review func(path string) int) {
 	var spent [2][]time.Duration
 	var busy [2]time.Duration
@@ -169,20 +169,21 @@ func inTurn(b *testing.B, review func(path string) int) {
 	b.ReportMetric(float64(hand.Microseconds()), "µs/by-hand")
 }
 
-// median sorts, too.
+// median returns the median, and sorts the durations.
 func median(of []time.Duration) time.Duration { slices.Sort(of); return of[len(of)/2] }
 
-// mostAllocations is for one review of an update of 2 KB. The object and the old one as JSON values, which are for
-// filters and for the difference, would be twice as many.
+// mostAllocations is the limit for one review of an update of 2 KB. Decoding the object and the old object as JSON
+// values, as filters and differences need them, would double the allocations.
 const mostAllocations = 500
 
+// TestAdmissionAllocations shows that a review stays within its limit of allocations.
 func TestAdmissionAllocations(t *testing.T) {
 	defer kopf.LookAtFirstCallsOnly()()
 	both := serveValidators(t)
-	for range 100 { // the first calls are looked at
+	for range 100 { // the first calls are checked for misuse and cost more
 		reviewed(both, byFacade)
 	}
 	if n := testing.AllocsPerRun(100, func() { reviewed(both, byFacade) }); n > mostAllocations {
-		t.Errorf("a review takes %.0f allocations, and should take %d at most", n, mostAllocations)
+		t.Errorf("a review takes %.0f allocations, want at most %d", n, mostAllocations)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// Conditions are in the configurations unless they are turned off, or these are to be as Kopf's: D-match-conditions and
-// D-own-writes.
+// TestMatchConditions shows that the managed entries have match conditions, except if the setting turns them off or
+// the operator takes over from Kopf. Deviations: D-match-conditions and D-own-writes.
 func TestMatchConditions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -24,13 +24,15 @@ func TestMatchConditions(t *testing.T) {
 		settings kopf.Settings
 		want     map[string]string
 	}{
-		"Default": {"the API server need not send what is not asked for", kopf.Settings{}, map[string]string{
-			"field-1": there, "not-own-write": "",
-		}},
-		"Without": {"the setting turns them off", kopf.Settings{
+		"Default": {
+			"the API server sends only requests that the handler's filters can match",
+			kopf.Settings{}, map[string]string{
+				"field-1": there, "not-own-write": "",
+			}},
+		"Without": {"WithoutMatchConditions removes the match conditions", kopf.Settings{
 			Admission: kopf.AdmissionSettings{WithoutMatchConditions: true},
 		}, nil},
-		"AsKopf": {"Kopf has none", kopfs, nil},
+		"AsKopf": {"entries have no match conditions with AsKopf, as in Kopf", kopfs, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			tc.settings.Admission.Managed, tc.settings.Admission.Service = "shared.example.org", "team-a/webhook"
@@ -45,7 +47,7 @@ func TestMatchConditions(t *testing.T) {
 						got = map[string]string{}
 					}
 					if got[one.Name] = one.Expression; one.Name == "not-own-write" {
-						got[one.Name] = "" // package agreement evaluates it
+						got[one.Name] = "" // package agreement tests the expression
 					}
 				}
 			}

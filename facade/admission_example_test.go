@@ -87,7 +87,7 @@ func ExampleSubresource() {
 	// "status" false
 }
 
-// The handler runs for requests of other users.
+// The handler runs for requests of all users except one.
 func ExampleWhenRequest() {
 	type Admission = kopf.Admission[*corev1.ConfigMap]
 
@@ -105,7 +105,7 @@ func ExampleWhenRequest() {
 	// bob false
 }
 
-// A scale has a kind of its own.
+// The subresource scale has its own kind.
 func ExampleForSubresource() {
 	limit := func(_ context.Context, a *kopf.Admission[*autoscalingv1.Scale]) error {
 		if a.Object.Spec.Replicas > 3 {

@@ -20,20 +20,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// RawChange is one of an object without a Go type.
+// RawChange is the change of an object without a Go type.
 type RawChange = kopf.Change[*kopf.Unstructured]
 
-// finalizing are the settings with finalizers on creation.
+// finalizing is the settings with FinalizerOnCreate.
 var finalizing = kopf.Settings{Admission: kopf.AdmissionSettings{FinalizerOnCreate: true}}
 
-// settingFinalizers is where objects get theirs.
+// settingFinalizers is the path of the webhook that adds finalizers.
 const settingFinalizers = "/test.example.org/mutate/finalizer"
 
 func patchedTo(list string) string {
 	return `[{"op":"add","path":"/metadata/finalizers","value":` + list + `}]`
 }
 
-// The finalizer is set where the engine would set it, and nowhere else. The mark is D-finalizer-on-create.
+// TestFinalizerOnCreate shows that the webhook adds the finalizer to exactly the objects to which the engine would
+// add it. Deviation: D-finalizer-on-create.
 func TestFinalizerOnCreate(t *testing.T) {
 	const held, free = `["test.example.org/finalizer"]`, ""
 	deletes := func(w kopf.Selection[*Widget]) { w.OnDelete("gone", succeed) }
@@ -49,42 +50,50 @@ func TestFinalizerOnCreate(t *testing.T) {
 		edits    map[string]any
 		want     string
 	}{
-		"elsewhere": {"nobody would ever remove it there", deletes, map[string]any{"namespace": "other"}, free},
-		"update":    {"only what is created is spared a write", deletes, map[string]any{"operation": "UPDATE"}, free},
+		"elsewhere": {
+			"an object in an unserved namespace gets no finalizer",
+			deletes, map[string]any{"namespace": "other"}, free},
+		"update": {"an update does not add the finalizer", deletes, map[string]any{"operation": "UPDATE"}, free},
 		"subresource": {
-			"that is none of the objects as a whole", deletes, map[string]any{"subResource": "status"}, free,
+			"a request for a subresource does not add the finalizer",
+			deletes, map[string]any{"subResource": "status"}, free,
 		},
-		"held already": {"the object came with it", deletes, map[string]any{"object": withOurs}, free},
-		"filtered out": {"no handler needs it", func(w kopf.Selection[*Widget]) {
+		"held already": {
+			"an object that already has the finalizer is not patched",
+			deletes, map[string]any{"object": withOurs}, free},
+		"filtered out": {"an object that the filter rejects gets no finalizer", func(w kopf.Selection[*Widget]) {
 			w.When(func(_ context.Context, w *Widget) bool { return w.Spec.Size > 3 }).OnDelete("gone", succeed)
 		}, nil, free},
-		"no field": {"a field is a filter, too", func(w kopf.Selection[*Widget]) {
+		"no field": {"an object without the handler's field gets no finalizer", func(w kopf.Selection[*Widget]) {
 			w.OnDelete("gone", succeed, kopf.InField("spec.size"))
 		}, nil, free},
-		"failing filter": {"the object waits for its handlers then, but it can be created", func(
+		"failing filter": {"an object is created without the finalizer if a filter fails", func(
 			w kopf.Selection[*Widget],
 		) {
 			w.OnDelete("gone", succeed, kopf.WhenChange(func(_ context.Context, c *Change) bool {
-				c.Patch(func(*Widget) {}) // filters may only read
+				c.Patch(func(*Widget) {}) // filters must not change the object
 				return true
 			}))
 		}, nil, free},
-		"panicking filter": {"its handler fails until the filter answers, as for the engine", func(
+		"panicking filter": {"a panicking filter counts as a match, as in the engine", func(
 			w kopf.Selection[*Widget],
 		) {
 			w.When(func(context.Context, *Widget) bool { panic(errors.New("no")) }).OnDelete("gone", succeed)
 		}, nil, held},
-		"deletion": {"the handler needs it", deletes, nil, held},
-		"daemon": {"it has to be stopped before the object goes", func(w kopf.Selection[*Widget]) {
+		"deletion": {"an object with a delete handler gets the finalizer", deletes, nil, held},
+		"daemon": {"an object with a daemon gets the finalizer", func(w kopf.Selection[*Widget]) {
 			w.Daemon("run", func(context.Context, *kopf.Task[*Widget]) error { return nil })
 		}, nil, held},
-		"one of two": {"any handler is enough", func(w kopf.Selection[*Widget]) {
+		"one of two": {"one matching handler is enough to add the finalizer", func(w kopf.Selection[*Widget]) {
 			w.WithLabel("a", "b").OnDelete("gone", succeed)
 			w.OnDelete("gone-too", succeed, kopf.InField("spec.owner"))
 		}, nil, held},
-		"dry run":       {"there is nothing else to it", deletes, map[string]any{"dryRun": true}, held},
-		"without name":  {"the name comes later", deletes, map[string]any{"name": "", "object": unnamed}, held},
-		"beside others": {"theirs stay", deletes, map[string]any{"object": withOthers}, "others"},
+		"dry run": {"a dry run adds the finalizer", deletes, map[string]any{"dryRun": true}, held},
+		"without name": {
+			"an object with a generated name gets the finalizer",
+			deletes, map[string]any{"name": "", "object": unnamed}, held},
+		"beside others": {
+			"other finalizers of the object are kept", deletes, map[string]any{"object": withOthers}, "others"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -113,7 +122,7 @@ func TestFinalizerOnCreate(t *testing.T) {
 	}
 }
 
-// webhooks are those of the API server: they ask the operator about what is created.
+// webhooks returns the admission of an API server that sends created widgets to the operator's webhook.
 func webhooks(t *testing.T, on *socketless) memapi.Admission {
 	return memapi.Admission{Mutate: func(of memapi.Resource, object map[string]any) {
 		metadata, _ := object["metadata"].(map[string]any)
@@ -122,7 +131,7 @@ func webhooks(t *testing.T, on *socketless) memapi.Admission {
 		}
 		status, verdict := on.post(t, settingFinalizers, request(map[string]any{"object": object}))
 		if status != http.StatusOK {
-			return // the entry says to go on
+			return // the failure policy of the entry is Ignore
 		}
 		for key, value := range mutated(t, object, verdict.Patch)["metadata"].(map[string]any) {
 			if key == "finalizers" {
@@ -132,7 +141,7 @@ func webhooks(t *testing.T, on *socketless) memapi.Admission {
 	}}
 }
 
-// spent notes what is written to widgets.
+// spent records the methods of the write requests to widgets.
 type spent struct {
 	next http.RoundTripper
 	mu   sync.Mutex
@@ -148,14 +157,15 @@ func (w *spent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.next.RoundTrip(r)
 }
 
-// list is what was written so far.
+// list returns the methods of the writes so far.
 func (w *spent) list() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.all)
 }
 
-// A creation costs one write less, and the deletion is as ever.
+// TestFinalizerOnCreateSparesAWrite shows that the setting saves one write of a creation and does not change a
+// deletion.
 func TestFinalizerOnCreateSparesAWrite(t *testing.T) {
 	for name, tc := range map[string]struct {
 		settings         kopf.Settings
@@ -188,25 +198,25 @@ func TestFinalizerOnCreateSparesAWrite(t *testing.T) {
 				createWidget(t, server)
 				time.Sleep(time.Minute)
 				if got := counted.list(); len(got) != tc.creation {
-					t.Errorf("creation: got %q, want %d writes", got, tc.creation)
+					t.Errorf("the webhook saves one write of a creation: got %q, want %d writes", got, tc.creation)
 				}
 				server.Delete(served, "ns", "w1")
 				time.Sleep(time.Minute)
 				left := server.Object(served, "ns", "w1")
 				if got := counted.list(); len(got) != tc.creation+tc.afters || left != nil {
-					t.Errorf("deletion: got %q in all, %v", got, left)
+					t.Errorf("a deletion takes one write and removes the object: got %q in all, %v", got, left)
 				}
 				mu.Lock()
 				defer mu.Unlock()
 				if d := cmp.Diff([]string{"create", "delete"}, called); d != "" {
-					t.Errorf("-want, +got:\n%s", d)
+					t.Errorf("each change handler is called once: -want, +got:\n%s", d)
 				}
 			})
 		})
 	}
 }
 
-// createWidget creates one as users do, past what the operator sends.
+// createWidget creates a widget as a user does, without the operator's transport.
 func createWidget(t *testing.T, server *memapi.Server) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": "w1"}, "spec": map[string]any{}})
@@ -221,13 +231,13 @@ func createWidget(t *testing.T, server *memapi.Server) {
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := server.RoundTrip(r)
 	if err != nil || answer.StatusCode != http.StatusCreated {
-		t.Fatalf("creating: %v, %v", answer, err)
+		t.Fatalf("the widget is created: %v, %v", answer, err)
 	}
 	_ = answer.Body.Close()
 }
 
-// The cluster is told of it, without anybody having to wait for an operator that is gone; and only of kinds that the
-// operator can handle.
+// TestFinalizerOnCreateIsManaged shows that the entry of the finalizer webhook is written to the cluster, ignores
+// failures, has rules only for kinds that the operator can resolve, and is removed at the exit.
 func TestFinalizerOnCreateIsManaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := cluster()
@@ -245,28 +255,29 @@ func TestFinalizerOnCreateIsManaged(t *testing.T) {
 		const ofThings = "things.finalizer.test.example.org"
 		const ofWidgets = "widget.v1.example.org.finalizer.test.example.org"
 		if d := cmp.Diff([]string{ofThings, ofWidgets}, p.names(t, mutating)); d != "" {
-			t.Fatalf("-want, +got:\n%s", d)
+			t.Fatalf("each kind has an entry: -want, +got:\n%s", d)
 		}
 		if rules := p.entries(t, mutating)[ofThings].Rules; len(rules) > 0 {
-			t.Errorf("nobody handles what is ambiguous: got %v", rules)
+			t.Errorf("an ambiguous kind gets no rules: got %v", rules)
 		}
 		entry := p.entries(t, mutating)[ofWidgets]
 		got := fmt.Sprint(*entry.FailurePolicy, *entry.SideEffects, *entry.TimeoutSeconds,
 			entry.ObjectSelector.MatchExpressions, entry.Rules[0].Operations, entry.Rules[0].Resources)
 		if want := "IgnoreNone3[{a In [b]}][CREATE][widgets]"; strings.ReplaceAll(got, " ", "") !=
 			strings.ReplaceAll(want, " ", "") {
-			t.Errorf("got %s, want %s", got, want)
+			t.Errorf("unexpected entry of the webhook: got %s, want %s", got, want)
 		}
 		if err := p.stop(); err != nil {
 			t.Error(err)
 		}
 		if got := p.names(t, mutating); len(got) != 0 {
-			t.Errorf("nothing stays: got %q", got)
+			t.Errorf("the exit removes all entries: got %q", got)
 		}
 	})
 }
 
-// Without the setting, or without handlers that need it, nothing is served.
+// TestFinalizerOnCreateIsAsked shows that no webhook is served without the setting or without handlers that need
+// the finalizer.
 func TestFinalizerOnCreateIsAsked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		settings kopf.Settings
@@ -288,12 +299,14 @@ func TestFinalizerOnCreateIsAsked(t *testing.T) {
 		}
 		for _, one := range plan {
 			if slices.Contains(one.Handler.Operations, string(admissionregistrationv1.Create)) {
-				t.Errorf("%s: got %+v", name, one.Handler)
+				t.Errorf("%s: no webhook is served: got %+v", name, one.Handler)
 			}
 		}
 	}
 }
 
+// TestFinalizerOnCreateMistakes shows that FinalizerOnCreate is an error with AsKopf, and that a handler must not
+// have the id of its webhook.
 func TestFinalizerOnCreateMistakes(t *testing.T) {
 	asKopf := kopf.AsKopf()
 	asKopf.Admission.FinalizerOnCreate = true
@@ -305,7 +318,7 @@ func TestFinalizerOnCreateMistakes(t *testing.T) {
 		widgets.OnDelete("gone", succeed)
 		widgets.Mutate("finalizer", admit)
 		if _, err := kopf.Plan(op, newScheme(t)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
+			t.Errorf("the conflicting setting or id is an error: got %v, want %q", err, want)
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// Whatever handlers of admission and their filters do to what they get, the next ones do not see it, nor does the
-// answer, nor the request.
+// TestHandlersOfAdmissionReachNothing shows that changes which handlers and filters make to their arguments do not
+// reach other handlers, the response or the request.
 func TestHandlersOfAdmissionReachNothing(t *testing.T) {
 	var notes [2][]string
 	for i, active := range []bool{false, true} {
@@ -35,20 +35,20 @@ func TestHandlersOfAdmissionReachNothing(t *testing.T) {
 		}
 		out, err := reviewerOf(t, v.op).Review(t.Context(), in)
 		if err != nil || !out.Response.Allowed {
-			t.Fatalf("got %+v, %v", out.Response, err)
+			t.Fatalf("the request is allowed: got %+v, %v", out.Response, err)
 		}
 		v.note("the end", in.Headers, len(in.PeerCertificates), string(out.Response.Patch), out.Response.Warnings)
 		notes[i] = v.notes
 	}
 	if len(notes[0]) != 7 {
-		t.Fatalf("hardly anything was called: %v", notes[0])
+		t.Fatalf("all handlers are called: got %v", notes[0])
 	}
 	if d := cmp.Diff(notes[0], notes[1]); d != "" {
 		t.Errorf("-left alone, +tampered with:\n%s", d)
 	}
 }
 
-// certificate is one that anybody could have made.
+// certificate returns a self-signed certificate.
 func certificate(t *testing.T) *x509.Certificate {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
@@ -67,7 +67,8 @@ func certificate(t *testing.T) *x509.Certificate {
 	return made
 }
 
-// meddler notes what its functions get, and if it is active, they change all that they can reach.
+// meddler records the arguments of its functions. If it is active, its functions also change every value that they
+// can reach.
 type meddler struct {
 	active bool
 	op     *kopf.Operator

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// What a mutating handler changes beside keys and values that JSON patches and Go types make difficult reaches the
-// object, and everything else stays.
+// TestMutationsWithOddKeys shows that a mutation works next to keys and values that are difficult in JSON patches
+// and Go types, and keeps all other values.
 func TestMutationsWithOddKeys(t *testing.T) {
 	const before = `{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"name":"w1","namespace":"ns"},
 		"spec":{"big":9007199254740993,"null":null,"list":[{"a/b":1},{"a~b":2}],"":"empty",
@@ -35,18 +35,19 @@ func TestMutationsWithOddKeys(t *testing.T) {
 		return kopf.SetField(a.Object, `spec.new."k/k"`, "v")
 	})
 	if !got.Allowed {
-		t.Fatalf("refused: %s", got.Message)
+		t.Fatalf("the mutation is allowed: %s", got.Message)
 	}
 	wanted := map[string]any{}
 	if err := utiljson.Unmarshal([]byte(want), &wanted); err != nil { // keeps large integers
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(any(wanted), got.Object.Object["spec"]); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the patch keeps unchanged fields: -want, +got:\n%s", d)
 	}
 }
 
-// The same for a mapping of a typed object, which can be empty.
+// TestMutationsOfTypedMappings shows that a mutation works on a map with difficult keys in a typed object, even if
+// the map is nil.
 func TestMutationsOfTypedMappings(t *testing.T) {
 	const key = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 	for name, tc := range map[string]struct{ before, want map[string]string }{

@@ -19,8 +19,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// withoutNamespaces does not let the operator see namespaces: it answers with the status, or, if that is zero, delays
-// watch requests until they end.
+// withoutNamespaces hides namespaces from the operator: it responds with the status or, if the status is zero,
+// blocks watch requests until they end.
 type withoutNamespaces struct {
 	next   http.RoundTripper
 	status int
@@ -44,8 +44,9 @@ func (n withoutNamespaces) RoundTrip(r *http.Request) (*http.Response, error) {
 	return n.next.RoundTrip(r)
 }
 
-// The API server selects the namespaces of admission handlers by their labels. A review that it sends calls them, even
-// if the operator has not seen the label yet, or cannot see it: it must not admit the object unseen.
+// TestAdmissionDoesNotWaitForLabels shows that a review calls the handler even if the operator has not seen the
+// namespace label yet or cannot see it. The API server selects the namespaces of admission handlers by label;
+// skipping the handler would admit the object without a check.
 func TestAdmissionDoesNotWaitForLabels(t *testing.T) {
 	asKopf := kopf.AsKopf()
 	for name, tc := range map[string]struct {
@@ -53,10 +54,12 @@ func TestAdmissionDoesNotWaitForLabels(t *testing.T) {
 		settings kopf.Settings
 		status   int
 	}{
-		"Delayed":         {"the watch has not delivered the label", kopf.Settings{}, 0},
-		"Forbidden":       {"namespaces cannot be listed", kopf.Settings{}, http.StatusForbidden},
-		"DelayedAsKopf":   {"the entries have the selector, too", asKopf, 0},
-		"ForbiddenAsKopf": {"the entries have the selector, too", asKopf, http.StatusForbidden},
+		"Delayed": {"a review calls the handler before the watch delivers the label", kopf.Settings{}, 0},
+		"Forbidden": {
+			"a review calls the handler if namespaces cannot be listed", kopf.Settings{}, http.StatusForbidden},
+		"DelayedAsKopf": {"with AsKopf, a review calls the handler before the watch delivers the label", asKopf, 0},
+		"ForbiddenAsKopf": {
+			"with AsKopf, a review calls the handler if namespaces cannot be listed", asKopf, http.StatusForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -92,7 +95,8 @@ func TestAdmissionDoesNotWaitForLabels(t *testing.T) {
 					t.Errorf("%s: %d calls, got error %v, want a denial", tc.reason, calls.Load(), err)
 				}
 				if err := create("other"); err != nil || calls.Load() != 1 {
-					t.Errorf("without the label: %d calls, got error %v, want none", calls.Load()-1, err)
+					t.Errorf("a namespace without the label calls no handler: got %d calls, error %v",
+						calls.Load()-1, err)
 				}
 				if err := r.Stop(); err != nil {
 					t.Error(err)

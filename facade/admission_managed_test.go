@@ -52,7 +52,7 @@ func widgetDefinition() map[string]any {
 	}
 }
 
-// certified is a webhook server without a port that takes a certificate.
+// certified is a webhook server without a port that accepts a certificate callback.
 type certified struct {
 	*socketless
 	get func(*tls.ClientHelloInfo) (*tls.Certificate, error)
@@ -62,14 +62,14 @@ func (c *certified) SetGetCertificate(get func(*tls.ClientHelloInfo) (*tls.Certi
 	c.get = get
 }
 
-// clusterProgram is an operator that runs as the program of a cluster.
+// clusterProgram is an operator that runs as a program in a cluster.
 type clusterProgram struct {
 	*certified
 	api  *memapi.Server
 	stop func() error
 }
 
-// startProgram starts an operator in a bubble, as Main does.
+// startProgram starts an operator on virtual time, as Main does.
 func startProgram(t *testing.T, api *memapi.Server, op *kopf.Operator) clusterProgram {
 	t.Helper()
 	p := clusterProgram{&certified{socketless: &socketless{http.NewServeMux()}}, api, nil}
@@ -93,7 +93,7 @@ func startProgram(t *testing.T, api *memapi.Server, op *kopf.Operator) clusterPr
 	return p
 }
 
-// cluster has what the admission of an operator needs, without widgets.
+// cluster returns an API server with the resources that admission needs, but without widgets.
 func cluster() *memapi.Server {
 	api := memapi.New()
 	for _, resource := range []memapi.Resource{secrets, validating, mutating, definitions} {
@@ -102,7 +102,7 @@ func cluster() *memapi.Server {
 	return api
 }
 
-// stored gives an object of the cluster.
+// stored returns an object of the API server.
 func stored[T any](t *testing.T, api *memapi.Server, resource memapi.Resource, namespace, name string) (object T) {
 	t.Helper()
 	data, err := json.Marshal(api.Object(resource, namespace, name))
@@ -115,7 +115,8 @@ func stored[T any](t *testing.T, api *memapi.Server, resource memapi.Resource, n
 	return object
 }
 
-// entries are those of a webhook configuration, which have the same fields in both objects.
+// entries returns the entries of a webhook configuration by name. Both kinds of configurations have the same
+// fields.
 func (p clusterProgram) entries(t *testing.T, of memapi.Resource) map[string]admissionregistrationv1.ValidatingWebhook {
 	t.Helper()
 	all := map[string]admissionregistrationv1.ValidatingWebhook{}
@@ -126,12 +127,12 @@ func (p clusterProgram) entries(t *testing.T, of memapi.Resource) map[string]adm
 	return all
 }
 
-// names are those of all entries.
+// names returns the sorted names of all entries.
 func (p clusterProgram) names(t *testing.T, of memapi.Resource) []string {
 	return slices.Sorted(maps.Keys(p.entries(t, of)))
 }
 
-// theirs is the entry of somebody else in the validating object.
+// theirs returns a validating configuration with an entry of another client.
 func theirs() map[string]any {
 	return map[string]any{
 		"metadata": map[string]any{"name": "shared.example.org"},
@@ -139,7 +140,7 @@ func theirs() map[string]any {
 	}
 }
 
-// managed is an operator with handlers of all sorts, behind a Service.
+// managed returns an operator behind a Service with admission handlers of all types.
 func managed() *kopf.Operator {
 	op := kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 		Managed: "shared.example.org", Service: "team-a/webhook:8443", ExtraHosts: []string{"proxy.example.org"},
@@ -152,8 +153,9 @@ func managed() *kopf.Operator {
 	return op
 }
 
-// The whole of it: certificate and configurations appear, follow the kinds, and go; what is persistent stays. The marks
-// are D-webhook-names, D-webhook-sharing, D-mutating-rules and D-subresource-star.
+// TestManagedAdmission shows the life cycle of managed admission: the certificate and the configurations are
+// created, follow the kinds, and are removed at the exit, except for persistent entries. Deviations:
+// D-webhook-names, D-webhook-sharing, D-mutating-rules and D-subresource-star.
 func TestManagedAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := cluster()
@@ -164,75 +166,77 @@ func TestManagedAdmission(t *testing.T) {
 		secret := stored[corev1.Secret](t, api, secrets, "team-a", "webhook-certificate")
 		if len(guard.ClientConfig.CABundle) == 0 || !strings.Contains(
 			string(guard.ClientConfig.CABundle), string(secret.Data[corev1.TLSCertKey])) {
-			t.Errorf("the cluster is told the certificate of the Secret: got %+v", guard.ClientConfig)
+			t.Errorf("the entry has the certificate of the Secret: got %+v", guard.ClientConfig)
 		}
 		for _, host := range []string{"webhook.team-a.svc", "proxy.example.org"} {
 			if used, err := p.get(nil); err != nil || used.Leaf.VerifyHostname(host) != nil {
-				t.Errorf("the server has it, for %s: got %+v, %v", host, used, err)
+				t.Errorf("the webhook server uses a certificate for %s: got %+v, %v", host, used, err)
 			}
 		}
 		marked := stored[admissionregistrationv1.ValidatingWebhookConfiguration](
 			t, api, validating, "", "shared.example.org")
 		if len(marked.Annotations["test.example.org/certificates"]) != 64 {
-			t.Errorf("its fingerprint is recorded: got %v", marked.Annotations)
+			t.Errorf("an annotation records the fingerprint of the certificate: got %v", marked.Annotations)
 		}
 		way := guard.ClientConfig.Service
 		if way == nil || fmt.Sprint(way.Namespace, way.Name, *way.Port, *way.Path) !=
 			fmt.Sprint("team-a", "webhook", 8443, "/test.example.org/validate/guard") {
-			t.Errorf("the API server finds the handler: got %+v", way)
+			t.Errorf("the entry has the Service and the path of the handler: got %+v", way)
 		}
 		if len(guard.Rules) != 0 {
-			t.Errorf("there are no widgets: got %v", guard.Rules)
+			t.Errorf("an entry of an unknown kind has no rules: got %v", guard.Rules)
 		}
 		api.Put(definitions, widgetDefinition())
 		time.Sleep(30 * time.Second)
 		wantEntries(t, p)
 		if status, verdict := p.post(t, "/test.example.org/validate/Quota", request(nil)); status != 200 ||
 			verdict.Allowed {
-			t.Errorf("it is served: got %d, %+v", status, verdict)
+			t.Errorf("the webhook server calls the handler: got %d, %+v", status, verdict)
 		}
 		api.Delete(definitions, "", "widgets.example.org")
 		time.Sleep(30 * time.Second)
 		if rules := p.entries(t, validating)["guard.test.example.org"].Rules; len(rules) != 0 {
-			t.Errorf("widgets have gone: got %v", rules)
+			t.Errorf("removing the CRD removes the rules: got %v", rules)
 		}
 		if err := p.stop(); err != nil {
 			t.Error(err)
 		}
 		want := []string{"guard.test.example.org", "their.own.entry"}
 		if d := cmp.Diff(want, p.names(t, validating)); d != "" {
-			t.Errorf("of ours, what is persistent stays: -want, +got:\n%s", d)
+			t.Errorf("the exit keeps persistent entries and entries of other clients: -want, +got:\n%s", d)
 		}
 		if got := p.names(t, mutating); len(got) != 0 {
-			t.Errorf("nothing else stays: got %q", got)
+			t.Errorf("the exit removes all other entries: got %q", got)
 		}
 	})
 }
 
-// wantEntries checks the entries while there are widgets.
+// wantEntries checks the entries while the kind of widgets exists.
 func wantEntries(t *testing.T, p clusterProgram) {
 	t.Helper()
 	all := p.entries(t, validating)
 	for name, entry := range all {
 		if strings.ToLower(name) != name || strings.HasSuffix(name, "test.example.org") && len(entry.Rules) != 1 {
-			t.Errorf("all names are taken, and what is about widgets is sent: got %q with %v", name, entry.Rules)
+			t.Errorf("each entry has a lower-case name, and each entry of the operator has one rule: got %q with %v",
+				name, entry.Rules)
 		}
 	}
 	if _, there := all["their.own.entry"]; !there || len(all) != 4 {
-		t.Errorf("ours stand beside those of others: got %q", p.names(t, validating))
+		t.Errorf("entries of the operator are added to those of other clients: got %q", p.names(t, validating))
 	}
 	parts := all["parts.test.example.org"].Rules[0].Resources
 	if d := cmp.Diff([]string{"widgets", "widgets/*"}, parts); d != "" {
-		t.Errorf("the main resource is one of all: -want, +got:\n%s", d)
+		t.Errorf("the subresource * includes the main resource: -want, +got:\n%s", d)
 	}
 	defaults := p.entries(t, mutating)["defaults.test.example.org"].Rules[0].Operations
 	if slices.Contains(defaults, admissionregistrationv1.Delete) || slices.Contains(defaults, "*") {
-		t.Errorf("nothing is to be changed of what is deleted: got %q", defaults)
+		t.Errorf("an entry of a mutating handler has no DELETE operation: got %q", defaults)
 	}
 }
 
-// A later version of the operator may have no handlers of admission: nothing of the former ones must stay, or the API
-// server would call for ever what nobody answers. The mark is D-webhook-withdrawal.
+// TestManagedAdmissionWithoutHandlers shows that an operator without admission handlers removes the entries of its
+// former version. Otherwise the API server would send requests to an endpoint that no longer exists. Deviation:
+// D-webhook-withdrawal.
 func TestManagedAdmissionWithoutHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := cluster()
@@ -243,14 +247,14 @@ func TestManagedAdmissionWithoutHandlers(t *testing.T) {
 			t.Error(err)
 		}
 		if len(p.names(t, validating)) != 2 {
-			t.Errorf("a persistent one stays beside that of others: got %q", p.names(t, validating))
+			t.Errorf("a persistent entry and the entry of another client are kept: got %q", p.names(t, validating))
 		}
 		later := startProgram(t, api, kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 			Managed: "shared.example.org", Service: "team-a/webhook:8443",
 		}}))
 		time.Sleep(5 * time.Second)
 		if d := cmp.Diff([]string{"their.own.entry"}, later.names(t, validating)); d != "" {
-			t.Errorf("nothing of ours stays: -want, +got:\n%s", d)
+			t.Errorf("all entries of the former version are removed: -want, +got:\n%s", d)
 		}
 		if err := later.stop(); err != nil {
 			t.Error(err)
@@ -258,7 +262,7 @@ func TestManagedAdmissionWithoutHandlers(t *testing.T) {
 		object := stored[admissionregistrationv1.ValidatingWebhookConfiguration](
 			t, api, validating, "", "shared.example.org")
 		if len(object.Annotations) > 0 || len(object.Webhooks) != 1 {
-			t.Errorf("nor any mark: got %+v", object)
+			t.Errorf("the annotation of the operator is removed: got %+v", object)
 		}
 	})
 }

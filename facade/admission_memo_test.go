@@ -11,7 +11,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// counting is an operator with handlers that count in a memo, of admission and of others.
+// counting returns an operator whose admission handlers and create handlers count their calls in a memo.
 func counting() (op *kopf.Operator, memo *kopf.Memo[int], counts *[]int) {
 	op, counts = kopf.New("test.example.org"), &[]int{}
 	widgets := kopf.For(op, &Widget{})
@@ -38,7 +38,7 @@ func newWidget(uid string) *Widget {
 	return &Widget{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}}
 }
 
-// update is a request to update the widget with this uid.
+// update returns a request to update the widget with this uid.
 func update(uid string) map[string]any {
 	asked := request(nil)
 	object, _ := asked["object"].(map[string]any)
@@ -48,30 +48,34 @@ func update(uid string) map[string]any {
 	return asked
 }
 
+// TestMemoOfCreations shows that the handlers of one creation share a memo that is not kept.
 func TestMemoOfCreations(t *testing.T) {
 	op, memo, counts := counting()
 	for range 2 {
 		verdictOf(t.Context(), t, op, request(nil))
 	}
 	if got := fmt.Sprint(*counts); got != "[1 2 1 2]" || memo.Len() != 0 {
-		t.Errorf("each request has its own, for all of its handlers: got %s, %d are kept", got, memo.Len())
+		t.Errorf("all handlers of a creation share one memo, which is dropped afterwards: got %s, %d are kept",
+			got, memo.Len())
 	}
 }
 
+// TestMemoOfUpdates shows that the handlers of an update and all other handlers share the memo of the object.
 func TestMemoOfUpdates(t *testing.T) {
 	op, memo, counts := counting()
 	verdictOf(t.Context(), t, op, update("uid-1"))
 	verdictOf(t.Context(), t, op, update("uid-2"))
 	if got := fmt.Sprint(*counts); got != "[1 2 3 4 1 2 3 4]" || memo.Len() != 2 {
-		t.Errorf("it is that of the object: got %s, %d are kept", got, memo.Len())
+		t.Errorf("handlers of an update get the memo of the object: got %s, %d are kept", got, memo.Len())
 	}
 	*counts = nil
 	if value := memo.Of(newWidget("uid-1")); *value != 4 {
-		t.Errorf("other handlers have the same one: got %d", *value)
+		t.Errorf("other handlers get the same memo: got %d", *value)
 	}
 }
 
-// What only handlers of admission have asked for may be of objects that nobody watches.
+// TestMemoDoesNotPileUp shows that only a limited number of memos is kept for objects that only admission handlers
+// have seen, as the operator may not watch these objects.
 func TestMemoDoesNotPileUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -85,9 +89,9 @@ func TestMemoDoesNotPileUp(t *testing.T) {
 	}
 	all.ask(t.Context(), t, update("watched"))
 	if memo.Len() > 1001 || *kept != 104 {
-		t.Errorf("got %d values, and %d for an object that is watched", memo.Len(), *kept)
+		t.Errorf("unwatched memos are limited and a watched one is kept: got %d memos, value %d", memo.Len(), *kept)
 	}
 	if *memo.Of(newWidget("uid-2999")) != 4 || *memo.Of(newWidget("uid-0")) != 0 {
-		t.Error("those that were asked for last are kept")
+		t.Error("the memos that were used last are kept")
 	}
 }

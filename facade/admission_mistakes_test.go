@@ -19,59 +19,75 @@ func admitRaw(context.Context, *RawAdmission) error { return nil }
 
 func admitScale(context.Context, *kopf.Admission[*autoscalingv1.Scale]) error { return nil }
 
-// anyObject is what no object can be made of.
+// anyObject is an interface, so it cannot be instantiated.
 type anyObject interface{ client.Object }
 
+// TestMistakesOfAdmission shows that invalid registrations of admission handlers are errors with file and line.
 func TestMistakesOfAdmission(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
 		register func(op *kopf.Operator, w kopf.Selection[*Widget])
 		want     string
 	}{
-		"nil function": {"it would panic at the first request", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+		"nil function": {"a nil function is an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			w.Validate("fn", nil)
 		}, `Validate("fn"): the function is nil`},
-		"empty id": {"there would be no path", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+		"empty id": {"an empty handler id is an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			w.Mutate("", admit)
 		}, `Mutate(""): invalid handler id ""`},
-		"no operation": {"it would never be called", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+		"no operation": {"an empty list of operations is an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			w.Validate("fn", admit, kopf.Operations())
 		}, `Validate("fn"): Operations: none is given`},
-		"any operation": {"that is the default", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			w.Validate("fn", admit, kopf.Operations("*"))
-		}, `Validate("fn"): Operations("*"): there are CREATE, UPDATE, DELETE, CONNECT`},
-		"no subresource": {"that is the default", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			w.Validate("fn", admit, kopf.Subresource(""))
-		}, `Validate("fn"): Subresource(""): it is one name`},
-		"deletion and more": {"deletions would not get there", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			w.Mutate("fn", admit, kopf.Operations("UPDATE", "DELETE"))
-		}, `Mutate("fn"): Operations: a mutating handler is asked about deletions only if`},
-		"another kind": {"a scale is no widget", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			w.Validate("fn", admit, kopf.Subresource("scale"))
-		}, `kopf.ForSubresource[*autoscalingv1.Scale](…, "scale")`},
-		"two subresources": {"which one is meant", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+		"any operation": {
+			"the operation * is an error because it is the default", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+				w.Validate("fn", admit, kopf.Operations("*"))
+			}, `Validate("fn"): Operations("*"): there are CREATE, UPDATE, DELETE, CONNECT`},
+		"no subresource": {
+			"an empty subresource is an error because it is the default",
+			func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+				w.Validate("fn", admit, kopf.Subresource(""))
+			}, `Validate("fn"): Subresource(""): it is one name`},
+		"deletion and more": {
+			"a mutating handler of deletions and other operations is an error",
+			func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+				w.Mutate("fn", admit, kopf.Operations("UPDATE", "DELETE"))
+			}, `Mutate("fn"): Operations: a mutating handler is asked about deletions only if`},
+		"another kind": {
+			"a subresource with another kind requires ForSubresource",
+			func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+				w.Validate("fn", admit, kopf.Subresource("scale"))
+			}, `kopf.ForSubresource[*autoscalingv1.Scale](…, "scale")`},
+		"two subresources": {"a second subresource is an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			kopf.ForSubresource[*autoscalingv1.Scale](w, "scale").Validate("fn", admitScale, kopf.Subresource("status"))
 		}, `Validate("fn"): Subresource("status"): the selection is of "scale" already`},
-		"any subresource": {"they are of several kinds", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			kopf.ForSubresource[*kopf.Unstructured](w, "*").Validate("fn", admitRaw)
-		}, `kopf.ForSubresource("*"): it is one name`},
-		"no type": {"nothing could be decoded", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			kopf.ForSubresource[anyObject](w, "scale")
-		}, `kopf.ForSubresource("scale"): kopf_test.anyObject is not a type of objects`},
-		"filtered": {"filters look at widgets", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			kopf.ForSubresource[*kopf.Unstructured](w.MatchingLabels("a"), "scale").Validate("fn", admitRaw)
-		}, `kopf.ForSubresource("scale"): the selection has filters`},
-		"empty selection": {"it is of no kind", func(*kopf.Operator, kopf.Selection[*Widget]) {
-			kopf.ForSubresource[*kopf.Unstructured](kopf.Selection[*Widget]{}, "scale").Validate("fn", admitRaw)
-		}, `kopf.ForSubresource("scale"): the selection is empty`},
-		"field that is none": {"the handler would never be called", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			w.Validate("fn", admit, kopf.InField("spec.sise"))
-		}, "did you mean spec.size?"},
-		"id twice": {"requests could not be told apart", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			w.Validate("fn", admit)
-			w.Validate("fn", func(context.Context, *kopf.Admission[*Widget]) error { return nil })
-		}, `Validate("fn"): the id is taken by Validate at facade/admission_mistakes_test.go:`},
-		"policy": {"options of other verbs do not fit", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+		"any subresource": {
+			"ForSubresource with * is an error as subresources have different kinds",
+			func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+				kopf.ForSubresource[*kopf.Unstructured](w, "*").Validate("fn", admitRaw)
+			}, `kopf.ForSubresource("*"): it is one name`},
+		"no type": {
+			"a type that cannot be instantiated is an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+				kopf.ForSubresource[anyObject](w, "scale")
+			}, `kopf.ForSubresource("scale"): kopf_test.anyObject is not a type of objects`},
+		"filtered": {
+			"ForSubresource of a filtered selection is an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+				kopf.ForSubresource[*kopf.Unstructured](w.MatchingLabels("a"), "scale").Validate("fn", admitRaw)
+			}, `kopf.ForSubresource("scale"): the selection has filters`},
+		"empty selection": {
+			"ForSubresource of an empty selection is an error", func(*kopf.Operator, kopf.Selection[*Widget]) {
+				kopf.ForSubresource[*kopf.Unstructured](kopf.Selection[*Widget]{}, "scale").Validate("fn", admitRaw)
+			}, `kopf.ForSubresource("scale"): the selection is empty`},
+		"field that is none": {
+			"an unknown field is an error that suggests a similar one",
+			func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+				w.Validate("fn", admit, kopf.InField("spec.sise"))
+			}, "did you mean spec.size?"},
+		"id twice": {
+			"two validating handlers with the same id are an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
+				w.Validate("fn", admit)
+				w.Validate("fn", func(context.Context, *kopf.Admission[*Widget]) error { return nil })
+			}, `Validate("fn"): the id is taken by Validate at facade/admission_mistakes_test.go:`},
+		"policy": {"an option of another verb is an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			w.Validate("fn", admit, kopf.JoinOptions(kopf.Retries(3)))
 		}, `Validate("fn"): Retries is not an option of this verb`},
 	}
@@ -82,13 +98,14 @@ func TestMistakesOfAdmission(t *testing.T) {
 			_, err := kopf.Plan(op, newScheme(t))
 			if err == nil || !strings.Contains(err.Error(), tc.want) ||
 				!strings.Contains(err.Error(), "admission_mistakes_test.go:") {
-				t.Errorf("%s: got %v, want %q with its place", tc.reason, err, tc.want)
+				t.Errorf("%s: got %v, want %q with its file and line", tc.reason, err, tc.want)
 			}
 		})
 	}
 }
 
-// Ids are taken by handlers that requests could be taken for, and by no others.
+// TestIDsOfAdmission shows that two admission handlers with one id conflict only if they share a path: handlers of
+// different kinds do so with AsKopf, validating and mutating handlers and change handlers do not.
 func TestIDsOfAdmission(t *testing.T) {
 	for name, tc := range map[string]struct {
 		settings kopf.Settings
@@ -104,13 +121,13 @@ func TestIDsOfAdmission(t *testing.T) {
 			kopf.ForResource(op, "others").Validate("fn", admitRaw)
 			_, err := kopf.Plan(op, newScheme(t))
 			if fine := err == nil; fine != tc.want {
-				t.Errorf("got %v", err)
+				t.Errorf("unexpected result of the set-up: got %v", err)
 			}
 		})
 	}
 }
 
-// What can be said of the labels is said to the API server, too.
+// TestLabelsOfAdmission shows that label filters are part of the selector for the API server, except for functions.
 func TestLabelsOfAdmission(t *testing.T) {
 	odd := func(value string, _ bool) bool { return len(value)%2 == 1 }
 	for want, narrow := range map[string]func(w kopf.Selection[*Widget]) kopf.Selection[*Widget]{
@@ -127,11 +144,12 @@ func TestLabelsOfAdmission(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, fmt.Sprint(plan[0].Handler.Labels)); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("the label filters become the selector: -want, +got:\n%s", d)
 		}
 	}
 }
 
+// TestOptionsOfAdmission shows that the options of an admission handler reach its registration.
 func TestOptionsOfAdmission(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
@@ -147,6 +165,6 @@ func TestOptionsOfAdmission(t *testing.T) {
 		got = append(got, fmt.Sprint(h.Mutating, h.SideEffects, h.IgnoreFailures, h.Persistent, h.Subresource))
 	}
 	if d := cmp.Diff([]string{"false false false false", "true true true true*"}, got); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the options of the handler apply: -want, +got:\n%s", d)
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 const operatorUser = "system:serviceaccount:team-a:operator"
 
-// identified answers the question who the operator is.
+// identified responds to SelfSubjectReview requests.
 type identified struct {
 	next   http.RoundTripper
 	status int
@@ -42,8 +42,8 @@ func (i *identified) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// reviewing sends every update of a widget to a path of the operator, as an API server does, and refuses what the
-// operator denies.
+// reviewing sends every update of a widget to a path of the operator, as an API server does, and refuses the
+// updates that the operator denies.
 type reviewing struct {
 	on   *socketless
 	path string
@@ -59,7 +59,7 @@ func (r *reviewing) validate(t *testing.T, object map[string]any) error {
 		return nil
 	}
 	old, metadata := r.last, object["metadata"].(map[string]any)
-	if deleted := metadata["deletionTimestamp"]; deleted != nil { // no update has set it
+	if deleted := metadata["deletionTimestamp"]; deleted != nil { // the API server sets it without an update
 		old = maps.Clone(old)
 		before := maps.Clone(old["metadata"].(map[string]any))
 		before["deletionTimestamp"] = deleted
@@ -79,8 +79,8 @@ func (r *reviewing) validate(t *testing.T, object map[string]any) error {
 	return nil
 }
 
-// An object that the operator's own webhook would refuse is handled, and released when it is deleted: neither the
-// memory nor the finalizer nor the status is a matter of the handler. The mark is D-own-writes.
+// TestOwnWebhookAdmitsOwnWrites shows that the operator's own writes do not call its validating handler, so that
+// the handler cannot block progress records, finalizers or status. Deviation: D-own-writes.
 func TestOwnWebhookAdmitsOwnWrites(t *testing.T) {
 	asKopf := kopf.AsKopf()
 	for name, tc := range map[string]struct {
@@ -108,7 +108,7 @@ func TestOwnWebhookAdmitsOwnWrites(t *testing.T) {
 				widgets.OnCreate("made", note)
 				widgets.OnDelete("gone", note)
 				widgets.Validate("guard", func(_ context.Context, a *Admission) error {
-					t.Errorf("the handler is called: %s", cmp.Diff(a.Old, a.Object))
+					t.Errorf("own writes do not call the admission handler: %s", cmp.Diff(a.Old, a.Object))
 					return kopf.Deny(http.StatusForbidden, "no")
 				})
 				on, _, stop := operateServing(t, api, op)
@@ -121,27 +121,28 @@ func TestOwnWebhookAdmitsOwnWrites(t *testing.T) {
 				createWidget(t, server)
 				time.Sleep(time.Minute)
 				if status := server.Object(served, "ns", "w1")["status"]; status == nil {
-					t.Errorf("the result is saved: got %v", server.Object(served, "ns", "w1"))
+					t.Errorf("the result of the handler is saved: got %v", server.Object(served, "ns", "w1"))
 				}
 				server.Delete(served, "ns", "w1")
 				time.Sleep(time.Minute)
 				if left := server.Object(served, "ns", "w1"); left != nil {
-					t.Errorf("the object is released: got %v", left)
+					t.Errorf("the deleted object is released: got %v", left)
 				}
 				mu.Lock()
 				defer mu.Unlock()
 				if d := cmp.Diff([]string{"create", "delete"}, called); d != "" {
-					t.Errorf("each handler is called once: -want, +got:\n%s", d)
+					t.Errorf("each change handler is called once: -want, +got:\n%s", d)
 				}
 				if got := api.asked.Load(); got != 1 {
-					t.Errorf("the API server is asked once who the operator is: got %d", got)
+					t.Errorf("one request determines the user name of the operator: got %d", got)
 				}
 			})
 		})
 	}
 }
 
-// An API server that does not say who the operator is, such as an old one, is not asked for each review.
+// TestUnknownOperatorUser shows that a failed SelfSubjectReview calls the handler and is repeated only after a
+// delay.
 func TestUnknownOperatorUser(t *testing.T) {
 	for _, status := range []int{http.StatusNotFound, http.StatusForbidden, http.StatusServiceUnavailable} {
 		synctest.Test(t, func(t *testing.T) {
@@ -162,7 +163,7 @@ func TestUnknownOperatorUser(t *testing.T) {
 			for range 3 {
 				code, verdict := on.post(t, "/test.example.org/validate/guard", asked)
 				if code != 200 || verdict.Allowed {
-					t.Errorf("the handler is called: got %d, %+v", code, verdict)
+					t.Errorf("an unknown operator user calls the handler: got %d, %+v", code, verdict)
 				}
 			}
 			got := api.asked.Load()
@@ -170,10 +171,10 @@ func TestUnknownOperatorUser(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			code, verdict := on.post(t, "/test.example.org/validate/guard", asked)
 			if code != 200 || !verdict.Allowed {
-				t.Errorf("the question is repeated later: got %d, %+v", code, verdict)
+				t.Errorf("the SelfSubjectReview is repeated after a delay: got %d, %+v", code, verdict)
 			}
 			if got != 1 {
-				t.Errorf("status %d: asked %d times in a row", status, got)
+				t.Errorf("status %d: one SelfSubjectReview per delay: got %d", status, got)
 			}
 		})
 	}

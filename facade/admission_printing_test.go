@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// kubeconfigOf writes one that leads to an API server in memory.
+// kubeconfigOf serves an API server in memory over HTTP and writes a kubeconfig for it.
 func kubeconfigOf(t *testing.T, api *memapi.Server) (path string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,7 @@ func kubeconfigOf(t *testing.T, api *memapi.Server) (path string) {
 	return path
 }
 
-// printing is an operator with a handler of each type.
+// printing returns an operator with a validating and a mutating handler.
 func printing(settings kopf.AdmissionSettings) *kopf.Operator {
 	op := kopf.New("test.example.org", kopf.Settings{
 		AddToScheme: runtime.SchemeBuilder{addWidgets}, Admission: settings,
@@ -54,7 +54,7 @@ func printing(settings kopf.AdmissionSettings) *kopf.Operator {
 	return op
 }
 
-// printed is what is to be applied for them.
+// printed is the validating configuration that the command prints for that operator.
 const printed = `---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -94,6 +94,7 @@ webhooks:
   timeoutSeconds: 30
 `
 
+// TestWebhooksCommand shows that the command webhooks prints the configurations of all admission handlers.
 func TestWebhooksCommand(t *testing.T) {
 	withoutCluster(t)
 	ca := filepath.Join(t.TempDir(), "ca.crt")
@@ -115,17 +116,18 @@ func TestWebhooksCommand(t *testing.T) {
 		"path: /test.example.org/mutate/defaults", "key: tier", "- prod",
 	} {
 		if !strings.Contains(second, want) {
-			t.Errorf("want %q in:\n%s", want, second)
+			t.Errorf("the mutating configuration is printed: want %q in:\n%s", want, second)
 		}
 	}
 	op := printing(kopf.AdmissionSettings{URL: "https://here"})
 	code, out, errs = execute(t, op, "webhooks", "--kubeconfig", empty)
 	if code != 0 || !strings.Contains(out, "url: https://here/test.example.org/validate/Quota") ||
 		!strings.Contains(errs, `The handler "Quota" has no rules`) || !strings.Contains(errs, "There is no caBundle") {
-		t.Errorf("what lacks is told: exit code %d\n%s\n%s", code, errs, out)
+		t.Errorf("missing rules and a missing caBundle are reported: exit code %d\n%s\n%s", code, errs, out)
 	}
 }
 
+// TestWebhooksCommandFails shows the errors of the command webhooks.
 func TestWebhooksCommandFails(t *testing.T) {
 	withoutCluster(t)
 	api, config := printing(kopf.AdmissionSettings{URL: "https://here"}), kubeconfigOf(t, widgetsOnly())
@@ -138,22 +140,28 @@ func TestWebhooksCommandFails(t *testing.T) {
 		want   string
 	}{
 		"no way": {
-			"nobody could be called", printing(kopf.AdmissionSettings{}), []string{"--kubeconfig", config}, 1,
+			"neither --service nor --url is an error",
+			printing(kopf.AdmissionSettings{}), []string{"--kubeconfig", config}, 1,
 			"by --service or --url",
 		},
-		"two ways": {"it takes one", api, []string{"--service", "a/b", "--url", "https://b"}, 2, "exclude each other"},
+		"two ways": {
+			"--service together with --url is an error",
+			api, []string{"--service", "a/b", "--url", "https://b"}, 2, "exclude each other"},
 		"bad service": {
-			"it is a slip", api, []string{"--kubeconfig", config, "--service", "webhook"}, 1,
+			"a Service without a namespace is an error",
+			api, []string{"--kubeconfig", config, "--service", "webhook"}, 1,
 			`Admission.Service: "webhook" is not understood`,
 		},
-		"no CA": {"it is a slip", api, []string{"--ca-file", "/nowhere"}, 2, "--ca-file: open /nowhere"},
+		"no CA": {
+			"a missing CA file is an error", api, []string{"--ca-file", "/nowhere"}, 2, "--ca-file: open /nowhere"},
 		"no handlers": {
-			"there is nothing to say", scheming(), []string{"--kubeconfig", config, "--url", "https://b"}, 1,
+			"an operator without admission handlers is an error",
+			scheming(), []string{"--kubeconfig", config, "--url", "https://b"}, 1,
 			"has no handlers of admission",
 		},
-		"no cluster": {"the resources are there", api, nil, 1, "no cluster is configured"},
+		"no cluster": {"a missing cluster is an error", api, nil, 1, "no cluster is configured"},
 		"no answer": {
-			"half of it would be wrong", api, []string{"--kubeconfig", nowhere}, 1, "finding the resources",
+			"an unreachable API server is an error", api, []string{"--kubeconfig", nowhere}, 1, "finding the resources",
 		},
 	} {
 		code, out, errs := execute(t, tc.op, append([]string{"webhooks"}, tc.args...)...)

@@ -27,7 +27,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// serveUnderMain runs an operator with a handler that denies, as Main does, until the end of the test.
+// serveUnderMain runs an operator with a handler that denies every request, as Main does. It stops at the end of
+// the test.
 func serveUnderMain(t *testing.T, api http.RoundTripper, settings kopf.AdmissionSettings) (stop func()) {
 	t.Helper()
 	withoutCluster(t)
@@ -47,7 +48,7 @@ func serveUnderMain(t *testing.T, api http.RoundTripper, settings kopf.Admission
 		}
 		stopped = true
 		if code, said := end(); code != 0 {
-			t.Errorf("the program: exit code %d\n%s", code, said)
+			t.Errorf("the program stops with exit code 0: got %d\n%s", code, said)
 		}
 	}
 	t.Cleanup(stop)
@@ -56,7 +57,8 @@ func serveUnderMain(t *testing.T, api http.RoundTripper, settings kopf.Admission
 
 const quotaPath = "/test.example.org/validate/quota"
 
-// wantDenial asks until there is an answer, and wants it to be that of the handler.
+// wantDenial repeats a review until there is a response, and requires that the response is the denial of the
+// handler.
 func wantDenial(t *testing.T, url string, config func() (*tls.Config, error)) {
 	t.Helper()
 	eventually(t, func() error {
@@ -68,7 +70,7 @@ func wantDenial(t *testing.T, url string, config func() (*tls.Config, error)) {
 	})
 }
 
-// eventually tries until there is no error.
+// eventually repeats the function until it returns no error.
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -82,7 +84,7 @@ func eventually(t *testing.T, try func() error) {
 	}
 }
 
-// askQuota sends one review. Anything but the denial is an error.
+// askQuota sends one review. Every response except the denial is an error.
 func askQuota(t *testing.T, url string, config *tls.Config) error {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"request": request(nil)})
@@ -108,7 +110,7 @@ func askQuota(t *testing.T, url string, config *tls.Config) error {
 	return nil
 }
 
-// trusting reads the CA from a file.
+// trusting returns a function that reads the CA from a file.
 func trusting(file string) func() (*tls.Config, error) {
 	return func() (*tls.Config, error) {
 		bundle, err := os.ReadFile(file)
@@ -127,7 +129,7 @@ func trustingIn(bundle []byte) *tls.Config {
 
 func plainly() (*tls.Config, error) { return nil, nil }
 
-// freePort is one that nobody listens on, and that nobody gets who asks for any.
+// freePort returns a free port outside of the range from which the system assigns ports.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
@@ -137,25 +139,26 @@ func freePort(t *testing.T) int {
 			return port
 		}
 	}
-	t.Fatal("there is no port")
+	t.Fatal("found no free port")
 	return 0
 }
 
-// widgetsOnly is a cluster that has widgets.
+// widgetsOnly returns an API server with widgets.
 func widgetsOnly() *memapi.Server {
 	api := cluster()
 	api.Install(served)
 	return api
 }
 
-// A whole program serves, with a certificate that the dumped file vouches for.
+// TestSelfSignedUnderMain shows that a program serves admission with a certificate that the dumped CA signs.
 func TestSelfSignedUnderMain(t *testing.T) {
 	dump, port := filepath.Join(t.TempDir(), "ca.crt"), freePort(t)
 	serveUnderMain(t, widgetsOnly(), kopf.AdmissionSettings{SelfSigned: true, Port: port, DumpCA: dump})
 	wantDenial(t, fmt.Sprintf("https://localhost:%d%s", port, quotaPath), trusting(dump))
 }
 
-// The certificate is for the extra hosts as well, and the options of TLS count.
+// TestExtraHostsAndTLSOptsUnderMain shows that the certificate is also valid for the extra hosts and that TLSOpts
+// apply.
 func TestExtraHostsAndTLSOptsUnderMain(t *testing.T) {
 	dump, port := filepath.Join(t.TempDir(), "ca.crt"), freePort(t)
 	serveUnderMain(t, widgetsOnly(), kopf.AdmissionSettings{
@@ -177,12 +180,12 @@ func TestExtraHostsAndTLSOptsUnderMain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := askQuota(t, url, config); err == nil || !strings.Contains(err.Error(), "protocol version") {
-		t.Errorf("a client of TLS 1.2 is refused: got %v", err)
+		t.Errorf("TLSOpts make the server refuse clients of TLS 1.2: got %v", err)
 	}
 }
 
-// Who ends TLS before the operator reaches it without. Configurations that were written for Kopf have the paths of
-// Kopf, which a program serves as well: D-webhook-paths.
+// TestInsecureUnderMain shows that Insecure serves plain HTTP, for proxies that terminate TLS, and that a program
+// also serves Kopf's paths, which existing configurations contain. Deviation: D-webhook-paths.
 func TestInsecureUnderMain(t *testing.T) {
 	port := freePort(t)
 	serveUnderMain(t, widgetsOnly(), kopf.AdmissionSettings{Insecure: true, Port: port})
@@ -191,9 +194,9 @@ func TestInsecureUnderMain(t *testing.T) {
 	}
 }
 
-// mine is a server of the user's own, on a port that it has chosen.
+// mine is a webhook server of the user with its own listener.
 type mine struct {
-	webhook.Server // for its multiplexer
+	webhook.Server // provides the multiplexer
 	listener       net.Listener
 }
 
@@ -206,7 +209,8 @@ func (m mine) Start(ctx context.Context) error {
 
 func (mine) StartedChecker() healthz.Checker { return healthz.Ping }
 
-// Reviews may come by a server of the user's own, and the API server may have to know a CA that is not the operator's.
+// TestOwnServerUnderMain shows that the user's own server receives the reviews and that the entries contain the
+// configured URL and CA.
 func TestOwnServerUnderMain(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -227,7 +231,7 @@ func TestOwnServerUnderMain(t *testing.T) {
 	eventually(t, func() error {
 		url, ca := quotaWay(t, api)
 		if url != "https://proxy.example.org/here"+quotaPath || !bytes.Equal(ca, ofProxy) {
-			return fmt.Errorf("the cluster is told %q, %q", url, ca)
+			return fmt.Errorf("the entry has URL %q and CA %q", url, ca)
 		}
 		return nil
 	})

@@ -15,7 +15,7 @@ import (
 
 func goexit() { runtime.Goexit() }
 
-// What a handler gets of a request.
+// TestAdmission shows which requests call a handler, and the arguments of the call.
 func TestAdmission(t *testing.T) {
 	type seen struct {
 		Owner, Old             string
@@ -28,57 +28,68 @@ func TestAdmission(t *testing.T) {
 		reason string
 		asked  map[string]any
 		opts   []kopf.Option
-		want   *seen // nil if it is not called
+		want   *seen // nil if the handler is not called
 	}{
-		"creation": {"there is no old object", request(nil), nil, &seen{
+		"creation": {"a creation has no old object", request(nil), nil, &seen{
 			Owner: "ann", Operation: "CREATE", Diff: 1,
 		}},
-		"update": {"there are both", request(map[string]any{"operation": "UPDATE", "oldObject": old}), nil, &seen{
-			Owner: "ann", Old: "bob", HasOld: true, Operation: "UPDATE", Diff: 5,
-		}},
-		"deletion": {"the object is the one that goes", deletion(), []kopf.Option{
+		"update": {
+			"an update has the old and the new object",
+			request(map[string]any{"operation": "UPDATE", "oldObject": old}), nil, &seen{
+				Owner: "ann", Old: "bob", HasOld: true, Operation: "UPDATE", Diff: 5,
+			}},
+		"deletion": {"the object of a deletion is the deleted one", deletion(), []kopf.Option{
 			kopf.Operations("UPDATE", "DELETE"),
 		}, &seen{
 			Owner: "ann", Old: "ann", HasOld: true, Operation: "DELETE", Diff: 1,
 		}},
 		"deletion by default": {
-			"a check of the content does not keep an object from being deleted", deletion(), nil, nil,
+			"a deletion does not call a handler without Operations", deletion(), nil, nil,
 		},
-		"dry run": {"nothing is stored", request(map[string]any{"dryRun": true}), nil, &seen{
+		"dry run": {"a dry run calls the handler with DryRun set", request(map[string]any{"dryRun": true}), nil, &seen{
 			Owner: "ann", DryRun: true, Operation: "CREATE", Diff: 1,
 		}},
-		"its operation": {"it asks for it", request(nil), []kopf.Option{kopf.Operations("CREATE")}, &seen{
-			Owner: "ann", Operation: "CREATE", Diff: 1,
-		}},
+		"its operation": {
+			"a request for a selected operation calls the handler",
+			request(nil), []kopf.Option{kopf.Operations("CREATE")}, &seen{
+				Owner: "ann", Operation: "CREATE", Diff: 1,
+			}},
 		"another operation": {
-			"a configuration by hand may send more", request(nil), []kopf.Option{
+			"a request for another operation does not call the handler", request(nil), []kopf.Option{
 				kopf.Operations("UPDATE", "DELETE"),
 			}, nil,
 		},
 		"status": {
-			"it asks for that alone", request(map[string]any{"subResource": "status"}), []kopf.Option{
+			"a status request calls a handler of the status",
+			request(map[string]any{"subResource": "status"}), []kopf.Option{
 				kopf.Subresource("status"),
 			}, &seen{Owner: "ann", Operation: "CREATE", Subresource: "status", Diff: 1},
 		},
 		"not the status": {
-			"it asks for the object as a whole", request(map[string]any{"subResource": "status"}), nil, nil,
+			"a status request does not call a handler of the object",
+			request(map[string]any{"subResource": "status"}), nil, nil,
 		},
 		"not the whole": {
-			"it asks for the status", request(nil), []kopf.Option{kopf.Subresource("status")}, nil,
+			"a request for the object does not call a handler of the status",
+			request(nil), []kopf.Option{kopf.Subresource("status")}, nil,
 		},
-		"any, the whole": {"* is all", request(nil), []kopf.Option{kopf.Subresource("*")}, &seen{
-			Owner: "ann", Operation: "CREATE", Diff: 1,
-		}},
+		"any, the whole": {
+			"the subresource * includes the object itself", request(nil), []kopf.Option{kopf.Subresource("*")}, &seen{
+				Owner: "ann", Operation: "CREATE", Diff: 1,
+			}},
 		"any, the status": {
-			"* is all", request(map[string]any{"subResource": "status"}), []kopf.Option{kopf.Subresource("*")},
+			"the subresource * includes the status",
+			request(map[string]any{"subResource": "status"}), []kopf.Option{kopf.Subresource("*")},
 			&seen{Owner: "ann", Operation: "CREATE", Subresource: "status", Diff: 1},
 		},
-		"a value": {"filters fit", request(nil), []kopf.Option{kopf.InField("spec.owner"), kopf.Value("ann")},
+		"a value": {
+			"a matching value filter calls the handler",
+			request(nil), []kopf.Option{kopf.InField("spec.owner"), kopf.Value("ann")},
 			&seen{Owner: "ann", Operation: "CREATE", Diff: 1}},
-		"another value": {"filters fit", request(nil), []kopf.Option{
+		"another value": {"a value filter that does not match skips the handler", request(nil), []kopf.Option{
 			kopf.InField("spec.owner"), kopf.Value("bob"),
 		}, nil},
-		"a policy": {"policies fit", request(nil), []kopf.Option{kopf.JoinOptions(
+		"a policy": {"joined options apply to admission handlers", request(nil), []kopf.Option{kopf.JoinOptions(
 			kopf.Operations("UPDATE"), kopf.SideEffects(), kopf.IgnoreFailures(), kopf.Persistent(),
 		)}, nil},
 	}
@@ -93,10 +104,11 @@ func TestAdmission(t *testing.T) {
 				}
 				user := authenticationv1.UserInfo{Username: "ann", Groups: []string{"staff"}}
 				if d := cmp.Diff(user, a.UserInfo); d != "" {
-					t.Errorf("who asks: -want, +got:\n%s", d)
+					t.Errorf("the handler gets the user of the request: -want, +got:\n%s", d)
 				}
 				if a.Name != "w1" || a.Namespace != "ns" || a.Headers.Get("a") != "b" {
-					t.Errorf("got %q, %q, %v", a.Name, a.Namespace, a.Headers)
+					t.Errorf("the handler gets the name, the namespace and the headers: got %q, %q, %v",
+						a.Name, a.Namespace, a.Headers)
 				}
 				a.Warning("seen %d", 1)
 				return nil
@@ -116,7 +128,7 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// scaling is a request to scale.
+// scaling returns a request to scale a widget.
 func scaling() map[string]any {
 	return request(map[string]any{
 		"operation": "UPDATE", "subResource": "scale", "object": map[string]any{
@@ -126,6 +138,8 @@ func scaling() map[string]any {
 	})
 }
 
+// TestSubresourcesOfTheirOwnKinds shows that handlers of a subresource get its own kind, and that handlers of the
+// object are not called for it.
 func TestSubresourcesOfTheirOwnKinds(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
@@ -140,11 +154,13 @@ func TestSubresourcesOfTheirOwnKinds(t *testing.T) {
 	verdict := verdictOf(t.Context(), t, op, scaling())
 	want := `[{"op":"replace","path":"/spec/replicas","value":3}]`
 	if !verdict.Allowed || string(verdict.Patch) != want {
-		t.Errorf("got %+v, %+v, %s, want %s", verdict, verdict.Status, verdict.Patch, want)
+		t.Errorf("the handler changes the scale object: got %+v, %+v, %s, want %s",
+			verdict, verdict.Status, verdict.Patch, want)
 	}
 }
 
-// Objects of a subresource that are of another kind do not get into the wrong Go type.
+// TestSubresourcesOfOtherKinds shows that a subresource object of another kind is denied instead of decoded into
+// the wrong Go type.
 func TestSubresourcesOfOtherKinds(t *testing.T) {
 	for name, subresource := range map[string]string{"any": "*", "its own": "resize"} {
 		t.Run(name, func(t *testing.T) {
@@ -157,13 +173,13 @@ func TestSubresourcesOfOtherKinds(t *testing.T) {
 			}
 			verdict := verdictOf(t.Context(), t, op, asked)
 			if verdict.Allowed || !strings.Contains(verdict.Status.Message, "Scale of autoscaling/v1") {
-				t.Errorf("got %+v, %+v", verdict, verdict.Status)
+				t.Errorf("the error names the other kind: got %+v, %+v", verdict, verdict.Status)
 			}
 		})
 	}
 }
 
-// What a CONNECT has is neither of the kind of the object, nor has it metadata.
+// TestConnect shows that a handler of CONNECT gets the options object, which has another kind and no metadata.
 func TestConnect(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.ForSubresource[*kopf.Unstructured](kopf.For(op, &Widget{}), "exec").Validate("fn",
@@ -180,12 +196,12 @@ func TestConnect(t *testing.T) {
 		},
 	}))
 	if verdict.Allowed || verdict.Status.Message != "no [sh] in w1" {
-		t.Errorf("got %+v, %+v", verdict, verdict.Status)
+		t.Errorf("the handler gets the command of the options object: got %+v, %+v", verdict, verdict.Status)
 	}
 }
 
-// Kopf's handlers are asked about deletions unless they name their operations, and so are those of a take-over. The
-// mark is D-validate-delete.
+// TestValidateDeletion shows that a handler without Operations is called for deletions with AsKopf only. Deviation:
+// D-validate-delete.
 func TestValidateDeletion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		settings kopf.Settings
@@ -193,18 +209,19 @@ func TestValidateDeletion(t *testing.T) {
 	}{"own": {kopf.Settings{}, true}, "AsKopf": {kopf.AsKopf(), false}} {
 		op := kopf.New("test.example.org", tc.settings)
 		kopf.For(op, &Widget{}).Validate("fn", func(context.Context, *Admission) error { return kopf.Deny(403, "no") })
-		for range 2 { // a second plan has the same handlers
+		for range 2 { // a second plan registers the same handlers again
 			if verdict := verdictOf(t.Context(), t, op, deletion()); verdict.Allowed != tc.allowed {
-				t.Errorf("%s: got %+v", name, verdict)
+				t.Errorf("%s: unexpected response to a deletion: got %+v", name, verdict)
 			}
 		}
 		if verdict := verdictOf(t.Context(), t, op, request(nil)); verdict.Allowed {
-			t.Errorf("%s: a creation is judged: got %+v", name, verdict)
+			t.Errorf("%s: a creation calls the handler: got %+v", name, verdict)
 		}
 	}
 }
 
-// A deletion has no object that could be changed: API servers refuse a patch for it.
+// TestMutateDeletion shows that a mutating handler of deletions must not change the object, as API servers refuse
+// such patches.
 func TestMutateDeletion(t *testing.T) {
 	for name, change := range map[string]func(a *Admission){
 		"nothing":  func(*Admission) {},
@@ -226,7 +243,8 @@ func TestMutateDeletion(t *testing.T) {
 	}
 }
 
-// A validating handler has no way to change the object: API servers drop such changes silently.
+// TestValidateChangesNothing shows that changes by a validating handler are not applied: Patch is an error, and a
+// change in place is logged once.
 func TestValidateChangesNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(a *Admission)
@@ -255,12 +273,12 @@ func TestValidateChangesNothing(t *testing.T) {
 					said = verdict.Status.Message
 				}
 				if verdict.Patch != nil || verdict.Allowed == (tc.denied != "") || !strings.Contains(said, tc.denied) {
-					t.Errorf("got %+v, %q", verdict, said)
+					t.Errorf("a validating handler cannot change the object: got %+v, %q", verdict, said)
 				}
 			}
 			warnings := saying(lines, "Validating handler changed its copy")
 			if told := len(warnings) == 1 && strings.Contains(warnings[0], tc.warned); told != (tc.warned != "") {
-				t.Errorf("want %q once, got %q", tc.warned, warnings)
+				t.Errorf("an ignored change is logged once: want %q once, got %q", tc.warned, warnings)
 			}
 		})
 	}

@@ -22,8 +22,9 @@ func selecting(operator metav1.LabelSelectorOperator, names ...string) metav1.La
 	return metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: operator, Values: names}
 }
 
-// Handlers of admission are for the namespaces of the operator: the entries do not send other objects, and the operator
-// admits them without a call. Labels are only in the entries. The mark is D-webhook-namespaces.
+// TestNamespacesOfAdmission shows that entries select the operator's namespaces and that the operator admits
+// objects of other namespaces without a call. Label selectors are in the entries only. Deviation:
+// D-webhook-namespaces.
 func TestNamespacesOfAdmission(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -39,29 +40,29 @@ func TestNamespacesOfAdmission(t *testing.T) {
 		reason   string
 		settings kopf.Settings
 		selector requirements
-		matched  bool // by a condition, too
+		matched  bool // whether a match condition restricts the namespaces as well
 		judged   string
 	}{
 		"everywhere": {
-			"the operator's own namespace is excluded", kopf.Settings{},
+			"the operator's own namespace is excluded by default", kopf.Settings{},
 			requirements{selecting(notIn, "team-a")}, false, "kube-system shop team-b"},
 		"names": {
-			"others are not sent", kopf.Settings{Namespaces: []string{"team-b", "shop"}},
+			"the entry selects the named namespaces", kopf.Settings{Namespaces: []string{"team-b", "shop"}},
 			requirements{selecting(in, "shop", "team-b"), selecting(notIn, "team-a")}, false, "shop team-b"},
 		"own name": {
-			"a named namespace is served", kopf.Settings{Namespaces: []string{"team-a"}},
+			"the operator's own namespace is served if it is named", kopf.Settings{Namespaces: []string{"team-a"}},
 			requirements{selecting(in, "team-a")}, false, "team-a"},
 		"patterns": {
-			"a condition says what selectors cannot", kopf.Settings{Namespaces: []string{"team-*"}},
+			"a pattern of namespaces becomes a match condition", kopf.Settings{Namespaces: []string{"team-*"}},
 			requirements{selecting(notIn, "team-a")}, true, "team-b"},
 		"none excluded": {
-			"an empty list takes the default away", kopf.Settings{Admission: excluding()}, nil, false,
+			"an empty list excludes no namespace", kopf.Settings{Admission: excluding()}, nil, false,
 			"kube-system shop team-a team-b"},
 		"excluded": {
-			"the list takes the place of the default", kopf.Settings{Admission: excluding("shop", "kube-*")},
+			"a list of exclusions replaces the default", kopf.Settings{Admission: excluding("shop", "kube-*")},
 			requirements{selecting(notIn, "shop")}, true, "team-a team-b"},
 		"labels": {
-			"the entries select by them, and the operator only by the names",
+			"the entries select by labels, the operator by names only",
 			kopf.Settings{
 				NamespaceLabels: "team in (b,c),!paused", Namespaces: []string{"team-*"}, Admission: excluding(),
 			},
@@ -70,10 +71,12 @@ func TestNamespacesOfAdmission(t *testing.T) {
 				{Key: "team", Operator: in, Values: []string{"b", "c"}},
 			}, true, "team-a team-b"},
 		"labels alone": {
-			"no condition is needed", kopf.Settings{NamespaceLabels: "team=b", Admission: excluding()},
+			"labels without names need no match condition",
+			kopf.Settings{NamespaceLabels: "team=b", Admission: excluding()},
 			requirements{{Key: "team", Operator: in, Values: []string{"b"}}}, false,
 			"kube-system shop team-a team-b"},
-		"AsKopf": {"the entries are Kopf's, and the operator answers for its namespaces", asKopf, nil, false, "shop"},
+		"AsKopf": {
+			"entries as in Kopf have no selector, and the operator filters by namespace", asKopf, nil, false, "shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -130,8 +133,8 @@ func TestNamespacesOfAdmission(t *testing.T) {
 	}
 }
 
-// Objects of the kind Namespace are outside of namespaces, and handled wherever the operator is restricted to: a
-// selector would be about their own labels.
+// TestNamespacesThemselvesAreReviewed shows that Namespace objects are selected by a match condition, as a
+// namespace selector would apply to their own labels, and that all of them call the handler.
 func TestNamespacesThemselvesAreReviewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		op, api := kopf.New("test.example.org", kopf.Settings{
@@ -152,7 +155,7 @@ func TestNamespacesThemselvesAreReviewed(t *testing.T) {
 			}
 			selected := entry.NamespaceSelector != nil && len(entry.NamespaceSelector.MatchExpressions) > 0
 			if selected || !slices.Contains(conditions, "in-namespaces") {
-				t.Errorf("got %v, %q", entry.NamespaceSelector, conditions)
+				t.Errorf("a match condition selects Namespace objects: got %v, %q", entry.NamespaceSelector, conditions)
 			}
 		}
 		asked := request(map[string]any{
@@ -163,7 +166,7 @@ func TestNamespacesThemselvesAreReviewed(t *testing.T) {
 			},
 		})
 		if status, verdict := p.post(t, "/test.example.org/validate/v", asked); status != 200 || verdict.Allowed {
-			t.Errorf("it is reviewed: got %d, %+v", status, verdict)
+			t.Errorf("a request for another Namespace object calls the handler: got %d, %+v", status, verdict)
 		}
 		if err := p.stop(); err != nil {
 			t.Error(err)
@@ -171,13 +174,14 @@ func TestNamespacesThemselvesAreReviewed(t *testing.T) {
 	})
 }
 
+// TestExcludedNamespacesMistake shows that an invalid excluded namespace is an error of the set-up.
 func TestExcludedNamespacesMistake(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{
 		Admission: kopf.AdmissionSettings{ExcludedNamespaces: []string{"Team_A"}},
 	})
 	const want = "Admission.ExcludedNamespaces: "
 	if _, err := kopf.Plan(op, newScheme(t)); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %q", err, want)
+		t.Errorf("an invalid excluded namespace is an error: got %v, want %q", err, want)
 	}
 }
 

@@ -68,7 +68,7 @@ func (c *countedPath) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// operateServing is operate with a webhook server.
+// operateServing is like operate, with a webhook server.
 func operateServing(
 	t *testing.T, server http.RoundTripper, op *kopf.Operator,
 ) (on *socketless, ready *asked, stop func()) {
@@ -96,7 +96,8 @@ func operateServing(
 	return on, ready, func() { cancel(); <-done }
 }
 
-// An operator with handlers of admission alone serves them at paths of its own, and watches nothing for them.
+// TestAdmissionIsServed shows that an operator with only admission handlers serves them at its own paths and does
+// not watch their kinds.
 func TestAdmissionIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -111,26 +112,26 @@ func TestAdmissionIsServed(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		if status, verdict := on.post(t, "/test.example.org/validate/fn", request(nil)); status != 200 ||
 			verdict.Allowed || verdict.Status.Code != 403 {
-			t.Errorf("validating: got %d, %+v", status, verdict)
+			t.Errorf("the validating path calls the validating handler: got %d, %+v", status, verdict)
 		}
 		if status, verdict := on.post(t, "/test.example.org/mutate/fn", request(nil)); status != 200 ||
 			!verdict.Allowed || !strings.Contains(string(verdict.Patch), "/spec/size") {
-			t.Errorf("mutating: got %d, %+v", status, verdict)
+			t.Errorf("the mutating path calls the mutating handler: got %d, %+v", status, verdict)
 		}
 		if status, _ := on.post(t, "/test.example.org/validate/other", request(nil)); status != 404 {
-			t.Errorf("another path: got %d", status)
+			t.Errorf("an unknown path is not found: got %d", status)
 		}
 		if all := failing(ready.ready); len(all) > 0 {
-			t.Errorf("it is ready: %q", all)
+			t.Errorf("the operator is ready: %q", all)
 		}
 		if n := lists.count.Load(); n > 0 {
-			t.Errorf("there is nothing to be watched: got %d requests", n)
+			t.Errorf("an operator with only admission handlers does not watch: got %d requests", n)
 		}
 	})
 }
 
-// The root calls all handlers, and an unknown id is an error: D-admission-root. A denial denies also with
-// IgnoreFailures: K-ignore-failures.
+// TestAdmissionPathsAsKopf shows that the root path calls all handlers and that an unknown id is an error
+// (D-admission-root), and that a denial also denies with IgnoreFailures (K-ignore-failures).
 func TestAdmissionPathsAsKopf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := memapi.New()
@@ -154,17 +155,17 @@ func TestAdmissionPathsAsKopf(t *testing.T) {
 			calls = nil
 			status, verdict := on.post(t, path, request(nil))
 			if d := cmp.Diff(want, calls); d != "" {
-				t.Errorf("POST %s: -want, +got:\n%s", path, d)
+				t.Errorf("POST %s calls the handlers of the path: -want, +got:\n%s", path, d)
 			}
 			denied := status == http.StatusOK && !verdict.Allowed && verdict.Status.Code == 403
 			if denied != (want != nil) || (status == http.StatusNotFound) != (want == nil) {
-				t.Errorf("POST %s: got %d, %+v", path, status, verdict)
+				t.Errorf("POST %s: want a denial or 404: got %d, %+v", path, status, verdict)
 			}
 		}
 	})
 }
 
-// Nobody is asked before the startup has succeeded and the indices are filled.
+// TestAdmissionWaits shows that requests are refused until the startup has succeeded and the indices are filled.
 func TestAdmissionWaits(t *testing.T) {
 	for name, register := range map[string]func(op *kopf.Operator, w kopf.Selection[*Widget]){
 		"startup": func(op *kopf.Operator, _ kopf.Selection[*Widget]) {
@@ -191,18 +192,18 @@ func TestAdmissionWaits(t *testing.T) {
 				defer stop()
 				time.Sleep(30 * time.Second)
 				if status, _ := on.post(t, "/test.example.org/validate/fn", request(nil)); status != 503 {
-					t.Errorf("before: got %d", status)
+					t.Errorf("a request before the start is refused: got %d", status)
 				}
 				if len(failing(ready.ready)) == 0 {
-					t.Error("it is not ready")
+					t.Error("the operator is not ready before the start")
 				}
 				time.Sleep(time.Minute)
 				if status, verdict := on.post(t, "/test.example.org/validate/fn", request(nil)); status != 200 ||
 					!verdict.Allowed {
-					t.Errorf("after: got %d, %+v", status, verdict)
+					t.Errorf("a request after the start is served: got %d, %+v", status, verdict)
 				}
 				if all := failing(ready.ready); len(all) > 0 {
-					t.Errorf("it is ready: %q", all)
+					t.Errorf("the operator is ready after the start: %q", all)
 				}
 			})
 		})

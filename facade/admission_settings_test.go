@@ -15,7 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// Mistakes in the settings of admission are reported at the set-up, with the name of the field.
+// TestAdmissionSettingsMistakes shows that the set-up reports invalid admission settings with the name of the
+// field.
 func TestAdmissionSettingsMistakes(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 		Managed: "Shared!", SelfSigned: true, Port: 70000,
@@ -25,69 +26,71 @@ func TestAdmissionSettingsMistakes(t *testing.T) {
 		`Admission.Managed: "Shared!" cannot be`, "Admission.Managed: it is not known where", "Admission.Port: 70000",
 	} {
 		if err == nil || !strings.Contains(err.Error(), "kopf.New: "+want) {
-			t.Errorf("want %q, got %v", want, err)
+			t.Errorf("each invalid setting is an error: want %q, got %v", want, err)
 		}
 	}
 }
 
-// With handlers of admission, there must be a server for them. It is not the same one in a program and in a manager.
+// TestAdmissionServer shows which admission settings are errors in a program and in a manager of the project. A
+// program creates its webhook server; a manager already has one.
 func TestAdmissionServer(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		given   kopf.AdmissionSettings
-		program string // what a program is told; empty is nothing
-		manager string // what a given manager is told
+		program string // the expected error in a program; empty is none
+		manager string // the expected error in a manager of the project
 	}{
 		"none": {
-			"a manager has a server of its own", kopf.AdmissionSettings{},
+			"a program needs a certificate, a manager has a server", kopf.AdmissionSettings{},
 			"Admission: there are handlers of admission, and no certificate", "",
 		},
 		"Service": {
-			"a program keeps its certificate in a Secret then", kopf.AdmissionSettings{Service: "a/b"}, "", "",
+			"a Service is enough, as the certificate is in a Secret", kopf.AdmissionSettings{Service: "a/b"}, "", "",
 		},
 		"self-signed": {
-			"other replicas have another one", kopf.AdmissionSettings{SelfSigned: true},
+			"SelfSigned is for programs only", kopf.AdmissionSettings{SelfSigned: true},
 			"", "Admission.SelfSigned: it is for kopf.Main",
 		},
 		"port": {
-			"it is the server's", kopf.AdmissionSettings{Service: "a/b", Port: 1},
+			"Port is for programs only", kopf.AdmissionSettings{Service: "a/b", Port: 1},
 			"", "Admission.Port: it is for kopf.Main",
 		},
 		"dump": {
-			"of a server of its own, nothing is known", kopf.AdmissionSettings{DumpCA: "x"},
+			"DumpCA needs a certificate of the operator", kopf.AdmissionSettings{DumpCA: "x"},
 			"no certificate", "Admission.DumpCA: only the webhook server",
 		},
 		"detection": {
-			"a certificate in memory is enough", kopf.AdmissionSettings{Managed: "shared", DetectCluster: true},
+			"DetectCluster is for programs only", kopf.AdmissionSettings{Managed: "shared", DetectCluster: true},
 			"", "Admission.DetectCluster: it is for kopf.Main",
 		},
 		"tunnel": {
-			"a certificate in memory is enough", kopf.AdmissionSettings{
+			"Tunnel is for programs only", kopf.AdmissionSettings{
 				Managed: "shared", Tunnel: tunnels.Fixed("https://here"),
 			}, "", "Admission.Tunnel: it is for kopf.Main",
 		},
 		"insecure": {
-			"somebody else ends TLS", kopf.AdmissionSettings{Service: "a/b", Insecure: true},
+			"Insecure is for programs only", kopf.AdmissionSettings{Service: "a/b", Insecure: true},
 			"", "Admission.Insecure: it is for kopf.Main",
 		},
 		"server": {
-			"it has what it needs", kopf.AdmissionSettings{Server: &socketless{}},
+			"Server is for programs only", kopf.AdmissionSettings{Server: &socketless{}},
 			"", "Admission.Server: it is for kopf.Main",
 		},
 		"no client CA": {
-			"the set-up reports it", kopf.AdmissionSettings{SelfSigned: true, ClientCA: "/nowhere"},
+			"a missing file of client CAs is an error", kopf.AdmissionSettings{SelfSigned: true, ClientCA: "/nowhere"},
 			"Admission.ClientCA: reading", "Admission.SelfSigned",
 		},
 		"no CA bundle": {
-			"the set-up reports it", kopf.AdmissionSettings{CAFile: "/nowhere", Insecure: true},
+			"a missing CA file is an error", kopf.AdmissionSettings{CAFile: "/nowhere", Insecure: true},
 			"Admission.CAFile: reading", "Admission.Insecure",
 		},
 		"another CA": {
-			"the certificate is of the Secret", kopf.AdmissionSettings{Service: "a/b", CABundle: []byte("x")},
+			"a CA bundle together with the operator's own CA is an error",
+			kopf.AdmissionSettings{Service: "a/b", CABundle: []byte("x")},
 			"Admission.CABundle: the CA is that of the operator's", "Admission.CABundle: reading",
 		},
 		"no files": {
-			"the set-up reports it", kopf.AdmissionSettings{CertificateDir: "/nowhere"},
+			"a missing certificate directory is an error", kopf.AdmissionSettings{CertificateDir: "/nowhere"},
 			"Admission.CertificateDir: reading", "Admission.CertificateDir: reading",
 		},
 	}
@@ -114,7 +117,8 @@ func TestAdmissionServer(t *testing.T) {
 	}
 }
 
-// Nobody's certificate is taken from a server that has one.
+// TestAdmissionServerHasACertificate shows that the set-up fails if the manager's webhook server already has a
+// certificate or cannot get one.
 func TestAdmissionServerHasACertificate(t *testing.T) {
 	has := webhook.NewServer(webhook.Options{TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 		c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &tls.Certificate{}, nil }
@@ -134,7 +138,7 @@ func TestAdmissionServerHasACertificate(t *testing.T) {
 		}})
 		kopf.For(op, &Widget{}).Validate("fn", admit)
 		if err := op.SetupWithManager(m); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q, got %v", want, err)
+			t.Errorf("the webhook server cannot get the certificate: want %q, got %v", want, err)
 		}
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// A process that never leads answers with what is in the indices now, after a startup of its own; it handles nothing.
+// TestAdmissionOnStandby shows that a process that does not lead serves admission with current indices after its
+// own startup, and calls no change handlers.
 func TestAdmissionOnStandby(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -63,19 +64,19 @@ func TestAdmissionOnStandby(t *testing.T) {
 			t.Helper()
 			got, verdict := on.post(t, "/test.example.org/validate/owner", request(nil))
 			if said := fmt.Sprint(verdict.Status); got != status || message != "" && verdict.Status.Message != message {
-				t.Errorf("%s: got %d %s", when, got, said)
+				t.Errorf("%s: unexpected response: got %d %s", when, got, said)
 			}
 			if unready := len(failing(ready.ready)) > 0; unready != (status == 503) {
 				t.Errorf("%s: readiness: %q", when, failing(ready.ready))
 			}
 		}
 		time.Sleep(30 * time.Second)
-		want("before the startup", 503, "")
+		want("before the startup handler has ended", 503, "")
 		time.Sleep(time.Minute)
-		want("after it", 200, "ann has 1, bob has 0")
+		want("after the startup handler has ended", 200, "ann has 1, bob has 0")
 		server.Put(served, body(map[string]any{"owner": "bob"}))
 		time.Sleep(time.Second)
-		want("a change", 200, "ann has 0, bob has 1")
+		want("after a change of the object", 200, "ann has 0, bob has 1")
 		time.Sleep(24 * time.Hour)
 		want("a day later", 200, "ann has 0, bob has 1")
 		cancel()
@@ -83,7 +84,8 @@ func TestAdmissionOnStandby(t *testing.T) {
 			t.Error(err)
 		}
 		if created.Load() != 0 || started.Load() != 1 || cleaned.Load() != 1 {
-			t.Errorf("created %d, started %d, cleaned up %d", created.Load(), started.Load(), cleaned.Load())
+			t.Errorf("a standby process only runs startup and cleanup: created %d, started %d, cleaned up %d",
+				created.Load(), started.Load(), cleaned.Load())
 		}
 	})
 }

@@ -25,7 +25,7 @@ type (
 	RawAdmission = kopf.Admission[*kopf.Unstructured]
 )
 
-// request is one to create a widget; the edits make it another one.
+// request returns a request to create a widget, with the edited fields.
 func request(edits map[string]any) map[string]any {
 	asked := map[string]any{
 		"uid": "request-1", "operation": "CREATE", "name": "w1", "namespace": "ns",
@@ -42,14 +42,14 @@ func request(edits map[string]any) map[string]any {
 	return asked
 }
 
-// deletion is a request to delete it.
+// deletion returns a request to delete the widget.
 func deletion() map[string]any {
 	asked := request(nil)
 	asked["operation"], asked["object"], asked["oldObject"] = "DELETE", nil, asked["object"]
 	return asked
 }
 
-// verdictOf has the operator's handlers review a request.
+// verdictOf reviews a request with the operator's handlers.
 func verdictOf(ctx context.Context, t *testing.T, op *kopf.Operator, asked map[string]any) review.Verdict {
 	t.Helper()
 	return reviewerOf(t, op).ask(ctx, t, asked)
@@ -57,7 +57,7 @@ func verdictOf(ctx context.Context, t *testing.T, op *kopf.Operator, asked map[s
 
 type reviewer struct{ review.Reviewer }
 
-// reviewerOf has the operator's handlers, as if all of them were for widgets.
+// reviewerOf returns a reviewer with the operator's handlers, as if all of them were for widgets.
 func reviewerOf(t *testing.T, op *kopf.Operator) *reviewer {
 	t.Helper()
 	plan, err := kopf.Plan(op, newScheme(t))
@@ -88,7 +88,7 @@ func (r *reviewer) ask(ctx context.Context, t *testing.T, asked map[string]any) 
 	return out.Response
 }
 
-// mutated is what the API server makes of an object.
+// mutated applies the patch operations to the object, as the API server does.
 func mutated(t *testing.T, object any, operations []byte) map[string]any {
 	t.Helper()
 	before, err := json.Marshal(object)
@@ -113,66 +113,67 @@ func mutated(t *testing.T, object any, operations []byte) map[string]any {
 	return after
 }
 
+// TestMutate shows which patch results from the changes of a mutating handler.
 func TestMutate(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		act    func(a *Admission) error
 		want   string // the operations
 	}{
-		"nothing": {"a handler may have nothing to change", func(*Admission) error { return nil }, "null"},
-		"in place": {"a field that T knows, and no other", func(a *Admission) error {
+		"nothing": {"a handler without changes makes no patch", func(*Admission) error { return nil }, "null"},
+		"in place": {"a change in place patches only the changed field", func(a *Admission) error {
 			a.Object.Spec.Size = 3
 			return nil
 		}, `[{"op":"add","path":"/spec/size","value":3}]`},
-		"by patch": {"that is how handlers of changes do it", func(a *Admission) error {
+		"by patch": {"Patch changes the object as in change handlers", func(a *Admission) error {
 			a.Patch(func(w *Widget) { w.Spec.Size = 3 })
 			return nil
 		}, `[{"op":"add","path":"/spec/size","value":3}]`},
-		"both": {"a patch sees what was changed in place, and the other way round", func(a *Admission) error {
+		"both": {"Patch and changes in place see each other", func(a *Admission) error {
 			a.Object.Spec.Size = 3
 			a.Patch(func(w *Widget) { w.Spec.Size++ })
 			a.Object.Spec.Size *= 2
 			return nil
 		}, `[{"op":"add","path":"/spec/size","value":8}]`},
-		"an item of a list": {"what the item has beside what T knows stays", func(a *Admission) error {
+		"an item of a list": {"a changed list item keeps fields that T does not have", func(a *Admission) error {
 			a.Object.Spec.Parts[0].Count = 2
 			return nil
 		}, `[{"op":"replace","path":"/spec/parts","value":[{"color":"red","count":2,"name":"p"}]}]`},
-		"removed": {"a field may go", func(a *Admission) error {
+		"removed": {"a field can be removed", func(a *Admission) error {
 			a.Object.Spec.Parts = nil
 			return nil
 		}, `[{"op":"remove","path":"/spec/parts"}]`},
-		"a label": {"metadata is a part of the object", func(a *Admission) error {
+		"a label": {"a label can be set", func(a *Admission) error {
 			a.Object.Labels = map[string]string{"a": "b"}
 			return nil
 		}, `[{"op":"add","path":"/metadata/labels","value":{"a":"b"}}]`},
-		"a finalizer": {"so are finalizers", func(a *Admission) error {
+		"a finalizer": {"a finalizer can be added", func(a *Admission) error {
 			a.Object.Finalizers = append(a.Object.Finalizers, "a.b/c")
 			return nil
 		}, `[{"op":"add","path":"/metadata/finalizers","value":["a.b/c"]}]`},
-		"the identity": {"it is not the handler's to change", func(a *Admission) error {
+		"the identity": {"changes of name, UID and kind are ignored", func(a *Admission) error {
 			a.Object.Name, a.Object.UID, a.Object.Kind = "other", "other", "Other"
 			return nil
 		}, "null"},
-		"undone": {"nothing is left of it", func(a *Admission) error {
+		"undone": {"a change that is undone makes no patch", func(a *Admission) error {
 			a.Object.Spec.Size = 3
 			a.Patch(func(w *Widget) { w.Spec.Size = 0 })
 			return nil
 		}, "null"},
-		"replaced": {"another object in the field is what is wanted", func(a *Admission) error {
+		"replaced": {"replacing a.Object counts as a change", func(a *Admission) error {
 			a.Object = a.Latest()
 			a.Object.Spec.Size = 3
 			return nil
 		}, `[{"op":"add","path":"/spec/size","value":3}]`},
-		"a failed try": {"what the function did does not show", func(a *Admission) error {
+		"a failed try": {"a failed TryPatch changes nothing", func(a *Admission) error {
 			a.TryPatch(func(w *Widget) error { w.Spec.Size = 3; return errors.New("no") })
 			return nil
 		}, "null"},
-		"an error": {"the request is denied, so nothing is to be changed", func(a *Admission) error {
+		"an error": {"an error of the handler discards its changes", func(a *Admission) error {
 			a.Object.Spec.Size = 3
 			return errors.New("no")
 		}, "null"},
-		"through an interface": {"shared functions take a Patcher", func(a *Admission) error {
+		"through an interface": {"a patch through the Call interface is applied", func(a *Admission) error {
 			func(p kopf.Call[*Widget]) { p.Patch(func(w *Widget) { w.Spec.Size = 3 }) }(a)
 			return nil
 		}, `[{"op":"add","path":"/spec/size","value":3}]`},
@@ -198,7 +199,8 @@ func ops(text string) []byte {
 	return []byte(text)
 }
 
-// Handlers work on what those before them made of the object: D-admission-in-turn.
+// TestMutateInTurn shows that each mutating handler gets the object with the changes of the handlers before it.
+// Deviation: D-admission-in-turn.
 func TestMutateInTurn(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
@@ -213,16 +215,16 @@ func TestMutateInTurn(t *testing.T) {
 	asked := request(nil)
 	after := mutated(t, asked["object"], verdictOf(t.Context(), t, op, asked).Patch)
 	if d := cmp.Diff([]int32{0, 2, 4}, seen); d != "" {
-		t.Errorf("each sees what those before it have changed: -want, +got:\n%s", d)
+		t.Errorf("each handler sees the changes of the handlers before it: -want, +got:\n%s", d)
 	}
 	spec, _ := after["spec"].(map[string]any)
 	if got := fmt.Sprint(spec["size"]); got != "6" {
-		t.Errorf("what comes out is that of all: got %s, want 6", got)
+		t.Errorf("the patch has the changes of all handlers: got %s, want 6", got)
 	}
 }
 
-// Of two handlers with one id, which are asked together where there is one path for both, either denies:
-// D-admission-either.
+// TestOneIDForBothTypes shows that a denial counts if a validating and a mutating handler share one id, and with
+// AsKopf one path. Deviation: D-admission-either.
 func TestOneIDForBothTypes(t *testing.T) {
 	for name, validatesFirst := range map[string]bool{"validating first": true, "mutating first": false} {
 		t.Run(name, func(t *testing.T) {
@@ -237,12 +239,13 @@ func TestOneIDForBothTypes(t *testing.T) {
 				widgets.Validate("fn", deny)
 			}
 			if verdict := verdictOf(t.Context(), t, op, request(nil)); verdict.Allowed || verdict.Status.Code != 403 {
-				t.Errorf("got %+v", verdict)
+				t.Errorf("the denial counts: got %+v", verdict)
 			}
 		})
 	}
 }
 
+// TestMutateUntyped shows that a mutating handler can change an object without a Go type.
 func TestMutateUntyped(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.ForResource(op, "widgets").Mutate("fn", func(_ context.Context, a *RawAdmission) error {
@@ -254,11 +257,11 @@ func TestMutateUntyped(t *testing.T) {
 	asked := request(nil)
 	want := `[{"op":"add","path":"/spec/size","value":3},{"op":"remove","path":"/spec/unknown"}]`
 	if got := string(verdictOf(t.Context(), t, op, asked).Patch); got != want {
-		t.Errorf("got %s, want %s", got, want)
+		t.Errorf("the patch has the changes of the untyped object: got %s, want %s", got, want)
 	}
 }
 
-// What handlers say decides, and whoever has made the request is told.
+// TestDenials shows how the error of a handler becomes the message and the code of the response.
 func TestDenials(t *testing.T) {
 	notFound := apierrors.NewNotFound(schema.GroupResource{Resource: "owners"}, "ann")
 	tests := map[string]struct {
@@ -267,17 +270,20 @@ func TestDenials(t *testing.T) {
 		message string
 		code    int32
 	}{
-		"nothing":        {reason: "nil allows"},
-		"denial":         {"the code is the handler's", kopf.Deny(http.StatusForbidden, "no %s", "way"), "no way", 403},
-		"wrapped denial": {"whoever wraps it", fmt.Errorf("sorry: %w", kopf.Deny(409, "later")), "sorry: later", 409},
-		"no code":        {"an error has one", kopf.Deny(0, "no"), "no", 500},
-		"no text":        {"the user is told something", kopf.Deny(403, ""), `handler "fn" gives no reason`, 403},
-		"of the API":     {"it has a code already", notFound, `owners "ann" not found`, 404},
+		"nothing": {reason: "a nil error allows the request"},
+		"denial": {
+			"a denial has the code of the handler", kopf.Deny(http.StatusForbidden, "no %s", "way"), "no way", 403},
+		"wrapped denial": {
+			"a wrapped denial keeps its code", fmt.Errorf("sorry: %w", kopf.Deny(409, "later")), "sorry: later", 409},
+		"no code": {"code 0 becomes 500", kopf.Deny(0, "no"), "no", 500},
+		"no text": {
+			"an empty message gets a default text", kopf.Deny(403, ""), `handler "fn" gives no reason`, 403},
+		"of the API": {"an API error keeps its code", notFound, `owners "ann" not found`, 404},
 		"wrapped of the API": {
-			"the text is the handler's", fmt.Errorf("the owner: %w", notFound),
+			"a wrapped API error has the code and the handler's text", fmt.Errorf("the owner: %w", notFound),
 			`the owner: owners "ann" not found`, 404,
 		},
-		"ordinary": {"any error denies", errors.New("no"), "no", 500},
+		"ordinary": {"an ordinary error denies with code 500", errors.New("no"), "no", 500},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -294,7 +300,7 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// A panic of whatever function denies the request, and nothing else.
+// TestAdmissionPanics shows that a panic of a handler denies the request and does not stop the process.
 func TestAdmissionPanics(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
@@ -307,6 +313,6 @@ func TestAdmissionPanics(t *testing.T) {
 	widgets.Mutate("goexit", func(context.Context, *Admission) error { goexit(); return nil })
 	verdict := verdictOf(t.Context(), t, op, request(nil))
 	if verdict.Allowed || verdict.Patch != nil || verdict.Status.Message != "panic: w1" {
-		t.Errorf("got %+v, %+v", verdict, verdict.Status)
+		t.Errorf("a panic denies the request: got %+v, %+v", verdict, verdict.Status)
 	}
 }

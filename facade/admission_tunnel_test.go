@@ -29,7 +29,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels/tunnelstest"
 )
 
-// quotaWay is where the cluster is told that the handler is; empty if it is not.
+// quotaWay returns the URL and the CA of the handler's entry; empty if there is no entry.
 func quotaWay(t *testing.T, api *memapi.Server) (url string, bundle []byte) {
 	t.Helper()
 	data, err := json.Marshal(api.Object(validating, "", "shared.example.org"))
@@ -48,20 +48,20 @@ func quotaWay(t *testing.T, api *memapi.Server) (url string, bundle []byte) {
 	return "", nil
 }
 
-// told waits until the cluster is told a way that was not known before.
+// told waits until the URL of the entry differs from the former one.
 func told(t *testing.T, api *memapi.Server, before string) (url string, bundle []byte) {
 	t.Helper()
 	eventually(t, func() error {
 		if url, bundle = quotaWay(t, api); url == before {
-			return fmt.Errorf("the cluster is still told %q", url)
+			return fmt.Errorf("the entry still has the URL %q", url)
 		}
 		return nil
 	})
 	return url, bundle
 }
 
-// A tunnel leads to the handlers, at a path that nobody can guess (D-tunnel-path), and the cluster follows it when it
-// moves.
+// TestTunnelUnderMain shows that a tunnel leads to the handlers at a path that cannot be guessed (D-tunnel-path),
+// and that the entry follows the tunnel when its URL changes.
 func TestTunnelUnderMain(t *testing.T) {
 	api, tunnel := widgetsOnly(), tunnelstest.New()
 	stop := serveUnderMain(t, api, kopf.AdmissionSettings{
@@ -71,22 +71,22 @@ func TestTunnelUnderMain(t *testing.T) {
 	wantDenial(t, first, func() (*tls.Config, error) { return trustingIn(bundle), nil })
 	secret := strings.TrimSuffix(strings.SplitN(first, "/", 4)[3], quotaPath)
 	if len(secret) < 32 || strings.Contains(secret, "/") {
-		t.Errorf("who finds the tunnel by chance must not find the path: got %q", first)
+		t.Errorf("the path has a secret that cannot be guessed: got %q", first)
 	}
 	guessed := strings.Replace(first, "/"+secret, "", 1)
 	if err := askQuota(t, guessed, trustingIn(bundle)); err == nil || !strings.Contains(err.Error(), "404") {
-		t.Errorf("nothing is served without it: got %v", err)
+		t.Errorf("nothing is served without the secret: got %v", err)
 	}
 	tunnel.Move()
 	second, bundle := told(t, api, first)
 	wantDenial(t, second, func() (*tls.Config, error) { return trustingIn(bundle), nil })
 	stop()
 	if url, _ := quotaWay(t, api); url != "" {
-		t.Errorf("nothing leads there when it is closed: got %q", url)
+		t.Errorf("the exit removes the entry of the tunnel: got %q", url)
 	}
 }
 
-// versioned is a cluster that says which one it is.
+// versioned adds a version endpoint to an API server.
 type versioned struct {
 	http.RoundTripper
 	version string
@@ -100,8 +100,8 @@ func (v versioned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{}, Body: body}, nil
 }
 
-// A cluster on this machine calls it by the name that it has for it, for which there is a certificate; all others are
-// told another way.
+// TestDetectClusterUnderMain shows that a detected local cluster gets the URL of its host name, other clusters get
+// the configured URL, and the certificate is valid for all of these hosts.
 func TestDetectClusterUnderMain(t *testing.T) {
 	port := freePort(t)
 	for version, want := range map[string]string{
@@ -114,20 +114,21 @@ func TestDetectClusterUnderMain(t *testing.T) {
 		})
 		url, bundle := told(t, api, "")
 		if url != want {
-			t.Errorf("%s: want %s, got %s", version, want, url)
+			t.Errorf("%s: unexpected URL of the entry: want %s, got %s", version, want, url)
 		}
 		for _, host := range append(tunnels.DetectableHosts(), "here.example.org", "localhost") {
 			trust := trustingIn(bundle)
 			trust.ServerName = host
 			if err := askQuota(t, fmt.Sprintf("https://localhost:%d%s", port, quotaPath), trust); err != nil {
-				t.Errorf("the certificate is for %s: got %v", host, err)
+				t.Errorf("the certificate is valid for %s: got %v", host, err)
 			}
 		}
 		stop()
 	}
 }
 
-// An unknown cluster, and nothing else said, ends the program: D-detect-cluster.
+// TestDetectClusterFails shows that an unknown cluster without another URL ends the program. Deviation:
+// D-detect-cluster.
 func TestDetectClusterFails(t *testing.T) {
 	withoutCluster(t)
 	op := kopf.New("test.example.org", kopf.Settings{
@@ -141,11 +142,12 @@ func TestDetectClusterFails(t *testing.T) {
 	kopf.For(op, &Widget{}).Validate("quota", admit)
 	code, _, errs := execute(t, op, "-A")
 	if code != 1 || !strings.Contains(errs, "none of k3d, minikube and Docker Desktop") {
-		t.Errorf("exit code %d: %s", code, errs)
+		t.Errorf("an unknown cluster ends the program: exit code %d: %s", code, errs)
 	}
 }
 
-// Clients are asked who they are where it is said who may be one.
+// TestClientCAUnderMain shows that ClientCA refuses certificates of other CAs, and that clients without a
+// certificate are refused only with RequireClientCertificate.
 func TestClientCAUnderMain(t *testing.T) {
 	known, stranger := clientPair(t, "known"), clientPair(t, "stranger")
 	cas := filepath.Join(t.TempDir(), "clients.crt")
@@ -172,16 +174,16 @@ func TestClientCAUnderMain(t *testing.T) {
 		}
 		wantDenial(t, url, as(known))
 		if config, err := as(stranger)(); err != nil || askQuota(t, url, config) == nil {
-			t.Errorf("required: %t: a stranger is refused: %v", required, err)
+			t.Errorf("required: %t: a client with an unknown certificate is refused: %v", required, err)
 		}
 		if config, err := as(nil)(); err != nil || (askQuota(t, url, config) != nil) != required {
-			t.Errorf("required: %t: who shows nothing is served, unless that is required: %v", required, err)
+			t.Errorf("required: %t: a client without a certificate is refused if one is required: %v", required, err)
 		}
 		stop()
 	}
 }
 
-// clientPair is a certificate of a client that vouches for itself.
+// clientPair returns a self-signed client certificate.
 func clientPair(t *testing.T, name string) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -11,8 +11,9 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// An object that does not fit the Go type of a handler of admission, such as after a change of the type, can be
-// repaired and deleted; a request that leaves it as it is gets an error that names the field.
+// TestAdmissionOfWhatDoesNotDecode shows that an object that does not fit the handler's Go type, for example after
+// a change of the type, can be repaired and deleted. A request that keeps or creates such an object gets an error
+// that names the field.
 func TestAdmissionOfWhatDoesNotDecode(t *testing.T) {
 	type registration = func(kopf.Selection[*Widget], kopf.AdmissionFunc[*Widget])
 	broken := body(map[string]any{"owner": "bob", "size": "three"})
@@ -23,21 +24,21 @@ func TestAdmissionOfWhatDoesNotDecode(t *testing.T) {
 		sizes  []int32 // in the old and the new object, if the handler is called
 		denied string
 	}{
-		"Repaired": {"the stored object cannot be changed any more", map[string]any{
+		"Repaired": {"an update that repairs the object calls the handler", map[string]any{
 			"operation": "UPDATE", "oldObject": broken, "object": fixed,
 		}, []int32{0, 3}, ""},
-		"Deleted": {"the handler gets what fits", map[string]any{
+		"Deleted": {"a deletion calls the handler with the fields that decode", map[string]any{
 			"operation": "DELETE", "oldObject": broken, "object": nil,
 		}, []int32{0, 0}, ""},
-		"Kept": {"the handler cannot judge it", map[string]any{
+		"Kept": {"an update that keeps the broken field is denied", map[string]any{
 			"operation": "UPDATE", "oldObject": broken, "object": broken,
 		}, nil, "spec.size"},
-		"Created": {"the handler cannot judge it", map[string]any{"object": broken}, nil, "spec.size"},
+		"Created": {"a creation with a broken field is denied", map[string]any{"object": broken}, nil, "spec.size"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			operations := []admissionv1.Operation{admissionv1.Create, admissionv1.Update}
 			if tc.asked["operation"] == "DELETE" {
-				// A mutating handler of deletions is for nothing else.
+				// A mutating handler of deletions must not have other operations.
 				operations = []admissionv1.Operation{admissionv1.Delete}
 			}
 			for family, register := range map[string]registration{

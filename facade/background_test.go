@@ -22,6 +22,7 @@ type Run = kopf.Task[*Widget]
 
 func goOn(context.Context, *Run) error { return nil }
 
+// TestInitialDelayThatPanics shows that a panic of the function for the initial delay is an error.
 func TestInitialDelayThatPanics(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Daemon("d", goOn, kopf.InitialDelay(func(*unstructured.Unstructured) time.Duration {
@@ -32,10 +33,11 @@ func TestInitialDelayThatPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := plan[0].Handler.Background.InitialDelay(nil); err == nil || err.Error() != "panic: no delay" {
-		t.Errorf("the engine logs an error, and starts the daemon: got %v", err)
+		t.Errorf("a panic of the delay function is returned as an error: got %v", err)
 	}
 }
 
+// TestBackgroundOptions shows that the options of daemons and timers reach their registrations.
 func TestBackgroundOptions(t *testing.T) {
 	op := kopf.New("test.example.org")
 	w := kopf.For(op, &Widget{})
@@ -73,15 +75,16 @@ func TestBackgroundOptions(t *testing.T) {
 		if delay, err := h.Background.InitialDelay(
 			map[string]any{"metadata": map[string]any{"name": "four"}},
 		); delay != delays[i] || err != nil {
-			t.Errorf("%s: the initial delay is %s, error %v", h.ID, delay, err)
+			t.Errorf("%s: unexpected initial delay %s, error %v", h.ID, delay, err)
 		}
 	}
 	if *plan[0].Handler.Policy.Retries != 5 || *plan[1].Handler.Policy.Timeout != time.Second ||
 		plan[1].Handler.Field == nil {
-		t.Error("the limits and filters are those of all handlers")
+		t.Error("daemons and timers have the retries, timeouts and filters of other handlers")
 	}
 }
 
+// TestBackgroundMistakes shows that invalid registrations of daemons, timers, indices and memos are errors.
 func TestBackgroundMistakes(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
@@ -89,73 +92,77 @@ func TestBackgroundMistakes(t *testing.T) {
 		want     string
 	}{
 		"NoDaemon": {
-			"there is nothing to call", func(w kopf.Selection[*Widget]) { w.Daemon("d", nil) },
+			"a nil daemon function is an error", func(w kopf.Selection[*Widget]) { w.Daemon("d", nil) },
 			`Daemon("d"): the function is nil`,
 		},
 		"NoTimer": {
-			"there is nothing to call", func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, nil) },
+			"a nil timer function is an error", func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, nil) },
 			`Timer("t"): the function is nil`,
 		},
 		"NegativeInterval": {
-			"time does not go back", func(w kopf.Selection[*Widget]) { w.Timer("t", -time.Second, goOn) },
+			"a negative interval is an error", func(w kopf.Selection[*Widget]) { w.Timer("t", -time.Second, goOn) },
 			"the interval -1s is negative",
 		},
 		"SharpOnce": {
-			"there is no grid", func(w kopf.Selection[*Widget]) { w.Timer("t", 0, goOn, kopf.Sharp()) },
+			"Sharp without an interval is an error",
+			func(w kopf.Selection[*Widget]) { w.Timer("t", 0, goOn, kopf.Sharp()) },
 			"Sharp needs an interval",
 		},
 		"Jitter": {
-			"it is a share", func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, goOn, kopf.Jitter(10)) },
+			"a jitter greater than 1 is an error",
+			func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, goOn, kopf.Jitter(10)) },
 			"Jitter(10): it is a share",
 		},
 		"Idle": {
-			"it is a time", func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, goOn, kopf.Idle(0)) },
+			"an idle time of zero is an error",
+			func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, goOn, kopf.Idle(0)) },
 			"Idle(0s): it must be positive",
 		},
 		"Backoff": {
-			"it is a time", func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.CancelBackoff(-1)) },
+			"a negative cancellation backoff is an error",
+			func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.CancelBackoff(-1)) },
 			"CancelBackoff(-1ns)",
 		},
 		"InitialDelay": {
-			"it is a time", func(w kopf.Selection[*Widget]) {
+			"a negative initial delay is an error", func(w kopf.Selection[*Widget]) {
 				w.Daemon("d", goOn, kopf.InitialDelay(time.Duration(-1)))
 			},
 			"InitialDelay(-1ns)",
 		},
 		"InitialDelayNil": {
-			"it cannot be called", func(w kopf.Selection[*Widget]) {
+			"a nil function for the initial delay is an error", func(w kopf.Selection[*Widget]) {
 				var none func(*kopf.Unstructured) time.Duration
 				w.Daemon("d", goOn, kopf.InitialDelay(none))
 			},
 			"InitialDelay: the function is nil",
 		},
-		"SameID": {"one of them would be taken for the other", func(w kopf.Selection[*Widget]) {
+		"SameID": {"two daemons with the same id are an error", func(w kopf.Selection[*Widget]) {
 			w.Daemon("d", goOn)
 			w.Daemon("d", func(context.Context, *kopf.Task[*Widget]) error { return nil })
 		}, "the id is taken by Daemon"},
-		"SameIDForBoth": {"both are known by their ids alone", func(w kopf.Selection[*Widget]) {
+		"SameIDForBoth": {"a daemon and a timer with the same id are an error", func(w kopf.Selection[*Widget]) {
 			w.Daemon("d", goOn)
 			w.Timer("d", time.Second, goOn)
 		}, `Timer("d"): the id is taken by Daemon`},
 		"NoIndex": {
-			"there is nothing to call",
+			"a nil index function is an error",
 			func(w kopf.Selection[*Widget]) { kopf.NewIndex[*Widget, string, int](w, "i", nil) },
 			`NewIndex("i"): the function is nil`,
 		},
 		"NoMemo": {
-			"there is nothing to make it",
+			"two functions for one memo are an error",
 			func(w kopf.Selection[*Widget]) { kopf.NewMemo(w, nil, func() *int { return nil }) },
 			"NewMemo: one function",
 		},
 		"EmptyMemo": {
-			"it would be of nobody",
+			"a memo of an empty selection is an error",
 			func(kopf.Selection[*Widget]) { kopf.NewMemo[int](kopf.Selection[*Widget]{}) },
 			"NewMemo: the selection is empty",
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, _ = kopf.Plan(kopf.New("strays.example.org"), newScheme(t)) // takes away what other tests left
+			_, _ = kopf.Plan(kopf.New("strays.example.org"), newScheme(t)) // discards errors that other tests have left
 			op := kopf.New("test.example.org")
 			tc.register(kopf.For(op, &Widget{}))
 			_, err := kopf.Plan(op, newScheme(t))
@@ -166,7 +173,7 @@ func TestBackgroundMistakes(t *testing.T) {
 	}
 }
 
-// fakeLive is what a function sees of its object.
+// fakeLive provides a fixed object and stop reason to a background function.
 type fakeLive struct {
 	object   map[string]any
 	stopping chan struct{}
@@ -177,6 +184,8 @@ func (l *fakeLive) Object() *jsontext.Object  { return jsontext.Of(l.object) }
 func (l *fakeLive) Stopping() <-chan struct{} { return l.stopping }
 func (l *fakeLive) StopReason() error         { return l.reason }
 
+// TestRun shows that a task sees the latest object and its stop reason, and that it can patch, return a result and
+// post events.
 func TestRun(t *testing.T) {
 	op := kopf.New("test.example.org")
 	object := body(map[string]any{"owner": "new"})
@@ -185,11 +194,12 @@ func TestRun(t *testing.T) {
 	kopf.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error {
 		<-r.Stopping()
 		if r.Latest().Spec.Owner != "new" || r.ID != "d" || !errors.Is(r.StopReason(), kopf.ErrUnmatched) {
-			t.Errorf("it sees %q, as %q, because of %v", r.Latest().Spec.Owner, r.ID, r.StopReason())
+			t.Errorf("a task sees the latest object, its id and its stop reason: got %q, %q, %v",
+				r.Latest().Spec.Owner, r.ID, r.StopReason())
 		}
 		l.object = nil
 		if r.Latest().Spec.Owner != "old" {
-			t.Errorf("a task of a deleted object must see the last state: %q", r.Latest().Spec.Owner)
+			t.Errorf("a task of a deleted object sees the last state: got %q", r.Latest().Spec.Owner)
 		}
 		r.Patch(func(w *Widget) { w.Status.Host = "here" })
 		r.SetResult(7)
@@ -201,13 +211,14 @@ func TestRun(t *testing.T) {
 		a.Call.Object = nil // as the engine leaves it
 	})
 	if a.Outcome.Err != nil || a.Result() != int64(7) || len(a.Made()) != 1 {
-		t.Errorf("got %+v, result %v, %d functions", a.Outcome, a.Result(), len(a.Made()))
+		t.Errorf("unexpected outcome %+v, result %v, %d patch functions", a.Outcome, a.Result(), len(a.Made()))
 	}
 	if host, _, _ := unstructured.NestedString(a.Call.Object, "status", "host"); host != "here" {
-		t.Errorf("what is patched is on the copy that is written: %v", a.Call.Object)
+		t.Errorf("the patch changes the copy that is written: got %v", a.Call.Object)
 	}
 }
 
+// TestRunOfAnObjectThatDoesNotDecode shows that a daemon waits if its object no longer fits the Go type.
 func TestRunOfAnObjectThatDoesNotDecode(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error { r.Latest(); return nil })
@@ -217,6 +228,6 @@ func TestRunOfAnObjectThatDoesNotDecode(t *testing.T) {
 		}
 	})
 	if !a.Outcome.Blocked {
-		t.Errorf("it waits until the object is mended: got %+v", a.Outcome)
+		t.Errorf("the daemon waits until the object is repaired: got %+v", a.Outcome)
 	}
 }

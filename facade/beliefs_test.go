@@ -14,7 +14,7 @@ import (
 
 var maps1 = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
 
-// believed runs an operator on one object, with labels, and a function that goes on from there.
+// believed runs an operator on one object with labels, calls the function, and compares the recorded calls.
 func believed(
 	t *testing.T, labels map[string]any, register func(s kopf.Selection[*kopf.Unstructured], seen *journal),
 	then func(label func(map[string]any)), want ...string,
@@ -42,7 +42,8 @@ func noting(seen *journal, what string) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(context.Context, *kopf.Change[*kopf.Unstructured]) error { seen.add(what); return nil }
 }
 
-// The mark is K-resume-creation.
+// TestResumeIsNotMixedIntoACreation shows that a creation does not call resume handlers. Deviation:
+// K-resume-creation.
 func TestResumeIsNotMixedIntoACreation(t *testing.T) {
 	believed(t, nil, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
 		s.OnResume("r", noting(seen, "resume"))
@@ -50,7 +51,8 @@ func TestResumeIsNotMixedIntoACreation(t *testing.T) {
 	}, func(func(map[string]any)) {}, "create")
 }
 
-// The mark is K-dummy-field.
+// TestHandlerThatKeepsObjectsInScope shows that a handler without a label filter keeps objects in scope, so that a
+// label change is an update; a handler of an absent field does not. Deviation: K-dummy-field.
 func TestHandlerThatKeepsObjectsInScope(t *testing.T) {
 	relabel := func(label func(map[string]any)) { label(map[string]any{"on": "1"}) }
 	believed(t, nil, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
@@ -65,7 +67,8 @@ func TestHandlerThatKeepsObjectsInScope(t *testing.T) {
 	}, relabel, "keep", "update")
 }
 
-// The mark is D-daemon-respawn.
+// TestDaemonThatIsSelectedAgainBeforeItHasExited shows that a daemon starts again if its object matches again
+// before the former run has ended. Deviation: D-daemon-respawn.
 func TestDaemonThatIsSelectedAgainBeforeItHasExited(t *testing.T) {
 	began := time.Time{}
 	believed(t, map[string]any{"on": "1"}, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
@@ -76,7 +79,7 @@ func TestDaemonThatIsSelectedAgainBeforeItHasExited(t *testing.T) {
 			seen.add("begins at " + time.Since(began).Truncate(time.Second).String())
 			<-r.Stopping()
 			if errors.Is(r.StopReason(), kopf.ErrUnmatched) {
-				time.Sleep(time.Minute) // it takes its time
+				time.Sleep(time.Minute) // a slow exit
 			}
 			return nil
 		}, kopf.CancelBackoff(time.Hour))

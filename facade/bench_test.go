@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// largeSpec is that of an object of about 2 KB of JSON.
+// largeSpec returns the spec of an object of about 2 KB of JSON.
 func largeSpec() map[string]any {
 	parts := []any{}
 	for i := range 20 {
@@ -29,7 +29,7 @@ func largeSpec() map[string]any {
 	}
 }
 
-// BenchmarkCreation is one attempt of one handler of a creation, from the cause to the outcome.
+// BenchmarkCreation measures one attempt of one create handler, from the cause to the outcome.
 func BenchmarkCreation(b *testing.B) {
 	b.Run("typed", func(b *testing.B) {
 		benchmarkCreation(b, func(op *kopf.Operator) kopf.Selection[*Widget] {
@@ -60,7 +60,7 @@ func benchmarkCreation[T client.Object](b *testing.B, selected func(op *kopf.Ope
 	}
 }
 
-// BenchmarkFilters is ten filters by functions over one object.
+// BenchmarkFilters measures ten filter functions on one object.
 func BenchmarkFilters(b *testing.B) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})

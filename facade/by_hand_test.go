@@ -12,7 +12,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// What a test makes by hand has no operator behind it: the message says what to take instead.
+// TestMadeByHand shows that methods of arguments that a test creates itself fail with a message that names the test
+// kit.
 func TestMadeByHand(t *testing.T) {
 	type (
 		run        = kopf.Task[*Widget]
@@ -62,13 +63,13 @@ func TestMadeByHand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := failure(call); err == nil || !strings.Contains(err.Error(), "package facadetest") {
-				t.Errorf("the message must name the test kit: %v", err)
+				t.Errorf("the message names the test kit: got %v", err)
 			}
 		})
 	}
 }
 
-// failure is the error of the call, or what it panics with.
+// failure returns the error of the call, or its panic as an error.
 func failure(call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -78,6 +79,7 @@ func failure(call func() error) (err error) {
 	return call()
 }
 
+// TestNoIndexAndNoMemo shows that a nil or empty index or memo fails with a message that names the test kit.
 func TestNoIndexAndNoMemo(t *testing.T) {
 	var index *kopf.Index[string, int]
 	var memo *kopf.Memo[int]
@@ -98,7 +100,7 @@ func TestNoIndexAndNoMemo(t *testing.T) {
 	} {
 		for i, call := range calls {
 			if err := failure(call); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("call %d: the message must name %s: %v", i, want, err)
+				t.Errorf("call %d: the message names %s: got %v", i, want, err)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// mark works in handlers of all verbs and kinds.
+// mark works in handlers of all verbs and kinds of objects.
 func mark[T client.Object](c kopf.Call[T], phase string) {
 	c.Patch(func(object T) {
 		labels := object.GetLabels()
@@ -25,7 +25,7 @@ func mark[T client.Object](c kopf.Call[T], phase string) {
 	})
 }
 
-// Functions that several kinds of handlers share take a Call.
+// A function that handlers of several families share takes a Call.
 func ExampleCall() {
 	create := func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
 		mark(c, "new")
@@ -42,7 +42,7 @@ func ExampleCall() {
 	// Output: map[phase:new] map[phase:old]
 }
 
-// Patch changes c.Object at once. Latest returns the state of the cluster.
+// Patch changes c.Object immediately. Latest returns the state of the cluster.
 func ExampleChange_Latest() {
 	provision := func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
 		c.Patch(func(m *corev1.ConfigMap) { m.Data = map[string]string{"address": "10.0.0.1"} })
@@ -62,7 +62,7 @@ func ExampleChange_Latest() {
 	// <nil>
 }
 
-// A function that fails writes nothing.
+// If the function fails, nothing is written.
 func ExampleChange_TryPatch() {
 	claim := func(_ context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
 		c.TryPatch(func(m *corev1.ConfigMap) error {
@@ -84,7 +84,7 @@ func ExampleChange_TryPatch() {
 	// patching object object by handler "handler": it is claimed by ann true map[]
 }
 
-// Objects without a Go type are read and changed by paths.
+// Fields of objects without a Go type are read and changed by path.
 func ExampleUnstructured() {
 	provision := func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 		size, err := kopf.GetField[int](c.Object, "spec.size")
@@ -104,7 +104,7 @@ func ExampleUnstructured() {
 	// Output: <nil> map[size:1]
 }
 
-// database is an object for the examples of paths.
+// database returns an object for the examples of paths.
 func database() *kopf.Unstructured {
 	return &kopf.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "orders"},

@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// used is what a function that several handlers share has seen.
+// used records the values that a function shared by several handlers has seen.
 type used struct {
 	Current, Latest, Last string
 	Absent                bool
@@ -27,7 +27,7 @@ type used struct {
 	Child                 string
 }
 
-// handling has the methods of the arguments of all handlers except those of admission.
+// handling has the methods of the arguments of all handlers except admission handlers.
 //
 //nolint:interfacebloat // the methods are those that all arguments have
 type handling[T client.Object] interface {
@@ -42,7 +42,7 @@ type handling[T client.Object] interface {
 	Condition(conditionType string, status metav1.ConditionStatus, reason, message string)
 }
 
-// use is a function for the handlers of all verbs, and for all types.
+// use calls these methods. It serves handlers of all verbs and types.
 func use[T client.Object](h handling[T], ownerOf func(T) string) (used, error) {
 	last, err := kopf.Result[string](h, "last")
 	_, absent := kopf.Result[string](h, "none")
@@ -60,16 +60,18 @@ func use[T client.Object](h handling[T], ownerOf func(T) string) (used, error) {
 	}, err
 }
 
-// later knows of the only object.
+// later returns a newer state of the only object.
 type later map[string]any
 
 func (l later) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 	if key.String() != "ns/w1" || uid != "uid-1" {
-		panic("another object was asked for")
+		panic("unexpected object")
 	}
 	return l
 }
 
+// TestHandlingIsOfAllVerbs shows that the arguments of change handlers, event handlers and daemons have the same
+// methods with the same effects.
 func TestHandlingIsOfAllVerbs(t *testing.T) {
 	owner := func(w *Widget) string { return w.Spec.Owner }
 	widgets := discovery.Resource{
@@ -82,7 +84,7 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 		tune     func(a *execution.Attempt, newer map[string]any)
 		current  string
 	}{
-		"change": {"its object is as it was when the handler was called",
+		"change": {"a change handler keeps the object of its call",
 			func(s kopf.Selection[*Widget], got *used) {
 				s.OnCreate("fn", func(_ context.Context, c *Change) (err error) {
 					*got, err = use(c, owner)
@@ -90,13 +92,13 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 					return err
 				})
 			}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = later(newer) }, "old"},
-		"event": {"so is that of an event", func(s kopf.Selection[*Widget], got *used) {
+		"event": {"an event handler keeps the object of its call", func(s kopf.Selection[*Widget], got *used) {
 			s.OnEvent("fn", func(_ context.Context, e *kopf.WatchEvent[*Widget]) (err error) {
 				*got, err = use(e, owner)
 				return err
 			})
 		}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = later(newer) }, "old"},
-		"run": {"in the background, the object goes on", func(s kopf.Selection[*Widget], got *used) {
+		"run": {"a daemon gets the current object", func(s kopf.Selection[*Widget], got *used) {
 			s.Daemon("fn", func(_ context.Context, r *Run) (err error) {
 				*got, err = use(r, owner)
 				return err
@@ -126,12 +128,13 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 			}
 			events, _ := a.Call.Events.(*recorder)
 			if len(a.Made()) != 2 || a.Result() != "done" || len(*events) != 3 {
-				t.Errorf("%d changes, result %v, events %v", len(a.Made()), a.Result(), events)
+				t.Errorf("unexpected outcome: %d changes, result %v, events %v", len(a.Made()), a.Result(), events)
 			}
 		})
 	}
 }
 
+// TestLatest shows that Latest returns the newest state of the object without changing c.Object.
 func TestLatest(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -139,9 +142,9 @@ func TestLatest(t *testing.T) {
 		want   string
 		failed bool
 	}{
-		"newer": {"others go on meanwhile", body(map[string]any{"owner": "new"}), "new", false},
-		"gone":  {"its last state is all that there is", nil, "old", false},
-		"does not decode": {"the handler cannot go on with that, and what fits is there",
+		"newer": {"Latest returns the newer object", body(map[string]any{"owner": "new"}), "new", false},
+		"gone":  {"Latest of a deleted object returns its last state", nil, "old", false},
+		"does not decode": {"a latest object that does not decode blocks the handler and keeps the other fields",
 			body(map[string]any{"owner": "new", "size": "three"}), "new", true},
 	}
 	for name, tc := range cases {
@@ -152,7 +155,7 @@ func TestLatest(t *testing.T) {
 				latest = c.Latest()
 				latest.Spec.Extra = map[string]string{"mine": "yes"}
 				if c.Object.Spec.Owner != "old" || c.Object.Spec.Big != 1 {
-					t.Errorf("the object of the handler has changed: %+v", c.Object.Spec)
+					t.Errorf("Latest does not change c.Object: got %+v", c.Object.Spec)
 				}
 				return nil
 			})
@@ -163,12 +166,13 @@ func TestLatest(t *testing.T) {
 				t.Errorf("%s: got %+v, outcome %+v", tc.reason, latest.Spec, a.Outcome)
 			}
 			if spec, _ := tc.newest["spec"].(map[string]any); spec["extra"] != nil {
-				t.Error("the cached object was changed")
+				t.Error("a change to the result of Latest does not reach the cache")
 			}
 		})
 	}
 }
 
+// TestFiltersKnowTheKind shows that a filter function can read the resource and the latest object.
 func TestFiltersKnowTheKind(t *testing.T) {
 	op := kopf.New("test.example.org")
 	var got kopf.Resource
@@ -182,6 +186,6 @@ func TestFiltersKnowTheKind(t *testing.T) {
 	}
 	_, ok, err := plan[0].Handler.Prematch(t.Context(), &cause.Cause{Object: jsontext.Of(body(nil))})
 	if !ok || err != nil || got.Kind != "Widget" || got.Group != "example.org" || got.Version != "v1" {
-		t.Errorf("got %+v, %v, error %v", got, ok, err)
+		t.Errorf("a filter gets the resource and the object: got %+v, %v, error %v", got, ok, err)
 	}
 }

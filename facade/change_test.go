@@ -20,20 +20,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// TestObjectsThatDoNotFit shows that an object that does not fit the Go type does not call the handler, with an
+// error that names the field.
 func TestObjectsThatDoNotFit(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		spec   map[string]any
 		want   string
 	}{
-		"wrong type": {"a schema may have been wider once",
+		"wrong type": {"a string in an integer field is an error",
 			map[string]any{"size": "three"}, "field spec.size: string cannot be decoded into a Go int32"},
-		"overflow": {"a wrapped number would be a wrong answer",
+		"overflow": {"a number that overflows its field is an error",
 			map[string]any{"size": int64(3000000000)},
 			"field spec.size: number 3000000000 cannot be decoded into a Go int32"},
-		"custom decoder": {"its errors do not name the field",
+		"custom decoder": {"an error of a custom decoder names the field",
 			map[string]any{"weight": "heavy"}, "field spec.weight: quantities must match the regular expression"},
-		"deep in a list": {"the index helps with long lists",
+		"deep in a list": {"an error in a list names the index of the item",
 			map[string]any{"parts": []any{map[string]any{"name": "a"}, map[string]any{"name": "b", "count": true}}},
 			"field spec.parts.1.count: bool cannot be decoded into a Go int"},
 	}
@@ -43,10 +45,10 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 			op := one(func(context.Context, *Change) error { called = true; return nil })
 			a := call(t, op, body(c.spec), nil)
 			if called {
-				t.Error("the handler was called with half an object")
+				t.Error("an object that does not decode does not call the handler")
 			}
 			if !a.Outcome.Blocked || a.Outcome.Err == nil {
-				t.Fatalf("%s: it must wait for a change of the object, got %+v", c.reason, a.Outcome)
+				t.Fatalf("%s: the handler waits for a change of the object: got %+v", c.reason, a.Outcome)
 			}
 			for _, want := range []string{"object ns/w1", "*kopf_test.Widget", c.want} {
 				if !strings.Contains(a.Outcome.Err.Error(), want) {
@@ -57,16 +59,19 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 	}
 }
 
+// TestObjectsThatDoNotFitCanBeDeleted shows that the retries of a delete handler also apply to an object that does
+// not fit the Go type.
 func TestObjectsThatDoNotFitCanBeDeleted(t *testing.T) {
 	op := one(succeed, kopf.Retries(1))
 	a := call(
 		t, op, body(map[string]any{"size": "three"}), nil, func(a *execution.Attempt) { a.Call.Cause.Deleting = true },
 	)
 	if a.Outcome.Blocked || !a.Outcome.Final {
-		t.Errorf("the limits of the handler must end it at last, got %+v", a.Outcome)
+		t.Errorf("the retries of the handler end the deletion of an object that does not decode: got %+v", a.Outcome)
 	}
 }
 
+// TestChange shows the fields of a change.
 func TestChange(t *testing.T) {
 	var got *Change
 	op := one(func(_ context.Context, c *Change) error { got = c; return nil })
@@ -89,28 +94,30 @@ func TestChange(t *testing.T) {
 			Parts: []Part{{Name: "a", Count: 1}}},
 	}
 	if d := cmp.Diff(want, got.Object); d != "" {
-		t.Errorf("object\n-want, +got:\n%s", d)
+		t.Errorf("the object is decoded\n-want, +got:\n%s", d)
 	}
 	if d := cmp.Diff(&Widget{Spec: WidgetSpec{Owner: "bob", Size: 2}}, got.Old); d != "" {
-		t.Errorf("old\n-want, +got:\n%s", d)
+		t.Errorf("the old object is decoded\n-want, +got:\n%s", d)
 	}
 	if got.Reason != kopf.ReasonCreate || got.ID != "fn" || got.Retry != 2 || !got.Started.Equal(time.Unix(1000, 0)) {
-		t.Errorf("got %v %q %d %v", got.Reason, got.ID, got.Retry, got.Started)
+		t.Errorf("the change has its reason, id, retry and start: got %v %q %d %v",
+			got.Reason, got.ID, got.Retry, got.Started)
 	}
 	if len(got.Diff) == 0 || got.Client == nil {
-		t.Errorf("no diff or no client: %v %v", got.Diff, got.Client)
+		t.Errorf("the change has a diff and a client: got %v, %v", got.Diff, got.Client)
 	}
 }
 
+// TestOldIsNeverNil shows that c.Old is an empty object or has the fields that decode.
 func TestOldIsNeverNil(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		old    map[string]any
 		want   *Widget
 	}{
-		"creation":  {"nothing was handled yet", nil, &Widget{}},
-		"too large": {"of an essence that did not fit onto the object, nothing is known", map[string]any{}, &Widget{}},
-		"another schema": {"the object cannot change the past, so it must not wait; what fits is there",
+		"creation":  {"Old of a creation is empty", nil, &Widget{}},
+		"too large": {"Old is empty if the last-handled configuration was not stored", map[string]any{}, &Widget{}},
+		"another schema": {"an old object that does not decode keeps the other fields and does not block",
 			map[string]any{"spec": map[string]any{"size": "three", "owner": "ann"}},
 			&Widget{Spec: WidgetSpec{Owner: "ann"}}},
 	}
@@ -138,7 +145,8 @@ func TestOldIsNeverNil(t *testing.T) {
 	})
 }
 
-// The working copy goes from handler to handler, and the cause is the engine's: no handler may get at them.
+// TestHandlersGetCopies shows that handlers cannot change the working copy, which later handlers get, or the cause,
+// which belongs to the engine.
 func TestHandlersGetCopies(t *testing.T) {
 	spec := map[string]any{"extra": map[string]any{"a": "b"}, "parts": []any{map[string]any{"name": "a"}}}
 	old := map[string]any{"spec": map[string]any{"extra": map[string]any{"a": "c"}}}
@@ -167,15 +175,16 @@ func TestHandlersGetCopies(t *testing.T) {
 				t.Fatal(a.Outcome.Err)
 			}
 			if d := cmp.Diff(want, a.Call.Object); d != "" {
-				t.Errorf("the working copy\n-want, +got:\n%s", d)
+				t.Errorf("the handler does not change the working copy\n-want, +got:\n%s", d)
 			}
 			if d := cmp.Diff(wantOld, a.Call.Cause.Old); d != "" {
-				t.Errorf("the old essence\n-want, +got:\n%s", d)
+				t.Errorf("the handler does not change the old essence\n-want, +got:\n%s", d)
 			}
 		})
 	}
 }
 
+// TestEvents shows that events of the handler are posted.
 func TestEvents(t *testing.T) {
 	got := facadetest.NewChange(&Widget{}).Call(t.Context(), func(_ context.Context, c *Change) error {
 		c.Info("Provisioned", "100% done")
@@ -188,10 +197,11 @@ func TestEvents(t *testing.T) {
 		{Type: "Warning", Reason: "Slow", Message: "it took a while"}, {Type: "Debug", Reason: "Detail"},
 	}
 	if d := cmp.Diff(want, got.Events); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the events of the handler are posted: -want, +got:\n%s", d)
 	}
 }
 
+// TestFlush shows that an error of Flush names the object and the handler.
 func TestFlush(t *testing.T) {
 	broken := errors.New("the API server is away")
 	op := one(func(ctx context.Context, c *Change) error { return c.Flush(ctx) })
@@ -200,16 +210,17 @@ func TestFlush(t *testing.T) {
 		func(a *execution.Attempt) { a.FlushNow = func(context.Context) error { return broken } },
 	)
 	if !errors.Is(a.Outcome.Err, broken) || !strings.Contains(a.Outcome.Err.Error(), `object ns/w1 by handler "fn"`) {
-		t.Errorf("the error must be told, and what it is about: %v", a.Outcome.Err)
+		t.Errorf("the error of Flush names the object and the handler: got %v", a.Outcome.Err)
 	}
 }
 
+// TestDiffIsRaw shows that the diff of a change includes fields that the Go type does not have.
 func TestDiffIsRaw(t *testing.T) {
 	var got kopf.Diff
 	op := one(func(_ context.Context, c *Change) error { got = c.Diff; return nil })
 	want := kopf.Diff{{Op: diff.Change, Path: diff.Path{"spec", "unknown"}, Old: int64(1), New: "x"}}
 	call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Cause.Diff = diff.Diff(want) })
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("fields that the type does not have change as well\n-want, +got:\n%s", d)
+		t.Errorf("the diff includes fields that the Go type does not have\n-want, +got:\n%s", d)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // documented is a row of the table of flags in docs/command-line.md.
 type documented struct{ letter, commands, variable, setting string }
 
-// flagsTable reads that table, by the names of the flags.
+// flagsTable returns the page and the rows of that table by the names of the flags.
 func flagsTable(t *testing.T) (text string, rows map[string]documented) {
 	t.Helper()
 	data, err := os.ReadFile("../docs/command-line.md")
@@ -42,13 +42,13 @@ func flagsTable(t *testing.T) (text string, rows map[string]documented) {
 	return string(data), rows
 }
 
-// variable is what the help of a flag names.
+// variable matches the environment variable in the help of a flag.
 var variable = regexp.MustCompile(`\[\$KOPF_([A-Z]+)_([A-Z_]+)\]`)
 
 // command matches the name in a row of the table of commands.
 var command = regexp.MustCompile("(?m)^\\| `([a-z]+)")
 
-// TestCommandsTable checks that the table of commands has all of them, and no others.
+// TestCommandsTable shows that the documented table of commands is complete and has no other commands.
 func TestCommandsTable(t *testing.T) {
 	root := kopf.New("test.example.org").Command()
 	root.InitDefaultHelpCmd()
@@ -67,11 +67,12 @@ func TestCommandsTable(t *testing.T) {
 	slices.Sort(names)
 	slices.Sort(documented)
 	if d := cmp.Diff(slices.Compact(names), documented); d != "" {
-		t.Errorf("the table of commands (-commands, +docs/command-line.md):\n%s", d)
+		t.Errorf("the table of commands is complete (-commands, +docs/command-line.md):\n%s", d)
 	}
 }
 
-// The table of flags has all of them, with their letters and variables, and nothing else.
+// TestFlagsTable shows that the documented table of flags is complete, has no other flags, and has the right
+// letters and variables.
 func TestFlagsTable(t *testing.T) {
 	_, rows := flagsTable(t)
 	commands := map[string][]string{}
@@ -117,7 +118,7 @@ func TestFlagsTable(t *testing.T) {
 	}
 }
 
-// The settings that the table names are there.
+// TestSettingsOfFlags shows that all settings in the table of flags exist.
 func TestSettingsOfFlags(t *testing.T) {
 	_, rows := flagsTable(t)
 	var none kopf.Settings

@@ -13,7 +13,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// execute runs the command line of the operator, and returns the exit code and what it printed.
+// execute runs the command line of the operator and returns the exit code and the output.
 func execute(t *testing.T, op *kopf.Operator, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -24,7 +24,7 @@ func execute(t *testing.T, op *kopf.Operator, args ...string) (code int, out, er
 	return kopf.ExitCode(cmd.ExecuteContext(t.Context())), stdout.String(), stderr.String()
 }
 
-// withoutCluster hides the clusters that the machine may know.
+// withoutCluster hides the clusters that the machine is configured for.
 func withoutCluster(t *testing.T) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -32,6 +32,7 @@ func withoutCluster(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 }
 
+// TestWrongCommandLines shows the exit codes and the errors of invalid command lines.
 func TestWrongCommandLines(t *testing.T) {
 	withoutCluster(t)
 	broken := one(nil)
@@ -44,50 +45,56 @@ func TestWrongCommandLines(t *testing.T) {
 		want   []string
 	}{
 		"both scopes": {
-			"one contradicts the other", one(succeed), []string{"-A", "-n", "a"}, 2,
+			"-A together with -n is an error", one(succeed), []string{"-A", "-n", "a"}, 2,
 			[]string{"exclude each other", "--help"},
 		},
 		"both scopes of run": {
-			"the command may be spelled", one(succeed), []string{"run", "-A", "-n", "a"}, 2,
+			"run -A together with -n is an error", one(succeed), []string{"run", "-A", "-n", "a"}, 2,
 			[]string{"exclude each other", "run --help"},
 		},
 		"unknown flag": {
-			"a slip", one(succeed), []string{"--namspace", "a"}, 2, []string{"unknown flag: --namspace", "--help"},
+			"an unknown flag is an error",
+			one(succeed), []string{"--namspace", "a"}, 2, []string{"unknown flag: --namspace", "--help"},
 		},
 		"unknown command": {
-			"a slip", one(succeed), []string{"rum"}, 2, []string{`unknown command or argument "rum"`},
+			"an unknown command is an error",
+			one(succeed), []string{"rum"}, 2, []string{`unknown command or argument "rum"`},
 		},
 		"files": {
-			"Kopf has them, but a Go operator is compiled", one(succeed), []string{"run", "handlers.py"}, 2,
+			"a file argument is an error, unlike in Kopf", one(succeed), []string{"run", "handlers.py"}, 2,
 			[]string{`argument "handlers.py"`},
 		},
 		"namespace": {
-			"it would be watched under that name, in vain", one(succeed), []string{"-n", "team_a"}, 2,
+			"an invalid name of a namespace is an error", one(succeed), []string{"-n", "team_a"}, 2,
 			[]string{`"team_a" is not the name of a namespace`},
 		},
 		"unknown format": {
-			"the right ones are told", one(succeed), []string{"-A", "--log-format", "xml"}, 2,
+			"an unknown log format is an error that lists the formats",
+			one(succeed), []string{"-A", "--log-format", "xml"}, 2,
 			[]string{`unknown log format "xml": it is plain, full or json`},
 		},
 		"quiet and verbose": {
-			"one contradicts the other", one(succeed), []string{"-A", "-qv"}, 2, []string{"-q (--quiet) excludes"},
+			"-q together with -v is an error",
+			one(succeed), []string{"-A", "-qv"}, 2, []string{"-q (--quiet) excludes"},
 		},
 		"mistakes in registrations": {
-			"they come out without a cluster", broken, []string{"-A"}, 1,
+			"errors of registrations are reported without a cluster", broken, []string{"-A"}, 1,
 			[]string{`OnCreate("fn"): the function is nil`},
 		},
 		"nil operator": {
-			"also without anything else", nil, []string{"-A"}, 1, []string{"the operator is nil"},
+			"a nil operator is an error", nil, []string{"-A"}, 1, []string{"the operator is nil"},
 		},
 		"no cluster": {
-			"what to do is more than what is missing", scheming(), []string{"-A"}, 1,
+			"the error for a missing cluster lists the ways to configure one", scheming(), []string{"-A"}, 1,
 			[]string{"no cluster is configured", "--kubeconfig", "KUBECONFIG", "~/.kube/config"},
 		},
 		"no such file in the environment": {
-			"the file is named", scheming(), []string{"-A"}, 1, []string{"KUBECONFIG names files that do not exist: /"},
+			"the error names the missing file of KUBECONFIG",
+			scheming(), []string{"-A"}, 1, []string{"KUBECONFIG names files that do not exist: /"},
 		},
 		"no such file": {
-			"the file is named", scheming(), []string{"-A", "--kubeconfig", missing}, 1, []string{missing},
+			"the error names the missing file of --kubeconfig",
+			scheming(), []string{"-A", "--kubeconfig", missing}, 1, []string{missing},
 		},
 	}
 	for name, c := range cases {
@@ -102,32 +109,34 @@ func TestWrongCommandLines(t *testing.T) {
 				}
 			}
 			if strings.Contains(errs, "Usage:") {
-				t.Errorf("the error drowns in the usage:\n%s", errs)
+				t.Errorf("an error is printed without the usage:\n%s", errs)
 			}
 		})
 	}
 }
 
-// scheming is an operator that knows its types.
+// scheming returns an operator whose types are in its scheme.
 func scheming() *kopf.Operator {
 	op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addWidgets}})
 	kopf.For(op, &Widget{}).OnCreate("fn", succeed)
 	return op
 }
 
+// TestExitCode shows that an error is exit code 1.
 func TestExitCode(t *testing.T) {
 	if got := kopf.ExitCode(nil); got != 0 {
-		t.Errorf("a graceful stop: %d", got)
+		t.Errorf("a graceful stop has exit code 0: got %d", got)
 	}
 	if got := kopf.ExitCode(errors.New("an error")); got != 1 {
-		t.Errorf("an error: %d", got)
+		t.Errorf("an error has exit code 1: got %d", got)
 	}
 }
 
+// TestHelpTeaches shows that the help lists examples and all important flags.
 func TestHelpTeaches(t *testing.T) {
 	code, out, _ := execute(t, scheming(), "--help")
 	if code != 0 {
-		t.Errorf("asking for help is no error: %d", code)
+		t.Errorf("--help has exit code 0: got %d", code)
 	}
 	for _, want := range []string{
 		"Run the operator test.example.org", "Examples:", "-A\n", "-n team-a -n team-b --verbose", "--log-format json",
@@ -144,21 +153,23 @@ func TestHelpTeaches(t *testing.T) {
 	}
 	for _, unwanted := range []string{" string ", "stringArray"} {
 		if strings.Contains(out, unwanted) {
-			t.Errorf("%q is Go's word, got:\n%s", unwanted, out)
+			t.Errorf("the help has the Go type %q, got:\n%s", unwanted, out)
 		}
 	}
 }
 
+// TestVersion shows that the flag and the command print the version.
 func TestVersion(t *testing.T) {
 	for _, how := range []string{"--version", "version"} {
 		code, out, _ := execute(t, scheming(), how)
 		if code != 0 || !strings.HasPrefix(out, "test.example.org ") || !strings.Contains(out, "go1.") {
-			t.Errorf("%s: got %d, %q", how, code, out)
+			t.Errorf("%s prints the name and the version of Go: got %d, %q", how, code, out)
 		}
 	}
 }
 
-// The flags of peering win over the settings of the program, and handlers of the startup see them.
+// TestPeeringOfFlags shows that flags of peering override the settings of the program, and that startup handlers
+// get the result.
 func TestPeeringOfFlags(t *testing.T) {
 	withoutCluster(t)
 	cases := map[string]struct {
@@ -167,15 +178,22 @@ func TestPeeringOfFlags(t *testing.T) {
 		args       []string
 		want       kopf.PeeringSettings
 	}{
-		"none":        {"the program has said so", true, nil, kopf.PeeringSettings{Standalone: true}},
-		"name":        {"it is wanted", true, []string{"-P", "a"}, kopf.PeeringSettings{Name: "a", Mandatory: true}},
-		"priority":    {"it is given", false, []string{"-p", "5"}, kopf.PeeringSettings{Priority: 5}},
-		"development": {"as in Kopf", false, []string{"--dev"}, kopf.PeeringSettings{Priority: 666}},
-		"standalone":  {"it is said", false, []string{"--standalone"}, kopf.PeeringSettings{Standalone: true}},
-		"both": {"to be alone wins, as in Kopf", false, []string{"--standalone", "-P", "a"}, kopf.PeeringSettings{
-			Name: "a", Mandatory: true, Standalone: true,
-		}},
-		"not alone": {"flags win", true, []string{"--standalone=false"}, kopf.PeeringSettings{}},
+		"none": {
+			"without flags, the settings of the program apply", true, nil, kopf.PeeringSettings{Standalone: true}},
+		"name": {
+			"-P overrides Standalone and makes the peering mandatory",
+			true, []string{"-P", "a"}, kopf.PeeringSettings{Name: "a", Mandatory: true}},
+		"priority": {"-p sets the priority", false, []string{"-p", "5"}, kopf.PeeringSettings{Priority: 5}},
+		"development": {
+			"--dev sets the priority 666, as in Kopf", false, []string{"--dev"}, kopf.PeeringSettings{Priority: 666}},
+		"standalone": {
+			"--standalone turns peering off", false, []string{"--standalone"}, kopf.PeeringSettings{Standalone: true}},
+		"both": {
+			"--standalone overrides -P, as in Kopf", false, []string{"--standalone", "-P", "a"}, kopf.PeeringSettings{
+				Name: "a", Mandatory: true, Standalone: true,
+			}},
+		"not alone": {
+			"--standalone=false overrides the settings", true, []string{"--standalone=false"}, kopf.PeeringSettings{}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -193,10 +211,10 @@ func TestPeeringOfFlags(t *testing.T) {
 	}
 }
 
-// nowhere is the configuration of a cluster that nobody serves.
+// nowhere is the kubeconfig of a cluster that does not exist.
 const nowhere = "internal/commandline/testdata/nowhere.yaml"
 
-// A whole run, as far as it goes without a cluster: the context ends before anything is served.
+// TestRunStops shows that a run whose context has ended exits with code 0, and prints a hint if no scope is given.
 func TestRunStops(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -204,13 +222,14 @@ func TestRunStops(t *testing.T) {
 		args   []string
 		hint   bool
 	}{
-		"no scope":      {"the whole cluster is a lot, so it is said", nil, nil, true},
-		"whole cluster": {"nothing is left to be said", nil, []string{"-A", "--log-format=JSON"}, false},
+		"no scope":      {"a run without a scope prints a hint", nil, nil, true},
+		"whole cluster": {"a run with -A prints no hint", nil, []string{"-A", "--log-format=JSON"}, false},
 		"namespaces": {
-			"the same", nil, []string{"run", "-n", "a", "--namespace=b", "--standalone", "--log-format=plain"}, false,
+			"a run with -n prints no hint",
+			nil, []string{"run", "-n", "a", "--namespace=b", "--standalone", "--log-format=plain"}, false,
 		},
 		"namespaces in code": {
-			"the program has said so", []string{"a"}, nil, false,
+			"a run with namespaces in the settings prints no hint", []string{"a"}, nil, false,
 		},
 	}
 	for name, c := range cases {
@@ -230,7 +249,7 @@ func TestRunStops(t *testing.T) {
 				t.Errorf("%s: exit code %d: %s", c.reason, code, stderr.String())
 			}
 			if hinted := strings.Contains(stderr.String(), "Neither -n nor -A is given"); hinted != c.hint {
-				t.Errorf("%s\nhint: %v, want %v: %s", c.reason, hinted, c.hint, stderr.String())
+				t.Errorf("%s\nhint: got %v, want %v: %s", c.reason, hinted, c.hint, stderr.String())
 			}
 		})
 	}

@@ -11,18 +11,18 @@ import (
 	"testing"
 )
 
-// A wrong option must be found by the compiler, and its message must say what is wrong.
+// TestWhatCompiles shows that the compiler rejects invalid options with a helpful message and accepts valid ones.
 func TestWhatCompiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
 	const folder, file = "./testdata/compile", "testdata/compile/compile.go"
-	// -e is for all errors, not ten.
+	// -e reports all errors instead of ten.
 	build := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "-o", os.DevNull, folder)
 	build.Env = append(os.Environ(), "GOWORK=off")
 	out, err := build.CombinedOutput()
 	if err == nil {
-		t.Fatal("all of it compiles")
+		t.Fatal("invalid options do not compile")
 	}
 	said := map[int][]string{}
 	for line := range strings.Lines(string(out)) {
@@ -33,7 +33,7 @@ func TestWhatCompiles(t *testing.T) {
 		}
 	}
 	if len(said) == 0 {
-		t.Fatalf("the compiler was not even asked: %s", out)
+		t.Fatalf("the build failed without an error of the compiler: %s", out)
 	}
 	source, err := os.ReadFile(file)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestWhatCompiles(t *testing.T) {
 		case wanted != nil && got == "":
 			t.Errorf("%s:%d must not compile: %s", file, number, strings.TrimSpace(lines.Text()))
 		case wanted != nil && !strings.Contains(got, wanted[1]):
-			t.Errorf("%s:%d: want %q in what the compiler says, got: %s", file, number, wanted[1], got)
+			t.Errorf("%s:%d: want %q in the errors of the compiler, got: %s", file, number, wanted[1], got)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// A condition of one's own shows in the handler's object and in those after it, and moves its time with its status
-// only, in handlers of all families.
+// TestOwnConditions shows that a handler's own condition is visible in its object and to later handlers, and that
+// its transition time changes only with its status, for handlers of all families.
 func TestOwnConditions(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		seen := &journal{}
@@ -55,24 +55,26 @@ func TestOwnConditions(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		e.settle()
 		if e.moved("Up") != began {
-			t.Errorf("the time has moved from %s to %s with no other status", began, e.moved("Up"))
+			t.Errorf("the transition time is kept without a change of the status: got %s, then %s",
+				began, e.moved("Up"))
 		}
 		time.Sleep(time.Minute)
 		e.settle()
-		e.expect("in the end", "Seen=True Event@1: ", "Up=True Answers@1: ", "observed 0 of 1")
+		e.expect("after the status has changed", "Seen=True Event@1: ", "Up=True Answers@1: ", "observed 0 of 1")
 		if e.moved("Up") == began {
-			t.Error("the time has not moved with the status")
+			t.Error("the transition time changes with the status")
 		}
 		writes(way)
 		time.Sleep(time.Hour)
 		e.settle()
 		if n := len(writes(way)); n != 0 {
-			t.Errorf("%d writes of what was there already", n)
+			t.Errorf("an unchanged condition is not written: got %d writes", n)
 		}
 	})
 }
 
-// What cannot be a condition fails the handler for good, by a text that names object, handler and field.
+// TestOwnConditionsThatCannotBe shows that an invalid condition fails the handler permanently, with an error that
+// names the object, the handler and the field.
 func TestOwnConditionsThatCannotBe(t *testing.T) {
 	text := func(field string) string {
 		return `setting a condition of object default/home by handler "create": ` + field
@@ -83,28 +85,31 @@ func TestOwnConditionsThatCannotBe(t *testing.T) {
 		set    func(c *dynamicChange)
 		want   string
 	}{
-		"type": {"it has a blank", nil, func(c *dynamicChange) {
+		"type": {"a condition type with a blank is an error", nil, func(c *dynamicChange) {
 			c.Condition("Is up", metav1.ConditionTrue, "Up", "")
 		}, text(`type "Is up"`)},
-		"status": {"it is Python's", nil, func(c *dynamicChange) { c.Condition("Up", "true", "Up", "") },
+		"status": {
+			"a lower-case status is an error", nil, func(c *dynamicChange) { c.Condition("Up", "true", "Up", "") },
 			text(`status "true"`)},
-		"reason": {"it is a sentence", nil, func(c *dynamicChange) {
+		"reason": {"a reason with blanks is an error", nil, func(c *dynamicChange) {
 			c.Condition("Up", metav1.ConditionTrue, "it is up", "")
 		}, text(`reason "it is up"`)},
-		"one of the framework's": {"both would write it", nil, func(c *dynamicChange) {
+		"one of the framework's": {"a condition type of the framework is an error", nil, func(c *dynamicChange) {
 			c.Condition("Ready", metav1.ConditionTrue, "Up", "")
 		}, text(`type "Ready": it reports on the handlers`)},
-		"in a sub-handler": {"its text names that one", nil, func(c *dynamicChange) {
+		"in a sub-handler": {"the error of a sub-handler names the sub-handler", nil, func(c *dynamicChange) {
 			c.Sub("part", func(_ context.Context, c *dynamicChange) error {
 				c.Condition("Stalled", metav1.ConditionTrue, "Up", "")
 				return nil
 			})
 			_ = c.RunSubs(t.Context())
 		}, `handler "create/part": type "Stalled": it reports on the handlers`},
-		"no subresource": {"each would be a new generation", func(r *memapi.Resource) { r.StatusSubresource = false },
+		"no subresource": {
+			"a kind without the status subresource is an error",
+			func(r *memapi.Resource) { r.StatusSubresource = false },
 			func(c *dynamicChange) { c.Condition("Up", metav1.ConditionTrue, "Up", "") },
 			text("the status of the kind is no subresource")},
-		"a status of another shape": {"a former handler has made a list of it", nil, func(c *dynamicChange) {
+		"a status of another shape": {"a status that is not a mapping is an error", nil, func(c *dynamicChange) {
 			c.Patch(func(o *kopf.Unstructured) { o.Object["status"] = []any{} })
 			c.Condition("Up", metav1.ConditionTrue, "Up", "")
 		}, text("the status of the object is not a mapping")},
@@ -122,14 +127,14 @@ func TestOwnConditionsThatCannotBe(t *testing.T) {
 				e.build(map[string]any{"size": int64(1)})
 				told := log.with("Handler failed permanently")
 				if len(told) == 0 || !strings.Contains(strings.ReplaceAll(told[0], `\"`, `"`), c.want) {
-					t.Errorf("%s: %q lack %q", c.reason, told, c.want)
+					t.Errorf("%s: got the log lines %q, want %q in the first", c.reason, told, c.want)
 				}
 			})
 		})
 	}
 }
 
-// A filter can look at conditions, and not set any.
+// TestOwnConditionsInFilters shows that a filter must not set conditions.
 func TestOwnConditionsInFilters(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		_, log, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
@@ -143,7 +148,7 @@ func TestOwnConditionsInFilters(t *testing.T) {
 		defer stop()
 		e.build(nil)
 		if d := cmp.Diff([]string{"observed 0 of 1"}, e.told()); d != "" || len(log.with("a filter can neither")) == 0 {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("a condition set by a filter is logged and not written: -want, +got:\n%s", d)
 		}
 	})
 }

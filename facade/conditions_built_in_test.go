@@ -9,8 +9,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// Kubernetes' own kinds have conditions of its own controllers. One line tells when the kind is found, and nothing is
-// written to the status of its objects, whatever becomes of their handlers.
+// TestConditionsOfBuiltInKinds shows that no conditions are written to built-in kinds whose conditions belong to
+// controllers of Kubernetes, whatever the outcome of the handlers. One log line reports this when the kind is
+// found.
 func TestConditionsOfBuiltInKinds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -18,19 +19,25 @@ func TestConditionsOfBuiltInKinds(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason              string
 		group, kind, plural string
-		observed            string // what the whole status is about; empty if nothing is written
+		observed            string // the observed generation; empty if nothing is written
 	}{
-		"pods":        {"their kubelets say whether they are ready", "", "Pod", "pods", ""},
-		"nodes":       {"pods are evicted from those that are not ready", "", "Node", "nodes", ""},
-		"deployments": {"kubectl rollout reads their conditions", "apps", "Deployment", "deployments", ""},
-		"ingresses":   {"what is below k8s.io may be Kubernetes' own", "networking.k8s.io", "Ingress", "ingresses", ""},
-		"services":    {"their list is meant for everybody", "", "Service", "services", "observed 0 of 1"},
+		"pods":  {"pods get no conditions, as kubelets set their Ready condition", "", "Pod", "pods", ""},
+		"nodes": {"nodes get no conditions, as unready nodes lose their pods", "", "Node", "nodes", ""},
+		"deployments": {
+			"deployments get no conditions, as kubectl rollout reads theirs", "apps", "Deployment", "deployments", ""},
+		"ingresses": {
+			"ingresses get no conditions, as their group is built in", "networking.k8s.io", "Ingress", "ingresses", ""},
+		"services": {
+			"services get conditions, as their list is open to all controllers",
+			"", "Service", "services", "observed 0 of 1"},
 		"budgets": {
-			"theirs as well, and its controller says what it has observed", "policy", "PodDisruptionBudget",
+			"disruption budgets get conditions, but keep the observed generation of their controller",
+			"policy", "PodDisruptionBudget",
 			"poddisruptionbudgets", "observed 0 of 1",
 		},
 		"gateways": {
-			"a project beside Kubernetes has that domain, too", "gateway.networking.k8s.io", "Gateway", "gateways",
+			"gateways get conditions, as the Gateway API is not built in",
+			"gateway.networking.k8s.io", "Gateway", "gateways",
 			"observed 1 of 1",
 		},
 	} {
@@ -43,7 +50,7 @@ func TestConditionsOfBuiltInKinds(t *testing.T) {
 						Conditions: how == "settings",
 					})
 					defer stop()
-					e.checkRefusal("when it is found", c.observed != "", log)
+					e.checkRefusal("when the kind is found", c.observed != "", log)
 					e.build(map[string]any{"size": int64(1)})
 					time.Sleep(time.Hour)
 					e.settle()
@@ -61,7 +68,7 @@ func TestConditionsOfBuiltInKinds(t *testing.T) {
 	}
 }
 
-// checkRefusal wants one line about the kind, unless it takes conditions.
+// checkRefusal requires one log line about the kind, or none if the kind accepts conditions.
 func (e conditional) checkRefusal(when string, taken bool, log *lines) {
 	e.t.Helper()
 	told := log.with(notWritten)
@@ -69,12 +76,12 @@ func (e conditional) checkRefusal(when string, taken bool, log *lines) {
 		"leave Conditions out for the kind"}
 	if taken {
 		if len(told) > 0 {
-			e.t.Errorf("%s: %q", when, told)
+			e.t.Errorf("%s: want no log line, got %q", when, told)
 		}
 		return
 	}
 	if len(told) != 1 {
-		e.t.Errorf("%s: told %d times: %q", when, len(told), told)
+		e.t.Errorf("%s: want one log line, got %d: %q", when, len(told), told)
 		return
 	}
 	for _, text := range want {

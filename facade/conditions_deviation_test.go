@@ -12,17 +12,21 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// Deviation D-conditions: no essence has the conditions of the framework, whichever of them there are, nor what the
-// status has observed, also where a handler of just that field has the field in the essence.
+// TestConditionsInNoEssence shows that the framework's conditions and observedGeneration are not part of an
+// essence, even if a handler of the field adds the field to the essence. Deviation: D-conditions.
 func TestConditionsInNoEssence(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		result error
-		want   []string // the types that there are
+		want   []string // the expected condition types
 	}{
-		"Ready":       {"it is always there", nil, []string{"Ready"}},
-		"Reconciling": {"it goes", kopf.Temporary(errors.New("later"), time.Hour), []string{"Ready", "Reconciling"}},
-		"Stalled":     {"it stays", kopf.Permanent(errors.New("never")), []string{"Ready", "Stalled"}},
+		"Ready": {"the essence does not have the Ready condition", nil, []string{"Ready"}},
+		"Reconciling": {
+			"the essence does not have the Reconciling condition",
+			kopf.Temporary(errors.New("later"), time.Hour), []string{"Ready", "Reconciling"}},
+		"Stalled": {
+			"the essence does not have the Stalled condition",
+			kopf.Permanent(errors.New("never")), []string{"Ready", "Stalled"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inConditional(t, nil, func(e conditional) {
@@ -45,12 +49,12 @@ func TestConditionsInNoEssence(t *testing.T) {
 				defer stop()
 				for _, held := range c.want {
 					if e.moved(held) == "" {
-						t.Errorf("there is no %s: %q", held, e.told())
+						t.Errorf("the condition %s is missing: %q", held, e.told())
 					}
 				}
 				for key, value := range e.house().GetAnnotations() {
 					if strings.Contains(value, "conditions") || strings.Contains(value, "observedGeneration") {
-						t.Errorf("%s: annotation %s has it: %s", c.reason, key, value)
+						t.Errorf("%s: annotation %s: %s", c.reason, key, value)
 					}
 				}
 				seen.want(t) // nothing
@@ -59,7 +63,8 @@ func TestConditionsInNoEssence(t *testing.T) {
 	}
 }
 
-// Deviation D-conditions: an operator that does not ask for them, as that of Kopf does not, writes none.
+// TestConditionsUnasked shows that an operator writes no conditions without the setting, as Kopf. Deviation:
+// D-conditions.
 func TestConditionsUnasked(t *testing.T) {
 	for name, given := range map[string]kopf.Settings{"by default": {}, "as Kopf": kopf.AsKopf()} {
 		t.Run(name, func(t *testing.T) {
@@ -73,10 +78,10 @@ func TestConditionsUnasked(t *testing.T) {
 				time.Sleep(time.Hour)
 				e.settle()
 				if n := countStatus(way); n > 0 && name != "as Kopf" {
-					t.Errorf("%d writes of the status", n)
+					t.Errorf("without conditions, the status is not written: got %d writes", n)
 				}
 				if d := cmp.Diff([]string{"observed 0 of 1"}, e.told()); d != "" {
-					t.Errorf("-want, +got:\n%s", d)
+					t.Errorf("no conditions are written: -want, +got:\n%s", d)
 				}
 			})
 		})

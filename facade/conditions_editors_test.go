@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// retell sets the fields of the condition of the type, or adds it.
+// retell sets the fields of the condition of the type, or adds the condition.
 func retell(house map[string]any, conditionType string, fields map[string]any) {
 	list, _, _ := unstructured.NestedSlice(house, "status", "conditions")
 	at := slices.IndexFunc(list, func(item any) bool { return item.(map[string]any)["type"] == conditionType })
@@ -27,32 +27,37 @@ func retell(house map[string]any, conditionType string, fields map[string]any) {
 	_ = unstructured.SetNestedSlice(house, list, "status", "conditions")
 }
 
-// What somebody else says in our conditions is theirs until a handler has an outcome again, or an edit is to be
-// observed: nobody is called for it, and no two who are stubborn keep each other busy.
+// TestConditionsThatOthersEdit shows that the framework's conditions that another client edits are kept until a
+// handler has a new outcome or a new generation is observed. No handler is called for the edit, and two clients do
+// not overwrite each other endlessly.
 func TestConditionsThatOthersEdit(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		edit   func(house map[string]any)
 	}{
-		"another Ready": {"it is not of this operator", func(house map[string]any) {
+		"another Ready": {"a changed Ready condition is restored with the next change", func(house map[string]any) {
 			retell(house, "Ready", map[string]any{"status": "False", "reason": "Other", "message": "by hand"})
 		}},
-		"no Ready": {"it is missing", func(house map[string]any) {
+		"no Ready": {"a removed Ready condition is restored with the next change", func(house map[string]any) {
 			_ = unstructured.SetNestedSlice(house, nil, "status", "conditions")
 		}},
-		"no status": {"a controller replaces it", func(house map[string]any) { delete(house, "status") }},
-		"an old generation": {"it is said of a former one", func(house map[string]any) {
-			retell(house, "Ready", map[string]any{"observedGeneration": int64(0)})
-			_ = unstructured.SetNestedField(house, int64(0), "status", "observedGeneration")
-		}},
-		"a generation to come": {"it is said of none that is there", func(house map[string]any) {
-			retell(house, "Ready", map[string]any{"observedGeneration": int64(99)})
-			_ = unstructured.SetNestedField(house, int64(99), "status", "observedGeneration")
-		}},
-		"Reconciling": {"nothing is at work", func(house map[string]any) {
+		"no status": {
+			"a removed status is restored with the next change",
+			func(house map[string]any) { delete(house, "status") }},
+		"an old generation": {
+			"a lower observed generation is corrected with the next change", func(house map[string]any) {
+				retell(house, "Ready", map[string]any{"observedGeneration": int64(0)})
+				_ = unstructured.SetNestedField(house, int64(0), "status", "observedGeneration")
+			}},
+		"a generation to come": {
+			"a higher observed generation is corrected with the next change", func(house map[string]any) {
+				retell(house, "Ready", map[string]any{"observedGeneration": int64(99)})
+				_ = unstructured.SetNestedField(house, int64(99), "status", "observedGeneration")
+			}},
+		"Reconciling": {"a foreign Reconciling condition is removed with the next change", func(house map[string]any) {
 			retell(house, "Reconciling", map[string]any{"status": "True", "reason": "Other"})
 		}},
-		"Ready twice": {"the schema lets it pass", func(house map[string]any) {
+		"Ready twice": {"a duplicate Ready condition is removed with the next change", func(house map[string]any) {
 			list, _, _ := unstructured.NestedSlice(house, "status", "conditions")
 			_ = unstructured.SetNestedSlice(house, append(list, list...), "status", "conditions")
 		}},
@@ -87,7 +92,7 @@ func TestConditionsThatOthersEdit(t *testing.T) {
 				e.edit(resize(2))
 				e.expect("after a change", "Ready=True Succeeded@2: all handlers have succeeded", "observed 2 of 2")
 				if n := countStatus(way); n != 1 {
-					t.Errorf("%s: %d writes of the status for a change", c.reason, n)
+					t.Errorf("%s: got %d writes of the status for a change, want one", c.reason, n)
 				}
 				seen.want(t, "resize", "resize")
 			})
@@ -95,8 +100,8 @@ func TestConditionsThatOthersEdit(t *testing.T) {
 	}
 }
 
-// What a handler has said in a condition of its own stays, beside those of others, whatever becomes of the operator. A
-// timer says it again if others have said something else, with each of its calls and not more often.
+// TestOwnConditionsStay shows that a handler's own condition and those of other clients are kept across restarts
+// and changes. A timer writes its condition again if another client has changed it, once per call.
 func TestOwnConditionsStay(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		register := func(s houseSel) {
@@ -122,17 +127,17 @@ func TestOwnConditionsStay(t *testing.T) {
 			time.Sleep(time.Hour)
 			e.settle()
 			if n := countStatus(way); n > 0 {
-				t.Errorf("%d writes of the status by an operator that has nothing new to say", n)
+				t.Errorf("a restart without new outcomes does not write the status: got %d writes", n)
 			}
 		}
 		if d := cmp.Diff(before, e.conditions()); d != "" {
-			t.Errorf("after two restarts: -want, +got:\n%s", d)
+			t.Errorf("two restarts keep all conditions: -want, +got:\n%s", d)
 		}
 		e.edit(resize(2))
 		after := e.conditions()
 		for _, held := range []string{"Created", "Theirs"} {
 			if d := cmp.Diff(before[held], after[held]); d != "" || after[held] == nil {
-				t.Errorf("%s after a change: -want, +got:\n%s", held, d)
+				t.Errorf("the condition %s is kept after a change: -want, +got:\n%s", held, d)
 			}
 		}
 		way.Drain()
@@ -148,13 +153,13 @@ func TestOwnConditionsStay(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		e.settle()
 		if n := countStatus(way); n < 9 || n > 11 {
-			t.Errorf("%d writes in ten calls of a timer that somebody contradicts each time", n)
+			t.Errorf("a timer restores its condition once per call: got %d writes in ten calls", n)
 		}
 		stop()
 	})
 }
 
-// conditions are those of the house by their types.
+// conditions returns the conditions of the house by their types.
 func (e conditional) conditions() map[string]any {
 	list, _, _ := unstructured.NestedSlice(e.house().Object, "status", "conditions")
 	all := map[string]any{}

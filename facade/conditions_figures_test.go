@@ -11,8 +11,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// TestConditionsFigures tells what conditions add to the cost of children, see TestEnsureFigures: one write of the
-// status for each parent when it is made, and nothing at a restart.
+// TestConditionsFigures logs and checks how much conditions add to the cost of children (see TestEnsureFigures):
+// one write of the status for each parent that is created, and nothing at a restart.
 func TestConditionsFigures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -35,10 +35,10 @@ func TestConditionsFigures(t *testing.T) {
 		register           func(s houseSel)
 		created, restarted map[string]float64
 	}{
-		"resumed": {"a restart has nothing new to report, and checks each child once", func(s houseSel) {
+		"resumed": {"a restart checks each child once and writes no conditions", func(s houseSel) {
 			s.On("ensure", kopf.CreateUpdateResume(), ensure)
 		}, created, map[string]float64{"get configmaps": 3, "patch configmaps": 3}},
-		"idle": {"nothing is called at a restart", func(s houseSel) {
+		"idle": {"a restart without resume handlers sends no requests", func(s houseSel) {
 			s.On("ensure", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, ensure)
 			s.OnDelete("leave", func(context.Context, *kopf.Change[*kopf.Unstructured]) error { return nil })
 		}, withFinalizer, map[string]float64{}},
@@ -49,7 +49,7 @@ func TestConditionsFigures(t *testing.T) {
 				t.Logf("%d parents with conditions, %s: %v, after a restart %v and %.1f KiB for each",
 					parents, name, got.created, got.restarted, got.heap)
 				if d := cmp.Diff(c.created, got.created); d != "" {
-					t.Errorf("a creation: -want, +got:\n%s", d)
+					t.Errorf("requests for a creation: -want, +got:\n%s", d)
 				}
 				if d := cmp.Diff(c.restarted, got.restarted); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", c.reason, d)

@@ -17,21 +17,21 @@ import (
 
 const notWritten = "Cannot write conditions to the status of a kind"
 
-// retrying is an operator whose handlers always have news: they are called every minute.
+// retrying registers a handler that fails every minute, with conditions.
 func retrying(s kopf.Selection[*kopf.Unstructured]) {
 	s.Conditions()
 	neverDone(s)
 }
 
-// neverDone is the same without a word of conditions.
+// neverDone registers a handler that fails every minute.
 func neverDone(s kopf.Selection[*kopf.Unstructured]) {
 	s.OnCreate("create", func(context.Context, *dynamicChange) error {
 		return kopf.Temporary(errors.New("later"), time.Minute)
 	})
 }
 
-// Of a kind without a place for conditions, one line in the log tells what is missing, and nothing is written. In
-// particular, no generation of any object moves.
+// TestConditionsOfKindsWithoutThem shows that no conditions are written to a kind that cannot store them, and that
+// one log line names the cause. The generation of objects does not change.
 func TestConditionsOfKindsWithoutThem(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -41,12 +41,12 @@ func TestConditionsOfKindsWithoutThem(t *testing.T) {
 		edit                func(r *memapi.Resource)
 	}{
 		"no subresource": {
-			"each write of the status would be a new generation", "its status is not a subresource",
+			"a kind without the status subresource gets no conditions", "its status is not a subresource",
 			`add \"subresources: {status: {}}\" to version v1 of the CRD houses.test.example.org`,
 			func(r *memapi.Resource) { r.StatusSubresource = false },
 		},
 		"no field": {
-			"the API server would drop it", "the schema has no status.conditions",
+			"a kind without conditions in its schema gets no conditions", "the schema has no status.conditions",
 			"add status.conditions to the schema of the CRD",
 			func(r *memapi.Resource) { r.StatusFields = []string{"phase"} },
 		},
@@ -76,8 +76,8 @@ func TestConditionsOfKindsWithoutThem(t *testing.T) {
 	}
 }
 
-// A CRD may get what it lacked; and what cannot be known before is learnt from the answers: told once, and no more
-// requests are made for it until ten minutes are over.
+// TestConditionsOfKindsThatDropThem shows that conditions that the API server drops are logged once, are not
+// written for ten minutes, and are written again when the API server keeps them.
 func TestConditionsOfKindsThatDropThem(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		e.api.Admit(memapi.Admission{Mutate: func(_ memapi.Resource, object map[string]any) {
@@ -91,16 +91,16 @@ func TestConditionsOfKindsThatDropThem(t *testing.T) {
 			e.settle()
 		}
 		if told := log.with(notWritten); len(told) != 1 || !strings.Contains(told[0], "did not keep them") {
-			t.Errorf("%q", told)
+			t.Errorf("the log reports dropped conditions once: got %q", told)
 		}
 		if n := countStatus(way); n != 1 {
-			t.Errorf("%d writes of the status, all of them in vain", n)
+			t.Errorf("after one dropped write, the status is not written: got %d writes", n)
 		}
 		e.api.Admit(memapi.Admission{})
 		time.Sleep(3 * time.Minute)
 		e.settle()
 		if told := e.told(); len(told) != 3 || !strings.HasPrefix(told[0], "Ready=False Retrying@1") {
-			t.Errorf("when the schema was mended: %q", told)
+			t.Errorf("conditions are written when the API server keeps them: got %q", told)
 		}
 	})
 }
@@ -114,22 +114,24 @@ func countStatus(way *memapi.Connection) (n int) {
 	return n
 }
 
-// Conditions that are refused take nothing with them: what the handler has set is written, and its change is handled.
+// TestConditionsThatAreRefused shows that refused conditions do not prevent the handler's own writes and the end of
+// the change.
 func TestConditionsThatAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		refuse func(status string) error
 		most   int // writes of the status in half an hour
 	}{
-		"no right": {"the whole kind cannot be written to", func(string) error {
+		"no right": {"a forbidden status write is logged once, and the change ends", func(string) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "houses"}, "home", errors.New("no rule"))
 		}, 15},
-		"a condition that does not fit": {"it is this object's", func(status string) error {
-			if !strings.Contains(status, "conditions") {
-				return nil
-			}
-			return apierrors.NewInvalid(schema.GroupKind{Kind: "House"}, "home", nil)
-		}, 100},
+		"a condition that does not fit": {
+			"an invalid condition is logged once, and the change ends", func(status string) error {
+				if !strings.Contains(status, "conditions") {
+					return nil
+				}
+				return apierrors.NewInvalid(schema.GroupKind{Kind: "House"}, "home", nil)
+			}, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inConditional(t, nil, func(e conditional) {
@@ -162,18 +164,19 @@ func TestConditionsThatAreRefused(t *testing.T) {
 				}
 				house := e.house()
 				if house.GetAnnotations()["test.example.org/last-handled-configuration"] == "" {
-					t.Errorf("%s: the creation is not over: %v", c.reason, house.Object)
+					t.Errorf("%s: the creation has not ended: %v", c.reason, house.Object)
 				}
 				size := kopf.GetFieldOr(house, "status.create.size", int64(-1))
 				if mayHave := name != "no right"; mayHave != (size == 3) {
-					t.Errorf("%s: the result is %d", c.reason, size)
+					t.Errorf("%s: the result of the handler is %d", c.reason, size)
 				}
 			})
 		})
 	}
 }
 
-// An object whose conditions are something else is left alone; others of the kind are not.
+// TestConditionsOfAnotherShape shows that conditions of an unexpected type are kept, and that other objects of the
+// kind get conditions.
 func TestConditionsOfAnotherShape(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -189,15 +192,15 @@ func TestConditionsOfAnotherShape(t *testing.T) {
 		time.Sleep(time.Hour)
 		e.settle()
 		if d := cmp.Diff(any(odd), e.api.Object(e.houses, "default", "odd")["status"]); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("conditions of another type are kept: -want, +got:\n%s", d)
 		}
 		for _, r := range way.Requests() {
 			if r.Name == "odd" && r.Subresource == "status" {
-				t.Errorf("%s", r.Body)
+				t.Errorf("conditions of another type are not written: got %s", r.Body)
 			}
 		}
 		if told := e.told(); len(told) != 3 || len(log.with(notWritten)) > 1 {
-			t.Errorf("%q, %q", told, log.with(notWritten))
+			t.Errorf("other objects get conditions: got %q, log %q", told, log.with(notWritten))
 		}
 	})
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// conditional is an API server with houses that tell of their handlers, on virtual time, and what an operator does to
-// them.
+// conditional is an API server with houses that have conditions, on virtual time, with functions to run an
+// operator.
 type conditional struct {
 	t      *testing.T
 	api    *memapi.Server
 	houses memapi.Resource
 }
 
-// inConditional plays on virtual time, with houses whose CRD is changed first.
+// inConditional calls the function on virtual time. The edit changes the CRD of houses first.
 func inConditional(t *testing.T, edit func(r *memapi.Resource), play func(e conditional)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -40,7 +40,7 @@ func inConditional(t *testing.T, edit func(r *memapi.Resource), play func(e cond
 	})
 }
 
-// lines are those of a log.
+// lines records the lines of a log.
 type lines struct {
 	mu  sync.Mutex
 	all []string
@@ -52,7 +52,7 @@ func (l *lines) add(prefix, args string) {
 	l.all = append(l.all, prefix+" "+args)
 }
 
-// with gives those that have a text in them.
+// with returns the lines that contain the text.
 func (l *lines) with(text string) (found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *lines) with(text string) (found []string) {
 	return found
 }
 
-// run starts an operator, and waits until it is at rest.
+// run starts an operator and waits until it is idle.
 func (e conditional) run(register func(s kopf.Selection[*kopf.Unstructured]), given ...kopf.Settings) (
 	way *memapi.Connection, log *lines, stop func(),
 ) {
@@ -72,7 +72,7 @@ func (e conditional) run(register func(s kopf.Selection[*kopf.Unstructured]), gi
 	return e.runAs("test.example.org", register, given...)
 }
 
-// runAs is run for an operator of any name.
+// runAs is like run, for an operator with the name.
 func (e conditional) runAs(name string, register func(s kopf.Selection[*kopf.Unstructured]), given ...kopf.Settings) (
 	way *memapi.Connection, log *lines, stop func(),
 ) {
@@ -83,7 +83,7 @@ func (e conditional) runAs(name string, register func(s kopf.Selection[*kopf.Uns
 	return way, log, e.serve(op, way, log)
 }
 
-// serve starts an operator, and waits until it is at rest.
+// serve starts an operator in a manager and waits until it is idle.
 func (e conditional) serve(op *kopf.Operator, way *memapi.Connection, log *lines) (stop func()) {
 	e.t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(way), ctrl.Options{
@@ -107,10 +107,10 @@ func (e conditional) apiVersion() string {
 	return schema.GroupVersion{Group: e.houses.Group, Version: e.houses.Version}.String()
 }
 
-// settle is longer than a start takes, and than the requests of any pass; but shorter than the delays of retries.
+// settle waits longer than a start or the requests of a pass take, but less than the delay of a retry.
 func (e conditional) settle() { time.Sleep(2 * time.Second); synctest.Wait() }
 
-// build makes a house, as its server does, and waits.
+// build creates a house as a user does, and waits.
 func (e conditional) build(spec map[string]any) {
 	e.t.Helper()
 	people, err := memapi.NewClient(e.api, e.houses)
@@ -126,14 +126,14 @@ func (e conditional) build(spec map[string]any) {
 	e.settle()
 }
 
-// edit changes the house, and waits.
+// edit changes the house as another client does, and waits.
 func (e conditional) edit(change func(house map[string]any)) {
 	e.t.Helper()
 	e.api.Edit(e.houses, "default", "home", change)
 	e.settle()
 }
 
-// remove deletes the house, and waits.
+// remove deletes the house as a user does, and waits.
 func (e conditional) remove() {
 	e.t.Helper()
 	people, err := memapi.NewClient(e.api, e.houses)
@@ -150,7 +150,7 @@ func (e conditional) house() *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: e.api.Object(e.houses, "default", "home")}
 }
 
-// told are the conditions in short, with what the whole status is about.
+// told returns the conditions in short, followed by the observed generation.
 func (e conditional) told() (all []string) {
 	house := e.house()
 	list, _, _ := unstructured.NestedSlice(house.Object, "status", "conditions")
@@ -165,7 +165,7 @@ func (e conditional) told() (all []string) {
 	return append(all, fmt.Sprintf("observed %d of %d", observed, house.GetGeneration()))
 }
 
-// moved is when the condition changed last.
+// moved returns the transition time of the condition.
 func (e conditional) moved(conditionType string) string {
 	list, _, _ := unstructured.NestedSlice(e.house().Object, "status", "conditions")
 	for _, item := range list {

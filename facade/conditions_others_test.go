@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// Deviation D-conditions: no handler is called for the conditions of the framework, not even one of that very field; it
-// is for those of others.
+// TestConditionsCallNobody shows that changes of the framework's conditions call no handler, not even a handler of
+// that field. Conditions of other clients do. Deviation: D-conditions.
 func TestConditionsCallNobody(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		seen := &journal{}
@@ -37,7 +37,7 @@ func TestConditionsCallNobody(t *testing.T) {
 		e.settle()
 		e.edit(resize(2))
 		if d := cmp.Diff("observed 2 of 2", e.told()[len(e.told())-1]); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("the last generation is observed: -want, +got:\n%s", d)
 		}
 		seen.want(t) // nothing
 		e.edit(func(house map[string]any) {
@@ -47,15 +47,16 @@ func TestConditionsCallNobody(t *testing.T) {
 		})
 		time.Sleep(time.Hour)
 		e.settle()
-		// With one retry of each, which is told as well.
+		// Each handler is retried once, and the retry is recorded as well.
 		seen.want(t, "see/status", "see/status.conditions", "see/status", "see/status.conditions")
 		if n := len(writes(way)); n > 20 {
-			t.Errorf("%d writes", n)
+			t.Errorf("conditions cause few writes: got %d", n)
 		}
 	})
 }
 
-// What another client writes between a handler and the write of its outcome stays.
+// TestConditionsOfOthersSurviveConflicts shows that conditions that another client writes between a handler and the
+// write of its outcome are kept.
 func TestConditionsOfOthersSurviveConflicts(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		edits := 0
@@ -87,13 +88,13 @@ func TestConditionsOfOthersSurviveConflicts(t *testing.T) {
 			t.Errorf("writes: -want, +got:\n%s", d)
 		}
 		if phase := kopf.GetFieldOr(e.house(), "status.phase", ""); phase != "up" {
-			t.Errorf("the handler's own status is %q", phase)
+			t.Errorf("the handler's own status is written: got %q", phase)
 		}
 	})
 }
 
-// Whoever takes the conditions away gets them back once, and no more than that; two operators with the same types do
-// not keep each other busy either.
+// TestConditionsAreNotFoughtFor shows that removed conditions are restored at most once, and that two operators
+// with the same condition types do not overwrite each other endlessly.
 func TestConditionsAreNotFoughtFor(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		done := func(context.Context, *dynamicChange) error { return nil }
@@ -110,18 +111,19 @@ func TestConditionsAreNotFoughtFor(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		e.settle()
 		if n, m := countStatus(way), countStatus(other); n > 10 || m > 30 {
-			t.Errorf("%d and %d writes of the status in 10 retries", n, m)
+			t.Errorf("two operators cause few status writes: got %d and %d in 10 retries", n, m)
 		}
 		for range 20 {
 			e.edit(func(house map[string]any) { delete(house, "status") })
 		}
 		if n, m := countStatus(way), countStatus(other); n > 10 || m > 10 {
-			t.Errorf("%d and %d writes of the status after 20 removals", n, m)
+			t.Errorf("removed conditions cause few status writes: got %d and %d for 20 removals", n, m)
 		}
 	})
 }
 
-// A write that fails is made again, also one that no handler was called for, and one that ends a change.
+// TestConditionsCatchUpAfterErrors shows that a failed status write is repeated, also if no handler was called and
+// if the write ends a change.
 func TestConditionsCatchUpAfterErrors(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		seen := &journal{}
@@ -146,25 +148,26 @@ func TestConditionsCatchUpAfterErrors(t *testing.T) {
 			e.settle()
 			told := e.told()
 			if want := fmt.Sprintf("observed %[1]d of %[1]d", e.house().GetGeneration()); told[len(told)-1] != want {
-				t.Errorf("after %v: %q", spec, told)
+				t.Errorf("the generation is observed after the change to %v: got %q", spec, told)
 			}
 		}
 		seen.want(t, "name")
 	})
 }
 
-// With a domain, both operators have their own.
+// TestConditionsWithADomain shows that a domain separates the framework's Ready condition from a Ready condition of
+// a handler.
 func TestConditionsWithADomain(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		_, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
 			s.OnCreate("create", func(_ context.Context, c *dynamicChange) error {
-				c.Condition("Ready", "Unknown", "Asked", "somebody else's")
+				c.Condition("Ready", "Unknown", "Asked", "by the handler")
 				return nil
 			})
 		}, kopf.Settings{Conditions: true, ConditionsDomain: "a.example.org"})
 		defer stop()
 		e.build(map[string]any{"size": int64(1)})
-		e.expect("with a domain", "Ready=Unknown Asked@1: somebody else's",
+		e.expect("with a domain", "Ready=Unknown Asked@1: by the handler",
 			"a.example.org/Ready=True Succeeded@1: all handlers have succeeded", "observed 0 of 1")
 	})
 }

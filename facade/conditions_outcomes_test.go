@@ -13,7 +13,7 @@ import (
 
 type dynamicChange = kopf.Change[*kopf.Unstructured]
 
-// expect compares the conditions.
+// expect compares the conditions of the house with the expected ones.
 func (e conditional) expect(when string, want ...string) {
 	e.t.Helper()
 	if d := cmp.Diff(want, e.told()); d != "" {
@@ -25,7 +25,8 @@ func resize(size int64) func(house map[string]any) {
 	return func(house map[string]any) { house["spec"] = map[string]any{"size": size} }
 }
 
-// A failure for good stays told through a restart and a change that concerns nobody, until a change is handled.
+// TestConditionsOfFailures shows that a permanent failure stays in the conditions through a restart and through
+// changes that do not call the failed handler, until all handlers succeed.
 func TestConditionsOfFailures(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		register := func(s kopf.Selection[*kopf.Unstructured]) {
@@ -67,32 +68,37 @@ func TestConditionsOfFailures(t *testing.T) {
 	})
 }
 
-// A generation that no handler is called for is observed all the same, in one write.
+// TestConditionsFollowEveryGeneration shows that a generation for which no handler is called is observed too, with
+// one write.
 func TestConditionsFollowEveryGeneration(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason   string
 		register func(s kopf.Selection[*kopf.Unstructured])
 	}{
-		"another field": {"an update without handlers", func(s kopf.Selection[*kopf.Unstructured]) {
+		"another field": {"a change that calls no handler is observed", func(s kopf.Selection[*kopf.Unstructured]) {
 			s.Conditions()
 			s.OnField("name", "spec.name", func(context.Context, *dynamicChange) error { return nil })
 		}},
-		"declined": {"the object leaves the filter of all handlers", func(s kopf.Selection[*kopf.Unstructured]) {
-			s.Conditions()
-			s.When(func(_ context.Context, house *kopf.Unstructured) bool {
-				return kopf.GetFieldOr(house, "spec.size", int64(0)) < 2
-			}).OnCreate("small", func(context.Context, *dynamicChange) error { return nil })
-		}},
-		"only events": {"nothing is ever changing for them", func(s kopf.Selection[*kopf.Unstructured]) {
-			s.Conditions()
-			s.OnEvent("see", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { return nil })
-		}},
-		"only a timer": {"a timer does not count as a change", func(s kopf.Selection[*kopf.Unstructured]) {
-			s.Conditions()
-			s.Timer("tick", time.Hour, func(context.Context, *kopf.Task[*kopf.Unstructured]) error {
-				return errors.New("no")
-			})
-		}},
+		"declined": {
+			"an object that leaves the filters of all handlers is observed",
+			func(s kopf.Selection[*kopf.Unstructured]) {
+				s.Conditions()
+				s.When(func(_ context.Context, house *kopf.Unstructured) bool {
+					return kopf.GetFieldOr(house, "spec.size", int64(0)) < 2
+				}).OnCreate("small", func(context.Context, *dynamicChange) error { return nil })
+			}},
+		"only events": {
+			"a change of an object with event handlers only is observed", func(s kopf.Selection[*kopf.Unstructured]) {
+				s.Conditions()
+				s.OnEvent("see", func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { return nil })
+			}},
+		"only a timer": {
+			"a change of an object with timers only is observed", func(s kopf.Selection[*kopf.Unstructured]) {
+				s.Conditions()
+				s.Timer("tick", time.Hour, func(context.Context, *kopf.Task[*kopf.Unstructured]) error {
+					return errors.New("no")
+				})
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inConditional(t, nil, func(e conditional) {
@@ -117,18 +123,19 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 				way, _, stop = e.run(c.register)
 				for _, one := range writes(way) {
 					if one == "patch houses/status" {
-						t.Errorf("%s: the status was written at an idle restart", c.reason)
+						t.Errorf("%s: an idle restart does not write the status", c.reason)
 					}
 				}
 				if e.moved("Ready") != moved {
-					t.Errorf("%s: the time has moved", c.reason)
+					t.Errorf("%s: an idle restart keeps the transition time", c.reason)
 				}
 			})
 		})
 	}
 }
 
-// A deletion says what it waits for; an object that goes at once is not written for that.
+// TestConditionsOfDeletions shows that the conditions of a deletion have the error that delays it, and that the end of
+// a deletion does not write conditions.
 func TestConditionsOfDeletions(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
@@ -153,12 +160,12 @@ func TestConditionsOfDeletions(t *testing.T) {
 			t.Errorf("writes at the end: -want, +got:\n%s", d)
 		}
 		if e.api.Object(e.houses, "default", "home") != nil {
-			t.Error("the object is still there")
+			t.Error("the object is removed after its handler has succeeded")
 		}
 	})
 }
 
-// Objects that are there when an operator learns to tell are written once.
+// TestConditionsOfFormerObjects shows that turning conditions on writes the status of existing objects once.
 func TestConditionsOfFormerObjects(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		nothing := func(context.Context, *dynamicChange) error { return nil }
@@ -177,7 +184,8 @@ func TestConditionsOfFormerObjects(t *testing.T) {
 	})
 }
 
-// An object that is kept after the failure of its deletion says so, with the error, over a restart.
+// TestConditionsOfDeletionsThatFail shows that an object that is kept after a failed deletion has the error in its
+// conditions, also after a restart.
 func TestConditionsOfDeletionsThatFail(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		register := func(s kopf.Selection[*kopf.Unstructured]) {
@@ -204,7 +212,7 @@ func TestConditionsOfDeletionsThatFail(t *testing.T) {
 		e.expect("after a restart", "Ready=False Failed"+failed, "Stalled=True Failed"+failed, "observed 2 of 2")
 		e.edit(resize(2))
 		if e.api.Object(e.houses, "default", "home") != nil {
-			t.Error("the edit helps, and the object goes")
+			t.Error("an edit that lets the handler succeed removes the object")
 		}
 	})
 }

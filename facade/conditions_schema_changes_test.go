@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// redefine has the CRD of houses changed while the operator runs.
+// redefine changes the CRD of houses while the operator runs.
 func (e conditional) redefine(edit func(r *memapi.Resource)) {
 	changed := e.houses
 	edit(&changed)
@@ -16,7 +16,7 @@ func (e conditional) redefine(edit func(r *memapi.Resource)) {
 	e.api.Put(definitions, map[string]any{"metadata": map[string]any{"name": "houses.test.example.org", "uid": "h"}})
 }
 
-// retried has the handler of a house called that many times more, and gives how often its status was written for that.
+// retried waits for that many retries of the handler and returns how often the status was written.
 func (e conditional) retried(way *memapi.Connection, times int) (written int) {
 	way.Drain()
 	for range times {
@@ -30,8 +30,8 @@ func withoutSubresource(r *memapi.Resource) { r.StatusSubresource = false }
 func withoutConditions(r *memapi.Resource)  { r.StatusFields = []string{"phase"} }
 func asItWas(*memapi.Resource)              {}
 
-// A status that becomes a subresource is written to at once, without a restart. Where it is none any more, nothing is
-// written: that would be a new generation each time.
+// TestConditionsFollowTheSubresource shows that conditions are written without a restart as soon as the status
+// becomes a subresource, and no longer when it stops being one, as each write would be a new generation.
 func TestConditionsFollowTheSubresource(t *testing.T) {
 	inConditional(t, withoutSubresource, func(e conditional) {
 		way, log, stop := e.run(retrying)
@@ -39,24 +39,26 @@ func TestConditionsFollowTheSubresource(t *testing.T) {
 		e.build(map[string]any{"size": int64(1)})
 		for round := 1; round <= 2; round++ {
 			if n := e.retried(way, 3); n > 0 || len(log.with(notWritten)) != round {
-				t.Errorf("round %d, without: %d writes of the status, %q", round, n, log.with(notWritten))
+				t.Errorf("round %d, without the subresource: %d writes of the status, log %q",
+					round, n, log.with(notWritten))
 			}
 			generation := e.house().GetGeneration()
 			e.redefine(func(r *memapi.Resource) { r.StatusSubresource = true })
 			if n := e.retried(way, 3); n < 3 || n > 4 || len(e.told()) != 3 || len(log.with(notWritten)) != round {
-				t.Errorf("round %d, with: %d writes, %q, %q", round, n, e.told(), log.with(notWritten))
+				t.Errorf("round %d, with the subresource: %d writes, %q, log %q",
+					round, n, e.told(), log.with(notWritten))
 			}
 			e.redefine(asItWas)
 			e.retried(way, 1)
 			if now := e.house().GetGeneration(); now != generation {
-				t.Errorf("round %d: the generation has moved from %d to %d", round, generation, now)
+				t.Errorf("round %d: the generation has changed from %d to %d", round, generation, now)
 			}
 		}
 	})
 }
 
-// A schema is no reason to handle all objects anew, so nobody is told of it: it is looked at every ten minutes while it
-// does not fit, and found out by what becomes of a write when it does not any more.
+// TestConditionsFollowTheSchema shows how a change of the schema is detected without an event: a missing field by a
+// dropped write, a restored field by reading the schema every ten minutes.
 func TestConditionsFollowTheSchema(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		way, log, stop := e.run(retrying)
@@ -64,24 +66,24 @@ func TestConditionsFollowTheSchema(t *testing.T) {
 		e.build(map[string]any{"size": int64(1)})
 		e.redefine(withoutConditions)
 		if n := e.retried(way, 10); n != 1 {
-			t.Errorf("%d writes of the status are dropped, want one to find out", n)
+			t.Errorf("one dropped write is enough to detect the schema: got %d", n)
 		}
 		if told := log.with(notWritten); len(told) != 1 || !strings.Contains(told[0], "did not keep them") {
-			t.Errorf("when the schema is lost: %q", told)
+			t.Errorf("a dropped write is logged once: got %q", told)
 		}
 		if n := e.retried(way, 30); n > 0 || len(e.told()) != 1 {
-			t.Errorf("%d writes in half an hour without a schema: %q", n, e.told())
+			t.Errorf("without the field in the schema, nothing is written: got %d writes, %q", n, e.told())
 		}
 		told := log.with(notWritten)
 		if len(told) != 2 || !strings.Contains(told[1], "the schema has no status.conditions") {
-			t.Errorf("when the schema is looked at: %q", told)
+			t.Errorf("the second log line names the missing field: got %q", told)
 		}
 		e.redefine(asItWas)
 		if n := e.retried(way, 12); n == 0 || n > 12 || len(e.told()) != 3 {
-			t.Errorf("when the schema fits again: %d writes, %q", n, e.told())
+			t.Errorf("with the field in the schema, conditions are written: got %d writes, %q", n, e.told())
 		}
 		if again := log.with(notWritten); len(again) != len(told) {
-			t.Errorf("when the schema fits again: %q", again)
+			t.Errorf("with the field in the schema, nothing is logged: got %q", again)
 		}
 	})
 }

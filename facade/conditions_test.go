@@ -11,7 +11,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// One status write for a creation, none for an idle restart, and the message of each attempt.
+// TestConditionsFollowTheHandlers shows that conditions have the message of each attempt, at one status write per
+// new outcome, and that an idle restart writes nothing.
 func TestConditionsFollowTheHandlers(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		results := []error{
@@ -47,7 +48,8 @@ func TestConditionsFollowTheHandlers(t *testing.T) {
 			t.Errorf("after the second attempt: -want, +got:\n%s", d)
 		}
 		if e.moved("Ready") != first {
-			t.Errorf("the time of Ready has moved from %s to %s", first, e.moved("Ready"))
+			t.Errorf("the transition time of Ready is kept without a new status: got %s, then %s",
+				first, e.moved("Ready"))
 		}
 		stop()
 
@@ -66,7 +68,7 @@ func TestConditionsFollowTheHandlers(t *testing.T) {
 			t.Errorf("writes at the end: -want, +got:\n%s", d)
 		}
 		if e.moved("Ready") == first {
-			t.Error("the time of Ready has not moved")
+			t.Error("the transition time of Ready changes with its status")
 		}
 		stop()
 

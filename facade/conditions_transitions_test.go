@@ -15,8 +15,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// states are the conditions without messages; those whose time has moved since the former call have a star. The times
-// of what is new must lie between both calls.
+// states returns the conditions without messages, with a star if the transition time has changed since the former
+// call. New times must lie between the two calls.
 func (e conditional) states(times map[string]string, since time.Time) string {
 	e.t.Helper()
 	list, _, _ := unstructured.NestedSlice(e.house().Object, "status", "conditions")
@@ -28,7 +28,7 @@ func (e conditional) states(times map[string]string, since time.Time) string {
 		if times[name] != moved {
 			at, err := time.Parse(time.RFC3339, moved)
 			if err != nil || at.Before(since.Truncate(time.Second)) || at.After(time.Now()) {
-				e.t.Errorf("%s is said to have changed at %s, which is not since %s", name, moved, since)
+				e.t.Errorf("%s has the transition time %s, which is not after %s", name, moved, since)
 			}
 			text += "*"
 		}
@@ -38,8 +38,9 @@ func (e conditional) states(times map[string]string, since time.Time) string {
 	return strings.Join(all, ", ")
 }
 
-// A handler that waits, fails permanently, waits again and succeeds: each condition is there for as long as it says
-// something, and its time is that of its status, not of what is said about it. Restarts in between change nothing.
+// TestConditionsOfAHandlerThatWaits shows the conditions of a handler that waits, fails permanently, waits again
+// and succeeds: a condition is present while it applies, and its transition time changes only with its status.
+// Restarts in between change nothing.
 func TestConditionsOfAHandlerThatWaits(t *testing.T) {
 	later := kopf.Temporary(errors.New("no quota"), time.Minute)
 	inConditional(t, nil, func(e conditional) {
@@ -60,22 +61,22 @@ func TestConditionsOfAHandlerThatWaits(t *testing.T) {
 			act    func()
 			want   string
 		}{
-			{"it waits", later, func() { e.build(map[string]any{"size": int64(1)}) },
+			{"the handler waits", later, func() { e.build(map[string]any{"size": int64(1)}) },
 				"Ready=False Retrying*, Reconciling=True Retrying*"},
-			{"it still waits", later, wait, "Ready=False Retrying, Reconciling=True Retrying"},
-			{"it waits after another error", errors.New("no answer"), wait,
+			{"the handler still waits", later, wait, "Ready=False Retrying, Reconciling=True Retrying"},
+			{"the handler waits after another error", errors.New("no answer"), wait,
 				"Ready=False Retrying, Reconciling=True Retrying"},
-			{"it failed permanently", kopf.Permanent(errors.New("no such region")), wait,
+			{"the handler has failed permanently", kopf.Permanent(errors.New("no such region")), wait,
 				"Ready=False Failed, Stalled=True Failed*"},
-			{"it waits after an edit", later, func() { e.edit(resize(2)) },
+			{"the handler waits after an edit", later, func() { e.edit(resize(2)) },
 				"Ready=False Retrying, Stalled=False FailedBefore*, Reconciling=True Retrying*"},
-			{"it has succeeded", nil, wait, "Ready=True Succeeded*"},
-			{"it has succeeded again", nil, func() { e.edit(resize(3)) }, "Ready=True Succeeded"},
-			{"it waits again", later, func() { e.edit(resize(4)) },
+			{"the handler has succeeded", nil, wait, "Ready=True Succeeded*"},
+			{"the handler has succeeded again", nil, func() { e.edit(resize(3)) }, "Ready=True Succeeded"},
+			{"the handler waits again", later, func() { e.edit(resize(4)) },
 				"Ready=False Retrying*, Reconciling=True Retrying*"},
-			{"it is out of attempts", later, func() { wait(); wait(); wait(); wait() },
+			{"the handler is out of attempts", later, func() { wait(); wait(); wait(); wait() },
 				"Ready=False Failed, Stalled=True Failed*"},
-			{"it succeeds after an edit", nil, func() { e.edit(resize(5)) }, "Ready=True Succeeded*"},
+			{"the handler succeeds after an edit", nil, func() { e.edit(resize(5)) }, "Ready=True Succeeded*"},
 		} {
 			since := time.Now()
 			result.Store(&step.result)

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// twice is an error of the first two attempts of a creation.
+// twice returns a temporary error for the first two attempts of a creation.
 func twice(c *dynamicChange) error {
 	if c.Reason == kopf.ReasonCreate && c.Retry < 2 {
 		return kopf.Temporary(errors.New("later"), time.Minute)
@@ -21,8 +21,8 @@ func twice(c *dynamicChange) error {
 	return nil
 }
 
-// Conditions cost one request more for each pass that has something to tell and does not write to the status anyway,
-// and none for all others, as the API server counts them.
+// TestConditionsCostOneWriteAtMost shows that conditions cost one additional request for each pass that has a new
+// outcome and does not write the status anyway, and nothing for other passes.
 func TestConditionsCostOneWriteAtMost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -31,17 +31,17 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 		reason   string
 		register func(s houseSel)
 		given    kopf.PersistenceSettings
-		more     [6]int // writes of the status at each of the acts below
+		more     [6]int // additional writes of the status in each of the acts below
 	}{
-		"nothing in the status": {"each outcome is told", func(s houseSel) {
+		"nothing in the status": {"each new outcome costs one write of the status", func(s houseSel) {
 			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error { return twice(c) })
 		}, kopf.PersistenceSettings{}, [6]int{1, 1, 1, 1, 0, 0}},
-		"several handlers": {"a pass is one, however many there are", func(s houseSel) {
+		"several handlers": {"several handlers of a pass share one write of the status", func(s houseSel) {
 			for _, id := range []string{"a", "b", "c"} {
 				s.On(id, always[:2], func(_ context.Context, c *dynamicChange) error { return twice(c) })
 			}
 		}, kopf.PersistenceSettings{}, [6]int{1, 1, 1, 1, 0, 0}},
-		"sub-handlers": {"neither do they count", func(s houseSel) {
+		"sub-handlers": {"sub-handlers of a pass share one write of the status", func(s houseSel) {
 			s.On("do", always[:2], func(ctx context.Context, c *dynamicChange) error {
 				for _, id := range []string{"a", "b"} {
 					c.Sub(id, func(_ context.Context, c *dynamicChange) error { return twice(c) })
@@ -49,12 +49,12 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 				return c.RunSubs(ctx)
 			})
 		}, kopf.PersistenceSettings{}, [6]int{1, 1, 1, 1, 0, 0}},
-		"a failure for good": {"it is told once", func(s houseSel) {
+		"a permanent failure": {"a permanent failure costs one write of the status", func(s houseSel) {
 			s.On("do", always[:2], func(context.Context, *dynamicChange) error {
 				return kopf.Permanent(errors.New("no"))
 			})
 		}, kopf.PersistenceSettings{}, [6]int{1, 0, 0, 1, 0, 0}},
-		"a status of the handler's": {"both are one write", func(s houseSel) {
+		"a status of the handler's": {"conditions share the write of the handler's own status", func(s houseSel) {
 			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error {
 				at := time.Now().Unix()
 				c.Patch(func(house *kopf.Unstructured) {
@@ -63,16 +63,16 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 				return twice(c)
 			})
 		}, kopf.PersistenceSettings{}, [6]int{}},
-		"a condition of the handler's": {"it is in the same list", func(s houseSel) {
+		"a condition of the handler's": {"conditions share the write of the handler's own condition", func(s houseSel) {
 			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error {
 				c.Condition("Size", "True", "Known", time.Now().String())
 				return twice(c)
 			})
 		}, kopf.PersistenceSettings{}, [6]int{}},
-		"progress in the status": {"that is written at each attempt anyway, and when it is removed", func(s houseSel) {
+		"progress in the status": {"conditions share the writes of progress records in the status", func(s houseSel) {
 			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error { return twice(c) })
 		}, kopf.PersistenceSettings{ProgressStorage: progress.Status{}}, [6]int{0, 0, 0, 1, 0, 0}},
-		"nobody called": {"a generation is observed all the same", func(s houseSel) {
+		"no handler": {"a new generation without a handler costs one write of the status", func(s houseSel) {
 			s.OnField("do", "spec.name", func(context.Context, *dynamicChange) error { return nil })
 		}, kopf.PersistenceSettings{}, [6]int{1, 0, 0, 1, 0, 0}},
 	} {
@@ -86,16 +86,16 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 				delete(plain[act], "patch houses/status")
 			}
 			if d := cmp.Diff(c.more, more); d != "" {
-				t.Errorf("writes of the status more, %s: -want, +got:\n%s", c.reason, d)
+				t.Errorf("additional writes of the status, %s: -want, +got:\n%s", c.reason, d)
 			}
 			if d := cmp.Diff(plain, told); d != "" {
-				t.Errorf("all other writes: -without conditions, +with:\n%s", d)
+				t.Errorf("conditions do not change other writes: -without conditions, +with:\n%s", d)
 			}
 		})
 	}
 }
 
-// writesOf plays one life of a house, and counts the writes of each act.
+// writesOf runs the life of one house and counts the writes in each act.
 func writesOf(
 	t *testing.T, register func(s houseSel), given kopf.PersistenceSettings, conditions bool,
 ) (all []map[string]int) {

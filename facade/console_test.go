@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// address waits for a line of the log, and gives what its key has.
+// address waits for a line in the log and returns the value of the key.
 func (g *guest) address(t *testing.T, message, key string) string {
 	t.Helper()
 	pattern := regexp.MustCompile(regexp.QuoteMeta(message) + `.*"` + key + `"="([^"]+)"`)
@@ -31,9 +31,9 @@ func (g *guest) address(t *testing.T, message, key string) string {
 		}
 		select {
 		case err := <-g.err:
-			t.Fatalf("it has ended: %v", err)
+			t.Fatalf("the operator has ended: %v", err)
 		case <-t.Context().Done():
-			t.Fatal("it did not say where it is served")
+			t.Fatal("the log has no address")
 		case <-tick.C:
 		}
 	}
@@ -53,7 +53,7 @@ func visit(t *testing.T, url string) (status int, header http.Header, body io.Re
 	return response.StatusCode, response.Header, response.Body
 }
 
-// The page tells of the objects of an operator that runs, and of the operator.
+// TestConsole shows that the console has the objects of a running operator and the operator itself.
 func TestConsole(t *testing.T) {
 	server, g := memapi.New(), invite("guest.example.org")
 	g.run(t, kopf.RunSettings{
@@ -79,17 +79,17 @@ func TestConsole(t *testing.T) {
 		}
 	}
 	if len(wanted) > 0 {
-		t.Errorf("the stream has ended without %q", wanted)
+		t.Errorf("the event stream has ended without %q", wanted)
 	}
 	if err := g.end(); err != nil {
 		t.Error(err)
 	}
 	if events.Scan(); events.Err() == nil && strings.HasPrefix(events.Text(), "event:") {
-		t.Errorf("the operator has ended, and still there is %q", events.Text())
+		t.Errorf("the event stream ends with the operator: got %q", events.Text())
 	}
 }
 
-// Nobody gets a page that was not asked for.
+// TestNoConsole shows that the console is not served without the setting.
 func TestNoConsole(t *testing.T) {
 	g := invite("guest.example.org")
 	g.run(t, kopf.RunSettings{
@@ -98,7 +98,7 @@ func TestNoConsole(t *testing.T) {
 	address := "http://" + g.address(t, "Serving explanations", "address")
 	for _, path := range []string{"/", "/console", "/console/events", "/console/object", "/debug/pprof/"} {
 		if got, _, _ := visit(t, address+path); got != http.StatusNotFound {
-			t.Errorf("%s answers %d", path, got)
+			t.Errorf("%s is not found: got status %d", path, got)
 		}
 	}
 	if err := g.end(); err != nil {
@@ -106,7 +106,7 @@ func TestNoConsole(t *testing.T) {
 	}
 }
 
-// The console and profiles need an address.
+// TestDebugAddressIsMissing shows that the console and the profiles need an address.
 func TestDebugAddressIsMissing(t *testing.T) {
 	for want, settings := range map[string]kopf.RunSettings{
 		`running operator "guest.example.org": Console: it is served at the DebugBindAddress: set it`: {Console: true},
@@ -116,12 +116,12 @@ func TestDebugAddressIsMissing(t *testing.T) {
 	} {
 		settings.Config = memapi.Config(memapi.New())
 		if err := kopf.New("guest.example.org").Run(t.Context(), settings); err == nil || err.Error() != want {
-			t.Errorf("want %q, got %v", want, err)
+			t.Errorf("a setting that needs the address is an error: want %q, got %v", want, err)
 		}
 	}
 }
 
-// One server has the explanations, the console and the profiles.
+// TestDebugServer shows that one server has the explanations, the console and the profiles.
 func TestDebugServer(t *testing.T) {
 	server, g := memapi.New(), invite("guest.example.org")
 	g.run(t, kopf.RunSettings{
@@ -130,7 +130,7 @@ func TestDebugServer(t *testing.T) {
 	})
 	address := "http://" + g.address(t, "Serving explanations", "address")
 	if url := g.address(t, "Serving profiles", "url"); url != address+"/debug/pprof/" {
-		t.Errorf("the log says of the profiles: %s", url)
+		t.Errorf("the log has the URL of the profiles: got %s", url)
 	}
 	for path, want := range map[string]string{
 		"/":                              "text/html; charset=utf-8", // of the console
@@ -147,7 +147,7 @@ func TestDebugServer(t *testing.T) {
 	}
 }
 
-// A project serves the console with a server of its own.
+// TestConsoleHandler shows that a project can serve the console with its own server.
 func TestConsoleHandler(t *testing.T) {
 	cluster, g := memapi.New(), invite("guest.example.org")
 	server := httptest.NewServer(g.op.ConsoleHandler())
@@ -157,7 +157,7 @@ func TestConsoleHandler(t *testing.T) {
 	createNamed(t, cluster, "a")
 	if status, header, _ := visit(t, server.URL+"/console"); status != http.StatusOK ||
 		header.Get("Content-Security-Policy") == "" {
-		t.Errorf("the page: %d with %v", status, header)
+		t.Errorf("the console page is served: got %d with %v", status, header)
 	}
 	_, _, stream := visit(t, server.URL+"/console/events")
 	events := bufio.NewScanner(stream)
@@ -174,6 +174,6 @@ func TestConsoleHandler(t *testing.T) {
 	}
 	var none *kopf.Operator
 	if status, _ := answerTo(none.ConsoleHandler(), "/console"); status != http.StatusNotFound {
-		t.Errorf("without an operator: status %d", status)
+		t.Errorf("a nil operator has no console: got status %d", status)
 	}
 }

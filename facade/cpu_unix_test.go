@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// cpuTime is what all threads of the process have used.
+// cpuTime returns the CPU time of all threads of the process.
 func cpuTime(t testing.TB) time.Duration {
 	t.Helper()
 	var used syscall.Rusage

@@ -20,7 +20,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// recordStore keeps records by the uids of the objects and the ids of the handlers. Flush saves the collected records.
+// recordStore keeps records by the UIDs of the objects and the ids of the handlers. Flush saves the collected
+// records.
 type recordStore struct {
 	mu      sync.Mutex
 	rows    map[string]progress.Record
@@ -89,8 +90,8 @@ func (d *recordStore) keys() []string {
 	return slices.Sorted(maps.Keys(d.rows))
 }
 
-// A storage that keeps the records in a database, and nothing on the object, goes on after a restart. It keeps no
-// records of trials and of finished handlers.
+// TestProgressInADatabase shows that a storage that keeps records in a database, and nothing on the object,
+// continues a change after a restart. Records of finished handlers are removed.
 func TestProgressInADatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept, calls, server := newRecordStore(), &journal{}, memapi.New()
@@ -124,17 +125,17 @@ func TestProgressInADatabase(t *testing.T) {
 		server.Put(kind, object)
 		run(10 * time.Second)
 		if d := cmp.Diff([]string{"u1/c", "u1/c/s"}, kept.keys()); d != "" {
-			t.Errorf("the records of an unfinished change, and no others: -want, +got:\n%s", d)
+			t.Errorf("the database has the records of the unfinished change only: -want, +got:\n%s", d)
 		}
 		run(10 * time.Minute)
 		calls.want(t, "c/s 0", "c/s 1", "c/s 2")
 		if keys := kept.keys(); len(keys) > 0 || kept.flushes == 0 {
-			t.Errorf("after the end of the change, %v are left; flushed %d times", keys, kept.flushes)
+			t.Errorf("no record is left after the end of the change: got %v, flushed %d times", keys, kept.flushes)
 		}
 	})
 }
 
-// What a storage cannot flush is not lost: the object waits and is tried again.
+// TestFlushThatFails shows that records that a storage cannot flush are not lost: the object waits and is retried.
 func TestFlushThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept, calls, server := newRecordStore(), &journal{}, memapi.New()

@@ -16,10 +16,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// zones have no namespace.
+// zones is a cluster-scoped kind.
 var zones = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Zone", Plural: "zones"}
 
-// announcing posts an event about each object. Its first request is another one, for which there may be a login.
+// announcing registers handlers that post an event about each object. Each handler sends another request first,
+// which triggers a login if needed.
 func announcing(op *kopf.Operator) {
 	post := func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 		if err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(c.Object), c.Object); err != nil {
@@ -32,7 +33,7 @@ func announcing(op *kopf.Operator) {
 	kopf.ForResource(op, "widgets").OnCreate("announce", post)
 }
 
-// announced are the messages of all events, with where they are, and where they say that their objects are.
+// announced returns the messages of all events, with their namespaces and the namespaces of their objects.
 func announced(t *testing.T, server *memapi.Server) (all []string) {
 	t.Helper()
 	for _, event := range eventsOf(t, server) {
@@ -49,7 +50,8 @@ func zone(name string) map[string]any {
 	}
 }
 
-// Events about objects without a namespace go to the one of the credentials, which another login may change.
+// TestDefaultNamespaceOfCredentials shows that events about cluster-scoped objects go to the namespace of the
+// credentials, which can change with the next login.
 func TestDefaultNamespaceOfCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -77,18 +79,19 @@ func TestDefaultNamespaceOfCredentials(t *testing.T) {
 			t.Errorf("exit code %d, %d logins:\n%s", code, logins, stderr)
 		}
 		want := []string{
-			"of w1 in ns, said to be in ns",           // its own
-			"of z1 in first, said to be in first",     // that of the credentials
-			"of z2 in second, said to be in second",   // also after another login
-			"of z3 in default, said to be in default", // they have none
+			"of w1 in ns, said to be in ns",           // the namespace of the object
+			"of z1 in first, said to be in first",     // the namespace of the credentials
+			"of z2 in second, said to be in second",   // the namespace of the next login
+			"of z3 in default, said to be in default", // the credentials have no namespace
 		}
 		if d := cmp.Diff(want, announced(t, server)); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("unexpected namespaces of events: -want, +got:\n%s", d)
 		}
 	})
 }
 
-// A manager of the project does not tell: all of them go to one namespace.
+// TestDefaultNamespaceInManager shows that a manager of the project posts all events about cluster-scoped objects
+// to the namespace "default".
 func TestDefaultNamespaceInManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -101,7 +104,7 @@ func TestDefaultNamespaceInManager(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		if d := cmp.Diff([]string{"of z in default, said to be in default"}, announced(t, server)); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("unexpected namespaces of events: -want, +got:\n%s", d)
 		}
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// An object whose content does not fit into the Go type, such as after a change of the type, can be deleted: its
-// handler gets the parts that fit.
+// TestDeletionOfWhatDoesNotDecode shows that an object that does not fit its Go type, for example after a change of
+// the type, can be deleted: the delete handler gets the fields that decode.
 func TestDeletionOfWhatDoesNotDecode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -41,7 +41,8 @@ func TestDeletionOfWhatDoesNotDecode(t *testing.T) {
 			t.Errorf("the object is released: got %v", left)
 		}
 		if len(created) != 0 || len(deleted) != 1 || deleted[0] != "w1 of ann" {
-			t.Errorf("only the deletion goes on without the size: got %q, %q", created, deleted)
+			t.Errorf("only the delete handler is called for an object that does not decode: got %q, %q",
+				created, deleted)
 		}
 	})
 }

@@ -9,40 +9,41 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// A bare number is a duration in Go, and one of nanoseconds.
+// TestDurationsThatCannotBeMeant shows that very short durations are errors: a bare number is a duration in
+// nanoseconds.
 func TestDurationsThatCannotBeMeant(t *testing.T) {
 	run := func(context.Context, *kopf.Task[*Widget]) error { return nil }
 	cases := map[string]struct {
 		reason   string
 		register func(w kopf.Selection[*Widget])
-		want     string // nothing if it is right
+		want     string // empty if the duration is valid
 	}{
-		"timer": {"it would be called without a pause",
+		"timer": {"an interval in nanoseconds is an error",
 			func(w kopf.Selection[*Widget]) { w.Timer("t", 60, run) },
 			`Timer("t"): the interval 60ns: did you mean 60*time.Second?`},
-		"timeout": {"the handler would have failed before its first call",
+		"timeout": {"a timeout in nanoseconds is an error",
 			func(w kopf.Selection[*Widget]) { w.OnCreate("c", succeed, kopf.Timeout(60)) },
 			`OnCreate("c"): Timeout: 60ns: did you mean 60*time.Second?`},
-		"backoff": {"a failing handler would be called without a pause",
+		"backoff": {"a backoff in nanoseconds is an error",
 			func(w kopf.Selection[*Widget]) { w.OnCreate("c", succeed, kopf.Backoff(5)) },
 			"Backoff: 5ns: did you mean 5*time.Second?"},
-		"initial delay": {"there would be none",
+		"initial delay": {"an initial delay in nanoseconds is an error",
 			func(w kopf.Selection[*Widget]) { w.Daemon("d", run, kopf.InitialDelay(time.Duration(10))) },
 			"InitialDelay: 10ns: did you mean 10*time.Second?"},
-		"idle": {"every moment is idle",
+		"idle": {"an idle time in nanoseconds is an error",
 			func(w kopf.Selection[*Widget]) { w.Timer("t", 0, run, kopf.Idle(300)) },
 			"Idle: 300ns: did you mean 300*time.Second?"},
-		"cancellation": {"the daemon would be abandoned at once",
+		"cancellation": {"a cancellation timeout in nanoseconds is an error",
 			func(w kopf.Selection[*Widget]) { w.Daemon("d", run, kopf.CancelTimeout(86_400)) },
 			"CancelTimeout: 86.4µs: did you mean 86400*time.Second?"},
-		"microseconds": {"somebody has thought of a unit, so seconds are not what was meant",
+		"microseconds": {"an interval in microseconds is an error that does not suggest seconds",
 			func(w kopf.Selection[*Widget]) { w.Timer("t", 500*time.Microsecond, run) },
 			"the interval 500µs: the shortest duration is 1ms"},
-		"nothing": {"zero is not at all where that has a meaning",
+		"nothing": {"zero is valid where it has a meaning",
 			func(w kopf.Selection[*Widget]) {
 				w.Timer("t", 0, run, kopf.Backoff(0), kopf.InitialDelay(time.Duration(0)))
 			}, ""},
-		"a millisecond": {"it may be meant, as in tests",
+		"a millisecond": {"an interval of a millisecond is valid",
 			func(w kopf.Selection[*Widget]) { w.Timer("t", time.Millisecond, run) }, ""},
 	}
 	for name, tc := range cases {

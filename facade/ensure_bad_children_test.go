@@ -16,8 +16,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// One child that cannot be applied keeps neither the others from being applied, nor is anything pruned, as the set is
-// not wholly known. The error names it by its index among all children of the call, lists and all.
+// TestEnsureAppliesTheOthersBesideABadChild shows that an invalid child does not prevent the other children from
+// being applied, but prevents pruning, as the set is incomplete. The error has the index of the child among all
+// children of the call, including those in lists.
 func TestEnsureAppliesTheOthersBesideABadChild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -63,18 +64,19 @@ func TestEnsureAppliesTheOthersBesideABadChild(t *testing.T) {
 				heard.wantLast(t, tc.want...)
 				got := h.stands("first", "a", "last", "early", "former")
 				if value, _, _ := nested(h.room("default", "a"), "data", "value"); len(got) < 5 || value != "2" {
-					t.Errorf("a is %q, and there are only %v", value, got)
+					t.Errorf("an invalid child stops neither updates nor former children: a is %q, got %v", value, got)
 				}
 				h.rebuild("a=1")
 				if got := h.stands("first", "a", "last", "early", "former"); !slices.Equal(got, []string{"a"}) {
-					t.Errorf("when the set is known again, there are %v", got)
+					t.Errorf("a valid set prunes the other children: got %v", got)
 				}
 			})
 		})
 	}
 }
 
-// In a daemon, each call declares the whole set.
+// TestEnsureInADaemonBesideABadChild shows that an invalid child prevents pruning in a daemon as well, where each
+// call declares the whole set.
 func TestEnsureInADaemonBesideABadChild(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard := &complaints{}
@@ -90,13 +92,13 @@ func TestEnsureInADaemonBesideABadChild(t *testing.T) {
 		h.build()
 		heard.wantLast(t, "child 0: it is nil")
 		if got := h.stands("a", "b", "c"); len(got) != 3 {
-			t.Errorf("there are only %v", got)
+			t.Errorf("an invalid child prevents pruning: got %v", got)
 		}
 	})
 }
 
-// A definition, a namespace and objects of both, in whatever order, come true by themselves, and soon. The API server
-// serves the objects some seconds after the definition.
+// TestEnsureConvergesOnADefinitionAndItsObject shows that a CRD, a namespace and objects of both are all applied
+// within half a minute, in any order. The API server serves the objects some seconds after the CRD.
 func TestEnsureConvergesOnADefinitionAndItsObject(t *testing.T) {
 	definition := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(partDefinition), &definition.Object); err != nil {
@@ -141,11 +143,11 @@ func TestEnsureConvergesOnADefinitionAndItsObject(t *testing.T) {
 				time.Sleep(30 * time.Second)
 				for _, child := range []struct{ namespace, name string }{{"default", "one"}, {"annex", "placed"}} {
 					if h.api.Object(parts, child.namespace, child.name) == nil {
-						t.Errorf("half a minute later, part %s is not there", child.name)
+						t.Errorf("part %s is applied within half a minute", child.name)
 					}
 				}
 				if h.room("annex", "a") == nil {
-					t.Error("half a minute later, the config map in the new namespace is not there")
+					t.Error("the config map in the new namespace is applied within half a minute")
 				}
 			})
 		})
@@ -166,14 +168,14 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `
 
-// partOf is an object of a kind that is not installed.
+// partOf returns an object of a kind that is not installed.
 func partOf(name string) *unstructured.Unstructured {
 	child := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "parts.example.org/v1", "kind": "Part"}}
 	child.SetName(name)
 	return child
 }
 
-// runUntilEnd is run, until the end of the test.
+// runUntilEnd is like run, but stops at the end of the test.
 func (h household) runUntilEnd(register func(s houseSel)) {
 	h.t.Helper()
 	_, stop := h.run(register)

@@ -18,11 +18,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// handwritten is what people write who have controller-runtime alone: the children are applied, those of before
-// deleted, and the status tells which there are.
+// handwritten is a reconciler as written with plain controller-runtime: it applies the children, deletes former
+// children, and keeps the names of the children in the status.
 type handwritten struct{ client.Client }
 
-// runByHand runs it, again and again, with children of these kinds watched.
+// runByHand returns a function that runs this reconciler. It watches children of the given kinds.
 func (h household) runByHand(owned ...client.Object) func(way *memapi.Connection) (stop func() error) {
 	return func(way *memapi.Connection) (stop func() error) {
 		m, err := ctrl.NewManager(memapi.Config(way), ctrl.Options{
@@ -54,7 +54,7 @@ func newRoom() *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 }
 
-// Reconcile has no error of its own to tell.
+// Reconcile does not add context to errors.
 func (b handwritten) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	house := newHouse()
 	if err := b.Get(ctx, r.NamespacedName, house); err != nil {

@@ -17,12 +17,12 @@ import (
 
 var errInterrupted = errors.New("interrupted")
 
-// does tells whether the house asks for something.
+// does reports whether the house requests the behaviour.
 func does(c *houseChange, what string) bool {
 	return slices.Contains(kopf.GetFieldOr(c.Object, "spec.does", []string(nil)), what)
 }
 
-// remodel edits the house and what its handler is to do, and waits.
+// remodel changes the rooms of the house and the behaviour of its handler, and waits.
 func (h household) remodel(does string, rooms ...any) {
 	h.t.Helper()
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
@@ -31,7 +31,7 @@ func (h household) remodel(does string, rooms ...any) {
 	h.settle()
 }
 
-// stands tells which of the rooms are there.
+// stands returns the names of the rooms that exist.
 func (h household) stands(names ...string) (there []string) {
 	for _, name := range names {
 		if h.room("default", name) != nil {
@@ -41,8 +41,9 @@ func (h household) stands(names ...string) (there []string) {
 	return there
 }
 
-// The set is what all calls of Ensure in one call of the handler declare: what comes after an obstacle is not lost
-// before it is declared, and what is not declared goes at the end, and not before.
+// TestEnsureBitByBit shows that the set consists of the children of all Ensure calls in one handler call: children
+// after an obstacle are not deleted before they are declared, and undeclared children are deleted only after a
+// complete call.
 func TestEnsureBitByBit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -81,23 +82,24 @@ func TestEnsureBitByBit(t *testing.T) {
 				h.build("a=1", "b=2", "c=3")
 				h.remodel("stop", "a=1", "b=2")
 				if got := h.stands("a", "b", "c"); len(got) != 3 {
-					t.Errorf("after %s, there are only %v", what, got)
+					t.Errorf("after %s, no child is deleted: got %v", what, got)
 				}
 				way.Drain()
 				h.remodel("go on", "a=1", "b=2")
 				if got := h.stands("a", "b", "c"); !slices.Equal(got, []string{"a", "b"}) {
-					t.Errorf("after the end, there are %v", got)
+					t.Errorf("a complete call deletes undeclared children: got %v", got)
 				}
 				h.remodel("go on")
 				if got := h.stands("a", "b", "c"); len(got) > 0 || h.house().GetAnnotations()[houseRecord] != "" {
-					t.Errorf("left: %v, %v", got, h.house().GetAnnotations())
+					t.Errorf("no child and no record is left: got %v, %v", got, h.house().GetAnnotations())
 				}
 			})
 		})
 	}
 }
 
-// What is declared twice in one call of the handler has to be the same; nothing is deleted before that is so.
+// TestEnsureTwice shows that declaring a child twice in one handler call requires equal declarations, and that
+// nothing is deleted until they are.
 func TestEnsureTwice(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard := &complaints{}
@@ -116,23 +118,23 @@ func TestEnsureTwice(t *testing.T) {
 		defer stop()
 		h.build("a=1", "b=2")
 		if err := heard.last(); err != nil {
-			t.Errorf("the same again is no mistake: %v", err)
+			t.Errorf("an equal second declaration is not an error: got %v", err)
 		}
 		h.rebuild("a=2")
 		heard.wantLast(t, "child 0 is ConfigMap default/a", "an earlier call", "declare it once", `"ensure"`, "home")
 		h.remodel("ignore", "a=2")
 		value, _, _ := nested(h.room("default", "a"), "data", "value")
 		if got := h.stands("a", "b"); len(got) < 2 || value != "1" {
-			t.Errorf("there are %v, a is %q", got, value)
+			t.Errorf("a contradiction neither deletes nor changes children: got %v, a is %q", got, value)
 		}
 		h.rebuild("a=1")
 		if got := h.stands("a", "b"); !slices.Equal(got, []string{"a"}) {
-			t.Errorf("there are %v", got)
+			t.Errorf("equal declarations delete the other child: got %v", got)
 		}
 	})
 }
 
-// A deletion that fails is an error of the handler, which is called again.
+// TestEnsureFailsToDelete shows that a failed deletion of a child is an error of the handler, which is retried.
 func TestEnsureFailsToDelete(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -157,14 +159,15 @@ func TestEnsureFailsToDelete(t *testing.T) {
 		told.want(t, "the deletion fails", "call, retry 0")
 		refuse.Store(false)
 		h.sleep(10 * time.Minute)
-		told.want(t, "it is tried again", "call, retry 1")
+		told.want(t, "the deletion is retried", "call, retry 1")
 		if got := h.stands("a", "b"); !slices.Equal(got, []string{"a"}) {
-			t.Errorf("there are %v", got)
+			t.Errorf("the retry deletes the child: got %v", got)
 		}
 	})
 }
 
-// What a sub-handler takes over from its handler stays the same object, also without RunSubs.
+// TestEnsureHandsOver shows that a child that moves from a handler to its sub-handler stays the same object, also
+// without RunSubs.
 func TestEnsureHandsOver(t *testing.T) {
 	inHousehold(t, func(h household) {
 		_, stop := h.run(func(s houseSel) {
@@ -182,12 +185,12 @@ func TestEnsureHandsOver(t *testing.T) {
 		before := h.room("default", "b").GetUID()
 		h.remodel("part", "a=1")
 		if b := h.room("default", "b"); b == nil || b.GetUID() != before {
-			t.Errorf("b was deleted: it is %v by now", b)
+			t.Errorf("the child that moved is not deleted: got %v", b)
 		}
 	})
 }
 
-// A tick of a timer declares bit by bit, too.
+// TestEnsureInATick shows that all Ensure calls in one call of a timer declare one set.
 func TestEnsureInATick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -210,11 +213,11 @@ func TestEnsureInATick(t *testing.T) {
 		h.build("a=1", "b=2")
 		h.rebuild("a=1", "c=3", "d=4")
 		if got := h.stands("a", "b", "c"); len(got) != 3 {
-			t.Errorf("of a tick that fails, there are only %v", got)
+			t.Errorf("a failed call of the timer deletes no child: got %v", got)
 		}
 		h.rebuild("a=1", "c=3")
 		if got := h.stands("a", "b", "c"); !slices.Equal(got, []string{"a", "c"}) {
-			t.Errorf("there are %v", got)
+			t.Errorf("a complete call of the timer deletes undeclared children: got %v", got)
 		}
 	})
 }

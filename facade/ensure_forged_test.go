@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// forge is a tenant who replaces the record of children on the object. The text has the uid of the object as %s.
+// forge replaces the record of children on the object, as a tenant could. The record has the UID of the object as
+// %s.
 func (h household) forge(record string) {
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
 		one := &unstructured.Unstructured{Object: house}
@@ -22,15 +23,15 @@ const (
 	forgedVersion  = `{"parent":"%s","children":{"v9/ConfigMap/yard/d":""}}`
 )
 
-// A forged record says that a child is to be retained, or has a version that is not served. The child goes with its
-// parent, and is pruned, nevertheless.
+// TestEnsureDeletesInSpiteOfAForgedRecord shows that a child is deleted with its parent and pruned even if a forged
+// record marks it as retained or has a version that is not served.
 func TestEnsureDeletesInSpiteOfAForgedRecord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
 	for name, tc := range map[string]struct {
 		record    string
-		restarted bool // no process has proven the child
+		restarted bool // the running process has not applied the child itself
 	}{
 		"Retained":              {record: forgedRetained},
 		"RetainedAfterARestart": {record: forgedRetained, restarted: true},
@@ -57,7 +58,8 @@ func TestEnsureDeletesInSpiteOfAForgedRecord(t *testing.T) {
 					}
 					h.settle()
 					if h.room("yard", "d") != nil {
-						t.Errorf("the child outlives: the parent is %v", h.api.Object(houses, "default", "home"))
+						t.Errorf("the child is deleted in spite of the forged record: the parent is %v",
+							h.api.Object(houses, "default", "home"))
 					}
 					stop()
 				})

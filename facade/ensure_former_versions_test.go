@@ -14,14 +14,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// sheds are served in two versions.
+// sheds returns a kind that is served in two versions.
 func sheds(version string) memapi.Resource {
 	return memapi.Resource{
 		Group: "test.example.org", Version: version, Kind: "Shed", Plural: "sheds", Namespaced: true,
 	}
 }
 
-// putShed creates the child as a field manager, in a version, or adds to its data.
+// putShed creates the child as a field manager in a version of the API, or adds to its data.
 func (h household) putShed(manager, version string, data map[string]any) {
 	h.t.Helper()
 	people, err := memapi.NewClient(h.api, sheds(version))
@@ -44,8 +44,9 @@ func (h household) putShed(manager, version string, data map[string]any) {
 	}
 }
 
-// The fields of an entry of managedFields stand for one version of the API, so those of two versions cannot become one
-// entry. A warning names the former managers whose fields have no owner any more.
+// TestEnsureTakesOverOneVersionOfFormerManagers shows that fields of former managers are taken over from one API
+// version only, as an entry of managedFields belongs to one version. A warning names the former managers whose
+// fields are not taken over.
 func TestEnsureTakesOverOneVersionOfFormerManagers(t *testing.T) {
 	left := func(manager string) string {
 		return `"child"="Shed.test.example.org default/s" "managers"=["` + manager + ` (test.example.org/v1beta1)"] ` +
@@ -58,12 +59,12 @@ func TestEnsureTakesOverOneVersionOfFormerManagers(t *testing.T) {
 		left   []string          // the warnings
 	}{
 		"One": {
-			"the fields of one other version are taken over",
+			"the fields of a single former version are taken over",
 			func(h household) { h.putShed("python", "v1beta1", map[string]any{"value": "0", "b": "2"}) },
 			map[string]string{"value": "1"}, nil,
 		},
 		"Two": {
-			"the declared version counts if there are two",
+			"of two former versions, the declared one is taken over",
 			func(h household) {
 				h.putShed("python", "v1beta1", map[string]any{"value": "0", "b": "2"})
 				h.putShed("python", "v1", map[string]any{"c": "3"})
@@ -71,10 +72,10 @@ func TestEnsureTakesOverOneVersionOfFormerManagers(t *testing.T) {
 			map[string]string{"value": "1", "b": "2"}, []string{left("python")},
 		},
 		"Applied": {
-			"the operator has applied the child before in another version",
+			"after a former apply, fields of another version are reported only",
 			func(h household) {
 				h.runShed(&lines{})
-				h.putShed("python", "v1beta1", map[string]any{"b": "2"}) // it has not set the label
+				h.putShed("python", "v1beta1", map[string]any{"b": "2"}) // this manager has not set the label
 				h.putShed("go", "v1beta1", map[string]any{"c": "3"})
 			},
 			map[string]string{"value": "1", "b": "2", "c": "3"},
@@ -107,7 +108,7 @@ func TestEnsureTakesOverOneVersionOfFormerManagers(t *testing.T) {
 	}
 }
 
-// runShed runs an operator once that declares the child, and adds its log to the lines.
+// runShed runs an operator that declares the child once, and adds its log to the lines.
 func (h household) runShed(log *lines) {
 	h.t.Helper()
 	op := kopf.New("test.example.org", kopf.Settings{

@@ -11,8 +11,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// With its first apply of a child, the operator takes over the fields of a former program, and removes the fields that
-// are not declared any more. Other field managers keep their fields.
+// TestEnsureTakesOverFieldsOfFormerManagers shows that the first apply of a child takes over the fields of a former
+// program and removes those that are not declared. Other field managers keep their fields.
 func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -25,7 +25,7 @@ func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 		want   map[string]string // the data; the handler declares only "value"
 	}{
 		"another program": {
-			"it has created the child, and updated it later",
+			"the fields of the program that created the child are taken over",
 			func(h household) {
 				h.putChild(python, map[string]string{"value": "0", "b": "2"})
 				h.patchRoom(python, `{"data":{"c":"3"}}`)
@@ -33,22 +33,22 @@ func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 			kopf.ExecutionSettings{}, map[string]string{"value": "1"},
 		},
 		"by hand": {
-			"the handler has created the child itself, before it had Ensure",
+			"fields that the handler wrote before it used Ensure are taken over",
 			func(h household) { h.putChild(ours, map[string]string{"value": "1", "b": "2"}) },
 			kopf.ExecutionSettings{}, map[string]string{"value": "1"},
 		},
 		"by label": {
-			"a program has given it the label alone",
+			"the fields of a program that set only the label are taken over",
 			func(h household) { h.putLabelled(python, map[string]string{"b": "2"}) },
 			kopf.ExecutionSettings{}, map[string]string{"value": "1"},
 		},
 		"renamed": {
-			"this operator had another name, and server-side apply is a conflict otherwise",
+			"the fields of this operator's former name are taken over without a conflict",
 			func(h household) { h.runFormerly("before.example.org", map[string]any{"value": "0", "b": "2"}) },
 			kopf.ExecutionSettings{}, map[string]string{"value": "1"},
 		},
 		"renamed, edited": {
-			"edited fields are set back if declared, and stay otherwise",
+			"edited fields are restored if declared, and kept otherwise",
 			func(h household) {
 				h.runFormerly("before.example.org", map[string]any{"value": "0", "b": "2", "c": "3"})
 				h.patchRoom("kubectl-edit", `{"data":{"value":"edited","c":"edited","note":"theirs"}}`)
@@ -73,7 +73,7 @@ func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 			kopf.ExecutionSettings{}, map[string]string{"value": "1"},
 		},
 		"others": {
-			"an autoscaler has set a field, which is its own",
+			"a field that an autoscaler has set is kept",
 			func(h household) {
 				h.putChild(python, map[string]string{"value": "0", "b": "2"})
 				h.patchRoom("autoscaler", `{"data":{"size":"7"}}`)
@@ -81,7 +81,7 @@ func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 			kopf.ExecutionSettings{}, map[string]string{"value": "1", "size": "7"},
 		},
 		"our own additions": {
-			"what a handler writes beside Ensure stays after a restart",
+			"fields that a handler writes without Ensure are kept after a restart",
 			func(h household) {
 				h.runFormerly(ours, map[string]any{"value": "1"})
 				h.patchRoom(ours, `{"data":{"beside":"1"}}`)
@@ -89,7 +89,7 @@ func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 			kopf.ExecutionSettings{}, map[string]string{"value": "1", "beside": "1"},
 		},
 		"named": {
-			"the setting says that the manager is a former one",
+			"the fields of a manager listed in FormerManagers are taken over",
 			func(h household) {
 				h.putChild(python, map[string]string{"value": "0"})
 				h.patchRoom("helper", `{"data":{"size":"7"}}`)
@@ -127,26 +127,26 @@ func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 				}
 				start()()
 				if h.room("default", "a").GetResourceVersion() != version {
-					t.Error("the next start writes the child again")
+					t.Error("the next start does not write the child")
 				}
 			})
 		})
 	}
 }
 
-// putChild makes a config map with an owner reference to the house, as another program does.
+// putChild creates a config map with an owner reference to the house, as another program does.
 func (h household) putChild(manager string, data map[string]string) {
 	h.t.Helper()
 	h.putBy(manager, data, func(child *kopf.Unstructured) {
 		owner := map[string]any{
 			"apiVersion": "test.example.org/v1", "kind": "House", "name": "home", "uid": string(h.house().GetUID()),
-			"controller": true, // and nothing of blockOwnerDeletion, which Ensure declares
+			"controller": true, // without blockOwnerDeletion, which Ensure declares
 		}
 		child.Object["metadata"].(map[string]any)["ownerReferences"] = []any{owner}
 	})
 }
 
-// putLabelled makes a config map with the operator's label.
+// putLabelled creates a config map with the operator's label.
 func (h household) putLabelled(manager string, data map[string]string) {
 	h.t.Helper()
 	h.putBy(manager, data, func(child *kopf.Unstructured) {
@@ -174,7 +174,7 @@ func (h household) patchRoom(manager, patch string) {
 	}
 }
 
-// runFormerly runs an operator of this name, which declares the child.
+// runFormerly runs an operator with this name that declares the child.
 func (h household) runFormerly(name string, data map[string]any) {
 	h.t.Helper()
 	op := kopf.New(name)

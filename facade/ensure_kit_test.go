@@ -28,14 +28,15 @@ var (
 
 const houseRecord = "test.example.org/children-of.ensure"
 
-// household is an API server with houses, whose children are what their specs say.
+// household is an API server with houses and the functions to run operators and to edit objects. The spec of a
+// house lists its children.
 type household struct {
 	t      *testing.T
 	api    *memapi.Server
-	people client.Client // of everybody but the operator
+	people client.Client // of all other users
 }
 
-// inHousehold plays on virtual time.
+// inHousehold calls the function on virtual time.
 func inHousehold(t *testing.T, play func(h household)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -49,7 +50,7 @@ func inHousehold(t *testing.T, play func(h household)) {
 	})
 }
 
-// rooms are the children in the spec: "name", "namespace/name", "Kind//name", each with "=value" at will.
+// rooms returns the children in the spec: "name", "namespace/name" or "Kind//name", each optionally with "=value".
 func rooms(c *kopf.Unstructured) (children []any) {
 	for _, text := range kopf.GetFieldOr(c, "spec.rooms", []string(nil)) {
 		text, value, _ := strings.Cut(text, "=")
@@ -65,20 +66,20 @@ func rooms(c *kopf.Unstructured) (children []any) {
 	return children
 }
 
-// ensure is the handler of most tests.
+// ensure declares the rooms of the house. It is the handler of most tests.
 func ensure(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 	return c.Ensure(ctx, rooms(c.Object)...)
 }
 
 var always = []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonResume}
 
-// run starts an operator, and gives the way of its requests.
+// run starts an operator, and returns the connection of its requests and a function that stops it.
 func (h household) run(register func(s kopf.Selection[*kopf.Unstructured])) (*memapi.Connection, func()) {
 	h.t.Helper()
 	return h.runWith(kopf.Settings{}, register)
 }
 
-// runWith is run with settings.
+// runWith is like run, with settings.
 func (h household) runWith(
 	given kopf.Settings, register func(s kopf.Selection[*kopf.Unstructured]),
 ) (*memapi.Connection, func()) {
@@ -86,7 +87,7 @@ func (h household) runWith(
 	return h.runOperator(given, func(_ *kopf.Operator, s kopf.Selection[*kopf.Unstructured]) { register(s) })
 }
 
-// runOperator is runWith for handlers of other kinds, too.
+// runOperator is like runWith, and can register handlers of other kinds.
 func (h household) runOperator(
 	given kopf.Settings, register func(op *kopf.Operator, s kopf.Selection[*kopf.Unstructured]),
 ) (*memapi.Connection, func()) {
@@ -103,20 +104,20 @@ func (h household) runOperator(
 	}
 }
 
-// runEnsure is run with the usual handler.
+// runEnsure is like run, with the usual handler.
 func (h household) runEnsure() (*memapi.Connection, func()) {
 	h.t.Helper()
 	return h.run(func(s kopf.Selection[*kopf.Unstructured]) { s.On("ensure", always, ensure) })
 }
 
-// build makes a house, and waits until all has come of it.
+// build creates a house and waits until it is handled.
 func (h household) build(rooms ...any) {
 	h.t.Helper()
 	h.begin(rooms...)
 	h.settle()
 }
 
-// begin makes a house, and does not wait: only one goroutine may.
+// begin creates a house and does not wait, as only one goroutine may wait.
 func (h household) begin(rooms ...any) {
 	h.t.Helper()
 	house := &unstructured.Unstructured{Object: map[string]any{
@@ -129,7 +130,7 @@ func (h household) begin(rooms ...any) {
 	}
 }
 
-// rebuild edits the house, and waits.
+// rebuild changes the rooms of the house, and waits.
 func (h household) rebuild(rooms ...any) {
 	h.t.Helper()
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
@@ -138,14 +139,14 @@ func (h household) rebuild(rooms ...any) {
 	h.settle()
 }
 
-// settle is longer than anything is delayed.
+// settle waits longer than all delays of the tests.
 func (h household) settle() { time.Sleep(5 * time.Minute); synctest.Wait() }
 
 func (h household) house() *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: h.api.Object(houses, "default", "home")}
 }
 
-// room is one child; nil if it is not there.
+// room returns one child; nil if it does not exist.
 func (h household) room(namespace, name string) *kopf.Unstructured {
 	object := h.api.Object(settings, namespace, name)
 	if object == nil {
@@ -154,7 +155,8 @@ func (h household) room(namespace, name string) *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: object}
 }
 
-// owner is the uid of the house that owns the child; empty if there is no such child, "nobody" without an owner.
+// owner returns the UID of the child's owner; empty if the child does not exist, and a fixed text if it is not
+// owned.
 func (h household) owner(namespace, name string) types.UID {
 	room := h.room(namespace, name)
 	switch {
@@ -167,7 +169,7 @@ func (h household) owner(namespace, name string) types.UID {
 	}
 }
 
-// writes are the requests that were not mere reading, as "verb plural/subresource".
+// writes returns the requests that are not reads, as "verb plural/subresource".
 func writes(way *memapi.Connection) (all []string) {
 	for _, r := range way.Drain() {
 		switch r.Verb {

@@ -8,8 +8,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// Under Kopf's own names, the record is among those annotations that Kopf takes for its own: it is no change of the
-// object, neither to us nor to a Kopf that takes the object back.
+// TestEnsureAsKopf shows that, with Kopf's names, the record of children is an annotation that Kopf ignores: it is
+// not a change of the object, neither for this operator nor for Kopf after a return.
 func TestEnsureAsKopf(t *testing.T) {
 	inHousehold(t, func(h household) {
 		calls := 0
@@ -23,22 +23,23 @@ func TestEnsureAsKopf(t *testing.T) {
 		house := h.house()
 		annotations := house.GetAnnotations()
 		if !strings.Contains(annotations["kopf.zalando.org/children-of.ensure"], "attic") {
-			t.Errorf("the record is missing: %v", annotations)
+			t.Errorf("the object has the record of children: got %v", annotations)
 		}
 		for name := range annotations {
 			if !strings.HasPrefix(name, "kopf.zalando.org/") {
-				t.Errorf("annotation %s is none of Kopf's", name)
+				t.Errorf("annotation %s does not have Kopf's prefix", name)
 			}
 		}
 		if last := annotations["kopf.zalando.org/last-handled-configuration"]; strings.Contains(last, "children-of") {
-			t.Errorf("the record is a part of what was handled: %s", last)
+			t.Errorf("the record is not part of the last-handled configuration: got %s", last)
 		}
 		if got := h.room("other", "attic").GetLabels()["kopf.zalando.org/parent-uid"]; got != string(house.GetUID()) {
-			t.Errorf("the label of the child elsewhere is %q", got)
+			t.Errorf("a child in another namespace has the label of its parent: got %q", got)
 		}
 		h.rebuild("bath=2")
 		if calls != 2 || h.room("other", "attic") != nil {
-			t.Errorf("%d calls for a creation and an update; the other child is %v", calls, h.room("other", "attic"))
+			t.Errorf("the record causes no call, and the update prunes the child: got %d calls, child %v",
+				calls, h.room("other", "attic"))
 		}
 		stop()
 	})

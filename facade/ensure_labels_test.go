@@ -14,14 +14,15 @@ import (
 
 const enforce = "pod-security.kubernetes.io/enforce"
 
-// Children inherit labels that a cluster does not act upon, a Namespace none, and with the setting no child any.
-// D-adopt-namespace: what the object cannot own is not adopted, but with AsKopf.
+// TestInheritedLabels shows that children inherit the labels that the cluster does not act upon, a Namespace
+// inherits none, and NoInheritedLabels turns inheritance off. An object that the parent cannot own is not adopted,
+// except with AsKopf. Deviation: D-adopt-namespace.
 func TestInheritedLabels(t *testing.T) {
 	asKopf, none := kopf.AsKopf(), kopf.Settings{}
 	none.Execution.NoInheritedLabels = true
 	for name, c := range map[string]struct {
 		settings                kopf.Settings
-		street, room, namespace bool // the labels that are inherited
+		street, room, namespace bool // whether the labels are inherited
 		adopts                  bool
 	}{
 		"Default": {kopf.Settings{}, true, false, false, false},
@@ -51,17 +52,17 @@ func TestInheritedLabels(t *testing.T) {
 				bath := h.room("default", "bath").GetLabels()
 				annex := (&unstructured.Unstructured{Object: h.api.Object(clusterNamespaces, "", "annex")}).GetLabels()
 				if (bath["street"] != "") != c.street || (bath[enforce] != "") != c.room {
-					t.Errorf("the labels of the child are %v", bath)
+					t.Errorf("unexpected labels of the child: %v", bath)
 				}
 				if (annex[enforce] != "") != c.namespace || (annex["street"] != "") != c.namespace {
-					t.Errorf("the labels of the Namespace are %v", annex)
+					t.Errorf("unexpected labels of the Namespace: %v", annex)
 				}
 				if got := owned.Labels; (got["street"] != "") != c.street || !c.adopts && got[parentLabel] != "" {
-					t.Errorf("an adopted child must not pass for one that Ensure has declared: its labels are %v", got)
+					t.Errorf("an adopted child does not get the label of Ensure: got %v", got)
 				}
 				for _, err := range adopted {
 					if c.adopts != (err == nil) || err != nil && !strings.Contains(err.Error(), "Ensure") {
-						t.Errorf("adopting what cannot be owned: got %v", err)
+						t.Errorf("adopting an object that the parent cannot own: got %v", err)
 					}
 				}
 			})

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// forgeMany adds thousands of children to the record, and edits the house.
+// forgeMany adds thousands of children to the record and changes the rooms of the house.
 func (h household) forgeMany(child func(i int) string, rooms ...any) {
 	h.t.Helper()
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
@@ -32,8 +32,9 @@ func (h household) forgeMany(child func(i int) string, rooms ...any) {
 	})
 }
 
-// Everybody who may annotate an object can write a record that lists thousands of children. An edit with such a record
-// takes at most three requests, and the real children of the record are still deleted, also after a restart.
+// TestEnsureForgedRecord shows that an edit with a forged record of thousands of children, which every client with
+// the right to annotate can write, takes at most three requests. The real children of the record are still pruned,
+// also after a restart.
 func TestEnsureForgedRecord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -60,10 +61,10 @@ func TestEnsureForgedRecord(t *testing.T) {
 					}
 				}
 				if count > 3 {
-					t.Errorf("the edit made %d requests, want at most 3", count)
+					t.Errorf("the edit takes at most 3 requests: got %d", count)
 				}
 				if record := h.house().GetAnnotations()[houseRecord]; len(record) > 1000 {
-					t.Errorf("the record has still %d bytes", len(record))
+					t.Errorf("the forged children are removed from the record: got %d bytes", len(record))
 				}
 				stop()
 				h.forgeMany(child, "a=1")

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// The handler declares as many children as the spec says: with long names that have much in common, or with random ones
-// of 64 characters: a record of 10,000 such names does not fit.
+// ensureMany declares as many children as the spec requests: with long similar names, or with random names of 64
+// characters. A record of 10,000 random names does not fit on an object.
 func (c *complaints) ensureMany(ctx context.Context, change *houseChange) error {
 	var all []any
 	for i := range kopf.GetFieldOr(change.Object, "spec.many", 0) {
@@ -36,7 +36,8 @@ func (h household) countRooms() (n int) {
 	return n
 }
 
-// More children than a record without compression could list are applied and pruned, also after a restart.
+// TestEnsureMany shows that more children than an uncompressed record could list are applied and pruned, also after
+// a restart.
 func TestEnsureMany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -55,27 +56,27 @@ func TestEnsureMany(t *testing.T) {
 		h.build()
 		declare(map[string]any{"many": int64(1200)})
 		if n := h.countRooms(); n != 1200 || heard.last() != nil {
-			t.Errorf("got %d children, want 1200: %.300v", n, heard.last())
+			t.Errorf("1200 children are applied: got %d, error %.300v", n, heard.last())
 		}
 		version := h.house().GetResourceVersion()
 		stop()
 		stop = run()
 		h.settle()
 		if now := h.house().GetResourceVersion(); now != version {
-			t.Errorf("the object was written though nothing differs: %s, %s", version, now)
+			t.Errorf("a restart without changes does not write the object: versions %s, %s", version, now)
 		}
 		declare(map[string]any{"many": int64(10)})
 		if n := h.countRooms(); n != 10 || heard.last() != nil {
-			t.Errorf("got %d children, want 10: %.300v", n, heard.last())
+			t.Errorf("all but 10 children are pruned: got %d, error %.300v", n, heard.last())
 		}
 		if record := h.house().GetAnnotations()[houseRecord]; !strings.Contains(record, "room-9") {
-			t.Errorf("a small record is packed: %.300s", record)
+			t.Errorf("a small record is not compressed: got %.300s", record)
 		}
 
 		declare(map[string]any{"many": int64(10_000), "random": true})
 		heard.wantLast(t, "10010 children", "262144 bytes")
 		if n := h.countRooms(); n != 10 || !execution.IsPermanent(heard.last()) {
-			t.Errorf("got %d children, want the former 10: %.300v", n, heard.last())
+			t.Errorf("a record that does not fit is a permanent error: got %d children, error %.300v", n, heard.last())
 		}
 		stop()
 	})

@@ -11,7 +11,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// ruled declares the rooms of the spec with rules.
+// ruled returns a handler that declares the rooms of the house with the rule.
 func ruled(rule func(child any) any) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *houseChange) error { return c.Ensure(ctx, rule(rooms(c.Object))) }
 }
@@ -26,8 +26,8 @@ func (h household) value(namespace, name string) string {
 	return value
 }
 
-// A child that is made once keeps its first content over updates, restarts and edits. It is made again when it was
-// deleted, and pruned like any other.
+// TestEnsureOnce shows that a child with Once keeps its first content over updates, restarts and edits. It is
+// created again after a deletion, and pruned like other children.
 func TestEnsureOnce(t *testing.T) {
 	for name, owns := range map[string]bool{"Watched": true, "NotWatched": false} {
 		t.Run(name, func(t *testing.T) {
@@ -57,27 +57,29 @@ func TestEnsureOnce(t *testing.T) {
 				stop = start()
 				h.settle()
 				if got := h.value("default", "login"); got != "1" || calls.Load() != 3 {
-					t.Errorf("after an update and a restart, the value is %q of %d", got, calls.Load())
+					t.Errorf("the child keeps its first value over an update and a restart: got %q after %d calls",
+						got, calls.Load())
 				}
 				if got := h.value("default", "a"); got != "2" || h.owner("default", "login") != h.house().GetUID() {
-					t.Errorf("the other child is %q, the owner of this one %q", got, h.owner("default", "login"))
+					t.Errorf("the other child is updated, and the child with Once is owned: got %q, owner %q",
+						got, h.owner("default", "login"))
 				}
 				h.redecorate("default", "login", "edited")
 				h.rebuild("a=3")
 				if got := h.value("default", "login"); got != "edited" {
-					t.Errorf("an edit was set back: %q", got)
+					t.Errorf("an edit of the child is kept: got %q", got)
 				}
 				h.demolish("default", "login")
 				if got := h.value("default", "login"); owns && got != "4" {
-					t.Errorf("the deleted child is not back: %q", got)
+					t.Errorf("a deleted child that is watched is created again: got %q", got)
 				}
 				h.rebuild("a=4")
 				if got, want := h.value("default", "login"), map[bool]string{true: "4", false: "5"}[owns]; got != want {
-					t.Errorf("the child that was made again is %q, want %q", got, want)
+					t.Errorf("the deleted child is created again: got %q, want %q", got, want)
 				}
 				h.rebuild()
 				if got := h.value("default", "login"); got != "absent" {
-					t.Errorf("a child that is not declared any more is left: %q", got)
+					t.Errorf("an undeclared child is deleted: got %q", got)
 				}
 				stop()
 			})
@@ -85,7 +87,7 @@ func TestEnsureOnce(t *testing.T) {
 	}
 }
 
-// An object of another owner is not taken for a child that is made once.
+// TestEnsureOnceLeavesStrangersAlone shows that an object of another owner is not accepted as a child with Once.
 func TestEnsureOnceLeavesStrangersAlone(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard := &complaints{}
@@ -99,7 +101,7 @@ func TestEnsureOnceLeavesStrangersAlone(t *testing.T) {
 		heard.wantLast(t, "child 1", "ConfigMap default/b", "not a child of this parent")
 		h.rebuild("a=1")
 		if h.room("default", "b").GetResourceVersion() != before {
-			t.Errorf("a stranger was touched: %v", h.room("default", "b"))
+			t.Errorf("the object of another owner is not changed: got %v", h.room("default", "b"))
 		}
 	})
 }

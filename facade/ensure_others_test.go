@@ -14,7 +14,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// complaints are the errors of Ensure.
+// complaints records the errors of Ensure.
 type complaints struct {
 	mu  sync.Mutex
 	all []error
@@ -24,7 +24,7 @@ func (c *complaints) ensure(ctx context.Context, change *kopf.Change[*kopf.Unstr
 	return c.note(ensure(ctx, change))
 }
 
-// noting keeps the errors of a handler.
+// noting records the errors of a handler.
 func (c *complaints) noting(handler kopf.ChangeFunc[*kopf.Unstructured]) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, change *kopf.Change[*kopf.Unstructured]) error {
 		return c.note(handler(ctx, change))
@@ -51,24 +51,24 @@ func (c *complaints) wantLast(t *testing.T, parts ...string) {
 	t.Helper()
 	err := c.last()
 	if err == nil {
-		t.Errorf("no error, want one about %q", parts)
+		t.Errorf("Ensure fails with an error about %q: got none", parts)
 		return
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error does not mention %q: %v", part, err)
+			t.Errorf("want %q in the error of Ensure, got: %v", part, err)
 		}
 	}
 }
 
-// runComplaining keeps the errors of the handler.
+// runComplaining runs the usual handler and records its errors.
 func (h household) runComplaining() (*complaints, func()) {
 	heard := &complaints{}
 	_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) { s.On("ensure", always, heard.ensure) })
 	return heard, stop
 }
 
-// put makes a config map that somebody has.
+// put creates a config map of another client.
 func (h household) put(name, value string) {
 	h.t.Helper()
 	room := &unstructured.Unstructured{Object: map[string]any{
@@ -80,7 +80,8 @@ func (h household) put(name, value string) {
 	}
 }
 
-// What is not ours is never touched, neither by applying nor by pruning; the rest goes on.
+// TestEnsureLeavesStrangersAlone shows that objects of other owners are neither applied nor pruned, and that the
+// other children are still handled.
 func TestEnsureLeavesStrangersAlone(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard, stop := h.runComplaining()
@@ -90,30 +91,31 @@ func TestEnsureLeavesStrangersAlone(t *testing.T) {
 		h.build("a=1", "b=2", "c=3")
 		heard.wantLast(t, "child 1", "ConfigMap default/b", "not a child of this parent")
 		if h.room("default", "b").GetResourceVersion() != before {
-			t.Errorf("a stranger was touched: %v", h.room("default", "b"))
+			t.Errorf("the object of another owner is not changed: got %v", h.room("default", "b"))
 		}
 		if h.room("default", "a") == nil || h.room("default", "c") == nil {
-			t.Error("the other children were not applied")
+			t.Error("the other children are applied")
 		}
 		h.rebuild("a=1")
 		if h.room("default", "b") == nil || h.room("default", "c") != nil {
-			t.Error("a stranger was deleted, or a child was not")
+			t.Error("pruning deletes the child and keeps the object of another owner")
 		}
 		if err := heard.last(); err != nil {
 			t.Error(err)
 		}
-		// A child that was deleted, and whose name somebody else has taken since.
+		// A child was deleted, and another client has created an object with its name since.
 		h.api.Discard(settings, "default", "a")
 		h.put("a", "theirs")
 		h.rebuild("a=2")
 		heard.wantLast(t, "child 0", "ConfigMap default/a", "not a child of this parent")
 		if value, _, _ := nested(h.room("default", "a"), "data", "value"); value != "theirs" {
-			t.Errorf("a stranger was changed to %q", value)
+			t.Errorf("the object of another owner keeps its value: got %q", value)
 		}
 	})
 }
 
-// What was edited or deleted comes back when the handler is called again. What another one declares is told.
+// TestEnsureSetsBackEditsButNotWhatOthersDeclare shows that the next call of the handler restores edited and
+// deleted children, and that a field that another manager declares is an error.
 func TestEnsureSetsBackEditsButNotWhatOthersDeclare(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard, stop := h.runComplaining()
@@ -130,7 +132,8 @@ func TestEnsureSetsBackEditsButNotWhatOthersDeclare(t *testing.T) {
 		value, _, _ := nested(h.room("default", "a"), "data", "value")
 		other, _, _ := nested(h.room("default", "a"), "data", "other")
 		if value != "1" || other != "theirs" || h.room("default", "b") == nil {
-			t.Errorf("a is %q beside %q, b is %v", value, other, h.room("default", "b"))
+			t.Errorf("edited fields and deleted children are restored: a is %q, other field %q, b is %v",
+				value, other, h.room("default", "b"))
 		}
 		if err := heard.last(); err != nil {
 			t.Error(err)
@@ -147,15 +150,16 @@ func TestEnsureSetsBackEditsButNotWhatOthersDeclare(t *testing.T) {
 		h.rebuild("a=1", "b=2")
 		heard.wantLast(t, "child 0", "ConfigMap default/a", ".data.value", `"rivals.example.org"`)
 		if value, _, _ := nested(h.room("default", "a"), "data", "value"); value != "rival" {
-			t.Errorf("a was taken from the one who declares it: %q", value)
+			t.Errorf("the field of the other manager is kept: got %q", value)
 		}
 		if h.room("default", "c") == nil {
-			t.Error("a child was pruned though another one had failed")
+			t.Error("a failed child prevents pruning")
 		}
 	})
 }
 
-// A house that is torn down and built again under its name: nothing of the old one becomes the new one's.
+// TestEnsureAdoptsNothingOfAFormerParent shows that a new parent with the same name does not take over the children
+// of the deleted parent.
 func TestEnsureAdoptsNothingOfAFormerParent(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard, stop := h.runComplaining()
@@ -163,20 +167,21 @@ func TestEnsureAdoptsNothingOfAFormerParent(t *testing.T) {
 		h.build("a=1")
 		former := h.house().GetUID()
 		h.api.Discard(houses, "default", "home")
-		h.build("a=2") // and no garbage collector comes
+		h.build("a=2") // the garbage collector has not run yet
 		heard.wantLast(t, "child of another object", string(former))
 		if h.owner("default", "a") != former {
-			t.Errorf("the owner is %q, not the former one", h.owner("default", "a"))
+			t.Errorf("the former parent still owns the child: got %q", h.owner("default", "a"))
 		}
-		h.api.Discard(settings, "default", "a") // now it comes
+		h.api.Discard(settings, "default", "a") // as the garbage collector does
 		h.settle()
 		if now := h.house().GetUID(); now == former || h.owner("default", "a") != now {
-			t.Errorf("the owner is %q, not %q", h.owner("default", "a"), now)
+			t.Errorf("the new parent owns the new child: got %q, want %q", h.owner("default", "a"), now)
 		}
 	})
 }
 
-// While the children are applied, the house is torn down and built again.
+// TestEnsureStopsWithItsParent shows that nothing is applied for a parent that is deleted and created again during
+// the handler call.
 func TestEnsureStopsWithItsParent(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var once sync.Once
@@ -195,12 +200,14 @@ func TestEnsureStopsWithItsParent(t *testing.T) {
 		h.settle()
 		if value, _, _ := nested(h.room("default", "a"), "data", "value"); value != "new" ||
 			h.owner("default", "a") != h.house().GetUID() || h.room("default", "b") != nil {
-			t.Errorf("a is %q of %q, b is %v", value, h.owner("default", "a"), h.room("default", "b"))
+			t.Errorf("only the children of the new parent exist: a is %q of %q, b is %v",
+				value, h.owner("default", "a"), h.room("default", "b"))
 		}
 	})
 }
 
-// Nobody deletes the children of a former parent that was deleted without them: people say whose they are now.
+// TestEnsureTakesOverOrphansThatAreGivenToIt shows that orphans of a deleted parent are taken over once a user
+// gives them the label of the new parent.
 func TestEnsureTakesOverOrphansThatAreGivenToIt(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard, stop := h.runComplaining()
@@ -220,7 +227,7 @@ func TestEnsureTakesOverOrphansThatAreGivenToIt(t *testing.T) {
 		h.settle()
 		value, _, _ := nested(h.room("default", "a"), "data", "value")
 		if owner := h.owner("default", "a"); value != "2" || owner != now {
-			t.Errorf("a is %q, owned by %q, and the error is %v", value, owner, heard.last())
+			t.Errorf("the labelled orphan is taken over: a is %q, owner %q, error %v", value, owner, heard.last())
 		}
 	})
 }

@@ -19,7 +19,7 @@ const (
 	declaredIn  = "test.example.org/declared-in"
 )
 
-// runTwo has two handlers, each with a set of its own. The second one is called at creations alone.
+// runTwo runs two handlers, each with its own set of children. The second one is called only for creations.
 func (h household) runTwo() func() {
 	_, stop := h.run(func(s houseSel) {
 		s.On("ensure", always, ensure)
@@ -30,7 +30,7 @@ func (h household) runTwo() func() {
 	return stop
 }
 
-// dropRecords is another writer who removes all records of children.
+// dropRecords removes all records of children, as another client could.
 func (h household) dropRecords() {
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
 		one := &unstructured.Unstructured{Object: house}
@@ -60,7 +60,8 @@ func (h household) requireRooms(when string, want ...string) {
 	}
 }
 
-// A record that was removed while the process runs is restored from what this process has applied, in all namespaces.
+// TestEnsureRestoresARecordOfThisProcess shows that a record that is removed while the process runs is restored
+// from the children that this process has applied, in all namespaces.
 func TestEnsureRestoresARecordOfThisProcess(t *testing.T) {
 	inHousehold(t, func(h household) {
 		_, stop := h.runEnsure()
@@ -70,7 +71,7 @@ func TestEnsureRestoresARecordOfThisProcess(t *testing.T) {
 		h.rebuild("a=1", "c=1", "yard/d=1")
 		h.requireRooms("the dropped child is pruned", "default/a", "default/c", "yard/d")
 		if record := h.house().GetAnnotations()[houseRecord]; !strings.Contains(record, "yard/d") {
-			t.Errorf("the record is not restored: %q", record)
+			t.Errorf("the record is restored: got %q", record)
 		}
 		h.dropRecords()
 		h.rebuild("a=1")
@@ -81,14 +82,14 @@ func TestEnsureRestoresARecordOfThisProcess(t *testing.T) {
 		h.api.Delete(houses, "default", "home")
 		h.settle()
 		if h.api.Object(houses, "default", "home") != nil || h.room("yard", "d") != nil {
-			t.Errorf("the object and its child are not deleted: %v, %v", h.house(), h.room("yard", "d"))
+			t.Errorf("the object and its child are deleted: got %v, %v", h.house(), h.room("yard", "d"))
 		}
 	})
 }
 
-// A record that was removed while no process remembered it is rebuilt from the labelled objects that name it, of the
-// kinds and in the namespaces that the handler declares into. Children of other handlers, and objects that others have
-// labelled, stay.
+// TestEnsureRebuildsALostRecord shows that a record that is removed while no process runs is rebuilt from the
+// labelled objects that name it, of the kinds and in the namespaces that the handler declares. Children of other
+// handlers, and objects that other clients have labelled, are kept.
 func TestEnsureRebuildsALostRecord(t *testing.T) {
 	inHousehold(t, func(h household) {
 		stop := h.runTwo()
@@ -102,16 +103,17 @@ func TestEnsureRebuildsALostRecord(t *testing.T) {
 		h.dropRecords()
 		stop = h.runTwo()
 		h.rebuild("a=1")
-		h.requireRooms("of the namespaces declared into, only what names this record alone is pruned",
+		h.requireRooms("only children that name this record alone, in declared namespaces, are pruned",
 			"default/a", "default/b", "default/guest", "default/wine", "yard/d", "yard/well")
 		if got := h.room("default", "a").GetAnnotations()[declaredIn]; got != "children-of.ensure" {
-			t.Errorf("the child names the record %q", got)
+			t.Errorf("the child names its record: got %q", got)
 		}
 		stop()
 	})
 }
 
-// Two handlers that declare the same child name both records in it, and write it no more once that is so.
+// TestEnsureNamesAllRecordsOfAChild shows that two handlers that declare the same child both name their records in
+// it, and then do not write it again.
 func TestEnsureNamesAllRecordsOfAChild(t *testing.T) {
 	inHousehold(t, func(h household) {
 		way, stop := h.run(func(s houseSel) {
@@ -122,24 +124,24 @@ func TestEnsureNamesAllRecordsOfAChild(t *testing.T) {
 		defer stop()
 		h.build("a=1")
 		if got := h.room("default", "a").GetAnnotations()[declaredIn]; got != "children-of.again,children-of.ensure" {
-			t.Errorf("the child names the records %q", got)
+			t.Errorf("the child names both records: got %q", got)
 		}
 		h.rebuild("a=1", "c=1")
 		before := h.room("default", "a").GetResourceVersion()
 		h.rebuild("a=1", "c=1", "b=1")
 		if now := h.room("default", "a").GetResourceVersion(); now != before {
-			t.Errorf("a child that does not change was written: %v", writes(way))
+			t.Errorf("an unchanged child is not written: got %v", writes(way))
 		}
 		way.Drain()
 		time.Sleep(time.Hour)
 		if got := writes(way); len(got) > 0 {
-			t.Errorf("the handlers repair each other's child: %v", got)
+			t.Errorf("the handlers do not overwrite each other's child: got %v", got)
 		}
 	})
 }
 
-// asBefore is what the former version does to the children: it applies them without the name of the record, and trusts
-// the uids in the record, whose form is the same.
+// asBefore applies the children as the former version of this package did: without the name of the record, and with
+// trust in the UIDs in the record, whose format is the same.
 func (h household) asBefore(rooms ...string) {
 	h.t.Helper()
 	listed := []string{}
@@ -171,8 +173,8 @@ func (h household) asBefore(rooms ...string) {
 	})
 }
 
-// The former version and this one take turns over the same objects: no child is made twice, none is lost, and what
-// either of them has declared, the other one prunes.
+// TestEnsureTakesTurnsWithTheFormerVersion shows that the former version and this one can alternate on the same
+// objects: no child is created twice or lost, and each version prunes the children that the other one has declared.
 func TestEnsureTakesTurnsWithTheFormerVersion(t *testing.T) {
 	inHousehold(t, func(h household) {
 		_, stop := h.runEnsure()
@@ -182,19 +184,19 @@ func TestEnsureTakesTurnsWithTheFormerVersion(t *testing.T) {
 		stop()
 		h.asBefore("default/a", "default/b", "yard/d")
 		if got := h.house().GetAnnotations()[houseRecord]; got != record {
-			t.Errorf("the record has another form than before: got %s, want %s", record, got)
+			t.Errorf("the record has the format of the former version: got %s, want %s", record, got)
 		}
-		h.asBefore("default/a", "default/b", "default/c", "yard/d", "yard/well") // of a change that it has handled
+		h.asBefore("default/a", "default/b", "default/c", "yard/d", "yard/well") // a change handled before
 		_, stop = h.runEnsure()
 		h.rebuild("a=1", "b=1", "yard/d=1")
-		h.requireRooms("what the former version has declared is pruned", "default/a", "default/b", "yard/d")
+		h.requireRooms("children that the former version has declared are pruned", "default/a", "default/b", "yard/d")
 		stop()
 		h.asBefore("default/a", "yard/d")
 		_, stop = h.runEnsure()
 		h.rebuild("a=1", "b=1")
-		h.requireRooms("nothing is lost", "default/a", "default/b")
+		h.requireRooms("declared children are kept", "default/a", "default/b")
 		if now := h.room("default", "a").GetUID(); now != made {
-			t.Errorf("the child is another object: got %s, want %s", now, made)
+			t.Errorf("the child is still the same object: got %s, want %s", now, made)
 		}
 		stop()
 	})

@@ -15,16 +15,18 @@ func retainAdopting(child any) any { return kopf.Retain(child, kopf.AdoptFormer(
 
 func retain(child any) any { return kopf.Retain(child) }
 
-// A retained child has no owner, holds nothing, and is never deleted, wherever it is and whatever the records say.
+// TestEnsureRetain shows that a retained child has no owner, adds no finalizer to the parent, and is not pruned, in
+// any namespace.
 func TestEnsureRetain(t *testing.T) {
 	inHousehold(t, func(h household) {
 		_, stop := h.run(func(s houseSel) { s.On("ensure", always, ruled(retain)) })
 		h.build("a=1", "yard/d=1", "c=1")
 		if owner, held := h.owner("default", "a"), h.house().GetFinalizers(); owner != "nobody" || len(held) > 0 {
-			t.Errorf("the owner is %q, the finalizers are %v", owner, held)
+			t.Errorf("a retained child has no owner and its parent no finalizer: got owner %q, finalizers %v",
+				owner, held)
 		}
 		if got := h.room("yard", "d").GetAnnotations()[retainedBy]; got != "House.test.example.org default/home" {
-			t.Errorf("it is retained by %q", got)
+			t.Errorf("an annotation of the child names the parent: got %q", got)
 		}
 		h.rebuild("a=2", "yard/d=2")
 		h.requireRooms("undeclared children stay", "default/a", "default/c", "yard/d")
@@ -33,13 +35,14 @@ func TestEnsureRetain(t *testing.T) {
 		}
 		h.rebuild("a=2", "yard/d=2", "c=3")
 		if got := h.value("default", "c"); got != "3" {
-			t.Errorf("it is taken again by its own parent: got %q", got)
+			t.Errorf("its own parent can declare a retained child again: got %q", got)
 		}
 		stop()
 	})
 }
 
-// Another object of the name takes over what a former one has left, if it says so, and nothing else.
+// TestEnsureAdoptsRetained shows that a new parent with the same name takes over retained children only with
+// AdoptFormer, and no other objects.
 func TestEnsureAdoptsRetained(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard := &complaints{}
@@ -54,17 +57,17 @@ func TestEnsureAdoptsRetained(t *testing.T) {
 		h.settle()
 		h.requireRooms("the parent is gone", "default/a", "yard/d")
 		if h.api.Object(houses, "default", "home") != nil {
-			t.Errorf("the parent is held: %v", h.house())
+			t.Errorf("retained children do not delay the deletion of the parent: got %v", h.house())
 		}
 		h.build("a=2", "yard/d=2")
 		heard.wantLast(t, "ConfigMap default/a", string(former), "kopf.AdoptFormer")
 		if got := h.value("default", "a"); got != "1" {
-			t.Errorf("it was adopted without the option: %q", got)
+			t.Errorf("without AdoptFormer, the child is not adopted: got %q", got)
 		}
 		rule = func(child any) any { return kopf.Retain(kopf.Once(child), kopf.AdoptFormer()) }
 		h.rebuild("yard/d=3")
 		if got := h.room("yard", "d").GetLabels()[parentLabel]; got != string(h.house().GetUID()) {
-			t.Errorf("a child that is made once is not adopted: %q, %v", got, heard.last())
+			t.Errorf("a child with Once is adopted: got %q, error %v", got, heard.last())
 		}
 		rule = retainAdopting
 		h.put("guest", "theirs")
@@ -72,15 +75,16 @@ func TestEnsureAdoptsRetained(t *testing.T) {
 		heard.wantLast(t, "ConfigMap default/guest", "not a child of this parent")
 		h.rebuild("a=3", "yard/d=4")
 		if a, d := h.value("default", "a"), h.value("yard", "d"); a != "3" || d != "4" || heard.last() != nil {
-			t.Errorf("the children are %q and %q: %v", a, d, heard.last())
+			t.Errorf("the adopted children are updated: got %q and %q, error %v", a, d, heard.last())
 		}
 		if got := h.room("default", "a").GetLabels()[parentLabel]; got != string(h.house().GetUID()) {
-			t.Errorf("the parent is %q", got)
+			t.Errorf("the label of an adopted child names the new parent: got %q", got)
 		}
 	})
 }
 
-// The record is lost, or says that a retained child is to go: the child itself says that it stays.
+// TestEnsureRetainsWhatTheRecordMisses shows that a retained child is kept even if the record is lost or lists the
+// child for pruning, as its own annotation counts.
 func TestEnsureRetainsWhatTheRecordMisses(t *testing.T) {
 	inHousehold(t, func(h household) {
 		_, stop := h.run(func(s houseSel) { s.On("ensure", always, ruled(retain)) })
@@ -95,19 +99,19 @@ func TestEnsureRetainsWhatTheRecordMisses(t *testing.T) {
 		})
 		_, stop = h.runEnsure()
 		h.rebuild("c=1")
-		h.requireRooms("the record lists them for pruning", "default/a", "default/c", "yard/d")
+		h.requireRooms("retained children are kept in spite of the record", "default/a", "default/c", "yard/d")
 		h.api.Delete(houses, "default", "home")
 		h.settle()
-		h.requireRooms("the parent is gone", "default/a", "default/c", "yard/d")
+		h.requireRooms("the operator deletes no children with the parent", "default/a", "default/c", "yard/d")
 		stop()
 	})
 }
 
-// A process that has not applied the children reads from them, not from the record, that they are to be retained. An
-// object without the finalizer does not get it for them.
+// TestEnsureRetainsAfterARestart shows that a process that has not applied the children reads from the children,
+// not from the record, that they are retained. A parent without the finalizer does not get it.
 func TestEnsureRetainsAfterARestart(t *testing.T) {
 	for name, tc := range map[string]struct {
-		isHeld bool // by a deletion handler
+		isHeld bool // by the finalizer of a delete handler
 	}{"Held": {true}, "Free": {false}} {
 		t.Run(name, func(t *testing.T) {
 			inHousehold(t, func(h household) {
@@ -128,17 +132,17 @@ func TestEnsureRetainsAfterARestart(t *testing.T) {
 				stop = start()
 				h.settle()
 				if h.house().GetResourceVersion() != version {
-					t.Errorf("the restart writes the parent: %v", h.house())
+					t.Errorf("the restart does not write the parent: got %v", h.house())
 				}
 				h.api.Delete(houses, "default", "home")
 				h.settle()
 				for _, child := range []string{"b", "c", "d"} {
 					if h.room("yard", child) == nil {
-						t.Errorf("%s is deleted with the parent", child)
+						t.Errorf("%s is kept when the parent is deleted", child)
 					}
 				}
 				if h.api.Object(houses, "default", "home") != nil {
-					t.Errorf("the parent is held: %v", h.house())
+					t.Errorf("the parent is deleted: got %v", h.house())
 				}
 				stop()
 			})
@@ -146,7 +150,7 @@ func TestEnsureRetainsAfterARestart(t *testing.T) {
 	}
 }
 
-// A child that is not to be retained any more is owned and pruned like others.
+// TestEnsureNoLongerRetains shows that a child that is no longer retained is owned and pruned like other children.
 func TestEnsureNoLongerRetains(t *testing.T) {
 	inHousehold(t, func(h household) {
 		rule := retain
@@ -159,15 +163,15 @@ func TestEnsureNoLongerRetains(t *testing.T) {
 		h.rebuild("a=2", "yard/d=2")
 		owner, held := h.owner("default", "a"), h.house().GetFinalizers()
 		if owner != h.house().GetUID() || len(held) == 0 {
-			t.Errorf("the owner is %q, the finalizers are %v", owner, held)
+			t.Errorf("the child is owned, and its parent has the finalizer: got owner %q, finalizers %v", owner, held)
 		}
 		h.rebuild()
-		h.requireRooms("nothing is declared")
+		h.requireRooms("undeclared children are deleted")
 	})
 }
 
-// A child that was made once becomes a retained one, though it was created and not applied: it must not be deleted
-// with the object.
+// TestEnsureRetainsWhatWasMadeOnce shows that a child with Once, which was created and not applied, can become a
+// retained child that is not deleted with its parent.
 func TestEnsureRetainsWhatWasMadeOnce(t *testing.T) {
 	inHousehold(t, func(h household) {
 		rule := kopf.Once
@@ -179,10 +183,10 @@ func TestEnsureRetainsWhatWasMadeOnce(t *testing.T) {
 		rule = retain
 		h.rebuild("a=2", "b=1")
 		if a, b := h.owner("default", "a"), h.owner("default", "b"); a != "nobody" || b != "nobody" {
-			t.Errorf("the owners are %q and %q", a, b)
+			t.Errorf("retained children have no owners: got %q and %q", a, b)
 		}
 		if got := h.value("default", "a"); got != "2" {
-			t.Errorf("it is not applied: %q", got)
+			t.Errorf("the retained child is applied: got %q", got)
 		}
 	})
 }

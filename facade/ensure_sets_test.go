@@ -11,7 +11,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// What the house cannot own is deleted by the operator, which holds the house for that; and no longer than needed.
+// TestEnsureHoldsAParentThatCannotOwn shows that the operator deletes children that the house cannot own, and that
+// the finalizer is on the house only while such children exist.
 func TestEnsureHoldsAParentThatCannotOwn(t *testing.T) {
 	inHousehold(t, func(h household) {
 		_, stop := h.runEnsure()
@@ -19,31 +20,34 @@ func TestEnsureHoldsAParentThatCannotOwn(t *testing.T) {
 		h.build("a=1", "yard/b=2", "Namespace//annex")
 		if h.owner("default", "a") != h.house().GetUID() || h.owner("yard", "b") != "nobody" ||
 			h.api.Object(clusterNamespaces, "", "annex") == nil {
-			t.Errorf("owners are %q and %q", h.owner("default", "a"), h.owner("yard", "b"))
+			t.Errorf("only the child in the same namespace is owned: got owners %q and %q",
+				h.owner("default", "a"), h.owner("yard", "b"))
 		}
 		held := []string{"test.example.org/finalizer"}
 		if got := h.house().GetFinalizers(); !slices.Equal(got, held) {
-			t.Errorf("finalizers: %v", got)
+			t.Errorf("the house has the finalizer: got %v", got)
 		}
 		h.rebuild("a=1")
 		if h.room("yard", "b") != nil || h.api.Object(clusterNamespaces, "", "annex") != nil ||
 			len(h.house().GetFinalizers()) > 0 {
-			t.Errorf("something is left: %v", h.house())
+			t.Errorf("undeclared children and the finalizer are removed: got %v", h.house())
 		}
 		h.rebuild("a=1", "yard/b=2", "Namespace//annex")
 		h.api.Delete(houses, "default", "home")
 		h.settle()
 		if h.api.Object(houses, "default", "home") != nil || h.room("yard", "b") != nil ||
 			h.api.Object(clusterNamespaces, "", "annex") != nil {
-			t.Errorf("something is left: %v, %v", h.house(), h.room("yard", "b"))
+			t.Errorf("the house and the children that it cannot own are deleted: got %v, %v",
+				h.house(), h.room("yard", "b"))
 		}
 		if h.room("default", "a") == nil {
-			t.Error("what Kubernetes deletes was deleted by the operator")
+			t.Error("the operator leaves owned children to the garbage collector")
 		}
 	})
 }
 
-// Each handler has a set of its own: what one of them drops stays as long as another one has it.
+// TestEnsureKeepsSetsApart shows that each handler has its own set: a child that one handler drops is kept while
+// another one declares it.
 func TestEnsureKeepsSetsApart(t *testing.T) {
 	inHousehold(t, func(h household) {
 		_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) {
@@ -62,16 +66,17 @@ func TestEnsureKeepsSetsApart(t *testing.T) {
 		h.build("a=1", "shared=1")
 		h.rebuild("a=1")
 		if h.room("default", "shared") == nil || h.room("default", "wine") == nil {
-			t.Error("a child of another handler was pruned")
+			t.Error("a child that another handler declares is kept")
 		}
 		h.rebuild("no-cellar")
 		if h.room("default", "shared") != nil || h.room("default", "wine") != nil || h.room("default", "a") != nil {
-			t.Error("a child that nobody declares is left")
+			t.Error("an undeclared child is deleted")
 		}
 	})
 }
 
-// Two handlers drop the same child in one pass: one of them deletes it.
+// TestEnsureOfTwoThatDropOneChild shows that a child that two handlers drop in one pass is deleted without an
+// error.
 func TestEnsureOfTwoThatDropOneChild(t *testing.T) {
 	inHousehold(t, func(h household) {
 		_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) {
@@ -82,12 +87,14 @@ func TestEnsureOfTwoThatDropOneChild(t *testing.T) {
 		h.build("a=1", "b=1")
 		h.rebuild("a=1")
 		if h.room("default", "a") == nil || h.room("default", "b") != nil {
-			t.Errorf("a is %v, b is %v", h.room("default", "a"), h.room("default", "b"))
+			t.Errorf("only the dropped child is deleted: a is %v, b is %v",
+				h.room("default", "a"), h.room("default", "b"))
 		}
 	})
 }
 
-// A daemon declares its set whenever it likes, without end; a timer in each tick. Unchanged, nothing is written.
+// TestEnsureInTheBackground shows that a daemon can declare its set repeatedly, and a timer in each call. Without
+// changes, nothing is written.
 func TestEnsureInTheBackground(t *testing.T) {
 	inHousehold(t, func(h household) {
 		way, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) {
@@ -112,28 +119,30 @@ func TestEnsureInTheBackground(t *testing.T) {
 		h.rebuild("a=1")
 		if h.owner("default", "a") != h.house().GetUID() || h.room("default", "b") != nil ||
 			h.room("yard", "ticked") == nil {
-			t.Errorf("a is %v, b is %v", h.room("default", "a"), h.room("default", "b"))
+			t.Errorf("the sets of the daemon and the timer are applied: a is %v, b is %v",
+				h.room("default", "a"), h.room("default", "b"))
 		}
 		before := h.house().GetResourceVersion()
 		way.Drain()
 		h.settle()
 		if now := h.house().GetResourceVersion(); now != before {
-			t.Errorf("the house was written: %v", writes(way))
+			t.Errorf("without changes, the house is not written: got %v", writes(way))
 		}
 		for _, r := range way.Requests() {
 			if r.Verb == "get" {
-				t.Errorf("a child that is known was looked up: %s", r.Path)
+				t.Errorf("an applied child is not read again: got %s", r.Path)
 			}
 		}
 		h.api.Delete(houses, "default", "home")
 		h.settle()
 		if h.api.Object(houses, "default", "home") != nil || h.room("yard", "ticked") != nil {
-			t.Errorf("something is left: %v, %v", h.house(), h.room("yard", "ticked"))
+			t.Errorf("the house and the child that it cannot own are deleted: got %v, %v",
+				h.house(), h.room("yard", "ticked"))
 		}
 	})
 }
 
-// house is one that is nowhere.
+// house returns a house that is not on the API server.
 func house(rooms ...any) *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"rooms": rooms}}}
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a house costs at its creation, and that nothing is written when nothing changes.
+// TestEnsureWritesNoMoreThanNeeded shows the requests for the creation of a house, and that nothing is written
+// without changes.
 func TestEnsureWritesNoMoreThanNeeded(t *testing.T) {
 	inHousehold(t, func(h household) {
 		way, stop := h.runEnsure()
@@ -15,7 +16,7 @@ func TestEnsureWritesNoMoreThanNeeded(t *testing.T) {
 			"patch houses", "patch configmaps", "patch configmaps", "patch configmaps", "patch houses",
 		}
 		if d := cmp.Diff(want, writes(way)); d != "" {
-			t.Errorf("at the creation: -want, +got:\n%s", d)
+			t.Errorf("writes at the creation: -want, +got:\n%s", d)
 		}
 		stop()
 		before := map[string]string{"house": h.house().GetResourceVersion()}
@@ -23,14 +24,14 @@ func TestEnsureWritesNoMoreThanNeeded(t *testing.T) {
 			before[name] = h.room("default", name).GetResourceVersion()
 		}
 
-		way, stop = h.runEnsure() // which resumes
+		way, stop = h.runEnsure() // calls the handler to resume
 		h.settle()
 		after := map[string]string{"house": h.house().GetResourceVersion()}
 		for _, name := range []string{"a", "b", "c"} {
 			after[name] = h.room("default", name).GetResourceVersion()
 		}
 		if d := cmp.Diff(before, after); d != "" {
-			t.Errorf("resource versions, -before, +after a restart:\n%s", d)
+			t.Errorf("a restart writes nothing: resource versions, -before, +after:\n%s", d)
 		}
 		want = []string{"patch configmaps", "patch configmaps", "patch configmaps"}
 		reads := 0
@@ -48,16 +49,17 @@ func TestEnsureWritesNoMoreThanNeeded(t *testing.T) {
 		h.settle()
 		for _, r := range way.Requests() {
 			if r.Verb == "get" && r.Resource.Plural == "configmaps" {
-				t.Errorf("a child that was checked in this process is read again: %s", r.Path)
+				t.Errorf("a child is read once per process: got %s", r.Path)
 			}
 		}
 		if d := cmp.Diff(append(want, "patch houses"), writes(way)); d != "" {
-			t.Errorf("in the steady state: -want, +got:\n%s", d)
+			t.Errorf("writes for a change that changes no child: -want, +got:\n%s", d)
 		}
 		stop()
 	})
 }
 
+// TestEnsureAddsChangesAndPrunes shows that Ensure creates, updates and deletes children.
 func TestEnsureAddsChangesAndPrunes(t *testing.T) {
 	inHousehold(t, func(h household) {
 		_, stop := h.runEnsure()
@@ -66,7 +68,7 @@ func TestEnsureAddsChangesAndPrunes(t *testing.T) {
 		uid := h.house().GetUID()
 		a := h.room("default", "a")
 		if a == nil || h.owner("default", "b") != uid {
-			t.Fatalf("the children are not there: %v, %v", a, h.room("default", "b"))
+			t.Fatalf("the children are created and owned: got %v, %v", a, h.room("default", "b"))
 		}
 		labels := map[string]string{"street": "high", "test.example.org/parent-uid": string(uid)}
 		if d := cmp.Diff(labels, a.GetLabels()); d != "" {
@@ -75,12 +77,13 @@ func TestEnsureAddsChangesAndPrunes(t *testing.T) {
 		h.rebuild("a=9", "c=3")
 		value, _, _ := nested(h.room("default", "a"), "data", "value")
 		if value != "9" || h.owner("default", "b") != "" || h.owner("default", "c") != uid {
-			t.Errorf("a is %q, b is owned by %q, c by %q", value, h.owner("default", "b"), h.owner("default", "c"))
+			t.Errorf("a child is changed, one pruned and one added: a is %q, owners of b and c %q and %q",
+				value, h.owner("default", "b"), h.owner("default", "c"))
 		}
 		h.rebuild()
 		if h.room("default", "a") != nil || h.room("default", "c") != nil ||
 			h.house().GetAnnotations()[houseRecord] != "" {
-			t.Errorf("children are left, or the record: %v", h.house().GetAnnotations())
+			t.Errorf("no child and no record is left: got %v", h.house().GetAnnotations())
 		}
 	})
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// The end of a Job cannot be remembered on the object. The operator tries again at growing intervals, and sends nothing
-// that the API server must refuse.
+// TestEnsureUntilDoneWithoutAMemory shows that, if the completion of a Job cannot be recorded on the parent, the
+// operator retries at growing intervals and sends nothing that the API server must refuse.
 func TestEnsureUntilDoneWithoutAMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -28,12 +28,12 @@ func TestEnsureUntilDoneWithoutAMemory(t *testing.T) {
 		message string
 	}{
 		"Refused": {
-			"an admission webhook denies the write",
+			"a write that a webhook denies is retried at growing intervals",
 			func(_ household, isRefused *atomic.Bool) { isRefused.Store(true) },
 			18, "Forbidden",
 		},
 		"Full": {
-			"the annotations of other clients take all that the API server allows",
+			"a record that does not fit beside other annotations is not sent",
 			func(h household, _ *atomic.Bool) {
 				h.api.Edit(houses, "default", "home", func(house map[string]any) {
 					one := &unstructured.Unstructured{Object: house}
@@ -69,7 +69,7 @@ func TestEnsureUntilDoneWithoutAMemory(t *testing.T) {
 				stop := operate(h.t, way, op, funcr.New(log.add, funcr.Options{}))
 				h.begin()
 				h.pause()
-				for range 2 { // at first, the operator remembers less of the object, so that there is room again
+				for range 2 { // the operator first shrinks its own annotations, which makes room again
 					tc.block(h, isRefused)
 					h.pause()
 				}
@@ -78,12 +78,12 @@ func TestEnsureUntilDoneWithoutAMemory(t *testing.T) {
 				h.sleep(time.Hour)
 				stop()
 				if got := int(requests.Load()); got > tc.most || h.house().GetResourceVersion() != version {
-					t.Errorf("%s: %d requests, want at most %d; version %s", tc.reason, got, tc.most,
+					t.Errorf("%s: got %d requests, want at most %d; the parent has version %s", tc.reason, got, tc.most,
 						h.house().GetResourceVersion())
 				}
 				failed := log.with("Failed to remember that children are done")
 				if len(failed) == 0 || len(failed) > 18 {
-					t.Fatalf("%s: %d lines: %q", tc.reason, len(failed), failed)
+					t.Fatalf("%s: want 1 to 18 log lines, got %d: %q", tc.reason, len(failed), failed)
 				}
 				for _, want := range []string{
 					tc.message, `"name"="home"`, `"annotations"=["test.example.org/children-of.backup"]`,

@@ -19,7 +19,7 @@ var jobs = memapi.Resource{
 	Group: "batch", Version: "v1", Kind: "Job", Plural: "jobs", Namespaced: true, StatusSubresource: true,
 }
 
-// backup is a Job; its image is what the spec of the house says.
+// backup returns a Job whose image is set in the spec of the house.
 func backup(c *houseChange) *kopf.Unstructured {
 	job := newJob()
 	job.SetName("backup")
@@ -38,7 +38,7 @@ func hasSucceeded(job *kopf.Unstructured) bool {
 	return kopf.GetFieldOr(job, "status.succeeded", 0) > 0
 }
 
-// jobCase is an operator with a Job.
+// jobCase configures an operator with a Job.
 type jobCase struct{ owns, waits, once bool }
 
 func (c jobCase) start(h household, heard *complaints) (stop func()) {
@@ -46,7 +46,7 @@ func (c jobCase) start(h household, heard *complaints) (stop func()) {
 	return stop
 }
 
-// connect is start, and returns the connection of the operator.
+// connect is like start, and also returns the connection of the operator.
 func (c jobCase) connect(h household, heard *complaints) (way *memapi.Connection, stop func()) {
 	return h.run(func(s houseSel) {
 		if c.owns {
@@ -65,7 +65,7 @@ func (c jobCase) connect(h household, heard *complaints) (way *memapi.Connection
 	})
 }
 
-// job is the Job; nil if there is none.
+// job returns the Job; nil if it does not exist.
 func (h household) job() *kopf.Unstructured {
 	if object := h.api.Object(jobs, "default", "backup"); object != nil {
 		return &unstructured.Unstructured{Object: object}
@@ -80,7 +80,7 @@ func (h household) jobUID() string {
 	return "absent"
 }
 
-// finish is what the controller of Jobs does.
+// finish sets the condition of the Job, as the controller of Jobs does.
 func (h household) finish(condition string) {
 	h.t.Helper()
 	h.api.Edit(jobs, "default", "backup", func(job map[string]any) {
@@ -93,10 +93,10 @@ func (h household) finish(condition string) {
 	h.pause()
 }
 
-// expire is what ttlSecondsAfterFinished does.
+// expire deletes the Job, as ttlSecondsAfterFinished does.
 func (h household) expire() { h.api.Delete(jobs, "default", "backup"); h.pause() }
 
-// repaint has the handler called with another image.
+// repaint changes the image in the spec, which calls the handler.
 func (h household) repaint(image string) {
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
 		house["spec"] = map[string]any{"image": image}
@@ -104,7 +104,8 @@ func (h household) repaint(image string) {
 	h.pause()
 }
 
-// A Job that is done and gone is not made again: neither by updates nor after a restart. Another declaration runs.
+// TestEnsureUntilDone shows that a completed and deleted Job is not created again by updates or a restart, and that
+// another declaration creates a new Job.
 func TestEnsureUntilDone(t *testing.T) {
 	for name, c := range map[string]jobCase{
 		"NotWatched": {}, "Watched": {owns: true}, "Waiting": {owns: true, waits: true},
@@ -123,23 +124,23 @@ func TestEnsureUntilDone(t *testing.T) {
 				})
 				h.settle()
 				if first == "absent" || h.jobUID() != "absent" {
-					t.Errorf("the job was %s, is %s", first, h.jobUID())
+					t.Errorf("a completed job is not created again: was %s, is %s", first, h.jobUID())
 				}
 				stop()
 				stop = c.start(h, heard)
 				h.settle()
 				if err := heard.last(); h.jobUID() != "absent" || err != nil {
-					t.Errorf("after a restart, the job is %s: %v", h.jobUID(), err)
+					t.Errorf("a restart does not create the completed job again: got %s, error %v", h.jobUID(), err)
 				}
 				h.repaint("second")
 				if second := h.jobUID(); second == first || second == "absent" {
-					t.Errorf("another declaration does not run: %s", second)
+					t.Errorf("another declaration creates a new job: got %s", second)
 				}
-				h.finish("Complete") // and is not removed yet
+				h.finish("Complete") // the job still exists
 				third := h.jobUID()
 				h.repaint("third")
 				if now := h.jobUID(); now == third || now == "absent" {
-					t.Errorf("another declaration does not replace the one that is done: %s, %v", now, heard.last())
+					t.Errorf("another declaration replaces a completed job: got %s, error %v", now, heard.last())
 				}
 				stop()
 			})
@@ -147,8 +148,8 @@ func TestEnsureUntilDone(t *testing.T) {
 	}
 }
 
-// A Job that runs is not replaced, and one that is deleted before it is done is made again. The outcome is remembered
-// without a call of the handler.
+// TestEnsureUntilDoneWatched shows that a Job that is deleted before its end is created again, and that the outcome
+// is recorded without a call of the handler.
 func TestEnsureUntilDoneWatched(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard := &complaints{}
@@ -158,25 +159,26 @@ func TestEnsureUntilDoneWatched(t *testing.T) {
 		first := h.jobUID()
 		h.expire()
 		if now := h.jobUID(); now == first || now == "absent" {
-			t.Errorf("the job that was deleted too early is %s", now)
+			t.Errorf("a job that is deleted before its end is created again: got %s", now)
 		}
 		h.finish("Failed")
 		record := h.house().GetAnnotations()["test.example.org/children-of.backup"]
 		if !strings.Contains(record, ` failed"`) {
-			t.Errorf("the outcome is not remembered: %s", record)
+			t.Errorf("the record has the failure of the job: got %s", record)
 		}
 		stop()
 		h.expire()
 		stop = jobCase{owns: true}.start(h, heard)
 		h.settle()
 		if now := h.jobUID(); now != "absent" {
-			t.Errorf("the job that has failed runs again: %s", now)
+			t.Errorf("a failed job is not created again: got %s", now)
 		}
 		stop()
 	})
 }
 
-// A Job whose end falls into a gap of the watch is not made again: a later list shows only that it is gone.
+// TestEnsureUntilDoneWithAGapInTheWatch shows that a Job that ends and disappears in a gap of the watch is not
+// created again, although a later list only shows that it is gone.
 func TestEnsureUntilDoneWithAGapInTheWatch(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var isRefused atomic.Bool
@@ -200,16 +202,17 @@ func TestEnsureUntilDoneWithAGapInTheWatch(t *testing.T) {
 		isRefused.Store(false)
 		h.sleep(20 * time.Minute)
 		if now := h.jobUID(); first == "absent" || now != "absent" {
-			t.Errorf("the job was %s, is %s", first, now)
+			t.Errorf("a job that disappears in a gap is not created again: was %s, is %s", first, now)
 		}
 		record := h.house().GetAnnotations()["test.example.org/children-of.backup"]
 		if !strings.Contains(record, ` vanished"`) {
-			t.Errorf("the outcome is not remembered: %s", record)
+			t.Errorf("the record says that the job has vanished: got %s", record)
 		}
 	})
 }
 
-// The wait for a child that has failed and is gone ends.
+// TestWaitForUntilDoneThatFails shows that the wait for a child that has failed and is deleted ends with a
+// permanent error.
 func TestWaitForUntilDoneThatFails(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard := &complaints{}
@@ -219,17 +222,18 @@ func TestWaitForUntilDoneThatFails(t *testing.T) {
 		h.pause()
 		h.finish("Failed")
 		if err := heard.last(); execution.IsPermanent(err) {
-			t.Errorf("it may not be all: %v", err)
+			t.Errorf("the failure of an existing job is not a permanent error: got %v", err)
 		}
 		h.expire()
 		heard.wantLast(t, "child Job.batch backup", "it has failed, and is gone")
 		if !execution.IsPermanent(heard.last()) {
-			t.Errorf("the handler is called again: %v", heard.last())
+			t.Errorf("the failure of a deleted job is a permanent error: got %v", heard.last())
 		}
 	})
 }
 
-// A child with Once and UntilDone is not made again, even if another declaration follows.
+// TestEnsureOnceUntilDone shows that a child with Once and UntilDone is not created again, even by another
+// declaration.
 func TestEnsureOnceUntilDone(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard := &complaints{}
@@ -242,17 +246,18 @@ func TestEnsureOnceUntilDone(t *testing.T) {
 		h.finish("Complete")
 		h.repaint("third")
 		if now := h.jobUID(); now != first {
-			t.Errorf("the job was %s, is %s: %v", first, now, heard.last())
+			t.Errorf("another declaration does not replace the job: was %s, is %s, error %v", first, now, heard.last())
 		}
 		h.expire()
 		h.repaint("fourth")
 		if now := h.jobUID(); now != "absent" || heard.last() != nil {
-			t.Errorf("the job is made again: %s, %v", now, heard.last())
+			t.Errorf("a deleted job is not created again: got %s, error %v", now, heard.last())
 		}
 	})
 }
 
-// Others may remove and forge what the object remembers: nothing is deleted for that.
+// TestEnsureUntilDoneReplacesNoStrangers shows that a forged record of a completed child does not delete the object
+// of another owner.
 func TestEnsureUntilDoneReplacesNoStrangers(t *testing.T) {
 	inHousehold(t, func(h household) {
 		heard := &complaints{}
@@ -273,7 +278,7 @@ func TestEnsureUntilDoneReplacesNoStrangers(t *testing.T) {
 		h.settle()
 		heard.wantLast(t, "Job.batch default/backup", "not a child of this parent")
 		if now := h.jobUID(); now != before {
-			t.Errorf("the job of another owner is %s, was %s", now, before)
+			t.Errorf("the job of another owner is kept: got %s, want %s", now, before)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// The error is wrapped.
+// Temporary wraps the error.
 func ExampleTemporary() {
 	errQuota := errors.New("the quota is used up")
 	err := kopf.Temporary(fmt.Errorf("attaching volume %d: %w", 7, errQuota), 30*time.Second)

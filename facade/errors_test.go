@@ -17,6 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
+// TestErrorsAreJudgedByTheirWord shows that temporary and permanent errors decide about retries, also if they are
+// wrapped.
 func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 	base := errors.New("base")
 	type verdict struct {
@@ -30,38 +32,38 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 		policy handlers.Policy
 		want   verdict
 	}{
-		"ordinary": {"for comparison: the default backoff",
+		"ordinary": {"an ordinary error is retried after the default backoff",
 			base, handlers.Policy{}, verdict{false, ptr.To(time.Minute), "base"}},
-		"temporary": {"the delay is its own",
+		"temporary": {"a temporary error is retried after its own delay",
 			kopf.Temporary(base, 5*time.Second), handlers.Policy{}, verdict{false, ptr.To(5 * time.Second), "base"}},
-		"temporary in permanent mode": {"the mode is for ordinary errors only",
+		"temporary in permanent mode": {"the permanent mode does not change a temporary error",
 			kopf.Temporary(base, time.Second), handlers.Policy{Errors: handlers.ErrorsPermanent},
 			verdict{false, ptr.To(time.Second), "base"}},
-		"temporary at once": {"zero is no delay",
+		"temporary at once": {"a temporary error without a delay is retried immediately",
 			kopf.Temporary(base, 0), handlers.Policy{}, verdict{false, ptr.To(time.Duration(0)), "base"}},
-		"temporary wrapped": {"wrapping must not change what it means",
+		"temporary wrapped": {"a wrapped temporary error is temporary",
 			fmt.Errorf("more: %w", kopf.Temporary(base, time.Second)),
 			handlers.Policy{}, verdict{false, ptr.To(time.Second), "more: base"}},
-		"temporary without a reason": {"the handler asked for another attempt",
+		"temporary without a reason": {"Temporary(nil) is an error that is retried",
 			kopf.Temporary(nil, time.Second), handlers.Policy{},
 			verdict{false, ptr.To(time.Second), "no reason is given: the error was nil"}},
-		"temporary with format": {"the text is the user's",
+		"temporary with format": {"a temporary error keeps the text of its error",
 			kopf.Temporary(fmt.Errorf("volume %d: %w", 7, base), 5*time.Second), handlers.Policy{},
 			verdict{false, ptr.To(5 * time.Second), "volume 7: base"}},
-		"temporary without a unit": {"30 nanoseconds cannot be meant",
+		"temporary without a unit": {"a delay without a unit becomes one second",
 			kopf.Temporary(base, 30), handlers.Policy{}, verdict{false, ptr.To(time.Second), "base"}},
-		"permanent with format": {"the text is the user's",
+		"permanent with format": {"a permanent error keeps the text of its error",
 			kopf.Permanent(
 				fmt.Errorf("volume %d: %w", 7, base),
 			), handlers.Policy{}, verdict{true, nil, "volume 7: base"}},
-		"permanent": {"it is over",
+		"permanent": {"a permanent error is not retried",
 			kopf.Permanent(base), handlers.Policy{}, verdict{true, nil, "base"}},
-		"permanent in ignoring mode": {"the mode is for ordinary errors only",
+		"permanent in ignoring mode": {"the ignoring mode does not change a permanent error",
 			kopf.Permanent(base), handlers.Policy{Errors: handlers.ErrorsIgnored}, verdict{true, nil, "base"}},
-		"permanent wrapped and joined": {"wherever it is in the tree",
+		"permanent wrapped and joined": {"a permanent error is found in wrapped and joined errors",
 			errors.Join(errors.New("other"), fmt.Errorf("more: %w", kopf.Permanent(base))),
 			handlers.Policy{}, verdict{true, nil, "other\nmore: base"}},
-		"permanent without a reason": {"a failure was asked for, and a silent success would be worse",
+		"permanent without a reason": {"Permanent(nil) is an error that is not retried",
 			kopf.Permanent(nil), handlers.Policy{}, verdict{true, nil, "no reason is given: the error was nil"}},
 	}
 	for name, c := range cases {
@@ -77,12 +79,12 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 		kopf.Permanent(fmt.Errorf("%w", base)),
 	} {
 		if !errors.Is(err, base) {
-			t.Errorf("%T hides what it wraps", err)
+			t.Errorf("%T does not unwrap to its error", err)
 		}
 	}
 }
 
-// judged is an error of the user's own that says what it is.
+// judged is an error type of a user that declares its delay and permanence by methods.
 type judged struct {
 	delay     time.Duration
 	permanent bool
@@ -92,6 +94,7 @@ func (j judged) Error() string             { return "judged" }
 func (j judged) RetryAfter() time.Duration { return j.delay }
 func (j judged) Permanent() bool           { return j.permanent }
 
+// TestErrorsCanBeAsked shows that errors are classified as permanent, temporary or ordinary.
 func TestErrorsCanBeAsked(t *testing.T) {
 	base := errors.New("base")
 	cases := map[string]struct {
@@ -101,20 +104,30 @@ func TestErrorsCanBeAsked(t *testing.T) {
 		delay     time.Duration
 		temporary bool
 	}{
-		"nil":       {"it is no error", nil, false, 0, false},
-		"ordinary":  {"its handler's options decide", base, false, 0, false},
-		"temporary": {"", fmt.Errorf("x: %w", kopf.Temporary(base, time.Minute)), false, time.Minute, true},
-		"at once":   {"a negative delay is none", kopf.Temporary(base, -time.Minute), false, 0, true},
-		"unitless":  {"the delay is that which is taken", kopf.Temporary(base, 30), false, time.Second, true},
-		"permanent": {"", fmt.Errorf("x: %w", kopf.Permanent(base)), true, 0, false},
-		"terminal":  {"that of controller-runtime", reconcile.TerminalError(base), true, 0, false},
-		"own":       {"they are known by their methods", judged{delay: time.Minute}, false, time.Minute, true},
-		"own both":  {"permanent wins", judged{time.Minute, true}, true, 0, false},
-		"allowed":   {"the outer one decides", kopf.Temporary(kopf.Permanent(base), 1e9), false, time.Second, true},
-		"forbidden": {"the outer one decides", kopf.Permanent(kopf.Temporary(base, time.Minute)), true, 0, false},
-		"joined": {"what failed permanently is not mended by another try",
+		"nil":      {"nil is neither permanent nor temporary", nil, false, 0, false},
+		"ordinary": {"an ordinary error is neither permanent nor temporary", base, false, 0, false},
+		"temporary": {
+			"a wrapped temporary error is temporary",
+			fmt.Errorf("x: %w", kopf.Temporary(base, time.Minute)), false, time.Minute, true},
+		"at once":  {"a negative delay counts as zero", kopf.Temporary(base, -time.Minute), false, 0, true},
+		"unitless": {"a delay without a unit becomes one second", kopf.Temporary(base, 30), false, time.Second, true},
+		"permanent": {
+			"a wrapped permanent error is permanent", fmt.Errorf("x: %w", kopf.Permanent(base)), true, 0, false},
+		"terminal": {
+			"a terminal error of controller-runtime is permanent", reconcile.TerminalError(base), true, 0, false},
+		"own": {
+			"an error type with the method RetryAfter is temporary",
+			judged{delay: time.Minute}, false, time.Minute, true},
+		"own both": {"an error that is both counts as permanent", judged{time.Minute, true}, true, 0, false},
+		"allowed": {
+			"a temporary error that wraps a permanent one is temporary",
+			kopf.Temporary(kopf.Permanent(base), 1e9), false, time.Second, true},
+		"forbidden": {
+			"a permanent error that wraps a temporary one is permanent",
+			kopf.Permanent(kopf.Temporary(base, time.Minute)), true, 0, false},
+		"joined": {"joined errors are permanent if one of them is",
 			errors.Join(kopf.Temporary(base, time.Minute), kopf.Permanent(base)), true, 0, false},
-		"subs": {"RunSubs asks for another call",
+		"subs": {"the error of pending sub-handlers is temporary",
 			&execution.PendingError{Delay: time.Minute}, false, time.Minute, true},
 	}
 	for name, tc := range cases {
@@ -127,26 +140,28 @@ func TestErrorsCanBeAsked(t *testing.T) {
 			}
 			o := execution.Limits{}.Judge(tc.err)
 			if tc.err != nil && o.Final != tc.permanent || temporary && ptr.Deref(o.Delay, 0) != delay {
-				t.Errorf("%s: the engine has it otherwise: %+v", tc.reason, o)
+				t.Errorf("%s: the engine decides differently: %+v", tc.reason, o)
 			}
 		})
 	}
 }
 
+// TestCauses shows that the exported causes of a context are those of the engine.
 func TestCauses(t *testing.T) {
 	for got, want := range map[error]error{
 		kopf.ErrExiting: execution.ErrExiting, kopf.ErrDeleted: changes.ErrDeleted,
 		kopf.ErrTimeout: execution.ErrTimeout,
 	} {
 		if !errors.Is(got, want) {
-			t.Errorf("%v is not the engine's %v", got, want)
+			t.Errorf("%v is the same error as %v of the engine", got, want)
 		}
 	}
 }
 
+// TestPanics shows that a panic of a handler is an ordinary error.
 func TestPanics(t *testing.T) {
 	a := call(t, one(func(context.Context, *Change) error { panic("oops") }, kopf.Retries(1)), body(nil), nil)
 	if !a.Outcome.Final || a.Outcome.Err == nil {
-		t.Errorf("a panic is an error like any other, with the same limits, got %+v", a.Outcome)
+		t.Errorf("a panic is an error with the limits of other errors: got %+v", a.Outcome)
 	}
 }

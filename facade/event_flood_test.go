@@ -14,11 +14,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// flooded are the minutes over which a flood is counted.
+// flooded is the number of minutes in which the requests of a flood are counted.
 const flooded = 3
 
-// TestEventFlood tells how many requests for Kubernetes events there are if a handler fails at once, is retried each
-// second, and posts each time. FLOOD_OBJECTS are for how many objects.
+// TestEventFlood logs and checks the number of requests for Kubernetes events if a handler fails each second and
+// posts an event each time. The variable FLOOD_OBJECTS sets the number of objects.
 func TestEventFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -30,7 +30,7 @@ func TestEventFlood(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What there may be of all objects in a minute and at once, with a further second, and of one object.
+	// The limits of all objects in a minute and initially, with a further second, and the limits of one object.
 	const inAll, burst, perObject, atOnce = 600, 110, 1, 25
 	limit := min(inAll*flooded+burst, objects*(atOnce+perObject*flooded+1))
 	for name, tc := range map[string]struct {
@@ -41,16 +41,16 @@ func TestEventFlood(t *testing.T) {
 		created     int // events, at most
 	}{
 		"Plain": {
-			reason:   "without limits, each attempt is an event",
+			reason:   "without limits, each attempt creates an event",
 			settings: kopf.PostingSettings{Plain: true}, message: attempt,
 			most: objects * (60*flooded + 1), least: objects * 50 * flooded, created: objects * (60*flooded + 1),
 		},
 		"Different": {
-			reason:  "of different events there are some at once for each object, and then one each minute",
+			reason:  "different events of an object are limited to a burst and then one per minute",
 			message: attempt, most: limit, least: min(objects*atOnce, inAll), created: limit,
 		},
 		"Identical": {
-			reason:  "identical events are counted in the first one, so that there is one of each object",
+			reason:  "identical events are counted in one event per object",
 			message: func(int) string { return "no server" },
 			most:    limit, least: min(objects*atOnce, inAll), created: objects,
 		},
@@ -61,11 +61,12 @@ func TestEventFlood(t *testing.T) {
 			t.Logf("%d objects, %d attempts a minute: %d requests for events a minute, of which %d make a new one",
 				objects, f.attempts/flooded, all/flooded, f.created/flooded)
 			if all > tc.most || all < tc.least || int(f.created) > tc.created {
-				t.Errorf("%s: %d requests of which %d create; want %d to %d of which %d create", tc.reason,
+				t.Errorf("%s: got %d requests, %d of them creations; want %d to %d, at most %d of them creations",
+					tc.reason,
 					all, f.created, tc.least, tc.most, tc.created)
 			}
 			if f.attempts < int64(objects*50*flooded) {
-				t.Errorf("%d attempts: the limits have kept handlers from being called", f.attempts)
+				t.Errorf("the limits of events do not delay handlers: got %d attempts", f.attempts)
 			}
 		})
 	}
@@ -73,10 +74,11 @@ func TestEventFlood(t *testing.T) {
 
 func attempt(retry int) string { return fmt.Sprint("no server, tried ", retry, " times") }
 
-// waters are what a flood was: events that were created, requests that count more in them, and attempts of the handler.
+// waters counts, for a flood, the created events, the requests that count repeated events, and the attempts of the
+// handler.
 type waters struct{ created, counted, attempts int64 }
 
-// flood lets the handler fail for some minutes.
+// flood runs an operator with a failing handler for some minutes.
 func flood(t *testing.T, objects int, settings kopf.PostingSettings, message func(retry int) string) (f waters) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
+// TestOnEvent shows that an event handler can patch and post events, and that its errors and results are ignored.
 func TestOnEvent(t *testing.T) {
-	failed := errors.New("of no consequence")
+	failed := errors.New("ignored")
 	handler := func(_ context.Context, e *kopf.WatchEvent[*Widget]) error {
 		e.SetResult(string(e.Type))
 		e.Patch(func(w *Widget) { w.Status.Host = e.ID + " of " + e.Object.Spec.Owner })
@@ -23,15 +24,15 @@ func TestOnEvent(t *testing.T) {
 	got := facadetest.NewWatchEvent(kopf.WatchEventModified, mine, facadetest.ID("fn")).
 		Call(t.Context(), handler, kopf.InField("spec.owner"), kopf.Value("me"))
 	if !got.Final || !errors.Is(got.Err, failed) || got.Result != nil {
-		t.Errorf("errors are ignored, and leave no result: got %+v", got)
+		t.Errorf("an error of an event handler is not retried and leaves no result: got %+v", got)
 	}
 	want := map[string]any{"status": map[string]any{"host": "fn/spec.owner of me"}}
 	if d := cmp.Diff(want, got.Patch); d != "" || len(got.Events) != 1 {
-		t.Errorf("what it patched is kept all the same, and it can post events: %v, -want, +got:\n%s", got.Events, d)
+		t.Errorf("a failed event handler can patch and post events: events %v, -want, +got:\n%s", got.Events, d)
 	}
 	other := facadetest.NewWatchEvent(kopf.WatchEventModified, &Widget{Spec: WidgetSpec{Owner: "you"}}).
 		Call(t.Context(), handler, kopf.InField("spec.owner"), kopf.Value("me"))
 	if other.Called {
-		t.Error("an object with another value is not for the handler")
+		t.Error("an object with another value does not call the handler")
 	}
 }

@@ -16,10 +16,10 @@ import (
 
 var errQuota = errors.New("no quota is left")
 
-// allocate stands for whatever the operator is there for.
+// allocate stands for the purpose of the operator.
 func allocate(context.Context, string) (string, error) { return "", errQuota }
 
-// An operator is a name, selections of objects, and functions under verbs.
+// An operator consists of a name, selections of objects, and functions that are registered with verbs.
 func Example() {
 	type Change = kopf.Change[*corev1.ConfigMap]
 
@@ -59,7 +59,7 @@ func ExampleOperator_SetupWithManager() {
 	}
 }
 
-// What an operator has beside its handlers is added to the manager, also where Main makes it.
+// Controllers and checks besides the handlers are added to the manager, also if Main creates it.
 func ExampleOperator_WithManager() {
 	op := kopf.New("addresses.example.org")
 	op.WithManager(func(mgr ctrl.Manager) error {
@@ -72,14 +72,14 @@ func ExampleOperator_WithManager() {
 	kopf.Main(op)
 }
 
-// pods is a controller as controller-runtime has it.
+// pods is a controller written with controller-runtime.
 type pods struct{}
 
 func (*pods) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) { return ctrl.Result{}, nil }
 
 func notify(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil }
 
-// Handlers share options, and override single ones.
+// Handlers can share options and override some of them.
 func ExampleJoinOptions() {
 	type Change = kopf.Change[*corev1.ConfigMap]
 

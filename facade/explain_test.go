@@ -22,7 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// puzzle is a cluster in which something was called, or not, and somebody asks why.
+// puzzle is an operator whose explanation of one object is tested.
 type puzzle struct {
 	t       *testing.T
 	server  *memapi.Server
@@ -47,7 +47,7 @@ func newPuzzle(t *testing.T, settings kopf.Settings) *puzzle {
 	return p
 }
 
-// put makes the object, with labels.
+// put creates the object with labels.
 func (p *puzzle) put(spec map[string]any, labels ...string) {
 	object := body(spec)
 	all := map[string]any{}
@@ -65,7 +65,7 @@ func (p *puzzle) resize(size int64) {
 	p.edit(func(object map[string]any) { object["spec"] = map[string]any{"size": size} })
 }
 
-// run starts the operator, and lets half an hour pass.
+// run starts the operator and waits half an hour.
 func (p *puzzle) run() {
 	p.t.Helper()
 	r := facadetest.Start(p.t, p.op, facadetest.Against(memapi.Config(p.connect)))
@@ -74,13 +74,13 @@ func (p *puzzle) run() {
 	synctest.Wait()
 }
 
-// wait lets minutes pass.
+// wait waits some minutes.
 func (p *puzzle) wait(minutes int) {
 	time.Sleep(time.Duration(minutes) * time.Minute)
 	synctest.Wait()
 }
 
-// get asks, and gives the status and the text of the answer.
+// get requests an explanation and returns the status and the text of the response.
 func (p *puzzle) get(query ...string) (int, string) {
 	p.t.Helper()
 	values := url.Values{}
@@ -96,19 +96,19 @@ func answerTo(handler http.Handler, target string) (int, string) {
 	return recorder.Code, recorder.Body.String()
 }
 
-// answers is the text for people, without the history, whose order is up to the goroutines, and with times that do not
-// depend on how long a start takes.
+// answers returns the explanation for people, without the history, whose order depends on goroutines, and with
+// times that do not depend on the duration of a start.
 func (p *puzzle) answers() string {
 	p.t.Helper()
 	status, text := p.get("kind", "widget", "namespace", "ns", "name", "w1", "output", "text")
 	if status != http.StatusOK {
-		p.t.Errorf("status %d: %s", status, text)
+		p.t.Errorf("want an explanation, got status %d: %s", status, text)
 	}
 	text, _, _ = strings.Cut(text, "\nHISTORY")
 	return regexp.MustCompile(`2000-01-01 (\d\d:\d\d):\d\d\.\d{3}`).ReplaceAllString(text, "$1")
 }
 
-// puzzles are what people ask, each staged.
+// puzzles are situations and the names under which the golden file has their explanations.
 var puzzles = []struct {
 	question string
 	settings kopf.Settings
@@ -240,7 +240,7 @@ var puzzles = []struct {
 	}},
 }
 
-// What people read who ask why a handler was called, or not.
+// TestExplainAnswers shows the explanations of why a handler ran or did not run.
 func TestExplainAnswers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -256,7 +256,7 @@ func TestExplainAnswers(t *testing.T) {
 	facadetest.Golden(t, "testdata/explain.golden", strings.Join(all, "\n"))
 }
 
-// What a handler of the startup says of the journal holds.
+// TestJournalByTheStartup shows that a startup handler can set the size of the journal.
 func TestJournalByTheStartup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPuzzle(t, kopf.Settings{})
@@ -272,13 +272,13 @@ func TestJournalByTheStartup(t *testing.T) {
 		p.run()
 		_, text := p.get("kind", "widget", "namespace", "ns", "name", "w1")
 		if !strings.Contains(text, `"event"`) {
-			t.Errorf("nothing is known of the only object: %s", text)
+			t.Errorf("the journal has the only object: got %s", text)
 		}
 		p.server.Put(served, other)
 		p.wait(1)
 		_, text = p.get("kind", "widget", "namespace", "ns", "name", "w1", "output", "text")
 		if !strings.Contains(text, "at least 1 other objects changed since") {
-			t.Errorf("there is room for one: %s", text)
+			t.Errorf("the journal has one object at most: got %s", text)
 		}
 	})
 }

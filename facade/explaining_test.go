@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// explaining is a running operator that explains itself, or not.
+// explaining is a running operator, with or without a debug address.
 type explaining struct {
 	t     *testing.T
 	op    *kopf.Operator
@@ -23,7 +23,7 @@ type explaining struct {
 	stop  context.CancelFunc
 }
 
-// runExplaining runs an operator of config maps, and has it do something before.
+// runExplaining runs an operator of config maps and calls the function before the start.
 func runExplaining(t *testing.T, address string, before func(op *kopf.Operator)) *explaining {
 	t.Helper()
 	server := memapi.New()
@@ -48,7 +48,7 @@ func runExplaining(t *testing.T, address string, before func(op *kopf.Operator))
 	return e
 }
 
-// says waits until the operator says the text.
+// says waits for a line of the log that contains the text.
 func (e *explaining) says(text string) string {
 	e.t.Helper()
 	for {
@@ -58,12 +58,12 @@ func (e *explaining) says(text string) string {
 				return line
 			}
 		case err := <-e.err:
-			e.t.Fatalf("it has ended before it has said %q: %v", text, err)
+			e.t.Fatalf("the operator has ended before it logged %q: %v", text, err)
 		}
 	}
 }
 
-// end stops the operator, and gives what it has said of explanations since it was heard last, and its error.
+// end stops the operator, and returns its remaining log lines about explanations and its error.
 func (e *explaining) end() (said string, err error) {
 	e.stop()
 	err = <-e.err
@@ -77,12 +77,12 @@ func (e *explaining) end() (said string, err error) {
 
 func asItIs(*kopf.Operator) {}
 
-// From the handler to what people read who ask by the command: as a program of its own does it.
+// TestExplainCommandOfARunningOperator shows that the command explain prints the explanation of a running operator.
 func TestExplainCommandOfARunningOperator(t *testing.T) {
 	e := runExplaining(t, "127.0.0.1:0", asItIs)
 	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(e.says("Serving explanations"))
 	e.says("Handler succeeded")
-	e.says("Handler succeeded") // the second one is called when all is noted of the first one
+	e.says("Handler succeeded") // the second handler runs after the first one is recorded
 	for _, kind := range []string{"configmap", "cm", "configmaps", "ConfigMap"} {
 		code, out, errs := execute(t, e.op, "explain", kind, "default/first", "--address", address)
 		if code != 0 || !strings.Contains(out, "ConfigMap default/first, as seen by operator explained.example.org") ||
@@ -91,15 +91,16 @@ func TestExplainCommandOfARunningOperator(t *testing.T) {
 		}
 	}
 	if said, err := e.end(); err != nil || said != "" {
-		t.Errorf("want it ended without a word, got %v, %s", err, said)
+		t.Errorf("the operator ends without an error or a log line: got %v, %s", err, said)
 	}
 	if code, _, errs := execute(t, e.op, "explain", "cm", "default/first", "--address", address); code != 1 ||
 		!strings.Contains(errs, "no operator answers at "+address) {
-		t.Errorf("what has ended does not answer: exit code %d: %s", code, errs)
+		t.Errorf("explain fails after the operator has ended: exit code %d: %s", code, errs)
 	}
 }
 
-// An address that cannot be had is an error if somebody has asked for it; else the operator says so, and goes on.
+// TestExplainAddressThatIsTaken shows that an address that is in use is an error if the user has set it; otherwise
+// it is logged.
 func TestExplainAddressThatIsTaken(t *testing.T) {
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -113,8 +114,9 @@ func TestExplainAddressThatIsTaken(t *testing.T) {
 		optional bool
 		want     string // of the error
 	}{
-		"chosen": {"it was requested", false, "serving at the debug address " + taken + ": "},
-		"usual":  {"it was not requested", true, ""},
+		"chosen": {
+			"a requested address that is in use is an error", false, "serving at the debug address " + taken + ": "},
+		"usual": {"a default address that is in use is logged", true, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -127,33 +129,33 @@ func TestExplainAddressThatIsTaken(t *testing.T) {
 			}
 			if line := e.says("explanations"); !strings.Contains(line, "Not serving explanations") ||
 				!strings.Contains(line, `"level"=0`) || !strings.Contains(line, taken) {
-				t.Errorf("%s: want one line of information, got %s", c.reason, line)
+				t.Errorf("%s: want one log line at the info level, got %s", c.reason, line)
 			}
 			<-e.op.Ready()
 			if said, err := e.end(); err != nil || said != "" {
-				t.Errorf("%s: want it said once, got %v, %s", c.reason, err, said)
+				t.Errorf("%s: want one log line and no error, got %v, %s", c.reason, err, said)
 			}
 		})
 	}
 }
 
-// Without an address, nobody can ask.
+// TestExplainNowhere shows that explanations are not served without an address.
 func TestExplainNowhere(t *testing.T) {
 	for name, address := range map[string]string{"not given": "", "off": "0"} {
 		t.Run(name, func(t *testing.T) {
 			e := runExplaining(t, address, asItIs)
 			<-e.op.Ready()
 			if said, err := e.end(); err != nil || said != "" {
-				t.Errorf("want it not served, and no word of it, got %v, %s", err, said)
+				t.Errorf("want no error and no log line, got %v, %s", err, said)
 			}
 		})
 	}
 }
 
-// What is no operator explains nothing.
+// TestExplainHandlerOfNobody shows that a nil operator has no explanations.
 func TestExplainHandlerOfNobody(t *testing.T) {
 	var none *kopf.Operator
 	if status, _ := answerTo(none.ExplainHandler(), "/standing"); status != http.StatusNotFound {
-		t.Errorf("want status 404, got %d", status)
+		t.Errorf("the handler of a nil operator responds with 404: got %d", status)
 	}
 }

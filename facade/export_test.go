@@ -13,33 +13,34 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
-// Plan is what the operator hands to the engine; or all that is wrong with it.
+// Plan returns the registrations that the operator passes to the engine, or all errors of the set-up.
 func Plan(op *Operator, scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	return op.plan(scheme)
 }
 
-// EngineOptions are the operator's settings as the engine gets them.
+// EngineOptions returns the operator's settings for the engine.
 func EngineOptions(op *Operator) reconcilers.Options { return op.engineOptions(nil) }
 
-// Connect gives the operator a client, as the set-up does.
+// Connect sets the clients of the operator, as the set-up does.
 func Connect(op *Operator, c client.Client) { op.clients = op.clientsOf(c, c) }
 
-// ConnectionOf is how a program of the operator connects.
+// ConnectionOf returns the connection settings of a program of the operator.
 func ConnectionOf(op *Operator) connection.Settings { return op.settings.connection() }
 
-// ResolvedSettings are the operator's settings with their defaults.
+// ResolvedSettings returns the operator's settings with their defaults.
 func ResolvedSettings(op *Operator) Settings { return op.settings.values }
 
-// LookAtFirstCallsOnly looks for changes in place as programs do that are no tests, until the given function is called.
+// LookAtFirstCallsOnly limits the check for changes in place to the first calls, as in programs other than tests,
+// until the returned function is called.
 func LookAtFirstCallsOnly() (undo func()) {
 	kept := everyCall
 	everyCall = func() bool { return false }
 	return func() { everyCall = kept }
 }
 
-// StartUp calls the handlers of the startup, as a program does.
+// StartUp calls the startup handlers, as a program does.
 func StartUp(ctx context.Context, op *Operator) error {
 	_, err := op.startUp(ctx)
 	return err
@@ -51,12 +52,13 @@ func AskProbes(ctx context.Context, op *Operator) (any, error) { return op.activ
 // SetUpAsProgram adds the operator to the manager of a program, after [StartUp].
 func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, true) }
 
-// WebhookServerOf is the webhook server of a program of the operator, after [StartUp].
+// WebhookServerOf returns the webhook server of a program of the operator, after [StartUp].
 func WebhookServerOf(op *Operator) webhook.Server {
 	return op.given.Admission.rules().WebhookServer()
 }
 
-// ExplainAt has a program of the operator explain itself there; or not, if that is optional, and the address is taken.
+// ExplainAt sets the address at which a program of the operator serves explanations. If it is optional, an address
+// that is in use is not an error.
 func ExplainAt(op *Operator, address string, optional bool) {
 	process{op}.Apply(commandline.Given{Inspection: commandline.Inspection{Address: address, Optional: optional}})
 }

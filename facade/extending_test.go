@@ -13,6 +13,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
+// TestRaw shows that Raw returns the undecoded objects of a request as copies.
 func TestRaw(t *testing.T) {
 	object := body(map[string]any{"size": int64(2), "unknown": []any{"x"}})
 	old := body(map[string]any{"unknown": []any{"y"}})
@@ -21,14 +22,15 @@ func TestRaw(t *testing.T) {
 		asked       map[string]any
 		object, old map[string]any
 	}{
-		"Creation": {"there is no old one", map[string]any{"object": object}, object, nil},
+		"Creation": {"Raw of a creation has no old object", map[string]any{"object": object}, object, nil},
 		"Update": {
-			"neither the zero values of T nor its ignorance",
+			"Raw has unknown fields and no zero values of the Go type",
 			map[string]any{"operation": "UPDATE", "object": object, "oldObject": old},
 			object, old,
 		},
 		"Deletion": {
-			"there is only the old one", map[string]any{"operation": "DELETE", "object": nil, "oldObject": old}, nil,
+			"Raw of a deletion has only the old object",
+			map[string]any{"operation": "DELETE", "object": nil, "oldObject": old}, nil,
 			old,
 		},
 	}
@@ -49,29 +51,30 @@ func TestRaw(t *testing.T) {
 						if diff := cmp.Diff(one.want, one.got.UnstructuredContent()); diff != "" {
 							t.Errorf("%s\nthe %s of the handler %s: -want, +got:\n%s", tc.reason, name, id, diff)
 						}
-						unstructured.RemoveNestedField(one.got.Object, "spec", "unknown") // it is a copy
+						unstructured.RemoveNestedField(one.got.Object, "spec", "unknown") // changes a copy only
 					}
 					return nil
 				})
 			}
 			if verdict := verdictOf(t.Context(), t, op, request(tc.asked)); !verdict.Allowed {
-				t.Errorf("%s\nthe verdict: %+v", tc.reason, verdict.Status)
+				t.Errorf("%s\nthe request is allowed: got %+v", tc.reason, verdict.Status)
 			}
 		})
 	}
 }
 
+// TestAddError shows that AddError adds an error to those of the set-up.
 func TestAddError(t *testing.T) {
 	op := kopf.New("op.example.org")
 	widgets := kopf.For(op, &Widget{})
 	widgets.AddError(nil)
 	if _, err := kopf.Plan(op, newScheme(t)); err != nil {
-		t.Fatalf("without an error: %v", err)
+		t.Fatalf("AddError(nil) adds no error: got %v", err)
 	}
 	widgets.AddError(errors.New("a mistake"))
 	_, err := kopf.Plan(op, newScheme(t))
 	told := fmt.Sprint(err)
 	if !strings.Contains(told, "facade/extending_test.go:") || !strings.Contains(told, ": a mistake") {
-		t.Errorf("with an error: got %v, want the mistake with its place", err)
+		t.Errorf("AddError adds the error with its file and line: got %v", err)
 	}
 }

@@ -16,15 +16,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// TestMetadataThatCanBe shows that unusual but valid labels and annotations are accepted.
 func TestMetadataThatCanBe(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).WithLabel("app.kubernetes.io/name", "").WithLabel("a", kopf.Absent).
 		WithAnnotation("Example.org/A", "any text, of any length").OnCreate("fn", succeed)
 	if _, err := kopf.Plan(op, newScheme(t)); err != nil {
-		t.Errorf("a label may be empty, an annotation may have any text: %v", err)
+		t.Errorf("an empty label and any text in an annotation are valid: got %v", err)
 	}
 }
 
+// TestFieldIDs shows that the ids of handlers include their fields.
 func TestFieldIDs(t *testing.T) {
 	op := kopf.New("test.example.org")
 	w := kopf.For(op, &Widget{})
@@ -41,7 +43,7 @@ func TestFieldIDs(t *testing.T) {
 	for _, r := range plan {
 		got = append(got, r.Handler.ID)
 		if !r.Handler.NeedsChange || r.Handler.Field == nil {
-			t.Errorf("%s is for changes of a field, got %+v", r.Handler.ID, r.Handler)
+			t.Errorf("%s is called only for changes of its field: got %+v", r.Handler.ID, r.Handler)
 		}
 	}
 	want := []string{
@@ -49,11 +51,11 @@ func TestFieldIDs(t *testing.T) {
 		"e/spec.weight.inside",
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("ids: -want, +got:\n%s", d)
+		t.Errorf("the ids of handlers include their fields: -want, +got:\n%s", d)
 	}
 }
 
-// fieldCall calls a handler of spec.size with these essences.
+// fieldCall calls a handler of spec.size with these old and new essences.
 func fieldCall(t *testing.T, fn kopf.ChangeFunc[*Widget], old, now map[string]any) *execution.Attempt {
 	t.Helper()
 	op := kopf.New("test.example.org")
@@ -63,6 +65,7 @@ func fieldCall(t *testing.T, fn kopf.ChangeFunc[*Widget], old, now map[string]an
 	})
 }
 
+// TestFieldValues shows that FieldChange returns the old and the new value of the handler's field.
 func TestFieldValues(t *testing.T) {
 	size := func(v any) map[string]any { return map[string]any{"spec": map[string]any{"size": v}} }
 	var before, after *int
@@ -76,7 +79,7 @@ func TestFieldValues(t *testing.T) {
 		t.Errorf("an update has both values: got %v, %v, error %v", before, after, a.Outcome.Err)
 	}
 	if !strings.Contains(changes, "1 -> 2") || strings.Contains(changes, "spec") {
-		t.Errorf("the diff is that of the field: got %s", changes)
+		t.Errorf("the diff is relative to the field: got %s", changes)
 	}
 	if a := fieldCall(t, see, nil, size(int64(2))); a.Outcome.Err != nil || before != nil || *after != 2 {
 		t.Errorf("a creation has no old value: got %v, %v, error %v", before, after, a.Outcome.Err)
@@ -84,7 +87,7 @@ func TestFieldValues(t *testing.T) {
 	if a := fieldCall(
 		t, see, size("large"), size(int64(2)),
 	); a.Outcome.Err == nil || !strings.Contains(a.Outcome.Err.Error(), "spec.size") {
-		t.Errorf("a value of another type fails the handler by name: got %v", a.Outcome.Err)
+		t.Errorf("a value of another type fails the handler with the name of the field: got %v", a.Outcome.Err)
 	}
 	op := one(see)
 	if a := call(t, op, body(nil), nil); a.Outcome.Err == nil || !strings.Contains(
@@ -94,7 +97,7 @@ func TestFieldValues(t *testing.T) {
 	}
 }
 
-// A field inside of a scalar is a field that the object does not have.
+// TestFieldsInsideOfScalars shows that an object does not have a field whose path leads into a scalar.
 func TestFieldsInsideOfScalars(t *testing.T) {
 	var before, after *string
 	op := kopf.New("test.example.org")
@@ -125,12 +128,12 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 		return ids
 	}
 	if d := cmp.Diff([]string{"whole"}, selected("4", "5")); d != "" {
-		t.Errorf("a scalar: -want, +got:\n%s", d)
+		t.Errorf("a field inside of a scalar does not change: -want, +got:\n%s", d)
 	}
 	if d := cmp.Diff(
 		[]string{"inside/spec.weight.inside", "whole"}, selected(map[string]any{"inside": "x"}, "5"),
 	); d != "" {
-		t.Errorf("a scalar after a mapping: -want, +got:\n%s", d)
+		t.Errorf("replacing a mapping by a scalar removes its fields: -want, +got:\n%s", d)
 	}
 	a := call(t, op, body(map[string]any{"weight": "5"}), weight(map[string]any{"inside": "x"}),
 		func(a *execution.Attempt) {
@@ -139,10 +142,11 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			)
 		})
 	if a.Outcome.Err != nil || before == nil || *before != "x" || after != nil {
-		t.Errorf("the field has gone: got %v, %v, error %v", before, after, a.Outcome.Err)
+		t.Errorf("a removed field has only an old value: got %v, %v, error %v", before, after, a.Outcome.Err)
 	}
 }
 
+// TestSubsInAFieldOfAnUpdate shows that a sub-handler with a field is called only for changes of this field.
 func TestSubsInAFieldOfAnUpdate(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).OnUpdate("u", succeed)
@@ -164,13 +168,14 @@ func TestSubsInAFieldOfAnUpdate(t *testing.T) {
 		}
 		if got, want := len(selected) == 1, changed == "spec.size"; got != want {
 			t.Errorf(
-				"%s has changed: a sub-handler in spec.size of an update is called: got %v, want %v", changed, got,
+				"a change of %s calls a sub-handler of spec.size: got %v, want %v", changed, got,
 				want,
 			)
 		}
 	}
 }
 
+// TestOldValuesOfSeveralReasons shows that OldValue applies only to the updates of a handler of several reasons.
 func TestOldValuesOfSeveralReasons(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).On("a", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, succeed,
@@ -181,6 +186,6 @@ func TestOldValuesOfSeveralReasons(t *testing.T) {
 	}
 	if create, update := plan[0].Handler, plan[1].Handler; create.From != nil || update.From == nil ||
 		create.ID != "a/spec.size" || update.ID != create.ID {
-		t.Errorf("an old value is for updates, the field for both: got %+v, %+v", create, update)
+		t.Errorf("OldValue applies to updates only, InField to both: got %+v, %+v", create, update)
 	}
 }

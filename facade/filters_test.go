@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// called are the ids of handlers in the order of their calls.
+// called records the ids of handlers in the order of their calls.
 type called struct {
 	mu  sync.Mutex
 	ids []string
@@ -29,7 +29,8 @@ func (c *called) handle(_ context.Context, change *kopf.Change[*router]) error {
 	return nil
 }
 
-// story is the calls of handlers of one router that is created with one route, then has two, and then is deleted.
+// story returns the calls of handlers for a router that is created, changed and deleted, and whether the router is
+// gone.
 func story(t *testing.T, register func(s kopf.Selection[*router], calls *called)) (calls []string, gone bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,6 +57,8 @@ func story(t *testing.T, register func(s kopf.Selection[*router], calls *called)
 	return calls, gone
 }
 
+// TestFieldFiltersLookAtThePresentState shows that field filters of creations and deletions use the current state,
+// and filters of updates also the old one.
 func TestFieldFiltersLookAtThePresentState(t *testing.T) {
 	inField := kopf.InField("spec")
 	not := func(size int64) func(value any, present bool) bool {
@@ -76,10 +79,11 @@ func TestFieldFiltersLookAtThePresentState(t *testing.T) {
 	})
 	want := []string{"create/spec", "update-former/spec", "delete/spec"}
 	if d := cmp.Diff(want, calls); d != "" || !gone {
-		t.Errorf("creations and deletions look at the present state: gone: %v; -want, +got:\n%s", gone, d)
+		t.Errorf("field filters of creations and deletions use the current state: gone: %v; -want, +got:\n%s", gone, d)
 	}
 }
 
+// TestPanicsOfFiltersAffectTheirHandlersAlone shows that a panicking filter skips its own handler and no others.
 func TestPanicsOfFiltersAffectTheirHandlersAlone(t *testing.T) {
 	panics := func(context.Context, *router) bool { panic("no such map") }
 	calls, gone := story(t, func(s kopf.Selection[*router], calls *called) {
@@ -113,6 +117,7 @@ func TestPanicsOfFiltersAffectTheirHandlersAlone(t *testing.T) {
 	})
 	slices.Sort(calls)
 	if d := cmp.Diff([]string{"create", "delete", "parent/good", "update"}, calls); d != "" || !gone {
-		t.Errorf("all others are called, and the object goes: gone: %v; -want, +got:\n%s", gone, d)
+		t.Errorf("a panicking filter skips only its own handler, and the object is deleted: gone: %v; -want, +got:\n%s",
+			gone, d)
 	}
 }

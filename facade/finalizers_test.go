@@ -19,7 +19,7 @@ import (
 
 const ownFinalizer = "test.example.org/finalizer"
 
-// runFinalizers runs an operator for one router with a finalizer of somebody else.
+// runFinalizers runs an operator for one router that has a finalizer of another controller.
 func runFinalizers(
 	t *testing.T, register func(s kopf.Selection[*router], server *memapi.Server), play func(server *memapi.Server),
 ) {
@@ -47,7 +47,8 @@ func finalizersOf(server *memapi.Server) any {
 	return metadata["finalizers"]
 }
 
-// The kinds of handlers that can change the finalizers are all alike.
+// TestHandlersDoNotReleaseTheObject shows that handlers that remove all finalizers do not remove the operator's
+// own, whatever their family.
 func TestHandlersDoNotReleaseTheObject(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -102,22 +103,24 @@ func TestHandlersDoNotReleaseTheObject(t *testing.T) {
 				server.Delete(routers, "ns", "r1")
 				time.Sleep(30 * time.Second)
 				if d := cmp.Diff(any([]any{ownFinalizer}), finalizersOf(server)); d != "" {
-					t.Errorf("a handler waits for its retry: -want, +got:\n%s", d)
+					t.Errorf("the finalizer stays while a handler waits for its retry: -want, +got:\n%s", d)
 				}
 				time.Sleep(time.Hour)
 				if server.Object(routers, "ns", "r1") != nil || calls.Load() != 3 {
-					t.Errorf("the object goes after the last handler: %d calls, want 3", calls.Load())
+					t.Errorf("the object is deleted after the last handler: got %d calls, want 3", calls.Load())
 				}
 			})
 		})
 	}
 }
 
+// TestFinalizersFromTheCopyAreAddedOnce shows that a patch that sets the finalizers of the handler's copy adds each
+// finalizer once.
 func TestFinalizersFromTheCopyAreAddedOnce(t *testing.T) {
 	runFinalizers(t, func(s kopf.Selection[*router], server *memapi.Server) {
 		s.OnDelete("free", func(context.Context, *kopf.Change[*router]) error { return nil })
 		s.OnCreate("hold", func(_ context.Context, c *kopf.Change[*router]) error {
-			server.Edit(routers, "ns", "r1", func(o map[string]any) { // a conflict
+			server.Edit(routers, "ns", "r1", func(o map[string]any) { // causes a conflict
 				if metadata, ok := o["metadata"].(map[string]any); ok {
 					metadata["labels"] = map[string]any{"a": "b"}
 				}
@@ -128,18 +131,19 @@ func TestFinalizersFromTheCopyAreAddedOnce(t *testing.T) {
 	}, func(server *memapi.Server) {
 		want := any([]any{"other.example.org/hold", ownFinalizer, "mine.example.org/hold"})
 		if d := cmp.Diff(want, finalizersOf(server)); d != "" {
-			t.Errorf("each finalizer is there once: -want, +got:\n%s", d)
+			t.Errorf("each finalizer is added once: -want, +got:\n%s", d)
 		}
 	})
 }
 
+// TestMutationsDoNotReleaseTheObject shows that a mutation that removes all finalizers keeps the operator's own.
 func TestMutationsDoNotReleaseTheObject(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Mutate("release", func(_ context.Context, a *Admission) error {
 		a.Object.Finalizers = nil
 		return nil
 	})
-	asks := reviewerOf(t, op) // which resolves the settings
+	asks := reviewerOf(t, op) // resolves the settings
 	kopf.Connect(op, fake.NewClientBuilder().Build())
 	asked := request(map[string]any{"operation": "UPDATE"})
 	metadata, _ := asked["object"].(map[string]any)["metadata"].(map[string]any)
@@ -148,6 +152,6 @@ func TestMutationsDoNotReleaseTheObject(t *testing.T) {
 	after := mutated(t, asked["object"], asks.ask(t.Context(), t, asked).Patch)
 	metadata, _ = after["metadata"].(map[string]any)
 	if d := cmp.Diff(any([]any{ownFinalizer}), metadata["finalizers"]); d != "" {
-		t.Errorf("other handlers may need the operator's own: -want, +got:\n%s", d)
+		t.Errorf("a mutation does not remove the operator's finalizer: -want, +got:\n%s", d)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// childRecords are the annotations with sets of children, by the ids of their handlers.
+// childRecords returns the sorted ids in the annotations with sets of children.
 func (h household) childRecords() []string {
 	var ids []string
 	for name := range maps.Keys(h.house().GetAnnotations()) {
@@ -24,7 +24,7 @@ func (h household) childRecords() []string {
 	return ids
 }
 
-// The children of a former id are those of the handler: they are pruned.
+// TestFormerIDsOfChildren shows that children declared under a former id belong to the handler and are pruned.
 func TestFormerIDsOfChildren(t *testing.T) {
 	daemon := func(id string, opts ...kopf.Option) func(s houseSelection) {
 		return func(s houseSelection) {
@@ -47,13 +47,16 @@ func TestFormerIDsOfChildren(t *testing.T) {
 		was, wants string
 	}{
 		"handler of changes": {
-			"the set belongs to the id", changing("old"), changing("new", kopf.FormerIDs("old")), ".old", ".new",
+			"the children of a change handler's former id are pruned",
+			changing("old"), changing("new", kopf.FormerIDs("old")), ".old", ".new",
 		},
 		"daemon": {
-			"so does that of a daemon", daemon("old"), daemon("new", kopf.FormerIDs("old")), "-run.old", "-run.new",
+			"the children of a daemon's former id are pruned",
+			daemon("old"), daemon("new", kopf.FormerIDs("old")), "-run.old", "-run.new",
 		},
 		"sub-handler": {
-			"and that of a sub-handler", part("fn", "old"), part("fn", "new", "old"), ".fn.old", ".fn.new",
+			"the children of a sub-handler's former id are pruned",
+			part("fn", "old"), part("fn", "new", "old"), ".fn.old", ".fn.new",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +72,7 @@ func TestFormerIDsOfChildren(t *testing.T) {
 				stop()
 				if h.room("default", "dropped") != nil || h.room("default", "added") == nil ||
 					h.room("default", "kept").GetUID() != kept {
-					t.Errorf("%s: dropped %v, added %v", tc.reason, h.room("default", "dropped") != nil,
+					t.Errorf("%s: dropped exists: %v, added exists: %v", tc.reason, h.room("default", "dropped") != nil,
 						h.room("default", "added") != nil)
 				}
 				if d := cmp.Diff([]string{tc.wants}, h.childRecords()); d != "" {
@@ -80,7 +83,7 @@ func TestFormerIDsOfChildren(t *testing.T) {
 	}
 }
 
-// Sets of both ids are merged.
+// TestFormerIDsOfMergedChildren shows that the sets of the present and the former id are merged.
 func TestFormerIDsOfMergedChildren(t *testing.T) {
 	with := func(opts ...kopf.Option) func(s houseSelection) {
 		return func(s houseSelection) { s.On("new", always, ensure, kopf.JoinOptions(opts...)) }
@@ -97,16 +100,16 @@ func TestFormerIDsOfMergedChildren(t *testing.T) {
 		}
 		for name, want := range map[string]bool{"a": false, "b": false, "c": true, "kept": true} {
 			if got := h.room("default", name) != nil; got != want {
-				t.Errorf("%s is there: %v, want %v", name, got, want)
+				t.Errorf("child %s exists: got %v, want %v", name, got, want)
 			}
 		}
 		if d := cmp.Diff([]string{".new"}, h.childRecords()); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("the merged set has one record: -want, +got:\n%s", d)
 		}
 	})
 }
 
-// A lost record is restored from children that name the former id.
+// TestFormerIDsOfLostChildren shows that a lost record is restored from children that name the former id.
 func TestFormerIDsOfLostChildren(t *testing.T) {
 	inHousehold(t, func(h household) {
 		h.begin("kept", "dropped")
@@ -122,12 +125,12 @@ func TestFormerIDsOfLostChildren(t *testing.T) {
 		h.settle()
 		stop()
 		if h.room("default", "dropped") != nil || h.room("default", "kept") == nil {
-			t.Error("the child that is not declared any more must go, and the other one stay")
+			t.Error("only the undeclared child is deleted")
 		}
 	})
 }
 
-// A set of a former id is pruned also if nothing is added to it.
+// TestFormerIDsOfFewerChildren shows that a set of a former id is pruned even if no child is added.
 func TestFormerIDsOfFewerChildren(t *testing.T) {
 	inHousehold(t, func(h household) {
 		h.begin("kept", "dropped")
@@ -139,10 +142,10 @@ func TestFormerIDsOfFewerChildren(t *testing.T) {
 		h.settle()
 		stop()
 		if h.room("default", "dropped") != nil || h.room("default", "kept") == nil {
-			t.Error("the child that is not declared any more must go, and the other one stay")
+			t.Error("only the undeclared child is deleted")
 		}
 		if d := cmp.Diff([]string{".new"}, h.childRecords()); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("the set has one record: -want, +got:\n%s", d)
 		}
 	})
 }
