@@ -78,7 +78,7 @@ func TestNewIndex(t *testing.T) {
 		_, _ = play(uid, "nobody")
 	}
 	if byOwner.Get("me") != nil || byOwner.Len() != 0 {
-		t.Errorf("nothing is to be found any more, but %v", byOwner.Get("me"))
+		t.Errorf("the index must be empty without the entries of its objects, got %v", byOwner.Get("me"))
 	}
 }
 
@@ -95,7 +95,7 @@ func TestNewMemo(t *testing.T) {
 	}
 	kopf.EngineOptions(op).Forget("a")
 	if count.Len() != 1 || *count.Of(a) != 0 {
-		t.Errorf("what was of a gone object is gone: %d, %d", count.Len(), *count.Of(a))
+		t.Errorf("Forget must remove the value of a deleted object: %d values, now %d", count.Len(), *count.Of(a))
 	}
 }
 
@@ -133,7 +133,7 @@ func TestLookupsAllocateTheResultAlone(t *testing.T) {
 	}
 }
 
-// lookup is what an index gives for a value.
+// lookup puts a value into an index and returns the copy that the index returns.
 func lookup[V any](t *testing.T, value V) (got V) {
 	t.Helper()
 	op := kopf.New("test.example.org")
@@ -155,7 +155,7 @@ func lookup[V any](t *testing.T, value V) (got V) {
 	found := index.Get("k")
 	for all := range index.Values("k") {
 		if !reflect.DeepEqual(all, found[0]) {
-			t.Errorf("one way of looking gives %v, the other %v", all, found[0])
+			t.Errorf("Values returns %v, but Get returns %v", all, found[0])
 		}
 	}
 	return found[0]
@@ -174,7 +174,7 @@ type node struct {
 	Call  func()
 }
 
-// guardedNode has state of its own.
+// guardedNode has a lock of its own, so that it cannot be copied.
 type guardedNode struct {
 	sync.Mutex
 	Names []string
@@ -198,18 +198,18 @@ func TestValuesOfIndicesAreCopies(t *testing.T) {
 	got.Much.Add(more)
 	got.More.Add(more)
 	if !reflect.DeepEqual(original(), stored) || more.Value() != 2 {
-		t.Errorf("what is in the index has changed: %+v", stored)
+		t.Errorf("a change to a returned value must not change the index: %+v", stored)
 	}
 
 	loop := &node{Name: "loop", By: map[string]any{}}
 	loop.Next, loop.All, loop.By["self"] = loop, []*node{loop}, loop.By
 	if copied := lookup(t, loop); copied == loop || copied.Next.All[0].Next.Name != "loop" {
-		t.Error("a value with cycles is copied with them")
+		t.Error("a value with cycles must be copied with its cycles")
 	}
 
 	shared := &guardedNode{Names: []string{"a"}}
 	if lookup(t, shared) != shared {
-		t.Error("what has a lock of its own is shared: a copy of it would be another one")
+		t.Error("a value with a lock must be returned itself, not as a copy")
 	}
 	if got := lookup(t, "text"); got != "text" {
 		t.Errorf("got %q", got)
@@ -219,7 +219,7 @@ func TestValuesOfIndicesAreCopies(t *testing.T) {
 	}
 	raw := &unstructured.Unstructured{Object: body(map[string]any{"list": []any{"a"}})}
 	if copied := lookup(t, raw); copied == raw || !reflect.DeepEqual(copied, raw) {
-		t.Error("objects are copied")
+		t.Error("an unstructured object must be returned as a copy")
 	}
 }
 
@@ -233,7 +233,7 @@ func TestIndexIterators(t *testing.T) {
 	}
 	held := plan[0].Handler.Index.Into
 	for range index.All() {
-		t.Error("an empty index has nothing to iterate over")
+		t.Error("an empty index must not have anything to iterate over")
 	}
 	held.Replace("u1", map[any]any{"a": 1, "b": 2})
 	held.Replace("u2", map[any]any{"a": 3})
@@ -252,17 +252,17 @@ func TestIndexIterators(t *testing.T) {
 		t.Errorf("counts: -want, +got:\n%s", d)
 	}
 	if index.Count("a") != 2 || index.Count("c") != 0 || !index.Has("b") || index.Has("c") {
-		t.Errorf("of one key: got %d and %d", index.Count("a"), index.Count("c"))
+		t.Errorf("counts of single keys: got %d and %d", index.Count("a"), index.Count("c"))
 	}
-	for key := range index.Keys() { // what is removed meanwhile has no values any more
+	for key := range index.Keys() { // entries that are removed during the iteration do not have values
 		held.Remove("u1")
 		held.Remove("u2")
 		for range index.Values(key) {
-			t.Error("values of objects that are gone")
+			t.Error("Values must not return values of removed objects")
 		}
 	}
 	for range index.Counts() {
-		t.Error("counts of objects that are gone")
+		t.Error("Counts must not return counts of removed objects")
 	}
 }
 
@@ -303,10 +303,10 @@ func TestAttemptsOfIndexFunctions(t *testing.T) {
 		if d := cmp.Diff([]string{
 			"0s: 0 0s true", "10s: 1 10s true", "20s: 2 20s true", "30s: 0 0s true",
 		}, got); d != "" {
-			t.Errorf("retries and runtime since the first failure; a success begins anew: -want, +got:\n%s", d)
+			t.Errorf("retries and runtime count from the first failure, and a success resets them: -want, +got:\n%s", d)
 		}
 		if _, found := kopf.AttemptFrom(t.Context()); found {
-			t.Error("another context has an attempt")
+			t.Error("a context outside an index function must not have an attempt")
 		}
 	})
 }
