@@ -81,7 +81,7 @@ func TestRepairLeavesOthersAlone(t *testing.T) {
 		drain()
 		h.demolish("default", "bath") // as the garbage collector does
 		if h.room("default", "bath") != nil {
-			t.Error("a child of a deleted parent came back")
+			t.Error("a child of a deleted parent must not be restored")
 		}
 		stop()
 	})

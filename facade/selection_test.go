@@ -50,7 +50,7 @@ func TestDerivedSelectionsDoNotAlias(t *testing.T) {
 
 	got := selected(t, op, &cause.Cause{Object: jsontext.Of(body(nil))})
 	if d := cmp.Diff([]string{"base", "mine", "mine-changes"}, got); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("a derived selection must not change another one: -want, +got:\n%s", d)
 	}
 }
 

@@ -28,14 +28,17 @@ func TestSleep(t *testing.T) {
 		took   time.Duration
 	}{
 		"Stopping": {
-			"it ends with Stopping", time.Minute, 90 * time.Second, nil, []bool{true, false}, 90 * time.Second,
+			"Sleep ends when the task must stop", time.Minute, 90 * time.Second, nil, []bool{true, false},
+			90 * time.Second,
 		},
 		"Timeout": {
-			"it ends with the context", time.Minute, time.Hour, []kopf.Option{kopf.Timeout(70 * time.Second)},
+			"Sleep ends with the context of the task", time.Minute, time.Hour,
+			[]kopf.Option{kopf.Timeout(70 * time.Second)},
 			[]bool{true, false}, 70 * time.Second,
 		},
 		"Unitless": {
-			"30 has no unit", 30, 2500 * time.Millisecond, nil, []bool{true, true, false}, 2500 * time.Millisecond,
+			"a duration without a unit becomes a second", 30, 2500 * time.Millisecond, nil, []bool{true, true, false},
+			2500 * time.Millisecond,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,12 +84,12 @@ func TestSleep(t *testing.T) {
 		_ context.Context, r *kopf.Task[*Widget],
 	) error {
 		if r.Sleep(time.Hour) || r.Sleep(0) {
-			t.Error("it sleeps though it has to end")
+			t.Error("Sleep must return false at once if the task must stop")
 		}
 		return nil
 	})
 	if took := time.Since(began); took > time.Minute {
-		t.Errorf("it took %s", took)
+		t.Errorf("Sleep took %s in a task that must stop", took)
 	}
 }
 
@@ -98,18 +101,22 @@ func TestTemporaryWithoutADelay(t *testing.T) {
 		opts   []kopf.Option
 		want   time.Duration
 	}{
-		"Default": {"the operator's backoff", kopf.Temporary(broken), nil, time.Minute},
+		"Default": {"without a delay, the operator's backoff applies", kopf.Temporary(broken), nil, time.Minute},
 		"Backoff": {
-			"the handler's backoff", kopf.Temporary(broken), []kopf.Option{kopf.Backoff(time.Hour)}, time.Hour,
+			"without a delay, the handler's backoff applies", kopf.Temporary(broken),
+			[]kopf.Option{kopf.Backoff(time.Hour)}, time.Hour,
 		},
 		"Mode": {
-			"it is temporary whatever other errors are", kopf.Temporary(broken),
+			"a temporary error is retried, whatever the mode for other errors", kopf.Temporary(broken),
 			[]kopf.Option{kopf.Errors(kopf.ErrorsPermanent)}, time.Minute,
 		},
-		"Zero":    {"zero is at once", kopf.Temporary(broken, 0), []kopf.Option{kopf.Backoff(time.Hour)}, 0},
-		"Wrapped": {"the outer error counts", kopf.Temporary(kopf.Temporary(broken, 5*time.Second)), nil, time.Minute},
+		"Zero": {"a delay of zero retries at once", kopf.Temporary(broken, 0),
+			[]kopf.Option{kopf.Backoff(time.Hour)}, 0},
+		"Wrapped": {"an outer error without a delay overrides the inner delay", kopf.Temporary(kopf.Temporary(broken,
+			5*time.Second)), nil, time.Minute},
 		"Inner": {
-			"the outer error counts", kopf.Temporary(kopf.Temporary(broken), 5*time.Second), nil, 5 * time.Second,
+			"the delay of the outer error counts", kopf.Temporary(kopf.Temporary(broken), 5*time.Second), nil,
+			5 * time.Second,
 		},
 	} {
 		got := facadetest.NewChange(&Widget{}, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), func(
@@ -122,7 +129,7 @@ func TestTemporaryWithoutADelay(t *testing.T) {
 		}
 	}
 	if execution.IsPermanent(kopf.Temporary(kopf.Permanent(broken))) {
-		t.Error("a temporary error around a permanent one is temporary")
+		t.Error("a temporary error around a permanent one must be temporary")
 	}
 }
 

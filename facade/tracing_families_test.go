@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// Handlers of all families have spans, but for index functions.
+// TestSpansOfFamilies shows that handlers of all families have spans, except for index functions.
 func TestSpansOfFamilies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -78,12 +78,12 @@ func TestSpansOfFamilies(t *testing.T) {
 			}
 		}
 		if joined != 3 { // the startup, and two ticks of the timer
-			t.Errorf("%d traces have an attempt and its retry: %v", joined, byTrace)
+			t.Errorf("%d traces have an attempt and its retry, want 3: %v", joined, byTrace)
 		}
 	})
 }
 
-// Requests for admission are answered in one attempt.
+// TestSpansOfAdmission shows that an admission request is answered in one attempt, which has a span.
 func TestSpansOfAdmission(t *testing.T) {
 	traces, recorder := tracer()
 	op := kopf.New("test.example.org", kopf.Settings{Tracing: traces})
@@ -101,7 +101,8 @@ func TestSpansOfAdmission(t *testing.T) {
 	}
 }
 
-// Sub-handlers are parts of the attempts that call them, and requests of those that send them.
+// TestSpansInSpans shows that the spans of sub-handlers are inside the attempts that call them, and the spans of
+// requests inside the spans of their senders.
 func TestSpansInSpans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -144,7 +145,7 @@ func TestSpansInSpans(t *testing.T) {
 	})
 }
 
-// trees are the spans, each with the one around it.
+// trees returns the names of the spans, each with the name of its parent.
 func trees(all []sdktrace.ReadOnlySpan) (texts []string) {
 	names := map[trace.SpanID]string{}
 	for _, span := range all {
