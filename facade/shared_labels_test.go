@@ -27,8 +27,8 @@ type selective struct {
 	connection *memapi.Connection
 	index      *kopf.Index[string, string]
 
-	mu     sync.Mutex
-	events []string
+	mu    sync.Mutex
+	heard []string
 }
 
 func newSelective(t *testing.T, register func(v *selective, op *kopf.Operator)) *selective {
@@ -92,7 +92,7 @@ func (v *selective) after(what func()) string {
 	v.settle()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var requests []string
+	var asked []string
 	for _, r := range v.connection.Drain() {
 		if r.Resource.Plural == served.Plural {
 			asked = append(asked, fmt.Sprint(r.Verb, " ", r.Query.Get("labelSelector"), r.Query.Get("fieldSelector")))
