@@ -214,8 +214,8 @@ func TestLogOfAProgram(t *testing.T) {
 			[]string{scope, o + delay, o + failed, o + full},
 		},
 		"no prefix": {
-			"--no-log-prefix removes the object from the lines", []string{"-qA", "--no-log-prefix"}, []string{delay,
-				failed, full},
+			"--no-log-prefix removes the object from the lines", []string{"-qA", "--no-log-prefix"},
+			[]string{delay, failed, full},
 		},
 	}
 	for name, c := range cases {

@@ -208,15 +208,15 @@ func TestLoginsThatFail(t *testing.T) {
 			func(context.Context) (*kopf.ConnectionInfo, error) {
 				return &kopf.ConnectionInfo{Server: "://"}, nil
 			}, `handler "fn": the credentials make no sense: field Server: "://" is no URL`, 0},
-		"nothing": {"it is an error if no handler returns credentials", func(context.Context) (*kopf.ConnectionInfo,
-			error) {
-			return nil, nil
-		},
+		"nothing": {"it is an error if no handler returns credentials",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				return nil, nil
+			},
 			`logging in: handler "fn": no credentials were given`, 0},
-		"empty": {"a missing server is an error that names the field", func(context.Context) (*kopf.ConnectionInfo,
-			error) {
-			return &kopf.ConnectionInfo{Token: "a"}, nil
-		}, `handler "fn": the credentials make no sense: field Server: it is missing`, 0},
+		"empty": {"a missing server is an error that names the field",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				return &kopf.ConnectionInfo{Token: "a"}, nil
+			}, `handler "fn": the credentials make no sense: field Server: it is missing`, 0},
 		"no PEM": {"CA data that is not PEM is an error that names the field",
 			func(context.Context) (*kopf.ConnectionInfo, error) {
 				return &kopf.ConnectionInfo{Server: "https://api", CAData: []byte("LS0t")}, nil
@@ -225,14 +225,14 @@ func TestLoginsThatFail(t *testing.T) {
 			func(context.Context) (*kopf.ConnectionInfo, error) {
 				return &kopf.ConnectionInfo{Server: "https://api", CAPath: "ca", CAData: []byte("b")}, nil
 			}, `handler "fn": the credentials make no sense: CAPath and CAData exclude each other`, 0},
-		"expired": {"credentials that have already expired are an error", func(context.Context) (*kopf.ConnectionInfo,
-			error) {
-			return &kopf.ConnectionInfo{Server: "https://api", Expiration: time.Now()}, nil
-		}, `handler "fn": the credentials have expired at `, 0},
-		"panic": {"a panic of a login handler is an ordinary error", func(context.Context) (*kopf.ConnectionInfo,
-			error) {
-			panic("boo")
-		},
+		"expired": {"credentials that have already expired are an error",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				return &kopf.ConnectionInfo{Server: "https://api", Expiration: time.Now()}, nil
+			}, `handler "fn": the credentials have expired at `, 0},
+		"panic": {"a panic of a login handler is an ordinary error",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				panic("boo")
+			},
 			`login: handler "fn" failed: gave up after 1 attempt: panic: boo`, 0},
 		"permanent": {"a permanent error of a login handler ends the program",
 			func(context.Context) (*kopf.ConnectionInfo, error) {
@@ -242,11 +242,11 @@ func TestLoginsThatFail(t *testing.T) {
 			func(context.Context) (*kopf.ConnectionInfo, error) {
 				return g.info("bad"), nil
 			}, `no credentials any more: logging in: handler "fn": the credentials are those that the`, time.Second},
-		"hanging": {"a login handler that does not return is abandoned", func(context.Context) (*kopf.ConnectionInfo,
-			error) {
-			time.Sleep(time.Hour)
-			return nil, nil
-		}, `handler "fn" is abandoned`, 35 * time.Second},
+		"hanging": {"a login handler that does not return is abandoned",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				time.Sleep(time.Hour)
+				return nil, nil
+			}, `handler "fn" is abandoned`, 35 * time.Second},
 		"obeying": {"an exit during the login is graceful", func(ctx context.Context) (*kopf.ConnectionInfo, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()

@@ -34,11 +34,11 @@ func TestLimitsOfTheManagersCache(t *testing.T) {
 		want    []string // in one line each
 		not     []string
 	}{
-		"Default": {"a cache without limits logs nothing", cache.Options{}, kopf.Settings{}, nil, []string{"Cache",
-			"cache"}},
+		"Default": {"a cache without limits logs nothing", cache.Options{}, kopf.Settings{}, nil,
+			[]string{"Cache", "cache"}},
 		"Namespaces": {
-			"namespaces of the cache that the settings do not have are logged",
-			cache.Options{DefaultNamespaces: shops}, kopf.Settings{},
+			"namespaces of the cache that the settings do not have are logged", cache.Options{DefaultNamespaces: shops},
+			kopf.Settings{},
 			[]string{namespaces, "shop-a", "shop-b", "Settings.Namespaces", `"operator"="test.example.org"`},
 			[]string{byObject},
 		},

@@ -54,53 +54,53 @@ func TestWithManagerFails(t *testing.T) {
 		setup  func(t *testing.T, op *kopf.Operator, m ctrl.Manager) error
 		want   string
 	}{
-		"error": {"an error names the line of the registration", func(_ *testing.T, op *kopf.Operator,
-			m ctrl.Manager) error {
-			op.WithManager(broken)
-			return op.SetupWithManager(m)
-		}, "facade/manager_test.go:"},
-		"error itself": {"an error has the text of the function's error", func(_ *testing.T, op *kopf.Operator,
-			m ctrl.Manager) error {
-			op.WithManager(broken)
-			return op.SetupWithManager(m)
-		}, "WithManager: no webhooks today"},
+		"error": {"an error names the line of the registration",
+			func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
+				op.WithManager(broken)
+				return op.SetupWithManager(m)
+			}, "facade/manager_test.go:"},
+		"error itself": {"an error has the text of the function's error",
+			func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
+				op.WithManager(broken)
+				return op.SetupWithManager(m)
+			}, "WithManager: no webhooks today"},
 		"nil": {"a nil function is an error", func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
 			op.WithManager(nil)
 			return op.SetupWithManager(m)
 		}, "WithManager: the function is nil"},
-		"nil operator": {"a function for a nil operator is an error of the next set-up", func(_ *testing.T,
-			op *kopf.Operator, m ctrl.Manager) error {
-			var none *kopf.Operator
-			none.WithManager(never)
-			return op.SetupWithManager(m)
-		}, "the operator is nil"},
+		"nil operator": {"a function for a nil operator is an error of the next set-up",
+			func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
+				var none *kopf.Operator
+				none.WithManager(never)
+				return op.SetupWithManager(m)
+			}, "the operator is nil"},
 		"mistakes elsewhere": {
-			"functions are not called if a registration is invalid", func(_ *testing.T, op *kopf.Operator,
-				m ctrl.Manager) error {
+			"functions are not called if a registration is invalid",
+			func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
 				op.WithManager(never)
 				kopf.For(op, &Widget{}).OnCreate("", succeed)
 				return op.SetupWithManager(m)
 			}, "OnCreate",
 		},
-		"too late": {"a function registered after the set-up is an error of the start", func(t *testing.T,
-			op *kopf.Operator, m ctrl.Manager) error {
-			if err := op.SetupWithManager(m); err != nil {
-				t.Fatal(err)
-			}
-			op.WithManager(never)
-			return m.Start(t.Context())
-		}, "WithManager: called after the operator was set up"},
-		"handlers in it": {"a handler registered by a function is an error of the start", func(t *testing.T,
-			op *kopf.Operator, m ctrl.Manager) error {
-			op.WithManager(func(ctrl.Manager) error {
-				kopf.For(op, &Widget{}).OnUpdate("late", succeed)
-				return nil
-			})
-			if err := op.SetupWithManager(m); err != nil {
-				t.Fatal(err)
-			}
-			return m.Start(t.Context())
-		}, `OnUpdate("late"): registered after the operator was set up`},
+		"too late": {"a function registered after the set-up is an error of the start",
+			func(t *testing.T, op *kopf.Operator, m ctrl.Manager) error {
+				if err := op.SetupWithManager(m); err != nil {
+					t.Fatal(err)
+				}
+				op.WithManager(never)
+				return m.Start(t.Context())
+			}, "WithManager: called after the operator was set up"},
+		"handlers in it": {"a handler registered by a function is an error of the start",
+			func(t *testing.T, op *kopf.Operator, m ctrl.Manager) error {
+				op.WithManager(func(ctrl.Manager) error {
+					kopf.For(op, &Widget{}).OnUpdate("late", succeed)
+					return nil
+				})
+				if err := op.SetupWithManager(m); err != nil {
+					t.Fatal(err)
+				}
+				return m.Start(t.Context())
+			}, `OnUpdate("late"): registered after the operator was set up`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

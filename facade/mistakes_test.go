@@ -234,8 +234,8 @@ func TestShortDelays(t *testing.T) {
 		lines  int
 	}{
 		"bare number": {"a number without a unit becomes a second", kopf.Temporary(errors.New("x"), 30), "1s", 1},
-		"with format": {"the longest delay that is too short becomes a second", kopf.Temporary(fmt.Errorf("x"),
-			999_999), "1s", 1},
+		"with format": {"the longest delay that is too short becomes a second",
+			kopf.Temporary(fmt.Errorf("x"), 999_999), "1s", 1},
 		"shortest": {"a delay of a millisecond is kept", kopf.Temporary(nil, time.Millisecond), "1ms", 0},
 		"zero":     {"a delay of zero is kept", kopf.Temporary(nil, 0), "0s", 0},
 	}

@@ -48,23 +48,23 @@ func TestOwnLoops(t *testing.T) {
 		handlers string
 		field    string
 	}{
-		"SameValue": {"a handler that writes the same value with each call does not loop", func(s selection,
-			called func()) {
-			s.OnUpdate("u", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
-				called()
-				c.Patch(setNext("spec.at"))
-				return nil
-			})
-		}, 0, "", ""},
-		"Update": {"an update handler that writes another value with each call is slowed down", func(s selection,
-			called func()) {
-			next := setNext("spec.at")
-			s.OnUpdate("u", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
-				called()
-				c.Patch(next)
-				return nil
-			})
-		}, 1, "u", "spec.at"},
+		"SameValue": {"a handler that writes the same value with each call does not loop",
+			func(s selection, called func()) {
+				s.OnUpdate("u", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+					called()
+					c.Patch(setNext("spec.at"))
+					return nil
+				})
+			}, 0, "", ""},
+		"Update": {"an update handler that writes another value with each call is slowed down",
+			func(s selection, called func()) {
+				next := setNext("spec.at")
+				s.OnUpdate("u", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+					called()
+					c.Patch(next)
+					return nil
+				})
+			}, 1, "u", "spec.at"},
 		"Event": {"an event handler that changes the object is slowed down", func(s selection, called func()) {
 			next := setNext("status.at")
 			s.OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
@@ -73,16 +73,16 @@ func TestOwnLoops(t *testing.T) {
 				return nil
 			})
 		}, 1, "e", "status.at"},
-		"EventInTwoRequests": {"an event handler that writes the status and the spec is slowed down", func(s selection,
-			called func()) {
-			status, spec := setNext("status.at"), setNext("spec.at")
-			s.OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
-				called()
-				e.Patch(status)
-				e.Patch(spec)
-				return nil
-			})
-		}, 1, "e", "spec.at status.at"},
+		"EventInTwoRequests": {"an event handler that writes the status and the spec is slowed down",
+			func(s selection, called func()) {
+				status, spec := setNext("status.at"), setNext("spec.at")
+				s.OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
+					called()
+					e.Patch(status)
+					e.Patch(spec)
+					return nil
+				})
+			}, 1, "e", "spec.at status.at"},
 		"EventBesideUpdate": {"an event handler is slowed down beside an update handler that writes, too",
 			func(s selection, called func()) {
 				next := setNext("spec.at")

@@ -26,7 +26,7 @@ func TestRepair(t *testing.T) {
 
 		h.redecorate("default", "bath", "2")
 		if got, _, _ := nested(h.room("default", "bath"), "data", "value"); got != "1" {
-			t.Errorf("the edited child has %q, want what was declared", got)
+			t.Errorf("the edited child has %q, want the declared value", got)
 		}
 		before := h.room("default", "bath").GetUID()
 		h.demolish("default", "bath")

@@ -87,8 +87,8 @@ func TestSettings(t *testing.T) {
 				},
 				Posting: reconcilers.Posting{Component: "kopf", Plain: true},
 			})},
-		"namespaces": {"a namespace that is given twice is served once", kopf.Settings{Namespaces: []string{"b", "a",
-			"b"}},
+		"namespaces": {"a namespace that is given twice is served once",
+			kopf.Settings{Namespaces: []string{"b", "a", "b"}},
 			with(func(o *reconcilers.Options) {
 				o.Namespaces = namespaces.Patterns{namespaces.Parse("a"), namespaces.Parse("b")}
 			})},

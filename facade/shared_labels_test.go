@@ -206,15 +206,15 @@ func TestWhichLabelsAreAskedFor(t *testing.T) {
 			}, "on,!paused,team=x,tier in (a,b)",
 		},
 		"Shared": {
-			"the watch requests the labels that both selections require", func(_ *kopf.Operator,
-				s kopf.Selection[*Widget]) {
+			"the watch requests the labels that both selections require",
+			func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
 				event(s.MatchingLabels("tier=prod,!paused"), "a")
 				event(s.WithLabel("paused", kopf.Absent).WithLabel("team", "x"), "b")
 			}, "!paused",
 		},
 		"NotShared": {
-			"one selection without labels makes the watch request all objects", func(_ *kopf.Operator,
-				s kopf.Selection[*Widget]) {
+			"one selection without labels makes the watch request all objects",
+			func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
 				event(s.MatchingLabels("tier=prod"), "a")
 				event(s, "b")
 			}, "",
@@ -225,8 +225,8 @@ func TestWhichLabelsAreAskedFor(t *testing.T) {
 			}, "",
 		},
 		"Changes": {
-			"change handlers need all objects, to clean up those that stop matching", func(_ *kopf.Operator,
-				s kopf.Selection[*Widget]) {
+			"change handlers need all objects, to clean up those that stop matching",
+			func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
 				event(s.MatchingLabels("tier=prod"), "a")
 				s.MatchingLabels("tier=prod").OnCreate("b", succeed)
 			}, "",
@@ -238,8 +238,8 @@ func TestWhichLabelsAreAskedFor(t *testing.T) {
 			}, "",
 		},
 		"Long": {
-			"a selector that is too long for a URL is not requested", func(_ *kopf.Operator,
-				s kopf.Selection[*Widget]) {
+			"a selector that is too long for a URL is not requested",
+			func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
 				var names []string
 				for i := range 1000 {
 					names = append(names, fmt.Sprint("n", i))

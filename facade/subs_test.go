@@ -131,9 +131,11 @@ func TestAfter(t *testing.T) {
 		}, "", [2][]string{{"a", "b"}, {"c"}}},
 		"a policy": {"JoinOptions can have After", []kopf.Option{kopf.JoinOptions(kopf.After("a"))}, "",
 			[2][]string{{"a"}, nil}},
-		"none": {"an empty list of ids is accepted", []kopf.Option{kopf.After([]string{}...)}, "", [2][]string{{},
-			nil}},
-		"empty": {"an empty id is an error", []kopf.Option{kopf.AfterFinished("a", "")}, `("a", "")`, [2][]string{}},
+		"none": {"an empty list of ids is accepted",
+			[]kopf.Option{kopf.After([]string{}...)}, "", [2][]string{{},
+				nil}},
+		"empty": {"an empty id is an error", []kopf.Option{kopf.AfterFinished("a", "")}, `("a", "")`,
+			[2][]string{}},
 		"repeated": {
 			"an option that is given twice is an error", []kopf.Option{kopf.After("a"), kopf.After("b")}, "twice",
 			[2][]string{},
@@ -202,11 +204,11 @@ func TestOutcome(t *testing.T) {
 			}
 			return nil
 		}),
-		"Outcome must fail a handler that cannot have sub-handlers": call(t, one(func(_ context.Context,
-			c *Change) error {
-			c.Outcome("a")
-			return nil
-		}), body(nil), nil),
+		"Outcome must fail a handler that cannot have sub-handlers": call(t,
+			one(func(_ context.Context, c *Change) error {
+				c.Outcome("a")
+				return nil
+			}), body(nil), nil),
 	} {
 		if a.Outcome.Err == nil {
 			t.Errorf("%s: got %+v", reason, a.Outcome)

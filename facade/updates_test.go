@@ -47,19 +47,19 @@ func TestUpdatesThatEraseFields(t *testing.T) {
 		"Change": {"an update of c.Object is logged", onUpdate(func(ctx context.Context, c *Change) error {
 			return updateSize(ctx, c.Client, c.Object)
 		}), []string{spec + " handler=h"}},
-		"Sub": {"an update by a sub-handler is logged once, for the sub-handler", onUpdate(func(ctx context.Context,
-			c *Change) error {
-			c.Sub("inner", func(ctx context.Context, c *Change) error { return updateSize(ctx, c.Client, c.Object) })
-			return c.RunSubs(ctx)
-		}), []string{spec + " handler=h/inner"}},
-		"Read": {"an update of an object that the client has read is logged", onUpdate(func(ctx context.Context,
-			c *Change) error {
-			read := &Widget{}
-			if err := c.Client.Get(ctx, client.ObjectKeyFromObject(c.Object), read); err != nil {
-				return err
-			}
-			return updateSize(ctx, c.Client, read)
-		}), []string{spec + " handler=h"}},
+		"Sub": {"an update by a sub-handler is logged once, for the sub-handler",
+			onUpdate(func(ctx context.Context, c *Change) error {
+				c.Sub("inner", func(ctx context.Context, c *Change) error { return updateSize(ctx, c.Client, c.Object) })
+				return c.RunSubs(ctx)
+			}), []string{spec + " handler=h/inner"}},
+		"Read": {"an update of an object that the client has read is logged",
+			onUpdate(func(ctx context.Context, c *Change) error {
+				read := &Widget{}
+				if err := c.Client.Get(ctx, client.ObjectKeyFromObject(c.Object), read); err != nil {
+					return err
+				}
+				return updateSize(ctx, c.Client, read)
+			}), []string{spec + " handler=h"}},
 		"Event": {"an update by an event handler is logged", func(s selection) {
 			s.OnEvent("e", func(ctx context.Context, e *kopf.WatchEvent[*Widget]) error {
 				if e.Object.Spec.Size == 1 {
@@ -73,17 +73,17 @@ func TestUpdatesThatEraseFields(t *testing.T) {
 				return updateSize(ctx, r.Client, r.Latest())
 			}, kopf.InitialDelay(time.Second)) // after the finalizer is written
 		}, []string{spec + " handler=t"}},
-		"Status": {"an update of the status erases only fields of the status", onUpdate(func(ctx context.Context,
-			c *Change) error {
-			c.Object.Status.Host = "other"
-			return c.Client.Status().Update(ctx, c.Object)
-		}), []string{"fields=[status.novel] handler=h"}},
+		"Status": {"an update of the status erases only fields of the status",
+			onUpdate(func(ctx context.Context, c *Change) error {
+				c.Object.Status.Host = "other"
+				return c.Client.Status().Update(ctx, c.Object)
+			}), []string{"fields=[status.novel] handler=h"}},
 
-		"Patch": {"a patch erases nothing, because it only writes differences", onUpdate(func(_ context.Context,
-			c *Change) error {
-			c.Patch(func(w *Widget) { w.Spec.Size = 7 })
-			return nil
-		}), nil},
+		"Patch": {"a patch erases nothing, because it only writes differences",
+			onUpdate(func(_ context.Context, c *Change) error {
+				c.Patch(func(w *Widget) { w.Spec.Size = 7 })
+				return nil
+			}), nil},
 		"DryRun": {"a dry run erases nothing", onUpdate(func(ctx context.Context, c *Change) error {
 			c.Object.Spec.Size = 7
 			return client.NewDryRunClient(c.Client).Update(ctx, c.Object)

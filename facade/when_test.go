@@ -166,8 +166,8 @@ func TestWhenRequest(t *testing.T) {
 		"User":     {"a request of another user is filtered out", []facadetest.Option{old, by("admin", false)}, false},
 		"DryRun":   {"a dry run is filtered out", []facadetest.Option{old, by("ann", true)}, false},
 		"Smaller": {
-			"a request that makes the object smaller is filtered out", []facadetest.Option{facadetest.Old(larger),
-				by("ann", false)}, false,
+			"a request that makes the object smaller is filtered out",
+			[]facadetest.Option{facadetest.Old(larger), by("ann", false)}, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
