@@ -32,18 +32,23 @@ func TestFreezeAndResume(t *testing.T) {
 		log                 string
 		priorities          map[string]int // those of the records, by identities
 	}{
-		{"freeze uses the given identity and priority", "freeze -A -P team -t 600 -p 7 -i me", "", 0, "identity=me priority=7", map[string]int{"me": 7}},
-		{"freeze in a pod uses the identity of the pod", "freeze -A -P team -t 10m --dev", "pod", 0, "identity=pod priority=666",
+		{"freeze uses the given identity and priority", "freeze -A -P team -t 600 -p 7 -i me", "", 0,
+			"identity=me priority=7", map[string]int{"me": 7}},
+		{"freeze in a pod uses the identity of the pod", "freeze -A -P team -t 10m --dev", "pod", 0,
+			"identity=pod priority=666",
 			map[string]int{"me": 7, "pod": 666}},
-		{"resume in a pod removes the record of the pod", "resume -A -P team", "pod", 0, "Removed the record", map[string]int{"me": 7}},
-		{"resume without a record succeeds and logs it", "resume -A -P team -i you", "", 0, "There is no record to be removed",
+		{"resume in a pod removes the record of the pod", "resume -A -P team", "pod", 0, "Removed the record",
+			map[string]int{"me": 7}},
+		{"resume without a record succeeds and logs it", "resume -A -P team -i you", "", 0,
+			"There is no record to be removed",
 			map[string]int{"me": 7}},
 		{"resume logs in the given format", "resume -P team --id me --log-format json", "", 0, `"identity":"me"`, nil},
 		{"freeze uses Kopf's default priority", "freeze -AP team -t1h -i me -m why", "", 0, "reason=why",
 			map[string]int{"me": 100}},
 		{"a missing peering object is an error", "freeze -A -P other -t 60", "", 1,
 			`Error: freeze of peering "other": there is no ClusterKopfPeering "other"`, map[string]int{"me": 100}},
-		{"a missing kind of peering object is an error", "freeze -n a -P team -t 60", "", 1, "this cluster has no kopfpeerings",
+		{"a missing kind of peering object is an error", "freeze -n a -P team -t 60", "", 1,
+			"this cluster has no kopfpeerings",
 			map[string]int{"me": 100}},
 	} {
 		t.Setenv("POD_ID", c.podID)

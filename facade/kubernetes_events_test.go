@@ -220,7 +220,8 @@ func TestPostingSettings(t *testing.T) {
 			},
 		},
 		"Level": {
-			reason: "Loggers with a level posts only the log lines of errors", settings: kopf.Settings{Posting: kopf.PostingSettings{
+			reason: "Loggers with a level posts only the log lines of errors",
+			settings: kopf.Settings{Posting: kopf.PostingSettings{
 				Loggers: true, Level: slog.LevelError,
 			}},
 			want: []string{

@@ -156,8 +156,9 @@ func TestFrozenLeader(t *testing.T) {
 		freeze   time.Duration
 		renewals int // before the second tick
 	}{
-		"Seen":   {"with LeaderLock, handlers run again after the first renewal", "leads, seen", 3 * time.Second, 1},
-		"Unseen": {"without LeaderLock, handlers wait until the elector has had time to notice the loss", "leads, unseen", 6 * time.Second, 4},
+		"Seen": {"with LeaderLock, handlers run again after the first renewal", "leads, seen", 3 * time.Second, 1},
+		"Unseen": {"without LeaderLock, handlers wait until the elector has had time to notice the loss",
+			"leads, unseen", 6 * time.Second, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -104,7 +104,7 @@ func TestListKeysOfTheSchema(t *testing.T) {
 			want:   map[string]any{"host": "h", "path": "/b", "to": "new", "weight": int64(2)},
 		},
 		"Unreadable": {
-			reason: "without the schema, the remaining route is ambiguous, so it loses its weight and the loss is logged",
+			reason: "without the schema, the remaining route is ambiguous and loses its weight, which is logged",
 			refuse: true, want: map[string]any{"host": "h", "path": "/b", "to": "new"}, lines: 1,
 		},
 	} {

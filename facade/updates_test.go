@@ -49,7 +49,8 @@ func TestUpdatesThatEraseFields(t *testing.T) {
 		}), []string{spec + " handler=h"}},
 		"Sub": {"an update by a sub-handler is logged once, for the sub-handler",
 			onUpdate(func(ctx context.Context, c *Change) error {
-				c.Sub("inner", func(ctx context.Context, c *Change) error { return updateSize(ctx, c.Client, c.Object) })
+				c.Sub("inner",
+					func(ctx context.Context, c *Change) error { return updateSize(ctx, c.Client, c.Object) })
 				return c.RunSubs(ctx)
 			}), []string{spec + " handler=h/inner"}},
 		"Read": {"an update of an object that the client has read is logged",
