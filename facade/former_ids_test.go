@@ -257,7 +257,7 @@ func TestFormerIDsOfFinishedSubHandlers(t *testing.T) {
 					}, kopf.FormerIDs("old"))
 				})
 				if d := cmp.Diff([]string{"old/first 0", "old/second 0", "new/end 1"}, r.calls); d != "" {
-					t.Errorf("-want, +got:\n%s", d)
+					t.Errorf("calls: -want, +got:\n%s", d)
 				}
 				if outcome.State != kopf.SubSucceeded {
 					t.Errorf("the outcome under the former id must be a success: %+v", outcome)
@@ -286,7 +286,7 @@ func TestFormerIDsOfFinishedHandlers(t *testing.T) {
 			s.OnUpdate("sync", r.succeeds)
 		})
 		if d := cmp.Diff([]string{"old 0", "wait 0", "wait 1", "sync 0"}, r.calls); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("calls: -want, +got:\n%s", d)
 		}
 		if records := h.records(); records != nil {
 			t.Errorf("records remain: %v", records)
@@ -312,7 +312,7 @@ func TestFormerIDsInTheStatus(t *testing.T) {
 			s.OnCreate("new", withSub("part", r.succeeds), kopf.FormerIDs("old"))
 		})
 		if d := cmp.Diff([]string{"new/part 4"}, r.calls); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("calls: -want, +got:\n%s", d)
 		}
 		kept, _, _ := unstructured.NestedMap(h.results(), "kopf", "progress")
 		if records := h.records(); records != nil || len(kept) > 0 {
@@ -347,7 +347,7 @@ func TestFormerIDsOfResults(t *testing.T) {
 		})
 		want := map[string]string{"resume": "of old", "daemon": "of old", "event": "of old"}
 		if d := cmp.Diff(want, read); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("the former result by families of handlers: -want, +got:\n%s", d)
 		}
 		r.runs(h, kopf.Settings{}, func(s houseSelection) {
 			s.Timer("tick", time.Minute, func(_ context.Context, task *kopf.Task[*kopf.Unstructured]) error {

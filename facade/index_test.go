@@ -55,22 +55,22 @@ func TestNewIndex(t *testing.T) {
 	}
 	for _, uid := range []string{"u1", "u2"} {
 		if keep, err := play(uid, "me"); keep || err != nil {
-			t.Fatalf("kept %v, error %v", keep, err)
+			t.Fatalf("new entries must replace the former ones: kept %v, error %v", keep, err)
 		}
 	}
 	if keep, err := play("u1", "as before"); !keep || err != nil {
-		t.Errorf("kept %v, error %v", keep, err)
+		t.Errorf("ErrKeepEntries must keep the entries: kept %v, error %v", keep, err)
 	}
 	name := len((&unstructured.Unstructured{Object: body(nil)}).GetName())
 	keys := slices.Collect(byOwner.Keys())
 	if d := cmp.Diff(
 		[]int{name, name}, byOwner.Get("me"),
 	); d != "" || byOwner.Len() != 1 || !byOwner.Has("me") || !slices.Equal(keys, []string{"me"}) {
-		t.Errorf("-want, +got:\n%s; keys %v", d, keys)
+		t.Errorf("the entries of both objects: -want, +got:\n%s; keys %v", d, keys)
 	}
 	for value := range byOwner.Values("me") {
 		if value != name {
-			t.Errorf("got %d", value)
+			t.Errorf("Values returns %d", value)
 		}
 		break
 	}
@@ -91,7 +91,8 @@ func TestNewMemo(t *testing.T) {
 	*count.Of(a)++
 	*count.Of(a)++
 	if *count.Of(a) != 2 || *count.Of(b) != 0 || count.Len() != 2 || *named.Of(a) != "fresh" {
-		t.Errorf("got %d and %d of %d, %q", *count.Of(a), *count.Of(b), count.Len(), *named.Of(a))
+		t.Errorf("each object must have its own value: got %d and %d of %d, %q", *count.Of(a), *count.Of(b),
+			count.Len(), *named.Of(a))
 	}
 	kopf.EngineOptions(op).Forget("a")
 	if count.Len() != 1 || *count.Of(a) != 0 {
@@ -212,10 +213,10 @@ func TestValuesOfIndicesAreCopies(t *testing.T) {
 		t.Error("a value with a lock must be returned itself, not as a copy")
 	}
 	if got := lookup(t, "text"); got != "text" {
-		t.Errorf("got %q", got)
+		t.Errorf("a text must be returned unchanged, got %q", got)
 	}
 	if got := lookup[any](t, nil); got != nil {
-		t.Errorf("got %v", got)
+		t.Errorf("nil must be returned unchanged, got %v", got)
 	}
 	raw := &unstructured.Unstructured{Object: body(map[string]any{"list": []any{"a"}})}
 	if copied := lookup(t, raw); copied == raw || !reflect.DeepEqual(copied, raw) {

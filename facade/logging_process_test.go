@@ -85,7 +85,7 @@ func TestNewLeavesTheLoggerAlone(t *testing.T) {
 	process.Env = append(os.Environ(), program+"=makes an operator")
 	output, err := process.CombinedOutput()
 	if err != nil || string(output) != "uses: 0\n" {
-		t.Errorf("got %q, error %v", output, err)
+		t.Errorf("kopf.New must not use the logger: got %q, error %v", output, err)
 	}
 }
 
@@ -281,7 +281,7 @@ func TestStandardLogOfAProgram(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff([]string{"printed by log info", "printed by slog warn"}, got); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("lines of the standard loggers: -want, +got:\n%s", d)
 	}
 }
 

@@ -67,7 +67,8 @@ func TestLoginThatTakesLong(t *testing.T) {
 			t.Errorf("each object must be handled once: -want, +got:\n%s", d)
 		}
 		if failed := strings.Count(stderr, "Handler failed"); code != 0 || logins != 2 || failed > 0 {
-			t.Errorf("exit code %d, %d logins, %d handlers failed:\n%s", code, logins, failed, stderr)
+			t.Errorf("exit code %d, %d logins, want 2, %d handlers failed, want none:\n%s", code, logins, failed,
+				stderr)
 		}
 	})
 }
@@ -106,7 +107,8 @@ func TestExitDuringLaterLogin(t *testing.T) {
 				}
 				told := strings.Contains(stderr, `handler "token" is abandoned`)
 				if told != hangs || (code == 1) != hangs {
-					t.Errorf("exit code %d:\n%s", code, stderr)
+					t.Errorf("only a hanging login must fail the program and be reported: exit code %d:\n%s", code,
+						stderr)
 				}
 				time.Sleep(2 * time.Hour)
 			})

@@ -179,7 +179,7 @@ func TestTokenExpiresAtWork(t *testing.T) {
 			t.Errorf("each handler must be called once for each object: -want, +got:\n%s", d)
 		}
 		if code != 0 || logins != 3 || g.denied == 0 {
-			t.Errorf("exit code %d, %d logins, %d requests denied", code, logins, g.denied)
+			t.Errorf("exit code %d, want 0; %d logins, want 3; %d requests denied, want some", code, logins, g.denied)
 		}
 		if n := strings.Count(stderr, "Logged in"); n != 3 || strings.Contains(stderr, "error") {
 			t.Errorf("want 3 logins and no error in the log:\n%s", stderr)
@@ -301,7 +301,7 @@ func TestLoginFunctions(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join("internal", "commandline", "testdata", "nowhere.yaml"))
 	info, err := kopf.LoginWithKubeconfig(t.Context(), nil)
 	if err != nil || info == nil || info.Server != "http://127.0.0.1:1" || info.Priority != 10 {
-		t.Errorf("got %+v, error %v", info, err)
+		t.Errorf("the kubeconfig of the environment must be used: got %+v, error %v", info, err)
 	}
 	op := scheming()
 	op.OnLogin("file", kopf.LoginWithKubeconfig, kopf.Retries(1))

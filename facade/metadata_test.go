@@ -202,7 +202,7 @@ func TestFinalizersAndMetadata(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff([]string{"other.example.org/stays"}, now.Finalizers); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("only the finalizer of the operator must be removed: -want, +got:\n%s", d)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func TestOptionalDeletionGetsTheLastState(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				stop()
 				if d := cmp.Diff(tc.want, got); d != "" {
-					t.Errorf("-want, +got:\n%s", d)
+					t.Errorf("calls of the deletion handler: -want, +got:\n%s", d)
 				}
 			})
 		})

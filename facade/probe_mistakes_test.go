@@ -87,7 +87,7 @@ func TestCrowdAtTheEndpoint(t *testing.T) {
 	crowd.Wait()
 	for range cap(bodies) {
 		if body := <-bodies; body != `{"slow":1}` {
-			t.Errorf("got %q", body)
+			t.Errorf("all requests must get the result of the one call, got %q", body)
 		}
 	}
 	if n := calls.Load(); n != 1 {

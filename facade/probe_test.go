@@ -31,14 +31,14 @@ func TestLivenessAddressInUse(t *testing.T) {
 	code, _, errs := execute(t, scheming(), "-A", "--kubeconfig", nowhere, "--liveness", url)
 	if code != 1 || !strings.Contains(errs, "serving the probes at "+url+": ") ||
 		!strings.Contains(errs, "address already in use") {
-		t.Errorf("exit code %d: %s", code, errs)
+		t.Errorf("an address in use must be an error: exit code %d: %s", code, errs)
 	}
 }
 
 func TestWrongLiveness(t *testing.T) {
 	code, _, errs := execute(t, scheming(), "-A", "-L", "0.0.0.0:8080")
 	if code != 2 || !strings.Contains(errs, "-L (--liveness): ") {
-		t.Errorf("exit code %d: %s", code, errs)
+		t.Errorf("an address without a scheme must be an error: exit code %d: %s", code, errs)
 	}
 }
 

@@ -157,6 +157,6 @@ func TestFiltersGetCopies(t *testing.T) {
 	selected(t, op, &cause.Cause{Object: jsontext.Of(object)})
 	want := map[string]any{"tier": "prod"}
 	if d := cmp.Diff(want, object["metadata"].(map[string]any)["labels"]); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("filters must not change the object: -want, +got:\n%s", d)
 	}
 }

@@ -277,7 +277,7 @@ func TestSettingsAreTheOperatorsOwn(t *testing.T) {
 	given.Persistence.IgnoredFields[0] = ""
 	given.Persistence.DigestKey[0], given.Persistence.FormerDigestKeys[0][0] = 'x', 'x'
 	if d := cmp.Diff(want, engineOptions(t, op)); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("later changes by the caller must not count: -want, +got:\n%s", d)
 	}
 }
 

@@ -335,7 +335,7 @@ func TestTrafficOfSharedLabels(t *testing.T) {
 				func(context.Context, *metadataEvent) error { return nil })
 		})
 		if shared > all/9 || bare > shared/4 {
-			t.Errorf("%d bytes for all, %d for a tenth, %d for its metadata; want at most a ninth, and a quarter of that",
+			t.Errorf("%d bytes for all, %d for a tenth, %d for its metadata; want at most a ninth and a quarter of it",
 				all, shared, bare)
 		}
 		t.Logf("200 objects with specs of 2000 bytes: %d bytes for all, %d for a tenth, %d for its metadata",

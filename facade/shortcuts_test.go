@@ -156,7 +156,7 @@ func TestPatchAt(t *testing.T) {
 		"spec":   map[string]any{"more": map[string]any{"a": []any{"b"}}, "size": nil},
 	}
 	if d := cmp.Diff(want, got.Patch); d != "" || got.Err != nil {
-		t.Errorf("error %v, -want, +got:\n%s", got.Err, d)
+		t.Errorf("the patched fields: error %v, -want, +got:\n%s", got.Err, d)
 	}
 	for want, patch := range map[string]func(c *kopf.Change[*kopf.Unstructured]){
 		"setting spec.tags.x of object": func(c *kopf.Change[*kopf.Unstructured]) {

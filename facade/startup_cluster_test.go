@@ -49,6 +49,6 @@ func TestEventsOfATask(t *testing.T) {
 		return nil
 	})
 	if got.Err != nil || len(got.Events) != 1 {
-		t.Errorf("got %v, events %v", got.Err, got.Events)
+		t.Errorf("want one event: got %v, events %v", got.Err, got.Events)
 	}
 }

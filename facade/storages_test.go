@@ -250,7 +250,7 @@ func TestRedacted(t *testing.T) {
 		{"spec", "extra", "password"}, {"metadata", "annotations", "a.b/c"}, {"spec", "extra", "token"},
 	}
 	if d := cmp.Diff(want, plan[0].Handler.Redacted); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the redacted paths of a derived selection: -want, +got:\n%s", d)
 	}
 	if len(plan[1].Handler.Redacted) > 0 {
 		t.Error("a derived selection must not change the original one")

@@ -192,7 +192,7 @@ func TestOutcome(t *testing.T) {
 		"ours":    {State: kopf.SubPending, Retries: 2},
 		"forged":  {State: kopf.SubFailed},
 	}, got); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("outcomes of records: -want, +got:\n%s", d)
 	}
 	if outcome := returned.Outcome("failed"); outcome.State != kopf.SubFailed {
 		t.Errorf("Outcome must work after the handler has returned: got %+v", outcome)
@@ -200,7 +200,7 @@ func TestOutcome(t *testing.T) {
 	for reason, a := range map[string]*execution.Attempt{
 		"a record that cannot be read must fail the handler": parent(t, held, func(_ context.Context, c *Change) error {
 			if got := c.Outcome("unreadable"); got.State != kopf.SubPending {
-				t.Errorf("got %+v", got)
+				t.Errorf("the outcome of an unreadable record must be pending: got %+v", got)
 			}
 			return nil
 		}),

@@ -69,7 +69,7 @@ func TestSpansOfFamilies(t *testing.T) {
 			"startup, startup begin #1: success Unset",
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("spans: -want, +got:\n%s", d)
 		}
 		joined := 0
 		for _, spans := range byTrace {
@@ -97,7 +97,7 @@ func TestSpansOfAdmission(t *testing.T) {
 	}
 	if got := spanLine(all[0]); got != "CREATE, Widget quota #0: denied Error *errors.errorString" ||
 		spanAttribute(all[0], "kopf.name") != "w1" {
-		t.Errorf("got %s: %v", got, all[0].Attributes())
+		t.Errorf("the span of the request: got %s: %v", got, all[0].Attributes())
 	}
 }
 
@@ -140,7 +140,7 @@ func TestSpansInSpans(t *testing.T) {
 			"ConfigMap fn in ConfigMap fn",
 		}
 		if d := cmp.Diff(want, trees(recorder.Ended())); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("spans with their parents: -want, +got:\n%s", d)
 		}
 	})
 }

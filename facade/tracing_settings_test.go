@@ -140,7 +140,7 @@ func TestTracesInAManager(t *testing.T) {
 		}
 		want := []string{"get widgets.example.org in Widget fn", "Widget fn in "}
 		if d := cmp.Diff(want, trees(recorder.Ended())); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("spans with their parents: -want, +got:\n%s", d)
 		}
 	})
 }

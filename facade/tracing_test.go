@@ -121,7 +121,7 @@ func TestSpansOfAttempts(t *testing.T) {
 			"create, ConfigMap later #1: success Unset",
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("spans: -want, +got:\n%s", d)
 		}
 	})
 }
