@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
+// TestFormerIDMistakes shows that wrong former ids are errors of the set-up.
 func TestFormerIDMistakes(t *testing.T) {
 	type widgets = kopf.Selection[*Widget]
 	nothing := func(context.Context, *Change) error { return nil }

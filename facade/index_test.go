@@ -27,6 +27,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
+// TestNewIndex shows how the results of an index function change the entries of an index.
 func TestNewIndex(t *testing.T) {
 	op := kopf.New("test.example.org")
 	byOwner := kopf.NewIndex(kopf.For(op, &Widget{}), "by-owner",
@@ -82,6 +83,7 @@ func TestNewIndex(t *testing.T) {
 	}
 }
 
+// TestNewMemo shows that each object has its own value in a memo, until the object is forgotten.
 func TestNewMemo(t *testing.T) {
 	op := kopf.New("test.example.org")
 	count := kopf.NewMemo[int](kopf.For(op, &Widget{}))
@@ -100,6 +102,7 @@ func TestNewMemo(t *testing.T) {
 	}
 }
 
+// TestLookupsAllocateTheResultAlone shows that look-ups in an index allocate at most their result.
 func TestLookupsAllocateTheResultAlone(t *testing.T) {
 	op := kopf.New("test.example.org")
 	byOwner := kopf.NewIndex(kopf.For(op, &Widget{}), "by-owner",
@@ -181,6 +184,7 @@ type guardedNode struct {
 	Names []string
 }
 
+// TestValuesOfIndicesAreCopies shows that an index returns copies of its values, except for those that have a lock.
 func TestValuesOfIndicesAreCopies(t *testing.T) {
 	more := resource.MustParse("2")
 	original := func() *node {
@@ -224,6 +228,7 @@ func TestValuesOfIndicesAreCopies(t *testing.T) {
 	}
 }
 
+// TestIndexIterators shows that the iterators of an index return its present entries.
 func TestIndexIterators(t *testing.T) {
 	op := kopf.New("test.example.org")
 	index := kopf.NewIndex(kopf.For(op, &Widget{}), "i",
@@ -267,6 +272,7 @@ func TestIndexIterators(t *testing.T) {
 	}
 }
 
+// TestAttemptsOfIndexFunctions shows that the context of an index function has the attempt.
 func TestAttemptsOfIndexFunctions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

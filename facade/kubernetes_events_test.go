@@ -53,6 +53,7 @@ type CustomError struct{ text string }
 
 func (e *CustomError) Error() string { return e.text }
 
+// TestVectorsEventCalls shows that events are posted as Kopf posts them.
 func TestVectorsEventCalls(t *testing.T) {
 	vectors.Run(t, "k8s_event_call", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "exc", "fn", "kwargs", "objs", "raised", "settings")
@@ -130,6 +131,7 @@ func raised(t *testing.T, input vectors.Fields) error {
 	return nil
 }
 
+// TestReasonsOfErrors shows which reason the event of an error has.
 func TestReasonsOfErrors(t *testing.T) {
 	missing := apierrors.NewNotFound(corev1.Resource("pods"), "p")
 	for want, err := range map[string]error{

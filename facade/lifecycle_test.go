@@ -59,6 +59,7 @@ func byLifecycle(t *testing.T, settings kopf.ExecutionSettings, subs ...kopf.Lif
 	return slices.Clone(calls)
 }
 
+// TestLifecycleFunc shows that a lifecycle function selects and orders handlers and sub-handlers.
 func TestLifecycleFunc(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string

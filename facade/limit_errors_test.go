@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
+// TestErrorsOfLimits shows which error a handler ends with when its retries or its time are over.
 func TestErrorsOfLimits(t *testing.T) {
 	broken := errors.New("broken")
 	fails := func(context.Context, *Change) error { return broken }
@@ -54,6 +55,8 @@ func TestErrorsOfLimits(t *testing.T) {
 	}
 }
 
+// TestErrorOfStartupWithoutRetries shows that an operator ends with ErrRetries when a startup handler has no retries
+// left.
 func TestErrorOfStartupWithoutRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		op := kopf.New("retries.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})

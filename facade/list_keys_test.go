@@ -92,6 +92,7 @@ func (s *schemaRequests) RoundTrip(request *http.Request) (*http.Response, error
 	return s.RoundTripper.RoundTrip(request)
 }
 
+// TestListKeysOfTheSchema shows that the list keys of the schema keep fields of items that the Go type lacks.
 func TestListKeysOfTheSchema(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

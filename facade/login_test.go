@@ -279,6 +279,7 @@ func TestLoginsThatFail(t *testing.T) {
 	}
 }
 
+// TestNoLoginInAManager shows that OnLogin is an error in a manager of another program.
 func TestNoLoginInAManager(t *testing.T) {
 	op := one(succeed)
 	op.OnLogin("fn", kopf.LoginWithKubeconfig)

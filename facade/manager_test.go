@@ -46,6 +46,7 @@ func TestWithManager(t *testing.T) {
 	}
 }
 
+// TestWithManagerFails shows the errors of functions of WithManager, and of wrong calls.
 func TestWithManagerFails(t *testing.T) {
 	broken := func(ctrl.Manager) error { return errors.New("no webhooks today") }
 	never := func(ctrl.Manager) error { t.Error("the function must not be called"); return nil }
@@ -112,6 +113,7 @@ func TestWithManagerFails(t *testing.T) {
 	}
 }
 
+// TestSetupAfterAFunctionFailed shows that an operator can be set up after a function of WithManager has failed.
 func TestSetupAfterAFunctionFailed(t *testing.T) {
 	op, fail := one(succeed), true
 	op.WithManager(func(ctrl.Manager) error {

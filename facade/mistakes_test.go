@@ -173,6 +173,7 @@ func asText(a *execution.Attempt) {
 	a.Call.Given, a.Call.Object = jsontext.New(text), nil
 }
 
+// TestInPlaceUntyped shows that changes to an unstructured object are reported as well.
 func TestInPlaceUntyped(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -206,6 +207,8 @@ func TestInPlaceUntyped(t *testing.T) {
 	}
 }
 
+// TestInPlaceOfManyCalls shows that outside of tests, only the first calls of a handler are checked for changes in
+// place.
 func TestInPlaceOfManyCalls(t *testing.T) {
 	defer kopf.LookAtFirstCallsOnly()()
 	var lines []string
@@ -256,6 +259,7 @@ func TestShortDelays(t *testing.T) {
 	}
 }
 
+// TestShortDelaysOfIndexFunctions shows that index functions have the same limit for short delays as handlers.
 func TestShortDelaysOfIndexFunctions(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.NewIndex(kopf.For(op, &Widget{}), "fn", func(context.Context, *Widget) (map[string]int, error) {
@@ -276,6 +280,7 @@ func TestShortDelaysOfIndexFunctions(t *testing.T) {
 	}
 }
 
+// TestMistakesInTheBackground shows that a daemon's short delay is reported, and changes to its own copies are not.
 func TestMistakesInTheBackground(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Daemon("fn", func(_ context.Context, r *Run) error {
@@ -297,6 +302,7 @@ func TestMistakesInTheBackground(t *testing.T) {
 	}
 }
 
+// TestMistakesOfSubHandlers shows that a mistake of sub-handlers is reported once for each function.
 func TestMistakesOfSubHandlers(t *testing.T) {
 	var lines []string
 	op := one(func(_ context.Context, c *Change) error {

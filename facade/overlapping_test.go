@@ -58,6 +58,8 @@ func overlapping(
 	return indices
 }
 
+// TestOneFunctionUnderOverlappingSelectionsIsCalledOnce shows that a function under several selections handles an
+// object once.
 func TestOneFunctionUnderOverlappingSelectionsIsCalledOnce(t *testing.T) {
 	once := map[string]int{"event": 1, "create": 1, "daemon": 1, "tick": 1}
 	tests := map[string]struct {

@@ -87,6 +87,7 @@ func (h household) adopt(name, value string) {
 	h.settle()
 }
 
+// TestOnChild shows which changes of children are reported, and that the change handler is not called for them.
 func TestOnChild(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -127,6 +128,7 @@ func TestOnChild(t *testing.T) {
 	})
 }
 
+// TestOnChildFails shows that a failed child handler is retried, and that its patch of the owner is written.
 func TestOnChildFails(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -156,6 +158,7 @@ func TestOnChildFails(t *testing.T) {
 	})
 }
 
+// TestOnChildFilters shows that child handlers are filtered by their owners and by their children.
 func TestOnChildFilters(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
+// TestPatternsOfValues shows which values a pattern matches.
 func TestPatternsOfValues(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -48,6 +49,7 @@ func TestPatternsOfValues(t *testing.T) {
 	}
 }
 
+// TestCombinators shows that combined predicates call no more functions than needed.
 func TestCombinators(t *testing.T) {
 	asked := 0
 	is := func(answer bool) func(int, string) bool {

@@ -24,6 +24,7 @@ func taken(t *testing.T) (url string, letGo func()) {
 	return "http://" + listener.Addr().String() + "/healthz", func() { _ = listener.Close() }
 }
 
+// TestLivenessAddressInUse shows that a liveness address in use ends the program with an error.
 func TestLivenessAddressInUse(t *testing.T) {
 	withoutCluster(t)
 	url, letGo := taken(t)
@@ -35,6 +36,7 @@ func TestLivenessAddressInUse(t *testing.T) {
 	}
 }
 
+// TestWrongLiveness shows that a wrong liveness address is an error of the command line.
 func TestWrongLiveness(t *testing.T) {
 	code, _, errs := execute(t, scheming(), "-A", "-L", "0.0.0.0:8080")
 	if code != 2 || !strings.Contains(errs, "-L (--liveness): ") {

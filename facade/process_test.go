@@ -232,6 +232,7 @@ func signalFor(name string) os.Signal {
 	return syscall.SIGTERM
 }
 
+// TestProcesses shows how a program ends, by signals and by the results of its activities.
 func TestProcesses(t *testing.T) {
 	cases := map[string]struct {
 		reason  string

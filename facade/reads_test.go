@@ -259,6 +259,7 @@ func TestSettingsOfProgramsOnly(t *testing.T) {
 	}
 }
 
+// TestWrongCachedReads shows that all wrong objects in CachedReads are errors of the set-up.
 func TestWrongCachedReads(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{
 		CachedReads: []client.Object{&Widget{}, nil, &corev1.Secret{}, &unstructured.Unstructured{}},

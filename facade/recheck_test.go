@@ -106,6 +106,7 @@ func TestRecheckOnOwnIndexEnds(t *testing.T) {
 	})
 }
 
+// TestRecheckOnNothing shows that a nil index in RecheckOn is an error of the set-up.
 func TestRecheckOnNothing(t *testing.T) {
 	op := kopf.New("test.example.org")
 	var index *kopf.Index[string, string]

@@ -22,6 +22,8 @@ func above() int {
 // sealed has the methods of an option, but is not one.
 type sealed struct{ kopf.Option }
 
+// TestMistakes shows that each mistake of a registration is an error of the set-up that names the line of the
+// registration.
 func TestMistakes(t *testing.T) {
 	raw := func(context.Context, *Raw) error { return nil }
 	var nothing kopf.Selection[*Widget]
@@ -278,6 +280,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestUnknownType shows that a Go type that the scheme does not have is reported once, with the solution.
 func TestUnknownType(t *testing.T) {
 	op := kopf.New("test.example.org")
 	w, at := kopf.For(op, &unknown{}), above()+1

@@ -18,6 +18,7 @@ func (h household) runRepairing() (drain func() []string, stop func()) {
 	return func() []string { return writes(way) }, stop
 }
 
+// TestRepair shows that edited and deleted children are restored, each with one request.
 func TestRepair(t *testing.T) {
 	inHousehold(t, func(h household) {
 		drain, stop := h.runRepairing()

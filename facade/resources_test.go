@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
+// TestManyResources shows which selections of several resources are accepted, and when they can share an id.
 func TestManyResources(t *testing.T) {
 	ok := func(context.Context, *Raw) error { return nil }
 	all := func(kopf.Resource) bool { return true }
@@ -105,6 +106,8 @@ func TestManyResources(t *testing.T) {
 	}
 }
 
+// TestAFunctionThatPanicsSelectsNothing shows that a function that panics does not select the resource, and is logged
+// once for it.
 func TestAFunctionThatPanicsSelectsNothing(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.ForResourceFunc(

@@ -18,6 +18,7 @@ type address struct {
 	Port int64  `json:"port"`
 }
 
+// TestResultsThatAreNotJSON shows that a result that is not JSON fails the handler permanently.
 func TestResultsThatAreNotJSON(t *testing.T) {
 	for name, value := range map[string]any{"channel": make(chan int), "function": func() {}, "number": math.NaN()} {
 		t.Run(name, func(t *testing.T) {
@@ -33,6 +34,7 @@ func TestResultsThatAreNotJSON(t *testing.T) {
 	}
 }
 
+// TestSetResult shows which result a handler has.
 func TestSetResult(t *testing.T) {
 	failed := errors.New("failed")
 	cases := map[string]struct {
@@ -78,6 +80,7 @@ func TestSetResult(t *testing.T) {
 	}
 }
 
+// TestResult shows how a handler reads the results of other handlers.
 func TestResult(t *testing.T) {
 	object := body(nil)
 	object["status"] = map[string]any{

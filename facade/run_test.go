@@ -168,6 +168,7 @@ func TestRunSeveralOperators(t *testing.T) {
 	})
 }
 
+// TestRunErrors shows the errors of Run.
 func TestRunErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := memapi.Config(memapi.New())

@@ -32,6 +32,7 @@ func selected(t *testing.T, op *kopf.Operator, what *cause.Cause) (ids []string)
 	return ids
 }
 
+// TestDerivedSelectionsDoNotAlias shows that selections derived from one selection do not share their filters.
 func TestDerivedSelectionsDoNotAlias(t *testing.T) {
 	op := kopf.New("test.example.org")
 	named := func(name string) func(context.Context, *Widget) bool {
@@ -54,6 +55,7 @@ func TestDerivedSelectionsDoNotAlias(t *testing.T) {
 	}
 }
 
+// TestFilters shows that each handler is selected by its own filters.
 func TestFilters(t *testing.T) {
 	grown := func(_ context.Context, c *Change) bool { return c.Object.Spec.Size > c.Old.Spec.Size }
 	op := kopf.New("test.example.org")
@@ -83,6 +85,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// TestFiltersThatFail shows that a filter that cannot decode the object is an error.
 func TestFiltersThatFail(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -118,6 +121,7 @@ func TestFiltersThatFail(t *testing.T) {
 	}
 }
 
+// TestFiltersOnlyRead shows that a filter that writes is an error.
 func TestFiltersOnlyRead(t *testing.T) {
 	for name, act := range map[string]func(c *Change){
 		"patch":  func(c *Change) { c.Patch(func(*Widget) {}) },

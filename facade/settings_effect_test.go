@@ -108,6 +108,7 @@ func TestPostingIsDisabled(t *testing.T) {
 	}
 }
 
+// TestDefaultBackoff shows that failed handlers are retried with the default backoff.
 func TestDefaultBackoff(t *testing.T) {
 	for backoff, want := range map[time.Duration][]time.Duration{
 		0:                {0, time.Minute, 2 * time.Minute},
@@ -131,6 +132,7 @@ func TestDefaultBackoff(t *testing.T) {
 	}
 }
 
+// TestCancellationPolling shows how often a daemon that does not stop is logged.
 func TestCancellationPolling(t *testing.T) {
 	for polling, want := range map[time.Duration]int{0: 59, 10 * time.Minute: 5, kopf.Never: 0} {
 		synctest.Test(t, func(t *testing.T) {

@@ -48,6 +48,7 @@ func withDefaults(o reconcilers.Options) reconcilers.Options {
 	return o
 }
 
+// TestSettings shows how the settings become options of the engine.
 func TestSettings(t *testing.T) {
 	own := withDefaults(reconcilers.Options{
 		Settings: reconcilers.Settings{
@@ -167,6 +168,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestWrongSettings shows that all wrong settings are reported at once.
 func TestWrongSettings(t *testing.T) {
 	const unit, least = time.Duration(1), -time.Second
 	op := kopf.New("test.example.org", kopf.Settings{

@@ -27,6 +27,7 @@ func newManager(t *testing.T, scheme *runtime.Scheme) ctrl.Manager {
 	return m
 }
 
+// TestSetupFails shows the errors of SetupWithManager.
 func TestSetupFails(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -84,6 +85,7 @@ func TestSetupFails(t *testing.T) {
 	}
 }
 
+// TestSetup shows that the set-up adds the types of AddToScheme to the manager's scheme.
 func TestSetup(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addWidgets}})
 	kopf.For(op, &Widget{}).OnCreate("fn", succeed)
@@ -96,6 +98,7 @@ func TestSetup(t *testing.T) {
 	}
 }
 
+// TestSetupAfterMistakesAreCorrected shows that an operator can be set up after a set-up that failed.
 func TestSetupAfterMistakesAreCorrected(t *testing.T) {
 	op := one(succeed)
 	if err := op.SetupWithManager(newManager(t, runtime.NewScheme())); err == nil {
@@ -106,6 +109,7 @@ func TestSetupAfterMistakesAreCorrected(t *testing.T) {
 	}
 }
 
+// TestWrongOperators shows that wrong arguments of kopf.New are errors of the set-up.
 func TestWrongOperators(t *testing.T) {
 	cases := map[string]struct {
 		reason string

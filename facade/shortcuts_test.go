@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
+// TestSleep shows when Sleep ends, and its results.
 func TestSleep(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -93,6 +94,7 @@ func TestSleep(t *testing.T) {
 	}
 }
 
+// TestTemporaryWithoutADelay shows which delay a temporary error without a delay has.
 func TestTemporaryWithoutADelay(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
@@ -134,6 +136,7 @@ func TestTemporaryWithoutADelay(t *testing.T) {
 	}
 }
 
+// TestPatchAt shows that PatchField sets and removes fields, and that its failures are errors of the handler.
 func TestPatchAt(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{"size": int64(1), "tags": "x"},
@@ -181,6 +184,7 @@ func TestPatchAt(t *testing.T) {
 	}
 }
 
+// TestForResourceAs shows that a resource can be handled with a Go type, and that its mistakes are reported.
 func TestForResourceAs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &journal{}

@@ -25,6 +25,7 @@ func (broken) Store(map[string]any, map[string]any, diffbase.Essence) error {
 	return errors.New("no room")
 }
 
+// TestWrongStorages shows that wrong storages and settings of persistence are errors of the set-up.
 func TestWrongStorages(t *testing.T) {
 	long := strings.Repeat("a", 40) + "." + strings.Repeat("b", 40)
 	cases := map[string]struct {
@@ -121,6 +122,7 @@ func TestWrongStorages(t *testing.T) {
 	}
 }
 
+// TestRightStorages shows how the settings of persistence become options of the engine.
 func TestRightStorages(t *testing.T) {
 	const name, mine = "test.example.org", "mine.example.org"
 	long := strings.Repeat("a", 40) + "." + strings.Repeat("b", 40)
@@ -223,6 +225,7 @@ func TestRightStorages(t *testing.T) {
 	}
 }
 
+// TestIDsInTheStatus shows that ids that would share an annotation are accepted for a storage in the status.
 func TestIDsInTheStatus(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{
 		Persistence: kopf.PersistenceSettings{ProgressStorage: progress.Status{}},
@@ -235,6 +238,7 @@ func TestIDsInTheStatus(t *testing.T) {
 	}
 }
 
+// TestRedacted shows that a selection has the redacted paths of the selections that it is derived from.
 func TestRedacted(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
@@ -261,6 +265,7 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
+// TestHandlersOfDigests shows that the diff of a redacted field has its path without values, as only a digest is stored.
 func TestHandlersOfDigests(t *testing.T) {
 	redaction := cause.Redaction{Paths: []diff.Path{{"spec", "owner"}}}
 	before, after := body(

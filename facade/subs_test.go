@@ -54,6 +54,7 @@ func wantFailed(t *testing.T, a *execution.Attempt, text string) {
 	}
 }
 
+// TestSubs shows the declaration of sub-handlers, and its errors.
 func TestSubs(t *testing.T) {
 	held := &subs{err: &execution.PendingError{}}
 	with := func(a *execution.Attempt) { a.Call.Subs = held }
@@ -89,6 +90,7 @@ func TestSubs(t *testing.T) {
 	}
 }
 
+// TestRunSubsLifecycle shows which lifecycle RunSubs uses.
 func TestRunSubsLifecycle(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -119,6 +121,7 @@ func TestRunSubsLifecycle(t *testing.T) {
 	}
 }
 
+// TestAfter shows that the options After and AfterFinished are passed to the engine.
 func TestAfter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -164,6 +167,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
+// TestOutcome shows how records of sub-handlers become outcomes.
 func TestOutcome(t *testing.T) {
 	held := &subs{records: map[string]progress.Record{
 		"new":     {},

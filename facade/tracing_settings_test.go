@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
+// TestTracingSettings shows which tracing settings are errors.
 func TestTracingSettings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -14,6 +14,7 @@ import (
 
 var errTried = errors.New("tried in vain")
 
+// TestTryPatch shows that the changes of a failed function are neither written nor visible.
 func TestTryPatch(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -91,6 +92,7 @@ func wantOwner(c *Change, owner string) error {
 	return nil
 }
 
+// TestTryPatchOnAFreshObject shows that a function of TryPatch that fails on a newer object is an error of the write.
 func TestTryPatchOnAFreshObject(t *testing.T) {
 	a := call(t, one(func(_ context.Context, c *Change) error {
 		c.TryPatch(func(w *Widget) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
+// TestVerbsFillHandlers shows the description of a handler that each verb registers.
 func TestVerbsFillHandlers(t *testing.T) {
 	patient := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour))
 	cases := map[string]struct {
@@ -123,6 +124,7 @@ func TestVerbsFillHandlers(t *testing.T) {
 	}
 }
 
+// TestKinds shows which kind each way of selection selects.
 func TestKinds(t *testing.T) {
 	widget := &Widget{}
 	widget.APIVersion, widget.Kind = "other.org/v2", "Gadget"
@@ -167,6 +169,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// TestFunctionsAreTold shows that registrations of one function are distinguished from those of another one.
 func TestFunctionsAreTold(t *testing.T) {
 	op := kopf.New("test.example.org")
 	w := kopf.For(op, &Widget{})

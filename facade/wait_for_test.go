@@ -65,6 +65,7 @@ func (h *heard) waits(
 
 func nothing(context.Context, *houseChange) error { return nil }
 
+// TestWaitFor shows that a handler waits for a child without requests, and is called when the child matches.
 func TestWaitFor(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -130,6 +131,7 @@ func TestWaitForRecord(t *testing.T) {
 	})
 }
 
+// TestWaitForTimesOut shows that a wait ends with a permanent error that names the child, the handler and the line.
 func TestWaitForTimesOut(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -248,6 +250,7 @@ func TestWaitForIsNotMisledByTheCache(t *testing.T) {
 	})
 }
 
+// TestWaitForSubHandlers shows that a sub-handler can wait, and that others can follow it.
 func TestWaitForSubHandlers(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -303,6 +306,7 @@ func TestWaitForOfNobody(t *testing.T) {
 	})
 }
 
+// TestWaitForWithoutOwns shows that wrong calls of WaitFor are permanent errors.
 func TestWaitForWithoutOwns(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var failures []error

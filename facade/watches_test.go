@@ -83,6 +83,7 @@ func TestWaitForObjectWithoutNamespace(t *testing.T) {
 	})
 }
 
+// TestWaitForErrors shows the errors of WaitFor for kinds that are not watched and for missing objects.
 func TestWaitForErrors(t *testing.T) {
 	tests := map[string]struct {
 		reason  string

@@ -22,6 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
+// TestSubFilters shows that sub-handlers are filtered, and that a filtered one does not block its parent.
 func TestSubFilters(t *testing.T) {
 	labelled := func(w *Widget) { w.Labels = map[string]string{"tier": "prod"} }
 	large := kopf.WhenChange(func(_ context.Context, c *Change) bool { return c.Object.Spec.Size > 3 })
@@ -120,6 +121,7 @@ func TestSubThatDoesNotMatchIsKept(t *testing.T) {
 	})
 }
 
+// TestWhenEvent shows that WhenEvent filters watch events by their type and object.
 func TestWhenEvent(t *testing.T) {
 	gone := kopf.WhenEvent(func(_ context.Context, e *kopf.WatchEvent[*Widget]) bool {
 		return e.Type == kopf.WatchEventDeleted && e.Object.Spec.Owner == "me" && e.ID == "fn"
@@ -142,6 +144,7 @@ func TestWhenEvent(t *testing.T) {
 	}
 }
 
+// TestWhenRequest shows that WhenRequest filters requests, and is called once for each of them.
 func TestWhenRequest(t *testing.T) {
 	asked := 0
 	opt := kopf.WhenRequest(func(_ context.Context, a *kopf.Admission[*Widget]) bool {
@@ -213,6 +216,7 @@ func TestWhenRequestOnlyReads(t *testing.T) {
 	}
 }
 
+// TestMistakesOfWhen shows that wrong functions of filters are errors of the set-up.
 func TestMistakesOfWhen(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})

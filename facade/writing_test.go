@@ -26,6 +26,7 @@ func applied(t *testing.T, a *execution.Attempt, to map[string]any) map[string]a
 	return result
 }
 
+// TestPatch shows that a patch writes only the changed fields, and keeps those that the Go type lacks.
 func TestPatch(t *testing.T) {
 	type specs = map[string]any
 	cases := map[string]struct {
@@ -114,6 +115,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
+// TestPatchAfterConflict shows that a patch can be applied to a newer object, and a second time.
 func TestPatchAfterConflict(t *testing.T) {
 	op := one(func(_ context.Context, c *Change) error {
 		c.Patch(func(w *Widget) {
@@ -140,6 +142,7 @@ func TestPatchAfterConflict(t *testing.T) {
 	}
 }
 
+// TestPatchUnstructured shows that a patch of an unstructured object cannot change the identity of the object.
 func TestPatchUnstructured(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.ForResource(op, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, c *Raw) error {
@@ -170,6 +173,7 @@ func TestPatchUnstructured(t *testing.T) {
 	}
 }
 
+// TestPatchesThatFail shows that a failed patch is an ordinary error of the handler, and is not written.
 func TestPatchesThatFail(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -208,6 +212,7 @@ func TestPatchesThatFail(t *testing.T) {
 	}
 }
 
+// TestOwnErrorAndFailedPatch shows that a handler's own error and that of its patch are both reported.
 func TestOwnErrorAndFailedPatch(t *testing.T) {
 	own := errors.New("own")
 	a := call(t, one(func(_ context.Context, c *Change) error { c.Patch(nil); return own }), body(nil), nil)
@@ -216,6 +221,7 @@ func TestOwnErrorAndFailedPatch(t *testing.T) {
 	}
 }
 
+// TestPatchOfFailedAttempt shows that the patches of a failed attempt are written.
 func TestPatchOfFailedAttempt(t *testing.T) {
 	op := one(func(_ context.Context, c *Change) error {
 		c.Patch(func(w *Widget) { w.Status.Host = "h" })
@@ -226,6 +232,7 @@ func TestPatchOfFailedAttempt(t *testing.T) {
 	}
 }
 
+// TestGoroutinesLeftBehind shows that a goroutine cannot change or read anything after its handler has returned.
 func TestGoroutinesLeftBehind(t *testing.T) {
 	left := make(chan *Change, 1)
 	a := call(t, one(func(_ context.Context, c *Change) error { left <- c; return nil }), body(nil), nil)
@@ -240,6 +247,7 @@ func TestGoroutinesLeftBehind(t *testing.T) {
 	}
 }
 
+// TestConcurrentPatches shows that patches of concurrent goroutines are all applied.
 func TestConcurrentPatches(t *testing.T) {
 	op := one(func(_ context.Context, c *Change) error {
 		done := make(chan struct{})
