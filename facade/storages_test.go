@@ -265,7 +265,7 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
-// TestHandlersOfDigests shows that the diff of a redacted field has its path without values, as only a digest is stored.
+// TestHandlersOfDigests shows that the diff of a redacted field has its path, but no values: only a digest is stored.
 func TestHandlersOfDigests(t *testing.T) {
 	redaction := cause.Redaction{Paths: []diff.Path{{"spec", "owner"}}}
 	before, after := body(
