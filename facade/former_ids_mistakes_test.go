@@ -12,16 +12,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
+// TestFormerIDMistakes shows that wrong former ids are errors of the set-up.
 func TestFormerIDMistakes(t *testing.T) {
 	type widgets = kopf.Selection[*Widget]
 	nothing := func(context.Context, *Change) error { return nil }
 	for name, tc := range map[string]struct {
 		reason   string
 		register func(s widgets)
-		want     string // empty if it is none
+		want     string // empty: no error
 	}{
 		"two claimants": {
-			"both would go on with one record",
+			"two handlers cannot take over the record of one former id",
 			func(s widgets) {
 				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
 				s.OnUpdate("b", nothing, kopf.FormerIDs("old"))
@@ -29,7 +30,7 @@ func TestFormerIDMistakes(t *testing.T) {
 			`OnUpdate("b"): the former id "old" is a former id of OnCreate("a") at `,
 		},
 		"id in use": {
-			"the record belongs to the other handler",
+			"a former id cannot be the id of another handler",
 			func(s widgets) {
 				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
 				s.OnUpdate("old", nothing)
@@ -37,7 +38,7 @@ func TestFormerIDMistakes(t *testing.T) {
 			`OnCreate("a"): the former id "old" belongs to OnUpdate("old") at `,
 		},
 		"id in use before": {
-			"the order of registration does not matter",
+			"the check does not depend on the order of registration",
 			func(s widgets) {
 				s.OnUpdate("old", nothing)
 				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
@@ -45,7 +46,7 @@ func TestFormerIDMistakes(t *testing.T) {
 			`OnCreate("a"): the former id "old" belongs to OnUpdate("old") at `,
 		},
 		"id of a daemon": {
-			"results of both are in one place",
+			"a former id cannot be the id of a daemon, which keeps results in the same place",
 			func(s widgets) {
 				s.Daemon("old", func(context.Context, *kopf.Task[*Widget]) error { return nil })
 				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
@@ -53,7 +54,7 @@ func TestFormerIDMistakes(t *testing.T) {
 			`the former id "old" belongs to Daemon("old") at `,
 		},
 		"id of a handler of events": {
-			"its result would be removed",
+			"a former id cannot be the id of an event handler, whose result would be removed",
 			func(s widgets) {
 				s.OnEvent("old", func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil })
 				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
@@ -61,7 +62,7 @@ func TestFormerIDMistakes(t *testing.T) {
 			`the former id "old" belongs to OnEvent("old") at `,
 		},
 		"id of a handler of children": {
-			"its result would be removed",
+			"a former id cannot be the id of a child handler, whose result would be removed",
 			func(s widgets) {
 				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
 				s.Owns(&corev1.ConfigMap{})
@@ -72,39 +73,39 @@ func TestFormerIDMistakes(t *testing.T) {
 			`the former id "old" belongs to OnChild("old") at `,
 		},
 		"id of an index": {
-			"an index does not store anything",
+			"a former id can be the id of an index, which does not store anything",
 			func(s widgets) {
 				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
 				kopf.NewIndex(s, "old", func(context.Context, *Widget) (map[string]string, error) { return nil, nil })
 			}, "",
 		},
 		"itself": {
-			"a record would be removed as it is written",
+			"a former id cannot be the present id: each write would remove the record",
 			func(s widgets) { s.OnCreate("a", nothing, kopf.FormerIDs("a")) },
 			`OnCreate("a"): FormerIDs("a"): this is the present id`,
 		},
 		"place of the operator": {
-			"the last-handled configuration would be removed",
+			"a former id cannot be the name of the framework's own annotation",
 			func(s widgets) { s.OnCreate("a", nothing, kopf.FormerIDs("last-handled-configuration")) },
 			"is the framework's own; choose another id",
 		},
 		"none": {
-			"it would do nothing",
+			"FormerIDs without an id is an error",
 			func(s widgets) { s.OnCreate("a", nothing, kopf.FormerIDs()) }, "give the former ids",
 		},
 		"empty": {
-			"no handler has it",
+			"an empty former id is an error",
 			func(s widgets) { s.OnCreate("a", nothing, kopf.FormerIDs("")) }, `FormerIDs("")`,
 		},
 		"field and whole": {
-			"the ids differ by the field",
+			"a handler and a field handler can have the same former id",
 			func(s widgets) {
 				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
 				s.OnField("a", "spec.size", nothing, kopf.FormerIDs("old"))
 			}, "",
 		},
 		"one id under two verbs": {
-			"they share the record",
+			"two verbs with the same id share the record and the former id",
 			func(s widgets) {
 				s.OnCreate("a", nothing, kopf.FormerIDs("old"))
 				s.OnUpdate("a", nothing, kopf.FormerIDs("old"))
@@ -123,7 +124,8 @@ func TestFormerIDMistakes(t *testing.T) {
 	}
 }
 
-// Mistakes of sub-handlers are found when they are declared, and fail their handler permanently.
+// TestFormerIDMistakesOfSubHandlers shows that wrong former ids of sub-handlers fail their handler permanently when the
+// sub-handlers are declared.
 func TestFormerIDMistakesOfSubHandlers(t *testing.T) {
 	nothing := func(context.Context, *Change) error { return nil }
 	for name, tc := range map[string]struct {
@@ -132,7 +134,7 @@ func TestFormerIDMistakesOfSubHandlers(t *testing.T) {
 		want    string
 	}{
 		"two claimants": {
-			"both would go on with one record",
+			"two sub-handlers cannot take over the record of one former id",
 			func(c *Change) {
 				c.Sub("a", nothing, kopf.FormerIDs("old"))
 				c.Sub("b", nothing, kopf.FormerIDs("old"))
@@ -140,7 +142,7 @@ func TestFormerIDMistakesOfSubHandlers(t *testing.T) {
 			`sub-handler "handler/b": the former id "handler/old" belongs to another sub-handler`,
 		},
 		"id in use": {
-			"the record belongs to the other sub-handler",
+			"a former id cannot be the id of another sub-handler",
 			func(c *Change) {
 				c.Sub("a", nothing, kopf.FormerIDs("old"))
 				c.Sub("old", nothing)
@@ -148,7 +150,7 @@ func TestFormerIDMistakesOfSubHandlers(t *testing.T) {
 			`sub-handler "handler/a": the former id "handler/old" belongs`,
 		},
 		"id in use before": {
-			"the order of declaration does not matter",
+			"the check does not depend on the order of declaration",
 			func(c *Change) {
 				c.Sub("old", nothing)
 				c.Sub("a", nothing, kopf.FormerIDs("old"))
@@ -156,7 +158,7 @@ func TestFormerIDMistakesOfSubHandlers(t *testing.T) {
 			`sub-handler "handler/a": the former id "handler/old" belongs`,
 		},
 		"after a former id": {
-			"it would work only until the record is taken over",
+			"After does not accept a former id, which works only until the record is taken over",
 			func(c *Change) {
 				c.Sub("a", nothing, kopf.FormerIDs("old"))
 				c.Sub("b", nothing, kopf.After("old"))

@@ -23,8 +23,8 @@ type (
 	houseHandler   = kopf.ChangeFunc[*kopf.Unstructured]
 )
 
-// renaming has the handlers of a former version, which wait for longer than the version runs, and of the present one,
-// which succeed. Both record their calls as "id attempt".
+// renaming has the handlers of a former version, which wait for longer than that version runs, and of the present
+// version, which succeed. Both record their calls as "id attempt".
 type renaming struct{ calls []string }
 
 func (r *renaming) fails(_ context.Context, c *houseChange) error {
@@ -38,7 +38,7 @@ func (r *renaming) succeeds(_ context.Context, c *houseChange) error {
 	return nil
 }
 
-// runs runs an operator for long enough that its handlers are called again.
+// runs starts an operator, waits until the due handlers have been called, and stops the operator.
 func (r *renaming) runs(h household, given kopf.Settings, register func(s houseSelection)) {
 	h.t.Helper()
 	_, stop := h.runWith(given, register)
@@ -46,7 +46,7 @@ func (r *renaming) runs(h household, given kopf.Settings, register func(s houseS
 	stop()
 }
 
-// records are the ids of the annotations that are records.
+// records returns the ids of the annotations that hold progress records.
 func (h household) records() (ids []string) {
 	for name, value := range h.house().GetAnnotations() {
 		if _, id, _ := strings.Cut(name, "/"); strings.HasPrefix(value, `{"started"`) {
@@ -57,13 +57,13 @@ func (h household) records() (ids []string) {
 	return ids
 }
 
-// results are those in the status.
+// results returns the status of the house, which holds the results of handlers.
 func (h household) results() map[string]any {
 	status, _ := h.house().Object["status"].(map[string]any)
 	return status
 }
 
-// withSub declares one sub-handler.
+// withSub returns a handler that declares one sub-handler.
 func withSub(id string, fn houseHandler, former ...string) houseHandler {
 	return func(_ context.Context, c *houseChange) error {
 		if len(former) > 0 {
@@ -75,7 +75,7 @@ func withSub(id string, fn houseHandler, former ...string) houseHandler {
 	}
 }
 
-// Deviation D-former-ids.
+// TestFormerIDs shows that handlers take over the records of their former ids (deviation D-former-ids).
 func TestFormerIDs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -90,7 +90,7 @@ func TestFormerIDs(t *testing.T) {
 		want       map[string]any
 	}{
 		"creation": {
-			"the attempts are counted on", kopf.Settings{},
+			"the attempts under the former id are counted on", kopf.Settings{},
 			func(s houseSelection, r *renaming) { s.OnCreate("old", r.fails) },
 			func(s houseSelection, r *renaming) { s.OnCreate("new", r.succeeds, kopf.FormerIDs("older", "old")) },
 			[]string{"old"}, []string{"old 0", "new 1"}, map[string]any{"new": "of new"},
@@ -105,7 +105,7 @@ func TestFormerIDs(t *testing.T) {
 			[]string{"old"}, []string{"old 0", "new 1"}, map[string]any{"new": "of new"},
 		},
 		"field": {
-			"the former id is given without the field, as the id is", kopf.Settings{},
+			"the former id is given without the field, like the id", kopf.Settings{},
 			func(s houseSelection, r *renaming) { s.OnField("old", "spec.rooms", r.fails) },
 			func(s houseSelection, r *renaming) {
 				s.OnField("new", "spec.rooms", r.succeeds, kopf.FormerIDs("old"))
@@ -114,7 +114,7 @@ func TestFormerIDs(t *testing.T) {
 			map[string]any{"new/spec.rooms": "of new/spec.rooms"},
 		},
 		"sub-handler of a renamed handler": {
-			"the ids of sub-handlers begin with that of the handler", kopf.Settings{},
+			"a renamed handler takes over the records of its sub-handlers", kopf.Settings{},
 			func(s houseSelection, r *renaming) { s.OnCreate("old", withSub("part", r.fails)) },
 			func(s houseSelection, r *renaming) {
 				s.OnCreate("new", withSub("part", r.succeeds), kopf.FormerIDs("old"))
@@ -123,13 +123,13 @@ func TestFormerIDs(t *testing.T) {
 			map[string]any{"new/part": "of new/part"},
 		},
 		"renamed sub-handler": {
-			"its former id is given without that of the handler", kopf.Settings{},
+			"the former id of a sub-handler is given without the id of the handler", kopf.Settings{},
 			func(s houseSelection, r *renaming) { s.OnCreate("fn", withSub("old", r.fails)) },
 			func(s houseSelection, r *renaming) { s.OnCreate("fn", withSub("new", r.succeeds, "old")) },
 			[]string{"fn", "fn.old"}, []string{"fn/old 0", "fn/new 1"}, map[string]any{"fn/new": "of fn/new"},
 		},
 		"renamed sub-handler of a renamed handler": {
-			"both may be renamed", kopf.Settings{},
+			"a handler and its sub-handler can both be renamed", kopf.Settings{},
 			func(s houseSelection, r *renaming) { s.OnCreate("old", withSub("old", r.fails)) },
 			func(s houseSelection, r *renaming) {
 				s.OnCreate("new", withSub("new", r.succeeds, "old"), kopf.FormerIDs("old"))
@@ -137,7 +137,7 @@ func TestFormerIDs(t *testing.T) {
 			[]string{"old", "old.old"}, []string{"old/old 0", "new/new 1"}, map[string]any{"new/new": "of new/new"},
 		},
 		"sub-handler of a renamed sub-handler": {
-			"the former id is a part of the former ids below it", kopf.Settings{},
+			"a renamed sub-handler takes over the records of its own sub-handlers", kopf.Settings{},
 			func(s houseSelection, r *renaming) { s.OnCreate("fn", withSub("old", withSub("part", r.fails))) },
 			func(s houseSelection, r *renaming) {
 				s.OnCreate("fn", withSub("new", withSub("part", r.succeeds), "old"))
@@ -146,13 +146,13 @@ func TestFormerIDs(t *testing.T) {
 			map[string]any{"fn/new/part": "of fn/new/part"},
 		},
 		"as Kopf": {
-			"annotations of Kopf are taken over", asKopf,
+			"records in Kopf's annotations are taken over", asKopf,
 			func(s houseSelection, r *renaming) { s.OnCreate("old", r.fails) },
 			func(s houseSelection, r *renaming) { s.OnCreate("new", r.succeeds, kopf.FormerIDs("old")) },
 			[]string{"old"}, []string{"old 0", "new 1"}, map[string]any{"new": "of new"},
 		},
 		"sub-handlers as Kopf": {
-			"their records are separate", asKopf,
+			"separate records of sub-handlers in Kopf's annotations are taken over", asKopf,
 			func(s houseSelection, r *renaming) { s.OnCreate("old", withSub("old", r.fails)) },
 			func(s houseSelection, r *renaming) {
 				s.OnCreate("new", withSub("new", r.succeeds, "old"), kopf.FormerIDs("old"))
@@ -183,7 +183,7 @@ func TestFormerIDs(t *testing.T) {
 	}
 }
 
-// recorded edits the house to have records with these numbers of retries.
+// recorded gives the house one record for each id, with the given number of retries.
 func (h household) recorded(retries map[string]int64) {
 	h.t.Helper()
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
@@ -200,7 +200,7 @@ func (h household) recorded(retries map[string]int64) {
 	})
 }
 
-// With records of both ids, the present one counts, and the former one goes with the next write.
+// TestFormerIDsBesidePresentOnes shows that the present record counts, and that the next write removes the former one.
 func TestFormerIDsBesidePresentOnes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
@@ -232,7 +232,8 @@ func TestFormerIDsBesidePresentOnes(t *testing.T) {
 	}
 }
 
-// A sub-handler that succeeded under a former id is not called again, and those after it run.
+// TestFormerIDsOfFinishedSubHandlers shows that a sub-handler that succeeded under a former id is not called again, and
+// that the sub-handlers after it run.
 func TestFormerIDsOfFinishedSubHandlers(t *testing.T) {
 	for name, given := range map[string]kopf.Settings{"own records": {}, "as Kopf": kopf.AsKopf()} {
 		t.Run(name, func(t *testing.T) {
@@ -256,10 +257,10 @@ func TestFormerIDsOfFinishedSubHandlers(t *testing.T) {
 					}, kopf.FormerIDs("old"))
 				})
 				if d := cmp.Diff([]string{"old/first 0", "old/second 0", "new/end 1"}, r.calls); d != "" {
-					t.Errorf("-want, +got:\n%s", d)
+					t.Errorf("calls: -want, +got:\n%s", d)
 				}
 				if outcome.State != kopf.SubSucceeded {
-					t.Errorf("the outcome under the former id: %+v", outcome)
+					t.Errorf("the outcome under the former id must be a success: %+v", outcome)
 				}
 				if records := h.records(); records != nil {
 					t.Errorf("records remain: %v", records)
@@ -269,7 +270,7 @@ func TestFormerIDsOfFinishedSubHandlers(t *testing.T) {
 	}
 }
 
-// An edit that a handler has not seen under its former id follows as an update (D-handling-config).
+// TestFormerIDsOfFinishedHandlers shows that an edit after a success under a former id is an update: D-handling-config.
 func TestFormerIDsOfFinishedHandlers(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var r renaming
@@ -285,7 +286,7 @@ func TestFormerIDsOfFinishedHandlers(t *testing.T) {
 			s.OnUpdate("sync", r.succeeds)
 		})
 		if d := cmp.Diff([]string{"old 0", "wait 0", "wait 1", "sync 0"}, r.calls); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("calls: -want, +got:\n%s", d)
 		}
 		if records := h.records(); records != nil {
 			t.Errorf("records remain: %v", records)
@@ -293,7 +294,7 @@ func TestFormerIDsOfFinishedHandlers(t *testing.T) {
 	})
 }
 
-// Early versions of Kopf kept records in the status.
+// TestFormerIDsInTheStatus shows that records in the status, where early versions of Kopf kept them, are taken over.
 func TestFormerIDsInTheStatus(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var r renaming
@@ -311,7 +312,7 @@ func TestFormerIDsInTheStatus(t *testing.T) {
 			s.OnCreate("new", withSub("part", r.succeeds), kopf.FormerIDs("old"))
 		})
 		if d := cmp.Diff([]string{"new/part 4"}, r.calls); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("calls: -want, +got:\n%s", d)
 		}
 		kept, _, _ := unstructured.NestedMap(h.results(), "kopf", "progress")
 		if records := h.records(); records != nil || len(kept) > 0 {
@@ -320,7 +321,7 @@ func TestFormerIDsInTheStatus(t *testing.T) {
 	})
 }
 
-// A result under a former id is read under the present one, also by handlers of other families, until it is replaced.
+// TestFormerIDsOfResults shows that a former result is read under the present id until it is replaced.
 func TestFormerIDsOfResults(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var r renaming
@@ -346,7 +347,7 @@ func TestFormerIDsOfResults(t *testing.T) {
 		})
 		want := map[string]string{"resume": "of old", "daemon": "of old", "event": "of old"}
 		if d := cmp.Diff(want, read); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("the former result by families of handlers: -want, +got:\n%s", d)
 		}
 		r.runs(h, kopf.Settings{}, func(s houseSelection) {
 			s.Timer("tick", time.Minute, func(_ context.Context, task *kopf.Task[*kopf.Unstructured]) error {
@@ -355,12 +356,12 @@ func TestFormerIDsOfResults(t *testing.T) {
 			}, kopf.FormerIDs("old"))
 		})
 		if d := cmp.Diff(map[string]any{"tick": "of tick"}, h.results()); d != "" {
-			t.Errorf("a new result replaces the former one: -want, +got:\n%s", d)
+			t.Errorf("a new result must replace the former one: -want, +got:\n%s", d)
 		}
 	})
 }
 
-// The former version does not know the new id: it begins again. One with the ids exchanged goes on.
+// TestFormerIDsOnTheWayBack shows that a former version begins again, and that one with the ids exchanged continues.
 func TestFormerIDsOnTheWayBack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
@@ -369,11 +370,11 @@ func TestFormerIDsOnTheWayBack(t *testing.T) {
 		records []string
 	}{
 		"the same binary": {
-			"attempts are counted from zero, and the record of the unknown id stays",
+			"without the new id, attempts count from zero, and the record of the new id stays",
 			func(s houseSelection, r *renaming) { s.OnCreate("old", r.succeeds) }, "old 0", []string{"new"},
 		},
 		"with the ids exchanged": {
-			"it takes over from the new one",
+			"with the ids exchanged, the handler takes over the record of the new id",
 			func(s houseSelection, r *renaming) { s.OnCreate("old", r.succeeds, kopf.FormerIDs("new")) }, "old 2", nil,
 		},
 	} {

@@ -15,7 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// The commands of an operator act on the peering object of its scope, with the identity of whoever calls them.
+// TestFreezeAndResume shows that the commands of an operator act on the peering object of its scope, with the identity
+// of the caller.
 func TestFreezeAndResume(t *testing.T) {
 	kind := memapi.Resource{
 		Group: "kopf.dev", Version: "v1", Kind: "ClusterKopfPeering", Plural: "clusterkopfpeerings",
@@ -31,17 +32,23 @@ func TestFreezeAndResume(t *testing.T) {
 		log                 string
 		priorities          map[string]int // those of the records, by identities
 	}{
-		{"it is said", "freeze -A -P team -t 600 -p 7 -i me", "", 0, "identity=me priority=7", map[string]int{"me": 7}},
-		{"a pod has an identity", "freeze -A -P team -t 10m --dev", "pod", 0, "identity=pod priority=666",
+		{"freeze uses the given identity and priority", "freeze -A -P team -t 600 -p 7 -i me", "", 0,
+			"identity=me priority=7", map[string]int{"me": 7}},
+		{"freeze in a pod uses the identity of the pod", "freeze -A -P team -t 10m --dev", "pod", 0,
+			"identity=pod priority=666",
 			map[string]int{"me": 7, "pod": 666}},
-		{"it is the same one", "resume -A -P team", "pod", 0, "Removed the record", map[string]int{"me": 7}},
-		{"there is none any more", "resume -A -P team -i you", "", 0, "There is no record to be removed",
+		{"resume in a pod removes the record of the pod", "resume -A -P team", "pod", 0, "Removed the record",
 			map[string]int{"me": 7}},
-		{"it is told in JSON", "resume -P team --id me --log-format json", "", 0, `"identity":"me"`, nil},
-		{"Kopf's default", "freeze -AP team -t1h -i me -m why", "", 0, "reason=why", map[string]int{"me": 100}},
-		{"there is no such object", "freeze -A -P other -t 60", "", 1,
+		{"resume without a record succeeds and logs it", "resume -A -P team -i you", "", 0,
+			"There is no record to be removed",
+			map[string]int{"me": 7}},
+		{"resume logs in the given format", "resume -P team --id me --log-format json", "", 0, `"identity":"me"`, nil},
+		{"freeze uses Kopf's default priority", "freeze -AP team -t1h -i me -m why", "", 0, "reason=why",
+			map[string]int{"me": 100}},
+		{"a missing peering object is an error", "freeze -A -P other -t 60", "", 1,
 			`Error: freeze of peering "other": there is no ClusterKopfPeering "other"`, map[string]int{"me": 100}},
-		{"there is no such kind", "freeze -n a -P team -t 60", "", 1, "this cluster has no kopfpeerings",
+		{"a missing kind of peering object is an error", "freeze -n a -P team -t 60", "", 1,
+			"this cluster has no kopfpeerings",
 			map[string]int{"me": 100}},
 	} {
 		t.Setenv("POD_ID", c.podID)
@@ -64,7 +71,7 @@ func TestFreezeAndResume(t *testing.T) {
 			t.Errorf("%s: %s: records (-want, +got):\n%s", c.args, c.reason, d)
 		}
 	}
-	// Whoever is no pod is user@host, the same every time.
+	// Outside a pod, the identity is user@host, the same for both commands.
 	for _, args := range []string{"freeze -A -P team -t 60", "resume -A -P team"} {
 		t.Setenv("POD_ID", "")
 		code, _, errs := execute(t, scheming(), append(strings.Fields(args), "--kubeconfig", kubeconfig)...)
@@ -78,7 +85,8 @@ func TestFreezeAndResume(t *testing.T) {
 	}
 }
 
-// Whoever may not write the object is told so: nobody pauses for them.
+// TestFreezeWithoutPermission shows that the commands fail with the error of the API server if the user may not write
+// the peering object.
 func TestFreezeWithoutPermission(t *testing.T) {
 	kind := memapi.Resource{
 		Group: "kopf.dev", Version: "v1", Kind: "ClusterKopfPeering", Plural: "clusterkopfpeerings",

@@ -8,6 +8,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
+// TestIgnoredFieldsThatNothingHas shows that an ignored field that no kind has is an error of the set-up.
 func TestIgnoredFieldsThatNothingHas(t *testing.T) {
 	settings := kopf.Settings{Persistence: kopf.PersistenceSettings{IgnoredFields: []string{"spec.sise"}}}
 	cases := map[string]struct {
@@ -15,15 +16,15 @@ func TestIgnoredFieldsThatNothingHas(t *testing.T) {
 		register func(op *kopf.Operator)
 		want     string
 	}{
-		"Slip": {"the field would not be ignored", func(op *kopf.Operator) {
+		"Misspelled": {"an ignored field that no kind has is an error", func(op *kopf.Operator) {
 			kopf.For(op, &Widget{}).OnCreate("a", succeed)
 			kopf.For(op, &Widget{}).OnUpdate("b", succeed)
 		}, `IgnoredFields: field spec.sise: kopf_test.Widget has no "spec.sise": did you mean spec.size?`},
-		"Dynamic": {"objects of another kind may have it", func(op *kopf.Operator) {
+		"Dynamic": {"an unstructured kind can have any ignored field", func(op *kopf.Operator) {
 			kopf.For(op, &Widget{}).OnCreate("a", succeed)
 			kopf.ForResource(op, "gadgets").OnCreate("a", func(context.Context, *Raw) error { return nil })
 		}, ""},
-		"Nobody": {"nothing is known of the objects", func(*kopf.Operator) {}, ""},
+		"NoKinds": {"without handlers, ignored fields are not checked", func(*kopf.Operator) {}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
+// TestNewIndex shows how the results of an index function change the entries of an index.
 func TestNewIndex(t *testing.T) {
 	op := kopf.New("test.example.org")
 	byOwner := kopf.NewIndex(kopf.For(op, &Widget{}), "by-owner",
@@ -55,22 +56,22 @@ func TestNewIndex(t *testing.T) {
 	}
 	for _, uid := range []string{"u1", "u2"} {
 		if keep, err := play(uid, "me"); keep || err != nil {
-			t.Fatalf("kept %v, error %v", keep, err)
+			t.Fatalf("new entries must replace the former ones: kept %v, error %v", keep, err)
 		}
 	}
 	if keep, err := play("u1", "as before"); !keep || err != nil {
-		t.Errorf("kept %v, error %v", keep, err)
+		t.Errorf("ErrKeepEntries must keep the entries: kept %v, error %v", keep, err)
 	}
 	name := len((&unstructured.Unstructured{Object: body(nil)}).GetName())
 	keys := slices.Collect(byOwner.Keys())
 	if d := cmp.Diff(
 		[]int{name, name}, byOwner.Get("me"),
 	); d != "" || byOwner.Len() != 1 || !byOwner.Has("me") || !slices.Equal(keys, []string{"me"}) {
-		t.Errorf("-want, +got:\n%s; keys %v", d, keys)
+		t.Errorf("the entries of both objects: -want, +got:\n%s; keys %v", d, keys)
 	}
 	for value := range byOwner.Values("me") {
 		if value != name {
-			t.Errorf("got %d", value)
+			t.Errorf("Values returns %d", value)
 		}
 		break
 	}
@@ -78,10 +79,11 @@ func TestNewIndex(t *testing.T) {
 		_, _ = play(uid, "nobody")
 	}
 	if byOwner.Get("me") != nil || byOwner.Len() != 0 {
-		t.Errorf("nothing is to be found any more, but %v", byOwner.Get("me"))
+		t.Errorf("the index must be empty without the entries of its objects, got %v", byOwner.Get("me"))
 	}
 }
 
+// TestNewMemo shows that each object has its own value in a memo, until the object is forgotten.
 func TestNewMemo(t *testing.T) {
 	op := kopf.New("test.example.org")
 	count := kopf.NewMemo[int](kopf.For(op, &Widget{}))
@@ -91,14 +93,16 @@ func TestNewMemo(t *testing.T) {
 	*count.Of(a)++
 	*count.Of(a)++
 	if *count.Of(a) != 2 || *count.Of(b) != 0 || count.Len() != 2 || *named.Of(a) != "fresh" {
-		t.Errorf("got %d and %d of %d, %q", *count.Of(a), *count.Of(b), count.Len(), *named.Of(a))
+		t.Errorf("each object must have its own value: got %d and %d of %d, %q", *count.Of(a), *count.Of(b),
+			count.Len(), *named.Of(a))
 	}
 	kopf.EngineOptions(op).Forget("a")
 	if count.Len() != 1 || *count.Of(a) != 0 {
-		t.Errorf("what was of a gone object is gone: %d, %d", count.Len(), *count.Of(a))
+		t.Errorf("Forget must remove the value of a deleted object: %d values, now %d", count.Len(), *count.Of(a))
 	}
 }
 
+// TestLookupsAllocateTheResultAlone shows that look-ups in an index allocate at most their result.
 func TestLookupsAllocateTheResultAlone(t *testing.T) {
 	op := kopf.New("test.example.org")
 	byOwner := kopf.NewIndex(kopf.For(op, &Widget{}), "by-owner",
@@ -133,7 +137,7 @@ func TestLookupsAllocateTheResultAlone(t *testing.T) {
 	}
 }
 
-// lookup is what an index gives for a value.
+// lookup puts a value into an index and returns the copy that the index returns.
 func lookup[V any](t *testing.T, value V) (got V) {
 	t.Helper()
 	op := kopf.New("test.example.org")
@@ -155,7 +159,7 @@ func lookup[V any](t *testing.T, value V) (got V) {
 	found := index.Get("k")
 	for all := range index.Values("k") {
 		if !reflect.DeepEqual(all, found[0]) {
-			t.Errorf("one way of looking gives %v, the other %v", all, found[0])
+			t.Errorf("Values returns %v, but Get returns %v", all, found[0])
 		}
 	}
 	return found[0]
@@ -174,12 +178,13 @@ type node struct {
 	Call  func()
 }
 
-// guardedNode has state of its own.
+// guardedNode has a lock of its own, so that it cannot be copied.
 type guardedNode struct {
 	sync.Mutex
 	Names []string
 }
 
+// TestValuesOfIndicesAreCopies shows that an index returns copies of its values, except for those that have a lock.
 func TestValuesOfIndicesAreCopies(t *testing.T) {
 	more := resource.MustParse("2")
 	original := func() *node {
@@ -198,31 +203,32 @@ func TestValuesOfIndicesAreCopies(t *testing.T) {
 	got.Much.Add(more)
 	got.More.Add(more)
 	if !reflect.DeepEqual(original(), stored) || more.Value() != 2 {
-		t.Errorf("what is in the index has changed: %+v", stored)
+		t.Errorf("a change to a returned value must not change the index: %+v", stored)
 	}
 
 	loop := &node{Name: "loop", By: map[string]any{}}
 	loop.Next, loop.All, loop.By["self"] = loop, []*node{loop}, loop.By
 	if copied := lookup(t, loop); copied == loop || copied.Next.All[0].Next.Name != "loop" {
-		t.Error("a value with cycles is copied with them")
+		t.Error("a value with cycles must be copied with its cycles")
 	}
 
 	shared := &guardedNode{Names: []string{"a"}}
 	if lookup(t, shared) != shared {
-		t.Error("what has a lock of its own is shared: a copy of it would be another one")
+		t.Error("a value with a lock must be returned itself, not as a copy")
 	}
 	if got := lookup(t, "text"); got != "text" {
-		t.Errorf("got %q", got)
+		t.Errorf("a text must be returned unchanged, got %q", got)
 	}
 	if got := lookup[any](t, nil); got != nil {
-		t.Errorf("got %v", got)
+		t.Errorf("nil must be returned unchanged, got %v", got)
 	}
 	raw := &unstructured.Unstructured{Object: body(map[string]any{"list": []any{"a"}})}
 	if copied := lookup(t, raw); copied == raw || !reflect.DeepEqual(copied, raw) {
-		t.Error("objects are copied")
+		t.Error("an unstructured object must be returned as a copy")
 	}
 }
 
+// TestIndexIterators shows that the iterators of an index return its present entries.
 func TestIndexIterators(t *testing.T) {
 	op := kopf.New("test.example.org")
 	index := kopf.NewIndex(kopf.For(op, &Widget{}), "i",
@@ -233,7 +239,7 @@ func TestIndexIterators(t *testing.T) {
 	}
 	held := plan[0].Handler.Index.Into
 	for range index.All() {
-		t.Error("an empty index has nothing to iterate over")
+		t.Error("an empty index must not have anything to iterate over")
 	}
 	held.Replace("u1", map[any]any{"a": 1, "b": 2})
 	held.Replace("u2", map[any]any{"a": 3})
@@ -252,20 +258,21 @@ func TestIndexIterators(t *testing.T) {
 		t.Errorf("counts: -want, +got:\n%s", d)
 	}
 	if index.Count("a") != 2 || index.Count("c") != 0 || !index.Has("b") || index.Has("c") {
-		t.Errorf("of one key: got %d and %d", index.Count("a"), index.Count("c"))
+		t.Errorf("counts of single keys: got %d and %d", index.Count("a"), index.Count("c"))
 	}
-	for key := range index.Keys() { // what is removed meanwhile has no values any more
+	for key := range index.Keys() { // entries that are removed during the iteration do not have values
 		held.Remove("u1")
 		held.Remove("u2")
 		for range index.Values(key) {
-			t.Error("values of objects that are gone")
+			t.Error("Values must not return values of removed objects")
 		}
 	}
 	for range index.Counts() {
-		t.Error("counts of objects that are gone")
+		t.Error("Counts must not return counts of removed objects")
 	}
 }
 
+// TestAttemptsOfIndexFunctions shows that the context of an index function has the attempt.
 func TestAttemptsOfIndexFunctions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -303,10 +310,10 @@ func TestAttemptsOfIndexFunctions(t *testing.T) {
 		if d := cmp.Diff([]string{
 			"0s: 0 0s true", "10s: 1 10s true", "20s: 2 20s true", "30s: 0 0s true",
 		}, got); d != "" {
-			t.Errorf("retries and runtime since the first failure; a success begins anew: -want, +got:\n%s", d)
+			t.Errorf("retries and runtime count from the first failure, and a success resets them: -want, +got:\n%s", d)
 		}
 		if _, found := kopf.AttemptFrom(t.Context()); found {
-			t.Error("another context has an attempt")
+			t.Error("a context outside an index function must not have an attempt")
 		}
 	})
 }

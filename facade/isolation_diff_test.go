@@ -19,8 +19,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// What a handler does to the values of its diff is no change of the object; and a later change back to what is
-// remembered is one.
+// TestSortingADiffChangesNothing shows that a handler that sorts the values of its diff does not change the object, and
+// that a later edit back to the former order is still detected.
 func TestSortingADiffChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &tamperer{t: t}
@@ -69,7 +69,7 @@ func TestSortingADiffChangesNothing(t *testing.T) {
 			`create [{"tags":["long","s"]}]`, `update [{"tags":["s","long"]}]`, `update [{"tags":["long","s"]}]`,
 		}
 		if d := cmp.Diff(want, v.notes); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("each edit must be detected, in its own order: -want, +got:\n%s", d)
 		}
 	})
 }

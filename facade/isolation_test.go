@@ -20,8 +20,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// tamperer is an operator with functions of all families. If it is active, each of them changes all that it can reach,
-// by reflection, once it has noted what it was given.
+// tamperer is an operator with functions of all families. If it is active, each function records its input, and then
+// changes everything that it can reach by reflection.
 type tamperer struct {
 	t      *testing.T
 	active bool
@@ -36,7 +36,7 @@ type tamperer struct {
 
 var served = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
 
-// register has a function of each family, typed and not.
+// register registers typed functions of all families, and unstructured ones of some.
 func (v *tamperer) register(op *kopf.Operator) {
 	widgets := kopf.For(op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
 		seen := w.Spec.Owner == "ann"
@@ -105,7 +105,7 @@ func (v *tamperer) register(op *kopf.Operator) {
 	})
 }
 
-// change is a handler of changes, with sub-handlers.
+// change is a change handler with sub-handlers.
 func (v *tamperer) change(_ context.Context, c *Change) error {
 	v.note(c.ID, c.Reason, c.Object.Spec, c.Old.Spec, c.Diff, specs(v.index.Get("all")), v.trees.Get("all"))
 	v.tamper(v.index.Get("all"), v.trees.Get("all"))
@@ -148,7 +148,7 @@ func specs(widgets []*Widget) (all []WidgetSpec) {
 	return all
 }
 
-// play plays one life of an object with the operator.
+// play runs the operator through one life of an object: creation, edits and deletion.
 func (v *tamperer) play(own bool) {
 	v.server = memapi.New()
 	v.server.Install(served)
@@ -192,8 +192,8 @@ func (v *tamperer) play(own bool) {
 	v.settle("deletion")
 }
 
-// Whatever functions do to what they get, nobody else sees it: neither other functions, nor what is remembered, nor the
-// object.
+// TestNobodyReachesWhatIsNotHisOwn shows that a function that changes its input does not affect other functions, the
+// stored configuration or the object.
 func TestNobodyReachesWhatIsNotHisOwn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -210,10 +210,10 @@ func TestNobodyReachesWhatIsNotHisOwn(t *testing.T) {
 				})
 			}
 			if len(notes[0]) < 30 {
-				t.Fatalf("hardly anything was called: %v", notes[0])
+				t.Fatalf("fewer than 30 inputs were recorded: %v", notes[0])
 			}
 			if d := cmp.Diff(notes[0], notes[1]); d != "" {
-				t.Errorf("-left alone, +tampered with:\n%s", d)
+				t.Errorf("tampering must not change the inputs of other functions: -without, +with tampering:\n%s", d)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// levelled takes events of a level and above, about the objects as they are given.
+// levelled accepts events of a level and above, and records them with the references of the given objects.
 type levelled struct {
 	level slog.Level
 	posts []any
@@ -48,11 +48,12 @@ func (l *levelled) Post(_ context.Context, body map[string]any, kind, reason, me
 	l.posts = append(l.posts, map[string]any{"ref": ref, "type": kind, "reason": reason, "message": message})
 }
 
-// CustomError is an error that is called by its type.
+// CustomError is an error whose type name is the reason of its event.
 type CustomError struct{ text string }
 
 func (e *CustomError) Error() string { return e.text }
 
+// TestVectorsEventCalls shows that events are posted as Kopf posts them.
 func TestVectorsEventCalls(t *testing.T) {
 	vectors.Run(t, "k8s_event_call", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "exc", "fn", "kwargs", "objs", "raised", "settings")
@@ -81,7 +82,7 @@ func TestVectorsEventCalls(t *testing.T) {
 			case "exception":
 				about.Exception(reason, message, raised(t, input))
 			default:
-				t.Fatalf("there is no function %v", input["fn"])
+				t.Fatalf("the case has an unknown function %v", input["fn"])
 			}
 			return nil
 		})
@@ -97,7 +98,7 @@ func TestVectorsEventCalls(t *testing.T) {
 	})
 }
 
-// levelOf is the level of a case: Python's are from 10 for DEBUG to 50 for CRITICAL.
+// levelOf returns the level of a case. Python's levels range from 10 for DEBUG to 50 for CRITICAL.
 func levelOf(t *testing.T, input vectors.Fields) slog.Level {
 	t.Helper()
 	if input["settings"] == nil {
@@ -110,7 +111,7 @@ func levelOf(t *testing.T, input vectors.Fields) slog.Level {
 	return slog.LevelInfo
 }
 
-// raised is the error that is given, or in Kopf being handled.
+// raised returns the error of a case: the given one, or the one that Kopf handles at the time of the call.
 func raised(t *testing.T, input vectors.Fields) error {
 	t.Helper()
 	for _, key := range []string{"exc", "raised"} {
@@ -130,6 +131,7 @@ func raised(t *testing.T, input vectors.Fields) error {
 	return nil
 }
 
+// TestReasonsOfErrors shows which reason the event of an error has.
 func TestReasonsOfErrors(t *testing.T) {
 	missing := apierrors.NewNotFound(corev1.Resource("pods"), "p")
 	for want, err := range map[string]error{
@@ -146,12 +148,12 @@ func TestReasonsOfErrors(t *testing.T) {
 			return nil
 		}).Events
 		if len(got) != 1 || got[0].Reason != want || got[0].Type != "Error" {
-			t.Errorf("%v is called %q: got %v", err, want, got)
+			t.Errorf("the error %v must have the reason %q: got %v", err, want, got)
 		}
 	}
 }
 
-// Which objects an event is about is as it is with children.
+// TestEventsAboutOthers shows which objects an event can be about: the same ones as the functions for children accept.
 func TestEventsAboutOthers(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns2", Name: "p", UID: "uid-p"}}
 	tests := map[string]struct {
@@ -161,11 +163,11 @@ func TestEventsAboutOthers(t *testing.T) {
 		err    string
 	}{
 		"Typed": {
-			reason: "the scheme knows the kind", about: []any{pod, []*corev1.Pod{pod}},
+			reason: "a typed object and a slice of them are accepted", about: []any{pod, []*corev1.Pod{pod}},
 			want: []any{"v1 Pod ns2 p uid-p", "v1 Pod ns2 p uid-p"},
 		},
-		"Text":    {reason: "names are no objects", about: []any{"p"}, err: "string"},
-		"Nothing": {reason: "there is no object to post about", about: []any{nil}, err: "is not an object"},
+		"Text":    {reason: "a name instead of an object is an error", about: []any{"p"}, err: "string"},
+		"Nothing": {reason: "nil instead of an object is an error", about: []any{nil}, err: "is not an object"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +195,8 @@ func TestEventsAboutOthers(t *testing.T) {
 	}
 }
 
-// D-events-counted, D-events-disabled, K-log-events: how the settings of a whole operator count.
+// TestPostingSettings shows the effect of the posting settings of an operator: D-events-counted, D-events-disabled,
+// K-log-events.
 func TestPostingSettings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
@@ -201,15 +204,15 @@ func TestPostingSettings(t *testing.T) {
 		want     []string
 	}{
 		"Default": {
-			reason: "identical events are one, log lines are none",
+			reason: "by default, identical events are counted, and log lines are not posted",
 			want:   []string{"3 kopf-event- test.example.org dev Warning Again: as before"},
 		},
 		"Disabled": {
-			reason:   "nothing at all, warnings included",
+			reason:   "Disabled posts no events, not even warnings",
 			settings: kopf.Settings{Posting: kopf.PostingSettings{Disabled: true}},
 		},
 		"Plain": {
-			reason: "each by itself, with the names that are wished",
+			reason: "Plain posts each event separately, with the configured names",
 			settings: kopf.Settings{Posting: kopf.PostingSettings{
 				Plain: true, EventNamePrefix: "own-", ReportingInstance: "i", ReportingComponent: "c",
 			}},
@@ -219,11 +222,12 @@ func TestPostingSettings(t *testing.T) {
 			},
 		},
 		"Level": {
-			reason: "the lines of errors only", settings: kopf.Settings{Posting: kopf.PostingSettings{
+			reason: "Loggers with a level posts only the log lines of errors",
+			settings: kopf.Settings{Posting: kopf.PostingSettings{
 				Loggers: true, Level: slog.LevelError,
 			}},
 			want: []string{
-				"2 kopf-event- test.example.org dev Error Logging: Handler failed temporarily; retrying: once more " +
+				"2 kopf-event- test.example.org dev Error Logging: Handler failed temporarily; retrying: not yet " +
 					"(handler=fn, after=1s)",
 			},
 		},
@@ -233,7 +237,7 @@ func TestPostingSettings(t *testing.T) {
 				seen := live(t, tc.settings, func(widgets kopf.Selection[*Widget], _ func()) {
 					widgets.OnCreate("fn", func(_ context.Context, c *Change) error {
 						if c.Warn("Again", "as before"); c.Retry < 2 {
-							return kopf.Temporary(fmt.Errorf("once more"), time.Second)
+							return kopf.Temporary(fmt.Errorf("not yet"), time.Second)
 						}
 						return nil
 					})

@@ -22,7 +22,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// leaders are processes that lead, and print a line for each renewal and for each tick of a timer.
+// leaders are programs that run as a leader, and print a line for each renewal of the lease and for each tick of a
+// timer.
 var leaders = map[string]func() error{
 	"leads, unseen": func() error { return lead(false, ctrl.Options{}) },
 	"leads, seen": func() error {
@@ -31,7 +32,7 @@ var leaders = map[string]func() error{
 	},
 }
 
-// runLeader is the process of one of the leaders. It does not return if there is one.
+// runLeader runs the leader that the environment selects, if any, and does not return then.
 func runLeader() {
 	run, ok := leaders[os.Getenv(program)]
 	if !ok {
@@ -41,7 +42,8 @@ func runLeader() {
 	os.Exit(1)
 }
 
-// printedLock takes some time to renew the lease, and prints a line then, unless it was sent before a freeze.
+// printedLock delays each renewal of the lease and prints a line for it, unless the process was stopped during the
+// delay.
 type printedLock struct {
 	lease
 
@@ -56,7 +58,7 @@ func (l *printedLock) Update(ctx context.Context, record resourcelock.LeaderElec
 	return l.lease.Update(ctx, record)
 }
 
-// lead runs an operator in a manager that leads.
+// lead runs an operator in a manager with leader election.
 func lead(seen bool, options ctrl.Options) error {
 	memory := memapi.New()
 	memory.Install(served)
@@ -86,7 +88,7 @@ func lead(seen bool, options ctrl.Options) error {
 	return m.Start(context.Background())
 }
 
-// frozen is a process that can be stopped and continued.
+// frozen is a process that can be stopped and continued by signals.
 type frozen struct {
 	t       *testing.T
 	process *exec.Cmd
@@ -116,7 +118,7 @@ func startFrozen(t *testing.T, name string) *frozen {
 	return f
 }
 
-// since are the lines after so many, as soon as there are enough ticks among them.
+// since returns the lines after the given number of lines, as soon as they contain enough ticks.
 func (f *frozen) since(lines, ticks int) []string {
 	f.t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -145,8 +147,8 @@ func (f *frozen) signal(s syscall.Signal) {
 	}
 }
 
-// A leader that was stopped for longer than its lease allows calls no handler when it continues, before its elector has
-// renewed the lease. It may end the call that it was stopped in.
+// TestFrozenLeader shows that a leader that was stopped for longer than its lease allows calls no handler until its
+// elector has renewed the lease. The call during which it was stopped may end.
 func TestFrozenLeader(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason   string
@@ -154,8 +156,9 @@ func TestFrozenLeader(t *testing.T) {
 		freeze   time.Duration
 		renewals int // before the second tick
 	}{
-		"Seen":   {"it goes on when the lease is renewed", "leads, seen", 3 * time.Second, 1},
-		"Unseen": {"its elector gets the time to find out", "leads, unseen", 6 * time.Second, 4},
+		"Seen": {"with LeaderLock, handlers run again after the first renewal", "leads, seen", 3 * time.Second, 1},
+		"Unseen": {"without LeaderLock, handlers wait until the elector has had time to notice the loss",
+			"leads, unseen", 6 * time.Second, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -173,7 +176,7 @@ func TestFrozenLeader(t *testing.T) {
 				case line == "renewal":
 					renewals++
 				case line == "tick" && ticks > 0 && renewals < c.renewals:
-					t.Fatalf("%s: %d handlers are called after %d renewals, want %d renewals before that", c.reason,
+					t.Fatalf("%s: %d handlers were called after %d renewals, want %d renewals first", c.reason,
 						ticks+1, renewals, c.renewals)
 				case line == "tick":
 					ticks++

@@ -23,7 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// lease is a lock that its holder can lose.
+// lease is a leader election lock that a test can make unavailable.
 type lease struct {
 	record *resourcelock.LeaderElectionRecord
 	lost   atomic.Bool
@@ -57,7 +57,7 @@ func (*lease) RecordEvent(string) {}
 func (*lease) Identity() string   { return "this process" }
 func (*lease) Describe() string   { return "lease" }
 
-// written notes the requests that write, and those after the end.
+// written counts the requests that write, and how many of them come after the end of the manager.
 type written struct {
 	next  http.RoundTripper
 	over  atomic.Bool
@@ -74,8 +74,8 @@ func (w *written) RoundTrip(request *http.Request) (*http.Response, error) {
 	return w.next.RoundTrip(request)
 }
 
-// A lost lease gives no time at all: what is running is told at once, nothing is started, and nothing is written, be it
-// only what a graceful exit would save. Then as before, activities run where handlers run.
+// TestLostLease shows that a lost lease cancels running handlers at once. Nothing is started and nothing is written,
+// not even the results that a graceful exit saves. Startup and cleanup run only while the lease is held.
 func TestLostLease(t *testing.T) {
 	for name, loses := range map[string]bool{"lost": true, "given back": false} {
 		t.Run(name, func(t *testing.T) {
@@ -112,14 +112,15 @@ func TestLostLease(t *testing.T) {
 				}
 				seen.want(t, want...)
 				if server.late.Load() != 0 {
-					t.Errorf("%d of %d writes after the end", server.late.Load(), server.whole.Load())
+					t.Errorf("%d of %d writes came after the end of the manager, want none", server.late.Load(),
+						server.whole.Load())
 				}
 			})
 		})
 	}
 }
 
-// Startups end with the lease, too: whoever leads next begins anew.
+// TestLostLeaseDuringStartup shows that a lost lease ends a startup: no other activity runs, and no request is sent.
 func TestLostLeaseDuringStartup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory, seen, lock, op := servedAPI(), &journal{}, &lease{}, one(succeed)
@@ -127,7 +128,7 @@ func TestLostLeaseDuringStartup(t *testing.T) {
 			seen.add("first")
 			<-ctx.Done()
 			seen.add(context.Cause(ctx).Error())
-			return nil // as if nothing had happened
+			return nil // the handler ignores the reason of its cancellation
 		})
 		op.OnStartup("second", func(context.Context, *kopf.Activity) error { seen.add("second"); return nil })
 		op.OnCleanup("third", func(context.Context, *kopf.Activity) error { seen.add("third"); return nil })
@@ -141,12 +142,12 @@ func TestLostLeaseDuringStartup(t *testing.T) {
 		time.Sleep(time.Hour)
 		seen.want(t, "first", kopf.ErrExiting.Error())
 		if n := memory.count.Load(); n != 0 {
-			t.Errorf("%d requests", n)
+			t.Errorf("%d requests were sent, want none", n)
 		}
 	})
 }
 
-// leased has one handler after another, and says what is called.
+// leased returns an operator with two handlers that run one after the other, and records their calls.
 func leased(seen *journal, over func() bool) *kopf.Operator {
 	op := kopf.New("test.example.org")
 	op.OnStartup("a", func(context.Context, *kopf.Activity) error { seen.add("startup"); return nil })
@@ -172,7 +173,7 @@ func leased(seen *journal, over func() bool) *kopf.Operator {
 	return op
 }
 
-// intrude writes with the handler's client, whatever any context says, when it should not: after the end.
+// intrude waits for the end of the manager, and then tries to write with the handler's client.
 func intrude(c *Change, seen *journal, over func() bool) {
 	for !over() {
 		time.Sleep(time.Second)
@@ -183,7 +184,7 @@ func intrude(c *Change, seen *journal, over func() bool) {
 	}
 }
 
-// electing is a manager with a leader and the operator, on virtual time.
+// electing returns a manager with leader election and the operator, on virtual time.
 func electing(t *testing.T, server http.RoundTripper, lock resourcelock.Interface, op *kopf.Operator) ctrl.Manager {
 	t.Helper()
 	m := unmanaged(t, server, lock)
@@ -193,7 +194,7 @@ func electing(t *testing.T, server http.RoundTripper, lock resourcelock.Interfac
 	return m
 }
 
-// unmanaged is a manager with a leader, and without an operator.
+// unmanaged returns a manager with leader election and without an operator.
 func unmanaged(t *testing.T, server http.RoundTripper, lock resourcelock.Interface) ctrl.Manager {
 	t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{

@@ -17,7 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// byLifecycle runs an operator with three handlers of a creation, one of which has three sub-handlers.
+// byLifecycle runs an operator with three creation handlers, one of which has three sub-handlers, and returns the ids
+// of their calls.
 func byLifecycle(t *testing.T, settings kopf.ExecutionSettings, subs ...kopf.Lifecycle) []string {
 	t.Helper()
 	var mu sync.Mutex
@@ -58,6 +59,7 @@ func byLifecycle(t *testing.T, settings kopf.ExecutionSettings, subs ...kopf.Lif
 	return slices.Clone(calls)
 }
 
+// TestLifecycleFunc shows that a lifecycle function selects and orders handlers and sub-handlers.
 func TestLifecycleFunc(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
@@ -75,21 +77,22 @@ func TestLifecycleFunc(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := byLifecycle(t, kopf.ExecutionSettings{Lifecycle: lastTwo}, kopf.InOrder)
 		if d := cmp.Diff([]string{"c/0", "c/1", "c/2", "c", "b", "a"}, calls); d != "" {
-			t.Errorf("the function decides on handlers: -want, +got:\n%s", d)
+			t.Errorf("the lifecycle function must select and order handlers: -want, +got:\n%s", d)
 		}
 		if d := cmp.Diff([]string{"a b c", "a"}, asked); d != "" {
-			t.Errorf("it is asked about those that are due: -want, +got:\n%s", d)
+			t.Errorf("the lifecycle function must get the due handlers: -want, +got:\n%s", d)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		calls := byLifecycle(t, kopf.ExecutionSettings{}, lastTwo)
 		if d := cmp.Diff([]string{"a", "b", "c/2", "c/1", "c/0", "c"}, calls); d != "" {
-			t.Errorf("and on sub-handlers, which it got for this call: -want, +got:\n%s", d)
+			t.Errorf("RunSubs must use the lifecycle function of the call for sub-handlers: -want, +got:\n%s", d)
 		}
 	})
 }
 
-// A lifecycle that picks nothing must not have the object looked at again and again.
+// TestLifecycleFuncThatPicksNothing shows that a lifecycle function that selects no handlers does not cause a busy
+// loop.
 func TestLifecycleFuncThatPicksNothing(t *testing.T) {
 	var mu sync.Mutex
 	asked := 0
@@ -102,14 +105,15 @@ func TestLifecycleFuncThatPicksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := byLifecycle(t, kopf.ExecutionSettings{Lifecycle: none})
 		if len(calls) > 0 || asked < 2 || asked > 10 {
-			t.Errorf("called %v, and asked %d times within half a minute; want a few retries", calls, asked)
+			t.Errorf("calls %v and %d selections within half a minute; want no calls and a few retries", calls, asked)
 		}
 	})
 	asked = 0
 	synctest.Test(t, func(t *testing.T) {
 		calls := byLifecycle(t, kopf.ExecutionSettings{}, none)
 		if d := cmp.Diff([]string{"a", "b"}, calls); d != "" || asked != 1 {
-			t.Errorf("RunSubs fails, so its handler waits for its backoff: asked %d times, -want, +got:\n%s", asked, d)
+			t.Errorf("RunSubs must fail, so that its handler waits for its backoff: %d selections, -want, +got:\n%s",
+				asked, d)
 		}
 	})
 }

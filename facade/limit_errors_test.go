@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
+// TestErrorsOfLimits shows which error a handler ends with when its retries or its time are over.
 func TestErrorsOfLimits(t *testing.T) {
 	broken := errors.New("broken")
 	fails := func(context.Context, *Change) error { return broken }
@@ -23,19 +24,22 @@ func TestErrorsOfLimits(t *testing.T) {
 		wraps    bool
 	}{
 		"Retries": {
-			"the last call has failed", []kopf.Option{kopf.Retries(3)}, []facadetest.Option{facadetest.Retry(2)},
+			"the last failed attempt ends with ErrRetries and wraps its error", []kopf.Option{kopf.Retries(3)},
+			[]facadetest.Option{facadetest.Retry(2)},
 			kopf.ErrRetries, kopf.ErrTimeout, true,
 		},
 		"RetriesBefore": {
-			"there may be no call at all", []kopf.Option{kopf.Retries(3)}, []facadetest.Option{facadetest.Retry(3)},
+			"a handler without attempts left ends with ErrRetries before a call", []kopf.Option{kopf.Retries(3)},
+			[]facadetest.Option{facadetest.Retry(3)},
 			kopf.ErrRetries, kopf.ErrTimeout, false,
 		},
 		"Timeout": {
-			"the next call would come too late", []kopf.Option{kopf.Timeout(time.Minute)}, nil,
+			"a failure whose retry would come too late ends with ErrTimeout", []kopf.Option{kopf.Timeout(time.Minute)},
+			nil,
 			kopf.ErrTimeout, kopf.ErrRetries, true,
 		},
 		"TimeoutBefore": {
-			"the time is over before the call", []kopf.Option{kopf.Timeout(time.Minute)},
+			"a handler whose time is over ends with ErrTimeout before a call", []kopf.Option{kopf.Timeout(time.Minute)},
 			[]facadetest.Option{facadetest.Started(time.Now().Add(-time.Hour))},
 			kopf.ErrTimeout, kopf.ErrRetries, false,
 		},
@@ -51,6 +55,8 @@ func TestErrorsOfLimits(t *testing.T) {
 	}
 }
 
+// TestErrorOfStartupWithoutRetries shows that an operator ends with ErrRetries when a startup handler has no retries
+// left.
 func TestErrorOfStartupWithoutRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		op := kopf.New("retries.example.org", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}})

@@ -23,7 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 )
 
-// router is of an older version than its definition: routes have a weight there.
+// router is the Go type of an older version of the definition, in which routes do not have a weight.
 type router struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -71,7 +71,7 @@ spec:
                     {host: {type: string}, path: {type: string}, to: {type: string}, weight: {type: integer}}
 `
 
-// schemaRequests counts the requests of schemas, and refuses them if it should.
+// schemaRequests counts the requests for schemas, and refuses them if refuse is set.
 type schemaRequests struct {
 	http.RoundTripper
 
@@ -92,6 +92,7 @@ func (s *schemaRequests) RoundTrip(request *http.Request) (*http.Response, error
 	return s.RoundTripper.RoundTrip(request)
 }
 
+// TestListKeysOfTheSchema shows that the list keys of the schema keep fields of items that the Go type lacks.
 func TestListKeysOfTheSchema(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -100,11 +101,11 @@ func TestListKeysOfTheSchema(t *testing.T) {
 		lines  int
 	}{
 		"Read": {
-			reason: "the keys of the schema identify the route that is left",
+			reason: "the keys of the schema identify the remaining route, which keeps its weight",
 			want:   map[string]any{"host": "h", "path": "/b", "to": "new", "weight": int64(2)},
 		},
 		"Unreadable": {
-			reason: "the route can be any of the two, so it has nothing of them, and the loss is logged",
+			reason: "without the schema, the remaining route is ambiguous and loses its weight, which is logged",
 			refuse: true, want: map[string]any{"host": "h", "path": "/b", "to": "new"}, lines: 1,
 		},
 	} {
@@ -119,7 +120,7 @@ func TestListKeysOfTheSchema(t *testing.T) {
 					}
 				}
 				if requests.count.Load() != 1 {
-					t.Errorf("%d requests of the schema of two objects, want 1", requests.count.Load())
+					t.Errorf("%d requests for the schema by two objects, want 1", requests.count.Load())
 				}
 				lines := 0
 				for line := range strings.Lines(output) {
@@ -139,7 +140,7 @@ var routers = memapi.Resource{
 	Group: "example.org", Version: "v1", Kind: "Router", Plural: "routers", Namespaced: true,
 }
 
-// routersOf serves routers with two routes each.
+// routersOf returns a server with the named routers, each of which has two routes.
 func routersOf(t *testing.T, names ...string) (*memapi.Server, *schemaRequests) {
 	t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{}
@@ -167,7 +168,8 @@ func routesOf(server *memapi.Server, name string) any {
 	return spec["routes"]
 }
 
-// removeRoutes runs an operator that removes the first route of each router, and changes the second.
+// removeRoutes runs an operator that removes the first route of each router and changes the second, and returns its
+// log.
 func removeRoutes(t *testing.T, transport http.RoundTripper) (output string) {
 	t.Helper()
 	op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addRouters}})

@@ -14,14 +14,14 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// holdingLog is comparable, though what is in it is not.
+// holdingLog has a comparable type, but comparing its content panics.
 type holdingLog struct {
 	panickingLog
 	held any
 }
 
-// The log is in use when the startup is called: a handler of it that chooses another one ends the program, which would
-// go on with the former one otherwise.
+// TestStartupChangesTheLog shows that a startup handler that replaces the log handler ends the program, because the
+// former log handler is already in use.
 func TestStartupChangesTheLog(t *testing.T) {
 	own, list := slog.NewTextHandler(io.Discard, nil), holdingLog{held: []int{1}}
 	cases := map[string]struct {
@@ -29,15 +29,18 @@ func TestStartupChangesTheLog(t *testing.T) {
 		given, then slog.Handler
 		refused     bool
 	}{
-		"none, then one":   {"it comes too late", nil, own, true},
-		"one, then none":   {"there is one already", own, nil, true},
-		"another":          {"it comes too late", own, slog.NewTextHandler(io.Discard, nil), true},
-		"of another type":  {"it comes too late", own, slog.NewJSONHandler(io.Discard, nil), true},
-		"the same":         {"nothing is changed", own, own, false},
-		"not comparable":   {"nobody can tell whether it is the same", list, list, false},
-		"nothing at all":   {"nothing is changed", nil, nil, false},
-		"a pointer to it":  {"it is another type", list, &list, true},
-		"the same pointer": {"nothing is changed", &list, &list, false},
+		"none, then one": {"a log handler that is first given at startup is refused", nil, own, true},
+		"one, then none": {"removing the log handler at startup is refused", own, nil, true},
+		"another": {"another log handler of the same type is refused", own, slog.NewTextHandler(io.Discard,
+			nil), true},
+		"of another type": {"a log handler of another type is refused", own,
+			slog.NewJSONHandler(io.Discard, nil),
+			true},
+		"the same":         {"the same log handler is accepted", own, own, false},
+		"not comparable":   {"a log handler that cannot be compared is accepted", list, list, false},
+		"nothing at all":   {"a startup without any log handler is accepted", nil, nil, false},
+		"a pointer to it":  {"a pointer instead of the former value is refused", list, &list, true},
+		"the same pointer": {"the same pointer to a log handler is accepted", &list, &list, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

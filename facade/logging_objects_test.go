@@ -23,14 +23,14 @@ import (
 
 var gadgets = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Gadget", Plural: "gadgets"}
 
-// deaf is how long a daemon does not listen, which is longer than the test takes otherwise.
+// deaf is how long a daemon ignores its cancellation: longer than the rest of the test takes.
 const deaf = 9 * time.Hour
 
-// outspoken has a handler of each family, which logs, writes, posts, fails and is retried.
+// outspoken registers handlers of all families, which log, write, post events, fail and are retried.
 func outspoken(op *kopf.Operator, selected kopf.Selection[*kopf.Unstructured]) {
 	change := func(ctx context.Context, c *Raw) error {
 		logf.FromContext(ctx).Info("Handling", "n", c.Retry)
-		c.Info("Handling", "of an event that nobody takes")
+		c.Info("Handling", "an event that the server refuses")
 		c.Patch(func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.seen", c.ID) })
 		c.Sub("sub", func(ctx context.Context, c *Raw) error {
 			logf.FromContext(ctx).Info("Handling a part")
@@ -70,7 +70,8 @@ func outspoken(op *kopf.Operator, selected kopf.Selection[*kopf.Unstructured]) {
 	})
 }
 
-// Whatever is logged about an object says which one, all over its life, so that one key follows it.
+// TestEachLineSaysItsObject shows that each log line about an object has the reference of the object, from its creation
+// to its deletion.
 func TestEachLineSaysItsObject(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -148,12 +149,12 @@ func TestEachLineSaysItsObject(t *testing.T) {
 			"Seen",
 		}
 		if d := cmp.Diff(want, slices.Compact(messages)); d != "" {
-			t.Errorf("another life: -want, +got:\n%s", d)
+			t.Errorf("the log must have exactly these messages: -want, +got:\n%s", d)
 		}
 	})
 }
 
-// references are those of all objects, by their uids.
+// references has the expected references of all objects, by uid.
 var references = map[string]map[string]any{
 	"uid-1":      {"kind": "Widget", "namespace": "ns", "name": "w1"},
 	"uid-2":      {"kind": "Widget", "namespace": "ns", "name": "w2"},
@@ -162,7 +163,7 @@ var references = map[string]map[string]any{
 	"another-g1": {"kind": "Gadget", "namespace": nil, "name": "g1"},
 }
 
-// checkReference checks the reference of a line, and gives its message.
+// checkReference checks the object reference of a log line and returns the message of the line.
 func checkReference(t *testing.T, line string) (message string) {
 	t.Helper()
 	var got struct {

@@ -24,7 +24,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// loggingPrograms are operators that log, and say "here" when their object is handled.
+// loggingPrograms are operators that log, and print "here" when their object is handled.
 var loggingPrograms = map[string]func() *kopf.Operator{
 	"logs": func() *kopf.Operator { return talking(kopf.Settings{}) },
 	"logs by itself": func() *kopf.Operator {
@@ -77,14 +77,15 @@ func (s namingSink) Error(error, string, ...any)    { *s.uses++ }
 func (s namingSink) WithValues(...any) logr.LogSink { *s.uses++; return s }
 func (s namingSink) WithName(string) logr.LogSink   { *s.uses++; return s }
 
-// The logger is set after the operator is made, if ever, and tests make operators long after the start of the process.
-// A use of controller-runtime's logger before that discards all logs, and prints a stack trace.
+// TestNewLeavesTheLoggerAlone shows that kopf.New does not use controller-runtime's logger. The logger is set after the
+// operator is made, if at all, and tests make operators long after the start of the process: a use before that would
+// discard all logs and print a stack trace.
 func TestNewLeavesTheLoggerAlone(t *testing.T) {
 	process := exec.CommandContext(t.Context(), os.Args[0])
 	process.Env = append(os.Environ(), program+"=makes an operator")
 	output, err := process.CombinedOutput()
 	if err != nil || string(output) != "uses: 0\n" {
-		t.Errorf("got %q, error %v", output, err)
+		t.Errorf("kopf.New must not use the logger: got %q, error %v", output, err)
 	}
 }
 
@@ -96,7 +97,7 @@ func (panickingLog) Handle(context.Context, slog.Record) error { panic("no disk"
 func (l panickingLog) WithAttrs([]slog.Attr) slog.Handler      { return l }
 func (l panickingLog) WithGroup(string) slog.Handler           { return l }
 
-// hangingLog never takes an error.
+// hangingLog blocks at the line that reports the kill of the process.
 type hangingLog struct{ panickingLog }
 
 func (hangingLog) Handle(_ context.Context, record slog.Record) error {
@@ -109,8 +110,8 @@ func (hangingLog) Handle(_ context.Context, record slog.Record) error {
 func (l hangingLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 func (l hangingLog) WithGroup(string) slog.Handler      { return l }
 
-// talking is an operator of which each part says something, and of which one handler fails once, in a way that the
-// framework warns of.
+// talking returns an operator whose parts all log. One of its handlers fails once, in a way that the framework warns
+// of.
 func talking(settings kopf.Settings) *kopf.Operator {
 	settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
 	op := kopf.New("test.example.org", settings)
@@ -136,7 +137,7 @@ func talking(settings kopf.Settings) *kopf.Operator {
 	return op
 }
 
-// logOf runs one of the programs until its object is handled, then stops it by SIGTERM, and gives its log.
+// logOf runs one of the programs until its object is handled, stops it by SIGTERM, and returns its log.
 func logOf(t *testing.T, name string, args ...string) (lines []string) {
 	t.Helper()
 	var stderr strings.Builder
@@ -146,7 +147,7 @@ func logOf(t *testing.T, name string, args ...string) (lines []string) {
 	return strings.Split(strings.TrimSuffix(stderr.String(), "\n"), "\n")
 }
 
-// runLogging runs one of the programs until its object is handled, then stops it by SIGTERM, and gives the exit code.
+// runLogging runs one of the programs until its object is handled, stops it by SIGTERM, and returns its exit code.
 func runLogging(t *testing.T, name string, stderr io.Writer, args ...string) (code int) {
 	t.Helper()
 	server := memapi.New()
@@ -174,12 +175,12 @@ func runLogging(t *testing.T, name string, stderr io.Writer, args ...string) (co
 	}
 	_ = process.Wait()
 	if !signalled {
-		t.Errorf("the object is not handled: exit code %d", process.ProcessState.ExitCode())
+		t.Errorf("the object was not handled: exit code %d", process.ProcessState.ExitCode())
 	}
 	return process.ProcessState.ExitCode()
 }
 
-// All that an operator logs from its start to its stop, nothing of which is of the libraries below.
+// TestLogOfAProgram shows the whole log of an operator from start to stop, which has no lines of the libraries below.
 func TestLogOfAProgram(t *testing.T) {
 	const (
 		opened = "Handler succeeded handler=open activity=startup attempt=1"
@@ -203,17 +204,18 @@ func TestLogOfAProgram(t *testing.T) {
 		want   []string
 	}{
 		"usual": {
-			"what happens, and what goes wrong", []string{"-A"},
+			"the log has all results, warnings and errors", []string{"-A"},
 			[]string{
 				opened, started, o + delay, o + failed, o + created, o + full, o + done, stopped, closed,
 			},
 		},
 		"quiet": {
-			"errors and warnings, be they of handlers or of the framework", []string{"--quiet"},
+			"--quiet keeps warnings and errors, of handlers and of the framework", []string{"--quiet"},
 			[]string{scope, o + delay, o + failed, o + full},
 		},
 		"no prefix": {
-			"the object is not everywhere", []string{"-qA", "--no-log-prefix"}, []string{delay, failed, full},
+			"--no-log-prefix removes the object from the lines", []string{"-qA", "--no-log-prefix"},
+			[]string{delay, failed, full},
 		},
 	}
 	for name, c := range cases {
@@ -226,7 +228,7 @@ func TestLogOfAProgram(t *testing.T) {
 	}
 }
 
-// With a key and a prefix of one's choice, each line about the object has both.
+// TestJSONLogOfAProgram shows that each line about the object has the chosen key and prefix.
 func TestJSONLogOfAProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -257,12 +259,12 @@ func TestJSONLogOfAProgram(t *testing.T) {
 		}
 	}
 	if about < 6 {
-		t.Errorf("%d lines about the object", about)
+		t.Errorf("the log has %d lines about the object, want at least 6", about)
 	}
 }
 
-// Lines of the loggers of the standard library are lines of the log of the program. One of these loggers is that of
-// net/http, for TLS handshake errors of the webhook server.
+// TestStandardLogOfAProgram shows that the lines of the standard library's loggers are in the log of the program.
+// net/http uses such a logger for TLS handshake errors of the webhook server.
 func TestStandardLogOfAProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -279,11 +281,12 @@ func TestStandardLogOfAProgram(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff([]string{"printed by log info", "printed by slog warn"}, got); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("lines of the standard loggers: -want, +got:\n%s", d)
 	}
 }
 
-// A handler of the program's gets all lines, and nothing of the libraries.
+// TestOwnLogOfAProgram shows that a log handler of the program gets all lines of the operator, and no lines of the
+// libraries.
 func TestOwnLogOfAProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -303,12 +306,12 @@ func TestOwnLogOfAProgram(t *testing.T) {
 	}
 	for _, line := range lines {
 		if !strings.Contains(line, "logger=test.example.org") {
-			t.Errorf("nobody has asked for it: %s", line)
+			t.Errorf("the log must not have lines of other loggers: %s", line)
 		}
 	}
 }
 
-// A log that does not work ends nothing, and does not keep the process from its end.
+// TestProgramsWithoutALog shows that a broken log does not end the program, and does not keep the process from ending.
 func TestProgramsWithoutALog(t *testing.T) {
 	t.Run("closed", func(t *testing.T) {
 		t.Parallel()
@@ -319,7 +322,7 @@ func TestProgramsWithoutALog(t *testing.T) {
 		defer func() { _ = writer.Close() }()
 		_ = reader.Close()
 		if code := runLogging(t, "logs", writer, "-A"); code != 0 {
-			t.Errorf("a log that nobody reads is no reason to end: exit code %d", code)
+			t.Errorf("a log whose reader is closed must not end the program: exit code %d", code)
 		}
 	})
 	t.Run("panicking", func(t *testing.T) {
@@ -328,13 +331,13 @@ func TestProgramsWithoutALog(t *testing.T) {
 		const want = "Log handler of the program failed; lines of the log may be missing; logged once error=" +
 			`"panic: no disk"`
 		if !strings.HasSuffix(lines[0], want) || strings.Count(strings.Join(lines, "\n"), "Log handler") != 1 {
-			t.Errorf("it is told once: %q", lines)
+			t.Errorf("the failure of the log handler must be reported once: %q", lines)
 		}
 	})
 	t.Run("hanging", func(t *testing.T) {
 		t.Parallel()
 		if code := runLogging(t, "log hangs at the end", io.Discard, "-A"); code != 137 {
-			t.Errorf("the last limit of all does not wait for the log: exit code %d", code)
+			t.Errorf("the last time limit must end the process without waiting for the log: exit code %d", code)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// All the fields that say who the operator is, of which one or the other is used.
+// The fields that identify the operator to the API server. An operator uses only some of them.
 func ExampleConnectionInfo() {
 	op := kopf.New("example.org")
 	op.OnLogin("password", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
@@ -23,7 +23,7 @@ func ExampleConnectionInfo() {
 		}, nil
 	})
 	op.OnLogin("minikube", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
-		home, err := os.UserHomeDir() // nobody expands ~
+		home, err := os.UserHomeDir() // ~ is not expanded
 		if err != nil {
 			return nil, kopf.Permanent(err)
 		}
@@ -44,7 +44,7 @@ func ExampleLoginWithKubeconfig() {
 	op.OnLogin("login", kopf.LoginWithKubeconfig, kopf.Retries(3))
 }
 
-// They can be called by handlers as well.
+// Login handlers can also call them.
 func ExampleLoginWithServiceAccount() {
 	op := kopf.New("example.org")
 	op.OnLogin("login", func(ctx context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, error) {
@@ -56,7 +56,7 @@ func ExampleLoginWithServiceAccount() {
 	})
 }
 
-// Whatever client-go can do, such as another context of the kubeconfig.
+// Config accepts all that client-go supports, such as another context of the kubeconfig.
 func ExampleConnectionInfo_config() {
 	op := kopf.New("example.org")
 	op.OnLogin("staging", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {

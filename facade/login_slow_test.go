@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// A login may take longer than the engine waits for its writes. These are made again, without another call of a
-// handler, and requests of handlers just wait.
+// TestLoginThatTakesLong shows that a login can take longer than the engine waits for its writes. These are repeated
+// without another call of a handler, and requests of handlers wait for the login.
 func TestLoginThatTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -29,7 +29,8 @@ func TestLoginThatTakesLong(t *testing.T) {
 			return g.info(fmt.Sprint(logins)), nil
 		})
 		widgets := kopf.For(op, &Widget{})
-		// The client learns of the kind while it is let in: it holds a lock meanwhile, for which no time passes here.
+		// The client discovers the kind while its credentials are valid: it holds a lock meanwhile, which virtual time
+		// cannot wait for.
 		widgets.OnCreate("create", func(ctx context.Context, c *Change) error {
 			return c.APIReader.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
 		})
@@ -55,7 +56,7 @@ func TestLoginThatTakesLong(t *testing.T) {
 			want["update "+fmt.Sprint("w", i)] = 1
 		}
 		time.Sleep(10 * time.Minute)
-		for i := range 20 { // what was not written would be handled again
+		for i := range 20 { // an object with an unsaved result would be handled again
 			server.Edit(served, "ns", fmt.Sprint("w", i), func(w map[string]any) {
 				w["status"] = map[string]any{"x": "y"}
 			})
@@ -63,15 +64,17 @@ func TestLoginThatTakesLong(t *testing.T) {
 		time.Sleep(time.Minute)
 		code, stderr := stop()
 		if d := cmp.Diff(want, called.all()); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("each object must be handled once: -want, +got:\n%s", d)
 		}
 		if failed := strings.Count(stderr, "Handler failed"); code != 0 || logins != 2 || failed > 0 {
-			t.Errorf("exit code %d, %d logins, %d handlers failed:\n%s", code, logins, failed, stderr)
+			t.Errorf("exit code %d, %d logins, want 2, %d handlers failed, want none:\n%s", code, logins, failed,
+				stderr)
 		}
 	})
 }
 
-// A login that hangs while the operator works does not keep it from its end, and is told of.
+// TestExitDuringLaterLogin shows that a login that hangs while the operator works does not delay the exit, and is
+// reported.
 func TestExitDuringLaterLogin(t *testing.T) {
 	for name, hangs := range map[string]bool{"obeying": false, "hanging": true} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +93,7 @@ func TestExitDuringLaterLogin(t *testing.T) {
 					return g.info("1"), nil
 				})
 				stop := commanded(t, op)
-				server.Put(served, numbered(500)) // clients learn of kinds under locks
+				server.Put(served, numbered(500)) // clients discover kinds under locks
 				time.Sleep(time.Minute)
 				g.change("2")
 				for i := range 20 {
@@ -100,11 +103,12 @@ func TestExitDuringLaterLogin(t *testing.T) {
 				began := time.Now()
 				code, stderr := stop()
 				if took := time.Since(began); took > 15*time.Second {
-					t.Errorf("it took %s:\n%s", took, stderr)
+					t.Errorf("the exit took %s:\n%s", took, stderr)
 				}
 				told := strings.Contains(stderr, `handler "token" is abandoned`)
 				if told != hangs || (code == 1) != hangs {
-					t.Errorf("exit code %d:\n%s", code, stderr)
+					t.Errorf("only a hanging login must fail the program and be reported: exit code %d:\n%s", code,
+						stderr)
 				}
 				time.Sleep(2 * time.Hour)
 			})

@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// guard lets those requests through to a server that have the token of the day.
+// guard forwards the requests that have the current token, and refuses all others.
 type guard struct {
 	server http.RoundTripper
 	mu     sync.Mutex
@@ -35,7 +35,7 @@ func (g *guard) change(token string) {
 	g.token = token
 }
 
-// RoundTrip asks the server, or refuses.
+// RoundTrip forwards or refuses the request.
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	g.mu.Lock()
 	welcome := r.Header.Get("Authorization") == "Bearer "+g.token
@@ -51,12 +51,12 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.server.RoundTrip(r)
 }
 
-// info are credentials with the token.
+// info returns credentials with the token.
 func (g *guard) info(token string) *kopf.ConnectionInfo {
 	return &kopf.ConnectionInfo{Token: token, Config: memapi.Config(g)}
 }
 
-// commanded runs the operator as Main does, until it is stopped.
+// commanded runs the operator as Main does, until stop is called.
 func commanded(t *testing.T, op *kopf.Operator) (stop func() (code int, stderr string)) {
 	t.Helper()
 	var stderr lockedBuffer // a handler that was abandoned may still log when the program has ended
@@ -76,7 +76,7 @@ func commanded(t *testing.T, op *kopf.Operator) (stop func() (code int, stderr s
 	}
 }
 
-// lockedBuffer may be written to while it is read.
+// lockedBuffer can be written to while it is read.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -89,14 +89,14 @@ func (b *lockedBuffer) Write(text []byte) (int, error) {
 	return b.text.Write(text)
 }
 
-// String is the text so far.
+// String returns the text so far.
 func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
 }
 
-// calls counts them by handler and object.
+// calls counts calls by handler and object.
 type calls struct {
 	mu    sync.Mutex
 	count map[string]int
@@ -117,7 +117,8 @@ func (c *calls) all() map[string]int {
 	return maps.Clone(c.count)
 }
 
-// A token expires, twice, while 50 handlers run, which read and write with their clients, and 500 objects change.
+// TestTokenExpiresAtWork shows that each handler is called once, although a token expires twice while 50 handlers read
+// and write with their clients and 500 objects change.
 func TestTokenExpiresAtWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -130,7 +131,7 @@ func TestTokenExpiresAtWork(t *testing.T) {
 			AddToScheme: runtime.SchemeBuilder{addWidgets}, Queueing: kopf.QueueingSettings{WorkerLimit: 50},
 		})
 		op.OnLogin("token", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
-			time.Sleep(5 * time.Second) // somebody has to be asked
+			time.Sleep(5 * time.Second) // as if a user entered a password
 			logins++
 			return g.info(fmt.Sprint(logins)), nil
 		})
@@ -138,7 +139,7 @@ func TestTokenExpiresAtWork(t *testing.T) {
 		widgets.OnCreate("create", func(ctx context.Context, c *Change) error {
 			called.add("create", c.Object.Name)
 			time.Sleep(10 * time.Second)
-			// No request of a handler fails, either.
+			// Requests of handlers do not fail, either.
 			return c.APIReader.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
 		})
 		widgets.OnUpdate("update", func(_ context.Context, c *Change) error {
@@ -148,7 +149,7 @@ func TestTokenExpiresAtWork(t *testing.T) {
 		})
 		stop := commanded(t, op)
 		want := map[string]int{"create w500": 1}
-		server.Put(served, numbered(500)) // clients learn of kinds under locks, which time in a bubble cannot wait for
+		server.Put(served, numbered(500)) // clients discover kinds under locks, which virtual time cannot wait for
 		time.Sleep(time.Minute)
 		for i := range 50 {
 			server.Put(served, numbered(i))
@@ -175,10 +176,10 @@ func TestTokenExpiresAtWork(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		code, stderr := stop()
 		if d := cmp.Diff(want, called.all()); d != "" {
-			t.Errorf("each handler is called once; -want, +got:\n%s", d)
+			t.Errorf("each handler must be called once for each object: -want, +got:\n%s", d)
 		}
 		if code != 0 || logins != 3 || g.denied == 0 {
-			t.Errorf("exit code %d, %d logins, %d requests denied", code, logins, g.denied)
+			t.Errorf("exit code %d, want 0; %d logins, want 3; %d requests denied, want some", code, logins, g.denied)
 		}
 		if n := strings.Count(stderr, "Logged in"); n != 3 || strings.Contains(stderr, "error") {
 			t.Errorf("want 3 logins and no error in the log:\n%s", stderr)
@@ -192,7 +193,7 @@ func numbered(i int) map[string]any {
 	return object
 }
 
-// Credentials that are of no use end the program with a message.
+// TestLoginsThatFail shows that unusable credentials end the program with a message.
 func TestLoginsThatFail(t *testing.T) {
 	server := memapi.New()
 	server.Install(served)
@@ -203,35 +204,49 @@ func TestLoginsThatFail(t *testing.T) {
 		want   string
 		took   time.Duration
 	}{
-		"garbage": {"it says which field", func(context.Context) (*kopf.ConnectionInfo, error) {
-			return &kopf.ConnectionInfo{Server: "://"}, nil
-		}, `handler "fn": the credentials make no sense: field Server: "://" is not a URL`, 0},
-		"nothing": {"nobody else logs in", func(context.Context) (*kopf.ConnectionInfo, error) { return nil, nil },
+		"garbage": {"an invalid server URL is an error that names the field",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				return &kopf.ConnectionInfo{Server: "://"}, nil
+			}, `handler "fn": the credentials make no sense: field Server: "://" is not a URL`, 0},
+		"nothing": {"it is an error if no handler returns credentials",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				return nil, nil
+			},
 			`logging in: handler "fn": no credentials were given`, 0},
-		"empty": {"it says which field", func(context.Context) (*kopf.ConnectionInfo, error) {
-			return &kopf.ConnectionInfo{Token: "a"}, nil
-		}, `handler "fn": the credentials make no sense: field Server: it is missing`, 0},
-		"no PEM": {"it says which field", func(context.Context) (*kopf.ConnectionInfo, error) {
-			return &kopf.ConnectionInfo{Server: "https://api", CAData: []byte("LS0t")}, nil
-		}, `handler "fn": the credentials make no sense: CAData: it is not PEM`, 0}, // D-login-pem
-		"two of one": {"it says which fields", func(context.Context) (*kopf.ConnectionInfo, error) {
-			return &kopf.ConnectionInfo{Server: "https://api", CAPath: "ca", CAData: []byte("b")}, nil
-		}, `handler "fn": the credentials make no sense: CAPath and CAData exclude each other`, 0},
-		"expired": {"it is too late at once", func(context.Context) (*kopf.ConnectionInfo, error) {
-			return &kopf.ConnectionInfo{Server: "https://api", Expiration: time.Now()}, nil
-		}, `handler "fn": the credentials have expired at `, 0},
-		"panic": {"it is an ordinary error", func(context.Context) (*kopf.ConnectionInfo, error) { panic("boo") },
+		"empty": {"a missing server is an error that names the field",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				return &kopf.ConnectionInfo{Token: "a"}, nil
+			}, `handler "fn": the credentials make no sense: field Server: it is missing`, 0},
+		"no PEM": {"CA data that is not PEM is an error that names the field",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				return &kopf.ConnectionInfo{Server: "https://api", CAData: []byte("LS0t")}, nil
+			}, `handler "fn": the credentials make no sense: CAData: it is not PEM`, 0}, // D-login-pem
+		"two of one": {"two fields for one certificate are an error that names both",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				return &kopf.ConnectionInfo{Server: "https://api", CAPath: "ca", CAData: []byte("b")}, nil
+			}, `handler "fn": the credentials make no sense: CAPath and CAData exclude each other`, 0},
+		"expired": {"credentials that have already expired are an error",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				return &kopf.ConnectionInfo{Server: "https://api", Expiration: time.Now()}, nil
+			}, `handler "fn": the credentials have expired at `, 0},
+		"panic": {"a panic of a login handler is an ordinary error",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				panic("boo")
+			},
 			`login: handler "fn" failed: gave up after 1 attempt: panic: boo`, 0},
-		"for good": {"as any handler", func(context.Context) (*kopf.ConnectionInfo, error) {
-			return nil, kopf.Permanent(fmt.Errorf("no ticket"))
-		}, `operator "test.example.org": login: handler "fn" failed: no ticket`, 0},
-		"refused": {"they will never work", func(context.Context) (*kopf.ConnectionInfo, error) {
-			return g.info("bad"), nil
-		}, `no credentials any more: logging in: handler "fn": the credentials are those that the`, time.Second},
-		"hanging": {"who does not return is abandoned", func(context.Context) (*kopf.ConnectionInfo, error) {
-			time.Sleep(time.Hour)
-			return nil, nil
-		}, `handler "fn" is abandoned`, 35 * time.Second},
+		"permanent": {"a permanent error of a login handler ends the program",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				return nil, kopf.Permanent(fmt.Errorf("no ticket"))
+			}, `operator "test.example.org": login: handler "fn" failed: no ticket`, 0},
+		"refused": {"a login that returns the refused credentials again ends the program",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				return g.info("bad"), nil
+			}, `no credentials any more: logging in: handler "fn": the credentials are those that the`, time.Second},
+		"hanging": {"a login handler that does not return is abandoned",
+			func(context.Context) (*kopf.ConnectionInfo, error) {
+				time.Sleep(time.Hour)
+				return nil, nil
+			}, `handler "fn" is abandoned`, 35 * time.Second},
 		"obeying": {"an exit during the login is graceful", func(ctx context.Context) (*kopf.ConnectionInfo, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -253,10 +268,10 @@ func TestLoginsThatFail(t *testing.T) {
 					t.Errorf("%s: exit code %d, want %q, got:\n%s", c.reason, code, c.want, stderr)
 				}
 				if n := called.Load(); n > 2 {
-					t.Errorf("%s: there is a loop of %d calls", c.reason, n)
+					t.Errorf("%s: the login handler was called in a loop, %d times", c.reason, n)
 				}
 				if took := time.Since(began); took > max(c.took, 30*time.Second) {
-					t.Errorf("%s: it took %s", c.reason, took)
+					t.Errorf("%s: the program took %s", c.reason, took)
 				}
 				time.Sleep(time.Hour)
 			})
@@ -264,34 +279,35 @@ func TestLoginsThatFail(t *testing.T) {
 	}
 }
 
+// TestNoLoginInAManager shows that OnLogin is an error in a manager of another program.
 func TestNoLoginInAManager(t *testing.T) {
 	op := one(succeed)
 	op.OnLogin("fn", kopf.LoginWithKubeconfig)
 	err := op.SetupWithManager(newManager(t, newScheme(t)))
 	if err == nil || !strings.Contains(err.Error(), `OnLogin("fn"): only kopf.Main logs in`) {
-		t.Errorf("the connection is not ours: %v", err)
+		t.Errorf("OnLogin must be an error in a manager, whose connection is given: %v", err)
 	}
 }
 
-// The functions for logins are handlers, and can be called by handlers.
+// TestLoginFunctions shows that the functions for logins are handlers, and can be called by handlers.
 func TestLoginFunctions(t *testing.T) {
 	withoutCluster(t)
 	for _, login := range []func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error){
 		kopf.LoginWithKubeconfig, kopf.LoginWithServiceAccount,
 	} {
 		if info, err := login(t.Context(), nil); info != nil || err != nil {
-			t.Errorf("there is nothing, which is no error: %v, %v", info, err)
+			t.Errorf("missing credentials must not be an error: %v, %v", info, err)
 		}
 	}
 	t.Setenv("KUBECONFIG", filepath.Join("internal", "commandline", "testdata", "nowhere.yaml"))
 	info, err := kopf.LoginWithKubeconfig(t.Context(), nil)
 	if err != nil || info == nil || info.Server != "http://127.0.0.1:1" || info.Priority != 10 {
-		t.Errorf("got %+v, error %v", info, err)
+		t.Errorf("the kubeconfig of the environment must be used: got %+v, error %v", info, err)
 	}
 	op := scheming()
 	op.OnLogin("file", kopf.LoginWithKubeconfig, kopf.Retries(1))
 	missing := filepath.Join(t.TempDir(), "missing")
 	if code, _, errs := execute(t, op, "-A", "--kubeconfig", missing); code != 1 || !strings.Contains(errs, missing) {
-		t.Errorf("the flag counts, exit code %d: %s", code, errs)
+		t.Errorf("the flag must override the environment, exit code %d: %s", code, errs)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// cutter ends the watches that run when it is told to.
+// cutter can end the watches that are running.
 type cutter struct {
 	server http.RoundTripper
 	mu     sync.Mutex
@@ -25,7 +25,7 @@ type cutter struct {
 	begun  int
 }
 
-// RoundTrip asks the server.
+// RoundTrip forwards the request, and makes watches cancellable.
 func (c *cutter) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Get("watch") != "true" || !strings.Contains(r.URL.Path, "/widgets") {
 		return c.server.RoundTrip(r)
@@ -52,20 +52,20 @@ func (c *cutter) count() int {
 	return c.begun
 }
 
-// A watch that is open while credentials expire goes on; one that ends meanwhile is taken up where it was, with the new
-// ones. Either way, no event is lost and none comes twice.
+// TestWatchOutlivesCredentials shows that a watch that is open while credentials expire continues, and that a watch
+// that ends meanwhile resumes with the new credentials. No event is lost or repeated.
 func TestWatchOutlivesCredentials(t *testing.T) {
 	cases := map[string]struct {
 		reason         string
 		expire, cut    bool
 		logins, begins int
 	}{
-		"refused": {"nobody is asked for the credentials of a stream", false, false, 1, 1},
-		"expired": {"an expiration concerns what is sent", true, false, 1, 1},
+		"refused": {"a running watch does not depend on its credentials", false, false, 1, 1},
+		"expired": {"an expiration does not affect a running watch", true, false, 1, 1},
 		"refused and ended": {
-			"the next watch is refused, and begun with new ones", false, true, 2, 2,
+			"the next watch is refused, and repeated with new credentials", false, true, 2, 2,
 		},
-		"expired and ended": {"the next watch has new ones from the beginning", true, true, 2, 2},
+		"expired and ended": {"the next watch has new credentials from the beginning", true, true, 2, 2},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 				g := &guard{server: way, token: "1"}
 				op := kopf.New("test.example.org", kopf.Settings{
 					AddToScheme: runtime.SchemeBuilder{addWidgets},
-					Peering:     kopf.PeeringSettings{Standalone: true}, // it would ask all the time
+					Peering:     kopf.PeeringSettings{Standalone: true}, // peering would send requests all the time
 				})
 				op.OnLogin("token", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
 					logins++
@@ -130,7 +130,7 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 	}
 }
 
-// kind is the type of the event by which a widget gets that size.
+// kind returns the type of the event with which a widget gets the size.
 func (*calls) kind(size int64) string {
 	if size == 1 {
 		return "ADDED"

@@ -21,7 +21,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// Options of the project's cache that do not apply to handlers are named at the set-up, with what to do.
+// TestLimitsOfTheManagersCache shows that the set-up logs the options of the manager's cache that do not apply to
+// handlers, with advice.
 func TestLimitsOfTheManagersCache(t *testing.T) {
 	shops := map[string]cache.Config{"shop-b": {}, "shop-a": {}}
 	serving := labels.SelectorFromSet(labels.Set{"serve": "yes"})
@@ -33,47 +34,55 @@ func TestLimitsOfTheManagersCache(t *testing.T) {
 		want    []string // in one line each
 		not     []string
 	}{
-		"Default": {"nothing is limited", cache.Options{}, kopf.Settings{}, nil, []string{"Cache", "cache"}},
+		"Default": {"a cache without limits logs nothing", cache.Options{}, kopf.Settings{}, nil,
+			[]string{"Cache", "cache"}},
 		"Namespaces": {
-			"they are named", cache.Options{DefaultNamespaces: shops}, kopf.Settings{},
+			"namespaces of the cache that the settings do not have are logged", cache.Options{DefaultNamespaces: shops},
+			kopf.Settings{},
 			[]string{namespaces, "shop-a", "shop-b", "Settings.Namespaces", `"operator"="test.example.org"`},
 			[]string{byObject},
 		},
 		"NamespacesAgain": {
-			"the settings say it", cache.Options{DefaultNamespaces: shops},
+			"namespaces of the cache that the settings also have are not logged",
+			cache.Options{DefaultNamespaces: shops},
 			kopf.Settings{Namespaces: []string{"shop-a", "shop-b"}}, nil, []string{namespaces},
 		},
 		"AllNamespaces": {
-			"those not named are cached as well", cache.Options{DefaultNamespaces: map[string]cache.Config{
+			"a cache of all namespaces is not limited by the other ones",
+			cache.Options{DefaultNamespaces: map[string]cache.Config{
 				cache.AllNamespaces: {}, "shop": {LabelSelector: serving},
 			}}, kopf.Settings{}, nil, []string{namespaces},
 		},
 		"Selector": {
-			"handlers see all objects", cache.Options{DefaultLabelSelector: serving}, kopf.Settings{},
+			"a default selector is logged, because handlers see all objects",
+			cache.Options{DefaultLabelSelector: serving}, kopf.Settings{},
 			[]string{selectors, "MatchingLabels"}, []string{namespaces},
 		},
 		"ByObject": {
-			"the kind is handled", cache.Options{ByObject: map[client.Object]cache.ByObject{
+			"a selector for a handled kind is logged", cache.Options{ByObject: map[client.Object]cache.ByObject{
 				&Widget{}: {Label: serving},
 			}}, kopf.Settings{}, []string{byObject, "Kind=Widget", "MatchingLabels"}, []string{namespaces, selectors},
 		},
 		"ByObjectNamespaces": {
-			"the kind is handled in all namespaces", cache.Options{ByObject: map[client.Object]cache.ByObject{
+			"namespaces for a kind that is handled in all namespaces are logged",
+			cache.Options{ByObject: map[client.Object]cache.ByObject{
 				&Widget{}: {Namespaces: shops},
 			}}, kopf.Settings{}, []string{byObject, "Kind=Widget", "Settings.Namespaces"}, []string{namespaces},
 		},
 		"ByObjectElsewhere": {
-			"no handler is for the kind", cache.Options{ByObject: map[client.Object]cache.ByObject{
+			"a selector for a kind without handlers is not logged",
+			cache.Options{ByObject: map[client.Object]cache.ByObject{
 				&corev1.Secret{}: {Label: serving},
 			}}, kopf.Settings{}, nil, []string{byObject},
 		},
 		"ByObjectTransform": {
-			"it limits nothing", cache.Options{ByObject: map[client.Object]cache.ByObject{
+			"a transformation is not logged, because it is not a limit",
+			cache.Options{ByObject: map[client.Object]cache.ByObject{
 				&Widget{}: {Transform: cache.TransformStripManagedFields()},
 			}}, kopf.Settings{}, nil, []string{byObject},
 		},
 		"Both": {
-			"the cache of all other kinds counts as well", cache.Options{
+			"default namespaces are logged even if another kind has options of its own", cache.Options{
 				DefaultNamespaces: shops,
 				ByObject:          map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: serving}},
 			}, kopf.Settings{}, []string{namespaces, "shop-a"}, []string{byObject},

@@ -13,7 +13,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// Under SetupWithManager and Main alike, the functions get the manager, in order, and can use its connection.
+// TestWithManager shows that the functions get the manager in order and can use its connection, under SetupWithManager
+// and under Main.
 func TestWithManager(t *testing.T) {
 	var called []string
 	add := func(name string) func(ctrl.Manager) error {
@@ -45,55 +46,62 @@ func TestWithManager(t *testing.T) {
 	}
 }
 
+// TestWithManagerFails shows the errors of functions of WithManager, and of wrong calls.
 func TestWithManagerFails(t *testing.T) {
 	broken := func(ctrl.Manager) error { return errors.New("no webhooks today") }
-	never := func(ctrl.Manager) error { t.Error("it was called"); return nil }
+	never := func(ctrl.Manager) error { t.Error("the function must not be called"); return nil }
 	cases := map[string]struct {
 		reason string
 		setup  func(t *testing.T, op *kopf.Operator, m ctrl.Manager) error
 		want   string
 	}{
-		"error": {"it is told whose it is", func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
-			op.WithManager(broken)
-			return op.SetupWithManager(m)
-		}, "facade/manager_test.go:"},
-		"error itself": {"it is not hidden", func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
-			op.WithManager(broken)
-			return op.SetupWithManager(m)
-		}, "WithManager: no webhooks today"},
-		"nil": {"a slip", func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
+		"error": {"an error names the line of the registration",
+			func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
+				op.WithManager(broken)
+				return op.SetupWithManager(m)
+			}, "facade/manager_test.go:"},
+		"error itself": {"an error has the text of the function's error",
+			func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
+				op.WithManager(broken)
+				return op.SetupWithManager(m)
+			}, "WithManager: no webhooks today"},
+		"nil": {"a nil function is an error", func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
 			op.WithManager(nil)
 			return op.SetupWithManager(m)
 		}, "WithManager: the function is nil"},
-		"nil operator": {"the next set-up tells of it", func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
-			var none *kopf.Operator
-			none.WithManager(never)
-			return op.SetupWithManager(m)
-		}, "the operator is nil"},
+		"nil operator": {"a function for a nil operator is an error of the next set-up",
+			func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
+				var none *kopf.Operator
+				none.WithManager(never)
+				return op.SetupWithManager(m)
+			}, "the operator is nil"},
 		"mistakes elsewhere": {
-			"nothing is added to a manager in vain", func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
+			"functions are not called if a registration is invalid",
+			func(_ *testing.T, op *kopf.Operator, m ctrl.Manager) error {
 				op.WithManager(never)
 				kopf.For(op, &Widget{}).OnCreate("", succeed)
 				return op.SetupWithManager(m)
 			}, "OnCreate",
 		},
-		"too late": {"it would never be called", func(t *testing.T, op *kopf.Operator, m ctrl.Manager) error {
-			if err := op.SetupWithManager(m); err != nil {
-				t.Fatal(err)
-			}
-			op.WithManager(never)
-			return m.Start(t.Context())
-		}, "WithManager: called after the operator was set up"},
-		"handlers in it": {"so would they", func(t *testing.T, op *kopf.Operator, m ctrl.Manager) error {
-			op.WithManager(func(ctrl.Manager) error {
-				kopf.For(op, &Widget{}).OnUpdate("late", succeed)
-				return nil
-			})
-			if err := op.SetupWithManager(m); err != nil {
-				t.Fatal(err)
-			}
-			return m.Start(t.Context())
-		}, `OnUpdate("late"): registered after the operator was set up`},
+		"too late": {"a function registered after the set-up is an error of the start",
+			func(t *testing.T, op *kopf.Operator, m ctrl.Manager) error {
+				if err := op.SetupWithManager(m); err != nil {
+					t.Fatal(err)
+				}
+				op.WithManager(never)
+				return m.Start(t.Context())
+			}, "WithManager: called after the operator was set up"},
+		"handlers in it": {"a handler registered by a function is an error of the start",
+			func(t *testing.T, op *kopf.Operator, m ctrl.Manager) error {
+				op.WithManager(func(ctrl.Manager) error {
+					kopf.For(op, &Widget{}).OnUpdate("late", succeed)
+					return nil
+				})
+				if err := op.SetupWithManager(m); err != nil {
+					t.Fatal(err)
+				}
+				return m.Start(t.Context())
+			}, `OnUpdate("late"): registered after the operator was set up`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,6 +113,7 @@ func TestWithManagerFails(t *testing.T) {
 	}
 }
 
+// TestSetupAfterAFunctionFailed shows that an operator can be set up after a function of WithManager has failed.
 func TestSetupAfterAFunctionFailed(t *testing.T) {
 	op, fail := one(succeed), true
 	op.WithManager(func(ctrl.Manager) error {
@@ -114,10 +123,10 @@ func TestSetupAfterAFunctionFailed(t *testing.T) {
 		return nil
 	})
 	if err := op.SetupWithManager(newManager(t, newScheme(t))); err == nil {
-		t.Fatal("it is an error")
+		t.Fatal("an error of a function must fail the set-up")
 	}
 	fail = false
 	if err := op.SetupWithManager(newManager(t, newScheme(t))); err != nil {
-		t.Errorf("a set-up that failed is none: %v", err)
+		t.Errorf("a set-up after a failed one must succeed: %v", err)
 	}
 }

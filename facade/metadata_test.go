@@ -21,14 +21,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// widgetMetadata is how metadata of widgets are asked for.
+// widgetMetadata returns an object that selects the metadata of widgets.
 func widgetMetadata() *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "example.org/v1", Kind: "Widget"}}
 }
 
 type metadataEvent = kopf.WatchEvent[*metav1.PartialObjectMetadata]
 
-// metered counts the requests and the bytes that lists and watches of a kind bring, by what they ask for.
+// metered counts the bytes that lists and watches of a kind transfer, and records the forms that they request.
 type metered struct {
 	next http.RoundTripper
 	path string
@@ -62,7 +62,7 @@ func (b *meteredBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// What is watched is no more than the handlers can see.
+// TestWatchingMetadata shows that metadata is watched if all handlers only see metadata, and whole objects otherwise.
 func TestWatchingMetadata(t *testing.T) {
 	partial := "application/json;as=PartialObjectMetadata"
 	for name, tc := range map[string]struct {
@@ -71,7 +71,7 @@ func TestWatchingMetadata(t *testing.T) {
 		want     string // the form of the watch
 	}{
 		"Metadata": {
-			"an event handler and an index that look at metadata", func(op *kopf.Operator) {
+			"an event handler and an index of metadata watch metadata", func(op *kopf.Operator) {
 				s := kopf.For(op, widgetMetadata()).MatchingLabels("part").When(
 					func(_ context.Context, o *metav1.PartialObjectMetadata) bool { return o.Name != "" })
 				s.OnEvent("event", func(context.Context, *metadataEvent) error { return nil })
@@ -83,7 +83,7 @@ func TestWatchingMetadata(t *testing.T) {
 			}, partial,
 		},
 		"Typed": {
-			"one that looks at more has the whole objects watched for all", func(op *kopf.Operator) {
+			"a handler of whole objects makes all handlers watch whole objects", func(op *kopf.Operator) {
 				kopf.For(op, widgetMetadata()).OnEvent("a", func(context.Context, *metadataEvent) error { return nil })
 				kopf.For(op, &Widget{}).OnEvent("b", func(context.Context, *kopf.WatchEvent[*Widget]) error {
 					return nil
@@ -91,13 +91,13 @@ func TestWatchingMetadata(t *testing.T) {
 			}, "application/json",
 		},
 		"Changes": {
-			"changes are told by the whole object, whatever their handlers see of it", func(op *kopf.Operator) {
+			"a change handler watches whole objects, even if it only sees metadata", func(op *kopf.Operator) {
 				kopf.For(op, widgetMetadata()).OnUpdate("a",
 					func(context.Context, *kopf.Change[*metav1.PartialObjectMetadata]) error { return nil })
 			}, "application/json",
 		},
 		"Timers": {
-			"so is whether an object is idle", func(op *kopf.Operator) {
+			"a timer watches whole objects to detect whether they are idle", func(op *kopf.Operator) {
 				kopf.For(op, widgetMetadata()).Timer("a", time.Hour,
 					func(context.Context, *kopf.Task[*metav1.PartialObjectMetadata]) error { return nil })
 			}, "application/json",
@@ -114,14 +114,15 @@ func TestWatchingMetadata(t *testing.T) {
 				time.Sleep(time.Second)
 				stop()
 				if d := cmp.Diff([]string{tc.want}, meter.accepts); d != "" {
-					t.Errorf("%s: -want, +asked:\n%s", tc.reason, d)
+					t.Errorf("%s: -want, +requested:\n%s", tc.reason, d)
 				}
 			})
 		})
 	}
 }
 
-// Handlers of metadata see the kind as it is, change metadata, and cost the API server and the operator a part of it.
+// TestHandlersOfMetadata shows that handlers of metadata see the real kind, can change metadata, and transfer a
+// fraction of the bytes.
 func TestHandlersOfMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -153,7 +154,7 @@ func TestHandlersOfMetadata(t *testing.T) {
 			})
 		defer operate(t, bare, op, logr.Discard())()
 		time.Sleep(time.Minute)
-		synctest.Wait() // virtual time alone orders nothing: a handler would still be sending, for all that is known
+		synctest.Wait() // virtual time alone does not order this: a handler could still be sending
 		close(seen)
 		var lines []string
 		for line := range seen {
@@ -167,17 +168,18 @@ func TestHandlersOfMetadata(t *testing.T) {
 			t.Errorf("-want, +seen:\n%s", d)
 		}
 		if d := cmp.Diff(content, server.Object(served, "ns", "w07")["spec"]); d != "" {
-			t.Errorf("what is not watched stays as it is: -want, +got:\n%s", d)
+			t.Errorf("a field that is not watched must not change: -want, +got:\n%s", d)
 		}
 		if all, part := whole.bytes.Load(), bare.bytes.Load(); part > all/4 {
-			t.Errorf("%d bytes of whole objects, %d of metadata", all, part)
+			t.Errorf("%d bytes of whole objects, %d of metadata; want at most a quarter", all, part)
 		} else {
 			t.Logf("%d objects with specs of 2000 bytes: %d bytes whole, %d of metadata", count, all, part)
 		}
 	})
 }
 
-// A finalizer of the operator from another time is removed, although nobody sees more than the metadata.
+// TestFinalizersAndMetadata shows that a finalizer that the operator added earlier is removed, although its handlers
+// see only metadata.
 func TestFinalizersAndMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -200,7 +202,7 @@ func TestFinalizersAndMetadata(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff([]string{"other.example.org/stays"}, now.Finalizers); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("only the finalizer of the operator must be removed: -want, +got:\n%s", d)
 		}
 	})
 }

@@ -20,12 +20,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// logging is a context whose log goes to the lines.
+// logging returns a context whose logger appends to the lines.
 func logging(ctx context.Context, lines *[]string) context.Context {
 	return logf.IntoContext(ctx, funcr.New(func(_, args string) { *lines = append(*lines, args) }, funcr.Options{}))
 }
 
-// saying are the lines with the text.
+// saying returns the lines that contain the text.
 func saying(lines []string, text string) (found []string) {
 	for _, line := range lines {
 		if strings.Contains(line, text) {
@@ -35,7 +35,7 @@ func saying(lines []string, text string) (found []string) {
 	return found
 }
 
-// TestInPlace is about handlers that change c.Object, which is written nowhere.
+// TestInPlace shows that changes of handlers to c.Object, which are not written, are reported once.
 func TestInPlace(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -43,100 +43,102 @@ func TestInPlace(t *testing.T) {
 		want   string // the fields; empty for no warning
 	}{
 		"a field": {
-			"it is lost",
+			"a changed field is reported",
 			func(c *Change) error { c.Object.Status.Host = "h"; return nil },
 			`["status.host"]`,
 		},
-		"an item of a list": {"lists are compared as a whole", func(c *Change) error {
+		"an item of a list": {"a changed item of a list is reported as the whole list", func(c *Change) error {
 			c.Object.Spec.Parts[0].Count = 7
 			return nil
 		}, `["spec.parts"]`},
-		"a key of a mapping": {"the mapping is the handler's own as well", func(c *Change) error {
+		"a key of a mapping": {"a changed key of a mapping is reported", func(c *Change) error {
 			c.Object.Spec.Extra["k"] = "other"
 			return nil
 		}, `["spec.extra.k"]`},
-		"a key that goes": {"what is not there any more was changed as well", func(c *Change) error {
+		"a key that goes": {"a removed key of a mapping is reported", func(c *Change) error {
 			delete(c.Object.Spec.Extra, "k")
 			return nil
 		}, `["spec.extra"]`},
-		"a field that is emptied": {"so was what is empty", func(c *Change) error {
+		"a field that is emptied": {"an emptied field is reported", func(c *Change) error {
 			c.Object.Spec.Owner = ""
 			return nil
 		}, `["spec.owner"]`},
-		"a label": {"metadata is a part of the object", func(c *Change) error {
+		"a label": {"changed metadata is reported", func(c *Change) error {
 			c.Object.Labels = map[string]string{"a": "b"}
 			return nil
 		}, `["metadata.labels"]`},
-		"beside a patch": {"a patch of another field does not write it", func(c *Change) error {
+		"beside a patch": {"a change beside a patch of another field is reported", func(c *Change) error {
 			c.Object.Status.Host = "h"
 			c.Patch(func(w *Widget) { w.Status.Ready = true })
 			return nil
 		}, `["status.host"]`},
-		"after a patch": {"the patch has been", func(c *Change) error {
+		"after a patch": {"a change after a patch of the same field is reported", func(c *Change) error {
 			c.Patch(func(w *Widget) { w.Status.Host = "h" })
 			c.Object.Status.Host = "other"
 			return nil
 		}, `["status.host"]`},
-		"behind the field": {"another object in the field changes nothing", func(c *Change) error {
+		"behind the field": {"a change is reported even if c.Object is replaced later", func(c *Change) error {
 			c.Object.Status.Host = "h"
 			c.Object = c.Latest()
 			return nil
 		}, `["status.host"]`},
 
-		"nothing": {"", func(*Change) error { return nil }, ""},
-		"a patch": {"that is how it is done", func(c *Change) error {
+		"nothing": {"a handler without changes is not reported", func(*Change) error { return nil }, ""},
+		"a patch": {"a patch is not reported", func(c *Change) error {
 			c.Patch(func(w *Widget) { w.Status.Host, w.Spec.Extra["k"] = "h", "v" })
 			return nil
 		}, ""},
-		"a patch with the time": {"a function may do something else each time it runs", func(c *Change) error {
+		"a patch with the time": {"a patch with other values in each run is not reported", func(c *Change) error {
 			n := 0
 			c.Patch(func(w *Widget) { n++; w.Spec.Size = int32(n) })
 			return nil
 		}, ""},
-		"a failed try": {"what it did does not show", func(c *Change) error {
+		"a failed try": {"the changes of a failed TryPatch are not reported", func(c *Change) error {
 			c.TryPatch(func(w *Widget) error { w.Status.Host = "h"; return errors.New("no") })
 			return nil
 		}, ""},
-		"drawn up in place": {"a status that is made there and patched from there is written", func(c *Change) error {
+		"drawn up in place": {"a change that is patched from c.Object is not reported", func(c *Change) error {
 			c.Object.Status.Host = "h"
 			c.Patch(func(w *Widget) { w.Status = c.Object.Status })
 			return nil
 		}, ""},
-		"aliased": {"a mapping that is in the patch is written as it is at last", func(c *Change) error {
+		"aliased": {"a change to a mapping that is patched again is not reported", func(c *Change) error {
 			extra := map[string]string{"a": "1"}
 			c.Patch(func(w *Widget) { w.Spec.Extra = extra })
 			extra["a"] = "2"
 			c.Patch(func(w *Widget) { w.Spec.Extra = extra })
 			return nil
 		}, ""},
-		"undone": {"nothing is lost", func(c *Change) error {
+		"undone": {"an undone change is not reported", func(c *Change) error {
 			c.Object.Status.Host = "h"
 			c.Object.Status.Host = ""
 			return nil
 		}, ""},
-		"an error": {"the handler is called again, with a fresh copy", func(c *Change) error {
+		"an error": {"a change before an error is not reported: the retry gets a fresh copy", func(c *Change) error {
 			c.Object.Status.Host = "h"
 			return errors.New("failed")
 		}, ""},
-		"nil made empty": {"that is preparation, not a change", func(c *Change) error {
+		"nil made empty": {"an empty map or slice instead of nil is not reported", func(c *Change) error {
 			c.Object.Labels, c.Object.Spec.Tags = map[string]string{}, []string{}
 			return nil
 		}, ""},
-		"written by a client": {"its answer is in the object, with a new version", func(c *Change) error {
-			c.Object.Status.Host = "h"
-			c.Object.ResourceVersion = "8"
-			return nil
-		}, ""},
-		"identity": {"what Patch does not write either is nothing that it could be used for", func(c *Change) error {
+		"written by a client": {"the response to a write, which has a new version, is not reported",
+			func(c *Change) error {
+				c.Object.Status.Host = "h"
+				c.Object.ResourceVersion = "8"
+				return nil
+			}, ""},
+		"identity": {"a change that Patch cannot write is not reported", func(c *Change) error {
 			c.Object.TypeMeta.Kind, c.Object.Name = "", "copy"
 			return nil
 		}, ""},
-		"another object": {"it is the handler's to change", func(c *Change) error {
+		"another object": {"a change to a replacement of c.Object is not reported", func(c *Change) error {
 			c.Object = c.Latest()
 			c.Object.Status.Host = "h"
 			return nil
 		}, ""},
-		"nil in the field": {"it is the handler's own", func(c *Change) error { c.Object = nil; return nil }, ""},
+		"nil in the field": {"nil in c.Object is not reported", func(c *Change) error { c.Object = nil; return nil },
+			""},
 	}
 	spec := map[string]any{
 		"parts": []any{map[string]any{"name": "a", "unknown": "x"}}, "extra": map[string]any{"k": "v"},
@@ -153,7 +155,7 @@ func TestInPlace(t *testing.T) {
 				said := saying(lines, "changed its copy of the object")
 				switch {
 				case tc.want == "" && len(said) > 0:
-					t.Errorf("%s, %s: nothing is to be said: %v", tc.reason, form, said)
+					t.Errorf("%s, %s: want no line, got: %v", tc.reason, form, said)
 				case tc.want != "" && (len(said) != 1 || !strings.Contains(said[0], `"fields"=`+tc.want)):
 					t.Errorf("%s, %s: want one line with %s, got: %v", tc.reason, form, tc.want, said)
 				}
@@ -162,7 +164,7 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-// asText gives the object as the engine does, which has it copied when the handler asks for that.
+// asText gives the object as a text, as the engine does, which copies the object when the handler asks for it.
 func asText(a *execution.Attempt) {
 	text, err := json.Marshal(a.Call.Object)
 	if err != nil {
@@ -171,16 +173,19 @@ func asText(a *execution.Attempt) {
 	a.Call.Given, a.Call.Object = jsontext.New(text), nil
 }
 
+// TestInPlaceUntyped shows that changes to an unstructured object are reported as well.
 func TestInPlaceUntyped(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		act    func(o *kopf.Unstructured)
 		want   int
 	}{
-		"changed": {"it is lost", func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.size", 2) }, 1},
-		"retyped": {"ints are ints", func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.size", 1) }, 0},
+		"changed": {"a changed field is reported", func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.size", 2) },
+			1},
+		"retyped": {"another integer type with the same value is not reported",
+			func(o *kopf.Unstructured) { _ = kopf.SetField(o, "spec.size", 1) }, 0},
 		"no JSON": {
-			"an object that does not encode is not compared",
+			"an object that cannot be encoded is not compared",
 			func(o *kopf.Unstructured) { o.Object["spec"] = make(chan int) }, 0,
 		},
 	}
@@ -202,6 +207,8 @@ func TestInPlaceUntyped(t *testing.T) {
 	}
 }
 
+// TestInPlaceOfManyCalls shows that outside of tests, only the first calls of a handler are checked for changes in
+// place.
 func TestInPlaceOfManyCalls(t *testing.T) {
 	defer kopf.LookAtFirstCallsOnly()()
 	var lines []string
@@ -216,11 +223,12 @@ func TestInPlaceOfManyCalls(t *testing.T) {
 		callIn(logging(t.Context(), &lines), t, op, body(nil), nil)
 	}
 	if said := saying(lines, "changed its copy"); len(said) > 0 {
-		t.Errorf("outside of tests, the first calls alone are looked at: %v", said)
+		t.Errorf("outside of tests, only the first calls must be checked: %v", said)
 	}
 }
 
-// Deviation D-short-delay.
+// TestShortDelays shows that a delay of less than a millisecond becomes a second and is logged (deviation
+// D-short-delay).
 func TestShortDelays(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -228,10 +236,11 @@ func TestShortDelays(t *testing.T) {
 		want   string // the delay of the next attempt
 		lines  int
 	}{
-		"bare number": {"30 means 30*time.Second", kopf.Temporary(errors.New("x"), 30), "1s", 1},
-		"with format": {"the same", kopf.Temporary(fmt.Errorf("x"), 999_999), "1s", 1},
-		"shortest":    {"a millisecond can be meant", kopf.Temporary(nil, time.Millisecond), "1ms", 0},
-		"zero":        {"at once", kopf.Temporary(nil, 0), "0s", 0},
+		"bare number": {"a number without a unit becomes a second", kopf.Temporary(errors.New("x"), 30), "1s", 1},
+		"with format": {"the longest delay that is too short becomes a second",
+			kopf.Temporary(fmt.Errorf("x"), 999_999), "1s", 1},
+		"shortest": {"a delay of a millisecond is kept", kopf.Temporary(nil, time.Millisecond), "1ms", 0},
+		"zero":     {"a delay of zero is kept", kopf.Temporary(nil, 0), "0s", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -250,6 +259,7 @@ func TestShortDelays(t *testing.T) {
 	}
 }
 
+// TestShortDelaysOfIndexFunctions shows that index functions have the same limit for short delays as handlers.
 func TestShortDelaysOfIndexFunctions(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.NewIndex(kopf.For(op, &Widget{}), "fn", func(context.Context, *Widget) (map[string]int, error) {
@@ -270,11 +280,12 @@ func TestShortDelaysOfIndexFunctions(t *testing.T) {
 	}
 }
 
+// TestMistakesInTheBackground shows that a daemon's short delay is reported, and changes to its own copies are not.
 func TestMistakesInTheBackground(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Daemon("fn", func(_ context.Context, r *Run) error {
 		object := r.Latest()
-		object.Status.Host = "h" // a copy of its own for each call: nobody expects it to last
+		object.Status.Host = "h" // each call has its own copy, so this is not a mistake
 		if r.Retry > 0 {
 			return kopf.Temporary(nil, 60)
 		}
@@ -291,6 +302,7 @@ func TestMistakesInTheBackground(t *testing.T) {
 	}
 }
 
+// TestMistakesOfSubHandlers shows that a mistake of sub-handlers is reported once for each function.
 func TestMistakesOfSubHandlers(t *testing.T) {
 	var lines []string
 	op := one(func(_ context.Context, c *Change) error {

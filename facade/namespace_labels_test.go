@@ -7,22 +7,25 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// A selector of namespaces that means nothing, or cannot work, is an error of the set-up.
+// TestWrongNamespaceLabels shows that a selector of namespaces that selects all of them, or cannot work, is an error of
+// the set-up.
 func TestWrongNamespaceLabels(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		settings kopf.Settings
 		want     string
 	}{
-		"Syntax": {"no selector", kopf.Settings{NamespaceLabels: "team=shop,,"}, "NamespaceLabels: "},
-		"Numbers": {"a webhook configuration cannot compare numbers", kopf.Settings{NamespaceLabels: "size>3"},
+		"Syntax": {"a selector with wrong syntax is an error", kopf.Settings{NamespaceLabels: "team=shop,,"},
 			"NamespaceLabels: "},
-		"Everything": {"it would watch each namespace for itself", kopf.Settings{NamespaceLabels: " "},
+		"Numbers": {"a comparison of numbers is an error: webhook configurations cannot do it",
+			kopf.Settings{NamespaceLabels: "size>3"},
+			"NamespaceLabels: "},
+		"Everything": {"a selector of all namespaces is an error", kopf.Settings{NamespaceLabels: " "},
 			`NamespaceLabels: " " selects all namespaces: leave it out`},
-		"Unwatched": {"labels must be watched", kopf.Settings{
+		"Unwatched": {"a selector without a watch of namespaces is an error", kopf.Settings{
 			NamespaceLabels: "team=shop", ScanningDisabled: true,
 		}, "which ScanningDisabled forbids"},
-		"Right": {"it is a selector", kopf.Settings{NamespaceLabels: "team in (shop,web),!paused"}, ""},
+		"Right": {"a valid selector is accepted", kopf.Settings{NamespaceLabels: "team in (shop,web),!paused"}, ""},
 	} {
 		op := kopf.New("test.example.org", tc.settings)
 		kopf.For(op, &Widget{}).OnCreate("a", succeed)

@@ -13,7 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// A handler of an object that has disappeared gets the last known state. Its patches have no effect and cause no error.
+// TestOptionalDeletionGetsTheLastState shows that an optional deletion handler of an object that has disappeared gets
+// the last known state. Its patches have no effect and cause no error. With AsKopf, it is not called.
 func TestOptionalDeletionGetsTheLastState(t *testing.T) {
 	for name, tc := range map[string]struct {
 		settings []kopf.Settings
@@ -52,7 +53,7 @@ func TestOptionalDeletionGetsTheLastState(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				stop()
 				if d := cmp.Diff(tc.want, got); d != "" {
-					t.Errorf("-want, +got:\n%s", d)
+					t.Errorf("calls of the deletion handler: -want, +got:\n%s", d)
 				}
 			})
 		})

@@ -95,7 +95,7 @@ func ExampleWhenChange() {
 	// false
 }
 
-// The handler runs for deletions alone.
+// The handler runs only for deletions.
 func ExampleWhenEvent() {
 	type WatchEvent = kopf.WatchEvent[*corev1.ConfigMap]
 
@@ -185,7 +185,7 @@ func ExampleLifecycle() {
 	// LifecycleFunc 2
 }
 
-// A daemon learns why it must end.
+// StopReason returns why a daemon must end.
 func ExampleTask_StopReason() {
 	type Task = kopf.Task[*corev1.ConfigMap]
 

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// callCounter counts calls of functions by a name of each.
+// callCounter counts calls of functions by name.
 type callCounter struct {
 	mu    sync.Mutex
 	calls map[string]int
@@ -37,7 +37,7 @@ func (c *callCounter) all() map[string]int {
 	return maps.Clone(c.calls)
 }
 
-// overlapping registers one function of each family for each of the selections. It returns the indices.
+// overlapping registers the same functions, one of each family, for each of the selections, and returns the indices.
 func overlapping(
 	calls *callCounter, selections ...kopf.Selection[*kopf.Unstructured],
 ) (indices []*kopf.Index[string, string]) {
@@ -58,6 +58,8 @@ func overlapping(
 	return indices
 }
 
+// TestOneFunctionUnderOverlappingSelectionsIsCalledOnce shows that a function under several selections handles an
+// object once.
 func TestOneFunctionUnderOverlappingSelectionsIsCalledOnce(t *testing.T) {
 	once := map[string]int{"event": 1, "create": 1, "daemon": 1, "tick": 1}
 	tests := map[string]struct {
@@ -68,7 +70,8 @@ func TestOneFunctionUnderOverlappingSelectionsIsCalledOnce(t *testing.T) {
 		index  []string
 	}{
 		"Spellings": {
-			"two names of one kind are one kind", nil, func(op *kopf.Operator) []kopf.Selection[*kopf.Unstructured] {
+			"two names of one kind select the kind once", nil,
+			func(op *kopf.Operator) []kopf.Selection[*kopf.Unstructured] {
 				return []kopf.Selection[*kopf.Unstructured]{
 					kopf.ForResource(op, "configmaps"), kopf.ForResource(op, "cm"),
 				}
@@ -79,10 +82,10 @@ func TestOneFunctionUnderOverlappingSelectionsIsCalledOnce(t *testing.T) {
 			once, []string{"w1"},
 		},
 		"SecondFilter": {
-			"an object that only the second selection matches is handled, too", map[string]any{"b": "1"}, byEitherLabel,
+			"an object that only the second selection matches is handled", map[string]any{"b": "1"}, byEitherLabel,
 			once, []string{"w1"},
 		},
-		"NoFilter": {"an object that no selection matches is left alone", nil, byEitherLabel, map[string]int{}, nil},
+		"NoFilter": {"an object that no selection matches is not handled", nil, byEitherLabel, map[string]int{}, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +123,8 @@ func byEitherLabel(op *kopf.Operator) []kopf.Selection[*kopf.Unstructured] {
 	return []kopf.Selection[*kopf.Unstructured]{maps.MatchingLabels("a=1"), maps.MatchingLabels("b=1")}
 }
 
-// Two functions under one id cannot be told apart, not even closures of one literal.
+// TestTwoFunctionsUnderOneIDAreAnError shows that two functions under one id are an error. Closures of one literal are
+// two functions, too, because they cannot be distinguished.
 func TestTwoFunctionsUnderOneIDAreAnError(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
@@ -138,7 +142,7 @@ func TestTwoFunctionsUnderOneIDAreAnError(t *testing.T) {
 	widgets.OnCreate("create", func(context.Context, *Change) error { return nil })
 	_, err := kopf.Plan(op, newScheme(t))
 	if err == nil {
-		t.Fatal("the second function would never be called")
+		t.Fatal("a second function under one id must be an error")
 	}
 	for _, want := range []string{
 		`overlapping_test.go:\d+: Validate\("limit"\): the id is taken by Validate at facade/overlapping_test.go:\d+ `,
@@ -146,7 +150,7 @@ func TestTwoFunctionsUnderOneIDAreAnError(t *testing.T) {
 		"give this one its own id, or register one function value under both selections",
 	} {
 		if !regexp.MustCompile(want).MatchString(err.Error()) {
-			t.Errorf("the error names both lines and the way out: want %q in\n%v", want, err)
+			t.Errorf("the error must name both lines and the solution: want %q in\n%v", want, err)
 		}
 	}
 }

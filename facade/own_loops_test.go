@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// slowTransport takes 10 ms for each request, so that virtual time passes in a loop.
+// slowTransport delays each request by 10 ms, so that virtual time passes in a loop.
 type slowTransport struct{ next http.RoundTripper }
 
 func (s slowTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -25,7 +25,7 @@ func (s slowTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
-// setNext writes another value with each call.
+// setNext returns a patch function that writes another value with each call.
 func setNext(field string) func(*kopf.Unstructured) {
 	n := 0
 	return func(o *kopf.Unstructured) {
@@ -34,8 +34,8 @@ func setNext(field string) func(*kopf.Unstructured) {
 	}
 }
 
-// Handlers that call themselves by their own changes are logged once, counted, and called less and less often. A case
-// makes thousands of calls a minute otherwise.
+// TestOwnLoops shows that handlers that trigger themselves by their own changes are logged once, counted, and called at
+// growing intervals. Otherwise a case makes thousands of calls a minute.
 func TestOwnLoops(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -48,22 +48,24 @@ func TestOwnLoops(t *testing.T) {
 		handlers string
 		field    string
 	}{
-		"SameValue": {"the second call changes nothing", func(s selection, called func()) {
-			s.OnUpdate("u", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
-				called()
-				c.Patch(setNext("spec.at"))
-				return nil
-			})
-		}, 0, "", ""},
-		"Update": {"another value with each call", func(s selection, called func()) {
-			next := setNext("spec.at")
-			s.OnUpdate("u", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
-				called()
-				c.Patch(next)
-				return nil
-			})
-		}, 1, "u", "spec.at"},
-		"Event": {"any change of the object is an event", func(s selection, called func()) {
+		"SameValue": {"a handler that writes the same value with each call does not loop",
+			func(s selection, called func()) {
+				s.OnUpdate("u", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+					called()
+					c.Patch(setNext("spec.at"))
+					return nil
+				})
+			}, 0, "", ""},
+		"Update": {"an update handler that writes another value with each call is slowed down",
+			func(s selection, called func()) {
+				next := setNext("spec.at")
+				s.OnUpdate("u", func(_ context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+					called()
+					c.Patch(next)
+					return nil
+				})
+			}, 1, "u", "spec.at"},
+		"Event": {"an event handler that changes the object is slowed down", func(s selection, called func()) {
 			next := setNext("status.at")
 			s.OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
 				called()
@@ -71,24 +73,26 @@ func TestOwnLoops(t *testing.T) {
 				return nil
 			})
 		}, 1, "e", "status.at"},
-		"EventInTwoRequests": {"a status and a spec are two events", func(s selection, called func()) {
-			status, spec := setNext("status.at"), setNext("spec.at")
-			s.OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
-				called()
-				e.Patch(status)
-				e.Patch(spec)
-				return nil
-			})
-		}, 1, "e", "spec.at status.at"},
-		"EventBesideUpdate": {"the operator's own write is an event, too", func(s selection, called func()) {
-			next := setNext("spec.at")
-			s.OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
-				called()
-				e.Patch(next)
-				return nil
-			})
-			s.OnUpdate("u", nothingOf)
-		}, 1, "e", "spec.at"},
+		"EventInTwoRequests": {"an event handler that writes the status and the spec is slowed down",
+			func(s selection, called func()) {
+				status, spec := setNext("status.at"), setNext("spec.at")
+				s.OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
+					called()
+					e.Patch(status)
+					e.Patch(spec)
+					return nil
+				})
+			}, 1, "e", "spec.at status.at"},
+		"EventBesideUpdate": {"an event handler is slowed down beside an update handler that writes, too",
+			func(s selection, called func()) {
+				next := setNext("spec.at")
+				s.OnEvent("e", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
+					called()
+					e.Patch(next)
+					return nil
+				})
+				s.OnUpdate("u", nothingOf)
+			}, 1, "e", "spec.at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -145,7 +149,7 @@ func TestOwnLoops(t *testing.T) {
 
 func nothingOf(context.Context, *kopf.Change[*kopf.Unstructured]) error { return nil }
 
-// valueOf sums up the series of a counter.
+// valueOf returns the sum of all series of a counter.
 func valueOf(t *testing.T, registry *prometheus.Registry, name string) (sum float64) {
 	t.Helper()
 	families, err := registry.Gather()

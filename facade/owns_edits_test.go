@@ -10,8 +10,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// OnChild reports an edit that precedes a call of Ensure, even if Ensure writes nothing and reads the edited object.
-// The writes of Ensure are not reported.
+// TestOnChildSeesEditsBeforeEnsure shows that OnChild reports an edit that precedes a call of Ensure, even if Ensure
+// writes nothing and reads the edited object. The writes of Ensure are not reported.
 func TestOnChildSeesEditsBeforeEnsure(t *testing.T) {
 	for name, rule := range map[string]func(child any) any{
 		"Applied": func(child any) any { return child }, "Once": kopf.Once,
@@ -34,14 +34,15 @@ func TestOnChildSeesEditsBeforeEnsure(t *testing.T) {
 				})
 				defer stop()
 				h.build("bath=1")
-				told.want(t, "Ensure has made it")
+				told.want(t, "a creation by Ensure is not reported")
 				h.api.Edit(houses, "default", "home", func(house map[string]any) {
 					house["spec"] = map[string]any{"rooms": []any{"bath=1"}, "other": "1"}
 				})
 				h.settle()
-				told.want(t, "an edit of an undeclared field before Ensure", "MODIFIED default/bath=1 of home")
+				told.want(t, "an edit of an undeclared field before Ensure is reported",
+					"MODIFIED default/bath=1 of home")
 				h.rebuild("bath=2")
-				told.want(t, "Ensure has changed it, or has left it")
+				told.want(t, "a change by Ensure is not reported")
 			})
 		})
 	}

@@ -19,7 +19,7 @@ const (
 	perStranger  = 2 << 10  // bytes that an operator may hold for a stranger
 )
 
-// populate makes config maps that no house owns.
+// populate creates config maps that no house owns.
 func (h household) populate() {
 	h.t.Helper()
 	source := rand.New(rand.NewPCG(1, 2))
@@ -44,7 +44,7 @@ func (h household) populate() {
 	}
 }
 
-// heldBytes is the size of everything reachable.
+// heldBytes returns the size of all reachable objects.
 func heldBytes() int64 {
 	runtime.GC() // pools are emptied in the second collection
 	runtime.GC()
@@ -53,7 +53,8 @@ func heldBytes() int64 {
 	return int64(stats.HeapAlloc) //nolint:gosec // less than 8 EiB
 }
 
-// Objects of a watched kind without a reference to an object of the operator cost next to nothing.
+// TestOwnsKeepsNoContentOfStrangers shows that objects of a watched kind that no object of the operator owns take
+// almost no memory.
 func TestOwnsKeepsNoContentOfStrangers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -77,7 +78,7 @@ func TestOwnsKeepsNoContentOfStrangers(t *testing.T) {
 	})
 }
 
-// lodge makes a room that no house owns.
+// lodge creates a room that no house owns.
 func (h household) lodge(name, value string) {
 	h.t.Helper()
 	room := &unstructured.Unstructured{Object: map[string]any{
@@ -90,7 +91,8 @@ func (h household) lodge(name, value string) {
 	h.settle()
 }
 
-// A stranger that becomes a child is whole, and a child that becomes a stranger is reported as it was before.
+// TestStrangersBecomeChildren shows that an object that becomes a child is reported whole, and that a former child is
+// reported as it was before.
 func TestStrangersBecomeChildren(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -100,7 +102,7 @@ func TestStrangersBecomeChildren(t *testing.T) {
 		})
 		h.build()
 		h.lodge("bath", "1")
-		told.want(t, "a stranger")
+		told.want(t, "an object without an owner is not reported")
 		reference := map[string]any{
 			"apiVersion": "test.example.org/v1", "kind": "House", "name": "home", "uid": string(h.house().GetUID()),
 		}
@@ -108,18 +110,20 @@ func TestStrangersBecomeChildren(t *testing.T) {
 			room["metadata"].(map[string]any)["ownerReferences"] = []any{reference}
 		})
 		h.settle()
-		told.want(t, "an owner reference makes it a child", "ADDED default/bath=1 of home")
+		told.want(t, "an owner reference makes the object a child", "ADDED default/bath=1 of home")
 		h.api.Edit(settings, "default", "bath", func(room map[string]any) {
 			delete(room["metadata"].(map[string]any), "ownerReferences")
 			room["data"] = map[string]any{"value": "2"}
 		})
 		h.settle()
-		told.want(t, "the last state in which it was a child", "DELETED default/bath=1 of home")
+		told.want(t, "without the reference, the last state as a child is reported as deleted",
+			"DELETED default/bath=1 of home")
 		stop()
 	})
 }
 
-// Indices of the kind need whole objects, including those without an owner.
+// TestOwnsSharesWholeObjectsWithIndices shows that indices of the kind get whole objects, including those without an
+// owner.
 func TestOwnsSharesWholeObjectsWithIndices(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var byValue *kopf.Index[string, string]
@@ -133,13 +137,14 @@ func TestOwnsSharesWholeObjectsWithIndices(t *testing.T) {
 		})
 		h.lodge("bath", "1")
 		if found := byValue.Get("1"); len(found) != 1 {
-			t.Errorf("the index has %q for the value, want the stranger", found)
+			t.Errorf("the index has %q for the value, want the object without an owner", found)
 		}
 		stop()
 	})
 }
 
-// With OnlyEnsured, nothing is sent but what Ensure has declared, and drift is repaired: also that of the label.
+// TestOnlyEnsured shows that with OnlyEnsured, the API server only sends children that Ensure has declared. Drift is
+// repaired, including a removed label.
 func TestOnlyEnsured(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -156,24 +161,24 @@ func TestOnlyEnsured(t *testing.T) {
 			}
 		}
 		h.adopt("guest", "1")
-		told.want(t, "a child that Ensure has not declared is unknown")
+		told.want(t, "a child that Ensure has not declared is not reported")
 		h.redecorate("default", "bath", "2")
-		told.want(t, "an edit", "MODIFIED default/bath=2 of home")
+		told.want(t, "an edit of a declared child is reported", "MODIFIED default/bath=2 of home")
 		if value, _, _ := nested(h.room("default", "bath"), "data", "value"); value != "1" {
-			t.Errorf("the edit is not repaired: %q", value)
+			t.Errorf("the edit must be repaired: %q", value)
 		}
 		h.api.Edit(settings, "default", "bath", func(room map[string]any) {
 			delete(room["metadata"].(map[string]any), "labels")
 		})
 		h.settle()
-		told.want(t, "a child without the label is gone until it is repaired",
+		told.want(t, "a child without the label is reported as deleted until it is repaired",
 			"DELETED default/bath=1 of home")
 		if label := h.room("default", "bath").GetLabels()["test.example.org/parent-uid"]; label == "" {
-			t.Error("the label of a child is not restored")
+			t.Error("the label of a child must be restored")
 		}
 		h.demolish("other", "attic")
 		if h.room("other", "attic") == nil {
-			t.Error("a deleted child is not restored")
+			t.Error("a deleted child must be restored")
 		}
 		stop()
 	})

@@ -17,8 +17,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// Without the right to list or watch the kind of children, one line tells with the place in the code, and the operator
-// goes on with all else. Children are told, as those that were there, when the right comes.
+// TestOwnsWithoutTheRight shows that an operator without the permission to list or watch children logs one line with
+// the place in the code, and handles everything else. When the permission is given, existing children are reported as
+// listed.
 func TestOwnsWithoutTheRight(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		var told heard
@@ -56,27 +57,28 @@ func TestOwnsWithoutTheRight(t *testing.T) {
 		said := log.with("Cannot list or watch a resource")
 		if len(said) != 1 || !strings.Contains(said[0], "owns_operation_test.go:") || !strings.Contains(
 			said[0], `"kind"="ConfigMap"`) {
-			t.Errorf("without the right: %q", said)
+			t.Errorf("without the permission, want one line with the place and the kind: %q", said)
 		}
 		if e.api.Object(settings, "default", "bath") == nil {
-			t.Error("without the right, handlers of changes are not called")
+			t.Error("without the permission, change handlers must be called")
 		}
-		told.want(t, "without the right")
+		told.want(t, "without the permission, children are not reported")
 		e.api.Edit(settings, "default", "bath", func(room map[string]any) { room["data"] = map[string]any{"a": "a"} })
 		forbidden.Store(false)
 		time.Sleep(5 * time.Minute)
 		e.settle()
-		told.want(t, "with the right", "bath")
+		told.want(t, "with the permission, existing children are reported", "bath")
 		e.api.Edit(settings, "default", "bath", func(room map[string]any) {
 			room["data"] = map[string]any{"a": "b"}
 		})
 		e.settle()
-		told.want(t, "of a child without a Go type", "MODIFIEDbath")
+		told.want(t, "an edit of a child without a Go type is reported", "MODIFIEDbath")
 	})
 }
 
-// A paused operator watches no children. When it goes on, it hears of all that are there; what they are to be like is
-// known again when the handler that declares them is called, as another operator may have declared others.
+// TestOwnsInAPause shows that a paused operator does not watch children. After the pause, it reports all existing
+// children. It repairs them only after the next call of the handler that declares them, because another operator may
+// have declared others.
 func TestOwnsInAPause(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -93,29 +95,30 @@ func TestOwnsInAPause(t *testing.T) {
 			kopf.OnChild(s, "room", told.listen)
 		})
 		h.build("bath=1")
-		told.want(t, "before the pause")
+		told.want(t, "before the pause, a child made by Ensure is not reported")
 		(&shared{t: t, server: h.api}).stay(3600)
 		h.settle()
 		way.Drain()
 		h.redecorate("default", "bath", "2")
 		h.adopt("guest", "1")
 		if got := watchesOf(way.Drain()); len(got) > 0 {
-			t.Errorf("in the pause, children are watched: %v", got)
+			t.Errorf("a paused operator must not watch children: %v", got)
 		}
-		told.want(t, "in the pause")
+		told.want(t, "a paused operator does not report children")
 		time.Sleep(time.Hour)
 		h.settle()
-		told.want(t, "after the pause", "LISTED default/bath=2 of home", "LISTED default/guest=1 of home")
+		told.want(t, "after the pause, existing children are reported", "LISTED default/bath=2 of home",
+			"LISTED default/guest=1 of home")
 		h.rebuild("bath=3")
 		h.redecorate("default", "bath", "4")
 		if got, _, _ := nested(h.room("default", "bath"), "data", "value"); got != "3" {
-			t.Errorf("after the next call of the handler, the child has %q", got)
+			t.Errorf("after the next call of the handler, the edit must be repaired: the child has %q", got)
 		}
 		stop()
 	})
 }
 
-// watchesOf are the requests that list or watch children.
+// watchesOf returns the requests that list or watch children.
 func watchesOf(all []memapi.Request) (found []memapi.Request) {
 	for _, r := range all {
 		if (r.Verb == "list" || r.Verb == "watch") && r.Resource.Plural == "configmaps" {
@@ -125,7 +128,8 @@ func watchesOf(all []memapi.Request) (found []memapi.Request) {
 	return found
 }
 
-// Each repair is told by a Kubernetes event about the owner, and counted; what is none is not.
+// TestRepairIsTold shows that each repair is reported by a Kubernetes event about the owner, and counted. An edit of an
+// undeclared field is not repaired.
 func TestRepairIsTold(t *testing.T) {
 	inHousehold(t, func(h household) {
 		way, stop := h.run(func(s houseSel) {
@@ -147,7 +151,7 @@ func TestRepairIsTold(t *testing.T) {
 		}
 		if len(posted) != 2 || !strings.Contains(posted[0], "was changed") || !strings.Contains(
 			posted[1], "was deleted") || !strings.Contains(posted[0], string(h.house().GetUID())) {
-			t.Errorf("Kubernetes events: %q", posted)
+			t.Errorf("want an event about the owner for each of the two repairs: %q", posted)
 		}
 		if n := repaired(t) - before; n != 2 {
 			t.Errorf("the metric counts %v repairs, want 2", n)
@@ -156,7 +160,7 @@ func TestRepairIsTold(t *testing.T) {
 	})
 }
 
-// repaired is the metric of all houses.
+// repaired returns the number of repairs, by the metric of all houses.
 func repaired(t *testing.T) (total float64) {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

@@ -41,7 +41,8 @@ func (c *childEvents) take() string {
 	return strings.Join(all, ",")
 }
 
-// serviceOperator declares a Service for each ConfigMap, again at each start, and notes the events of services.
+// serviceOperator returns an operator that declares a Service for each ConfigMap at each start, and records the events
+// of services.
 func serviceOperator(events *childEvents) *kopf.Operator {
 	op := kopf.New("services.example.org")
 	maps := kopf.For(op, &corev1.ConfigMap{})
@@ -61,7 +62,8 @@ func serviceOperator(events *childEvents) *kopf.Operator {
 	return op
 }
 
-// A start reports all children that are there, also those that a handler declares again without changing anything.
+// TestChildrenListedAtStart shows that a start reports all existing children, including those that a handler declares
+// again without a change.
 func TestChildrenListedAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, events := memapi.New(), &childEvents{}
@@ -78,7 +80,7 @@ func TestChildrenListedAtStart(t *testing.T) {
 		}
 		first.Settle(time.Hour, 24*time.Hour)
 		if got := events.take(); got != "" {
-			t.Errorf("what Ensure has written is not reported: got %q", got)
+			t.Errorf("writes of Ensure must not be reported: got %q", got)
 		}
 		if err := first.Stop(); err != nil {
 			t.Fatal(err)
@@ -86,7 +88,7 @@ func TestChildrenListedAtStart(t *testing.T) {
 		second := facadetest.Start(t, serviceOperator(events), facadetest.Against(memapi.Config(server)))
 		second.Settle(time.Hour, 24*time.Hour)
 		if got := events.take(); got != "listed" {
-			t.Errorf("a start reports the child once, as listed: got %q", got)
+			t.Errorf("a start must report the child once, as listed: got %q", got)
 		}
 	})
 }

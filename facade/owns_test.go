@@ -20,7 +20,7 @@ type (
 	houseSel  = kopf.Selection[*kopf.Unstructured]
 )
 
-// heard is what handlers of children were called for.
+// heard records the calls of child handlers.
 type heard struct {
 	mu  sync.Mutex
 	all []string
@@ -47,7 +47,7 @@ func (h *heard) want(t *testing.T, when string, want ...string) {
 	}
 }
 
-// listen is a handler of children that notes what happens.
+// listen is a child handler that records its event.
 func (h *heard) listen(_ context.Context, e *roomEvent) error {
 	kind := e.Type
 	if kind == kopf.WatchEventListed {
@@ -57,7 +57,7 @@ func (h *heard) listen(_ context.Context, e *roomEvent) error {
 	return nil
 }
 
-// redecorate is somebody else's edit of a room.
+// redecorate edits a room as another client.
 func (h household) redecorate(namespace, name, value string) {
 	h.api.Edit(settings, namespace, name, func(room map[string]any) { room["data"] = map[string]any{"value": value} })
 	h.settle()
@@ -73,7 +73,7 @@ func (h household) demolish(namespace, name string) {
 	h.settle()
 }
 
-// adopt has somebody else make a room that the house owns.
+// adopt creates a room as another client, with the house as its owner.
 func (h household) adopt(name, value string) {
 	room := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": value},
@@ -87,6 +87,7 @@ func (h household) adopt(name, value string) {
 	h.settle()
 }
 
+// TestOnChild shows which changes of children are reported, and that the change handler is not called for them.
 func TestOnChild(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -101,16 +102,16 @@ func TestOnChild(t *testing.T) {
 		}
 		_, stop := h.run(begin)
 		h.build("bath=1", "other/attic=1")
-		told.want(t, "what Ensure has made is no news")
+		told.want(t, "creations by Ensure are not reported")
 		h.adopt("guest", "1")
-		told.want(t, "somebody else's child", "ADDED default/guest=1 of home")
+		told.want(t, "a child that another client creates is reported", "ADDED default/guest=1 of home")
 		h.redecorate("default", "guest", "2")
-		told.want(t, "an edit", "MODIFIED default/guest=2 of home")
+		told.want(t, "an edit by another client is reported", "MODIFIED default/guest=2 of home")
 		h.redecorate("other", "attic", "2")
-		told.want(t, "an edit in another namespace, by the label, and not what it is set back to",
+		told.want(t, "an edit in another namespace is reported by the label, and its repair is not",
 			"MODIFIED other/attic=2 of home")
 		h.demolish("default", "guest")
-		told.want(t, "a deletion", "DELETED default/guest=2 of home")
+		told.want(t, "a deletion by another client is reported", "DELETED default/guest=2 of home")
 		if calls != 1 {
 			t.Errorf("the handler of changes was called %d times, want once: the object has not changed", calls)
 		}
@@ -118,13 +119,16 @@ func TestOnChild(t *testing.T) {
 
 		_, stop = h.run(begin)
 		h.settle()
-		told.want(t, "a restart", "LISTED default/bath=1 of home", "LISTED other/attic=1 of home")
+		told.want(t, "a restart reports existing children", "LISTED default/bath=1 of home",
+			"LISTED other/attic=1 of home")
 		h.rebuild("bath=3")
-		told.want(t, "an update: what is not declared any more goes", "DELETED other/attic=1 of home")
+		told.want(t, "an update reports the deletion of a child that is not declared any more",
+			"DELETED other/attic=1 of home")
 		stop()
 	})
 }
 
+// TestOnChildFails shows that a failed child handler is retried, and that its patch of the owner is written.
 func TestOnChildFails(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -144,15 +148,17 @@ func TestOnChildFails(t *testing.T) {
 		})
 		h.build()
 		h.adopt("guest", "1")
-		told.want(t, "the tries", "ADDED default/guest=1 of home", "ADDED default/guest=1 of home",
+		told.want(t, "a failed call is retried with the same event", "ADDED default/guest=1 of home",
+			"ADDED default/guest=1 of home",
 			"ADDED default/guest=1 of home")
 		if seen, _, _ := nested(h.house(), "status", "seen"); seen != "1" {
-			t.Errorf("the patch of the owner is not written: %q", seen)
+			t.Errorf("the patch of the owner must be written: %q", seen)
 		}
 		stop()
 	})
 }
 
+// TestOnChildFilters shows that child handlers are filtered by their owners and by their children.
 func TestOnChildFilters(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -167,13 +173,14 @@ func TestOnChildFilters(t *testing.T) {
 		h.adopt("guest", "1")
 		h.redecorate("default", "guest", "2")
 		h.redecorate("default", "guest", "3")
-		told.want(t, "by the owner and by the child",
+		told.want(t, "owners and children are filtered",
 			"ADDED default/guest=1 of home", "MODIFIED default/guest=3 of home")
 		stop()
 	})
 }
 
-// One informer is enough, and it comes when its kind does.
+// TestOwnsSharesTheInformer shows that all handlers of a kind share one informer, which starts when the kind is
+// installed.
 func TestOwnsSharesTheInformer(t *testing.T) {
 	inHousehold(t, func(h household) {
 		h.api.Remove("", "configmaps")
@@ -195,9 +202,9 @@ func TestOwnsSharesTheInformer(t *testing.T) {
 		}
 		h.build()
 		h.adopt("guest", "1")
-		told.want(t, "both", "ADDED default/guest=1 of home", "ADDED default/guest=1 of home")
+		told.want(t, "both handlers are called", "ADDED default/guest=1 of home", "ADDED default/guest=1 of home")
 		if watches != 1 {
-			t.Errorf("%d watches of one kind", watches)
+			t.Errorf("%d watches of one kind, want 1", watches)
 		}
 		stop()
 	})

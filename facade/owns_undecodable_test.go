@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// A child that does not fit the Go type is logged, and holds up neither its owner, nor the other children, nor an
-// index of the kind.
+// TestUndecodableChild shows that a child that does not fit the Go type is logged, and does not block its owner, the
+// other children or an index of the kind.
 func TestUndecodableChild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		houses := memapi.Resource{
@@ -60,10 +60,10 @@ func TestUndecodableChild(t *testing.T) {
 		})
 		r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
 		time.Sleep(10 * time.Minute)
-		noted.want(t, "at the start", "create home, 1 indexed", "child good")
+		noted.want(t, "at the start, the other child is reported", "create home, 1 indexed", "child good")
 		add("late", int64(4))
 		time.Sleep(10 * time.Minute)
-		noted.want(t, "another child", "child late")
+		noted.want(t, "a later child is reported", "child late")
 		for _, text := range []string{"Cannot call the handler with this object", "Index function failed"} {
 			if n := strings.Count(r.Output(), text); n != 1 {
 				t.Errorf("%q is logged %d times, want 1:\n%s", text, n, r.Output())
@@ -73,6 +73,6 @@ func TestUndecodableChild(t *testing.T) {
 			o["spec"] = map[string]any{"owner": "ann", "size": int64(5)}
 		})
 		time.Sleep(time.Minute)
-		noted.want(t, "corrected", "child bad")
+		noted.want(t, "a corrected child is reported", "child bad")
 	})
 }

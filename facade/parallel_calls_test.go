@@ -9,17 +9,17 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// A handler may call the methods of its change from goroutines of its own, also while the object is first copied for
-// one of them. The race detector tells.
+// TestCallsFromManyGoroutines shows that a handler can call the methods of its change from its own goroutines, even
+// while the object is first copied for one of them. The race detector finds violations.
 func TestCallsFromManyGoroutines(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		act    func(ctx context.Context, c *houseChange, n int) error
 	}{
-		"Ensure": {"all of them declare", func(ctx context.Context, c *houseChange, _ int) error {
+		"Ensure": {"concurrent calls of Ensure succeed", func(ctx context.Context, c *houseChange, _ int) error {
 			return c.Ensure(ctx, rooms(c.Object)...)
 		}},
-		"Results": {"what is read must not be written meanwhile", func(
+		"Results": {"a result can be read while sub-handlers run", func(
 			ctx context.Context, c *houseChange, n int,
 		) error {
 			if n == 0 {
@@ -28,7 +28,7 @@ func TestCallsFromManyGoroutines(t *testing.T) {
 			_, _ = c.RawResult("other")
 			return nil
 		}},
-		"Subs": {"sub-handlers get copies of what is patched meanwhile", func(
+		"Subs": {"the object can be patched while sub-handlers get copies of it", func(
 			ctx context.Context, c *houseChange, n int,
 		) error {
 			if n == 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
+// TestPatternsOfValues shows which values a pattern matches.
 func TestPatternsOfValues(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -15,12 +16,16 @@ func TestPatternsOfValues(t *testing.T) {
 		old, now map[string]any
 		want     bool
 	}{
-		"another value": {"it is not equal", 3, nil, map[string]any{"size": int64(2)}, false},
-		"equal":         {"Go's numbers are JSON's", 2, nil, map[string]any{"size": int64(2)}, true},
-		"absent":        {"there was none", kopf.Absent, map[string]any{}, map[string]any{"size": int64(2)}, false},
-		"gone":          {"there is none now", kopf.Absent, map[string]any{"size": int64(2)}, map[string]any{}, true},
-		"present":       {"there is one", kopf.Present, nil, map[string]any{"size": int64(2)}, true},
-		"function": {"D-value-functions: it gets the value, with JSON's types, and whether it is present",
+		"another value": {"a different value does not match", 3, nil, map[string]any{"size": int64(2)}, false},
+		"equal": {"a Go number matches the equal number of JSON", 2, nil, map[string]any{"size": int64(2)},
+			true},
+		"absent": {"Absent does not match a present value", kopf.Absent, map[string]any{},
+			map[string]any{"size": int64(2)}, false},
+		"gone": {"Absent matches a removed value", kopf.Absent, map[string]any{"size": int64(2)}, map[string]any{},
+			true},
+		"present": {"Present matches a present value", kopf.Present, nil, map[string]any{"size": int64(2)},
+			true},
+		"function": {"a function gets the value with JSON's types, and its presence (D-value-functions)",
 			func(value any, present bool) bool { return present && value.(int64) > 1 }, nil,
 			map[string]any{"size": int64(2)}, true},
 	}
@@ -44,6 +49,7 @@ func TestPatternsOfValues(t *testing.T) {
 	}
 }
 
+// TestCombinators shows that combined predicates call no more functions than needed.
 func TestCombinators(t *testing.T) {
 	asked := 0
 	is := func(answer bool) func(int, string) bool {
@@ -56,17 +62,17 @@ func TestCombinators(t *testing.T) {
 		want      bool
 		asked     int
 	}{
-		"not":         {"the contrary", kopf.Not(no), true, 1},
-		"all":         {"no more is asked than needed", kopf.All(yes, no, yes), false, 2},
-		"all of none": {"nothing is false", kopf.All[int, string](), true, 0},
-		"any":         {"no more is asked than needed", kopf.Any(no, yes, no), true, 2},
-		"any of none": {"nothing is true", kopf.Any[int, string](), false, 0},
+		"not":         {"Not returns the negated result", kopf.Not(no), true, 1},
+		"all":         {"All stops at the first false predicate", kopf.All(yes, no, yes), false, 2},
+		"all of none": {"All without predicates is true", kopf.All[int, string](), true, 0},
+		"any":         {"Any stops at the first true predicate", kopf.Any(no, yes, no), true, 2},
+		"any of none": {"Any without predicates is false", kopf.Any[int, string](), false, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			asked = 0
 			if got := tc.predicate(1, "x"); got != tc.want || asked != tc.asked {
-				t.Errorf("%s: got %v after %d questions, want %v after %d", tc.reason, got, asked, tc.want, tc.asked)
+				t.Errorf("%s: got %v after %d calls, want %v after %d", tc.reason, got, asked, tc.want, tc.asked)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// stay has a peer of a higher priority for some time.
+// stay adds a peer of a higher priority with the given lifetime.
 func (s *shared) stay(lifetime int64) {
 	s.server.Edit(peerings, "", "shared", func(object map[string]any) {
 		object["status"] = map[string]any{"him": map[string]any{
@@ -25,8 +25,8 @@ func (s *shared) stay(lifetime int64) {
 	})
 }
 
-// In a pause, probes are answered still, and the operator is ready; memos are as they were when it goes on, and go with
-// objects that go meanwhile.
+// TestProbesAndMemosInAPause shows that a paused operator answers probes and is ready. Memos are kept during the pause;
+// those of objects that are deleted meanwhile are removed after it.
 func TestProbesAndMemosInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShared(t)
@@ -63,10 +63,10 @@ func TestProbesAndMemosInAPause(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		before := probes.Load()
 		if wrong := append(failing(m.ready), failing(m.alive)...); len(wrong) > 0 || probes.Load() != before+1 {
-			t.Errorf("in the pause: %q, %d probes", wrong, probes.Load()-before)
+			t.Errorf("in the pause: failing checks %q, %d probe calls, want none and 1", wrong, probes.Load()-before)
 		}
 		if count.Load() != 1 || memo.Len() != 1 {
-			t.Errorf("in the pause: counted %d, %d memos", count.Load(), memo.Len())
+			t.Errorf("in the pause: counted %d, %d memos, want 1 and 1", count.Load(), memo.Len())
 		}
 		time.Sleep(2 * time.Minute)
 		if count.Load() != 2 {
@@ -77,11 +77,11 @@ func TestProbesAndMemosInAPause(t *testing.T) {
 		s.server.Discard(served, "ns", "w1")
 		time.Sleep(time.Minute)
 		if memo.Len() != 1 {
-			t.Errorf("it is not known yet that the object is gone: %d memos", memo.Len())
+			t.Errorf("memos must be kept until the deletion is detected: %d memos", memo.Len())
 		}
 		time.Sleep(2 * time.Minute)
 		if memo.Len() != 0 {
-			t.Errorf("%d memos of an object that has gone in the pause", memo.Len())
+			t.Errorf("%d memos of an object that was deleted in the pause, want none", memo.Len())
 		}
 		cancel()
 		if err := <-ended; err != nil {
@@ -90,7 +90,7 @@ func TestProbesAndMemosInAPause(t *testing.T) {
 	})
 }
 
-// In a pause, reviews are answered still, and with what is in the indices now.
+// TestAdmissionInAPause shows that a paused operator answers reviews, with indices that are up to date.
 func TestAdmissionInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, on := newShared(t), &socketless{http.NewServeMux()}
@@ -128,14 +128,14 @@ func TestAdmissionInAPause(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		want("before", "0 of size 2", 1)
+		want("before the pause", "0 of size 2", 1)
 		s.stay(120)
 		time.Sleep(time.Minute)
 		s.resize(2)
 		time.Sleep(30 * time.Second)
 		want("in the pause", "1 of size 2", 1)
 		time.Sleep(2 * time.Minute)
-		want("after it", "1 of size 2", 2)
+		want("after the pause", "1 of size 2", 2)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// Whole programs go on whatever is wrong with their peering: they act, or wait until it is mended, and end gracefully.
-// What they log is shown in package attendance.
+// TestProgramsWithBadPeerings shows that programs continue with an invalid peering: they act, or wait until it is
+// repaired, and end gracefully. Package attendance shows their log lines.
 func TestProgramsWithBadPeerings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -32,28 +32,30 @@ func TestProgramsWithBadPeerings(t *testing.T) {
 		wrong     func(*memapi.Server) // done before the program starts
 		acts      bool
 	}{
-		"status":   {"there are no records in it", "x", false, nil, true},
-		"record":   {"nobody is in it", map[string]any{"him": "here"}, false, nil, true},
-		"priority": {"nobody knows who comes first", peer("priority", "high"), true, nil, true},
-		"future":   {"a peer of Kopf is believed", peer("priority", int64(9)), false, nil, false},
-		"low": {"it would pause for us, whenever it is",
+		"status":   {"a status without records is ignored", "x", false, nil, true},
+		"record":   {"a record that is not an object is ignored", map[string]any{"him": "here"}, false, nil, true},
+		"priority": {"a record with an invalid priority is ignored", peer("priority", "high"), true, nil, true},
+		"future":   {"a record with a future time pauses the operator", peer("priority", int64(9)), false, nil, false},
+		"low": {"a record of lower priority is ignored, even with a future time",
 			peer("priority", int64(-1)), false, nil, true},
-		"list":     {"there are no records in it", []any{peer("priority", int64(9))}, true, nil, true},
-		"null":     {"nobody is in it", map[string]any{"him": nil}, true, nil, true},
-		"time":     {"nobody knows until when it is good", peer("lastseen", "yesterday"), true, nil, true},
-		"no time":  {"a peer of Kopf without a time is there now", peer("lastseen", nil), true, nil, true},
-		"lifetime": {"nobody knows until when it is good", peer("lifetime", "long"), true, nil, true},
-		"over":     {"it is good for no time", lasting(0), true, nil, true},
-		"negative": {"it is good for no time", lasting(-1), true, nil, true},
-		"for ever": {"it is good for a century", lasting(1 << 62), true, nil, false},
-		"own":      {"it is written anew", map[string]any{"me": "here"}, true, nil, true},
-		"no kind": {"it may come", nil, true, func(server *memapi.Server) {
+		"list":     {"a list instead of records is ignored", []any{peer("priority", int64(9))}, true, nil, true},
+		"null":     {"a record that is null is ignored", map[string]any{"him": nil}, true, nil, true},
+		"time":     {"a record with an invalid time is ignored", peer("lastseen", "yesterday"), true, nil, true},
+		"no time":  {"a record whose time is null is ignored", peer("lastseen", nil), true, nil, true},
+		"lifetime": {"a record with an invalid lifetime is ignored", peer("lifetime", "long"), true, nil, true},
+		"over":     {"a record with a lifetime of zero is ignored", lasting(0), true, nil, true},
+		"negative": {"a record with a negative lifetime is ignored", lasting(-1), true, nil, true},
+		"for ever": {"a record with an extremely long lifetime pauses the operator", lasting(1 << 62), true, nil,
+			false},
+		"own": {"an invalid own record is overwritten", map[string]any{"me": "here"}, true, nil, true},
+		"no kind": {"the operator waits for the kind of a mandatory peering", nil, true, func(server *memapi.Server) {
 			server.Discard(peerings, "", "shared")
 			server.Remove(peerings.Group, peerings.Plural)
 		}, false},
-		"no object": {"it may come", nil, true, func(server *memapi.Server) {
-			server.Discard(peerings, "", "shared")
-		}, false},
+		"no object": {"the operator waits for the object of a mandatory peering", nil, true,
+			func(server *memapi.Server) {
+				server.Discard(peerings, "", "shared")
+			}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -70,13 +72,13 @@ func TestProgramsWithBadPeerings(t *testing.T) {
 				}))
 				time.Sleep(time.Minute)
 				if s.acted() != c.acts {
-					t.Errorf("%s: it acts: %t", c.reason, s.acted())
+					t.Errorf("%s: the operator acts: %t", c.reason, s.acted())
 				}
 				s.server.Install(peerings)
 				put(nil)
 				time.Sleep(2 * time.Minute)
 				if s.want("me create 1"); s.records()["me"] == nil {
-					t.Error("it is mended, and there is no record")
+					t.Error("the operator must write its record after the repair")
 				}
 				s.server.Discard(peerings, "", "shared")
 				time.Sleep(2 * time.Minute)
@@ -88,14 +90,14 @@ func TestProgramsWithBadPeerings(t *testing.T) {
 					s.want("me create 1", "me update 2")
 				}
 				if err := stop(); err != nil {
-					t.Errorf("it ends gracefully: %v", err)
+					t.Errorf("the program must end gracefully: %v", err)
 				}
 			})
 		})
 	}
 }
 
-// acted tells whether any handler was called.
+// acted returns whether any handler was called.
 func (s *shared) acted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

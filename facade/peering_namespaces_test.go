@@ -21,7 +21,7 @@ var namespacePeerings = memapi.Resource{
 	Group: "kopf.dev", Version: "v1", Plural: "kopfpeerings", Kind: "KopfPeering", Namespaced: true,
 }
 
-// estate is a cluster with namespaces that have a peering each, which answers late, or have none.
+// estate is a cluster with several namespaces. Some of them have a peering, which answers late.
 type estate struct {
 	t      *testing.T
 	server *memapi.Server
@@ -30,7 +30,7 @@ type estate struct {
 	handled []string // namespaces, in order
 }
 
-// found makes a namespace with one object, and a peering with these records.
+// found creates a namespace with one object, and with a peering that has these records.
 func (e *estate) found(name string, records map[string]any) {
 	e.server.Put(namespacePeerings, map[string]any{
 		"metadata": map[string]any{"namespace": name, "name": "shared"}, "status": records,
@@ -38,7 +38,7 @@ func (e *estate) found(name string, records map[string]any) {
 	e.foundAlone(name)
 }
 
-// foundAlone makes a namespace without a peering.
+// foundAlone creates a namespace with one object and without a peering.
 func (e *estate) foundAlone(name string) {
 	object := body(map[string]any{"size": int64(1)})
 	object["metadata"] = map[string]any{"namespace": name, "name": "w1"}
@@ -48,7 +48,7 @@ func (e *estate) foundAlone(name string) {
 	})
 }
 
-// run runs an operator for all namespaces of a pattern. Peerings answer it after some time.
+// run runs an operator for all namespaces that match a pattern. Requests for peerings take some time.
 func (e *estate) run(lag time.Duration) (stop func()) {
 	connection := e.server.Connect()
 	connection.Before = func(ctx context.Context, r memapi.Request) error {
@@ -99,8 +99,8 @@ func (e *estate) want(when string, handled ...string) {
 	}
 }
 
-// A namespace that appears while the operator acts is served when its peering has answered; the others are served on,
-// unless there is a peer to be regarded.
+// TestNamespacesThatComeWaitForTheirPeering shows that a namespace that appears while the operator runs is served as
+// soon as its peering has answered, unless a peer has a higher priority. The other namespaces are served meanwhile.
 func TestNamespacesThatComeWaitForTheirPeering(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &estate{t: t, server: memapi.New()}
@@ -111,19 +111,19 @@ func TestNamespacesThatComeWaitForTheirPeering(t *testing.T) {
 		stop := e.run(5 * time.Second)
 		defer stop()
 		time.Sleep(time.Minute)
-		e.want("those that are there", "team-a", "team-b")
+		e.want("existing namespaces are served", "team-a", "team-b")
 		e.found("team-c", nil)
 		e.foundAlone("team-d")
 		time.Sleep(4 * time.Second)
-		e.want("nothing is known of the new ones", "team-a", "team-b")
+		e.want("new namespaces are not served before their peerings have answered", "team-a", "team-b")
 		time.Sleep(time.Minute)
-		e.want("they have answered", "team-a", "team-b", "team-c", "team-d")
+		e.want("new namespaces are served when their peerings have answered", "team-a", "team-b", "team-c", "team-d")
 		e.found("team-e", map[string]any{"him": map[string]any{
 			"priority": int64(9), "lifetime": int64(120), "lastseen": time.Now().UTC().Format(time.RFC3339),
 		}})
 		time.Sleep(100 * time.Second)
-		e.want("he comes first", "team-a", "team-b", "team-c", "team-d")
+		e.want("a namespace with a peer of higher priority is not served", "team-a", "team-b", "team-c", "team-d")
 		time.Sleep(time.Minute)
-		e.want("he is gone", "team-a", "team-b", "team-c", "team-d", "team-e")
+		e.want("a namespace is served after its peer has expired", "team-a", "team-b", "team-c", "team-d", "team-e")
 	})
 }

@@ -24,7 +24,7 @@ var peerings = memapi.Resource{
 	StatusSubresource: true,
 }
 
-// shared is a cluster with one object, which operators handle that share a peering.
+// shared is a cluster with one object, which operators with a common peering handle.
 type shared struct {
 	t      *testing.T
 	server *memapi.Server
@@ -44,7 +44,8 @@ func newShared(t *testing.T) *shared {
 	return s
 }
 
-// operator handles each change of the object for some seconds, as the others do; their memory is one.
+// operator returns an operator that handles each change of the object for some seconds. All such operators share their
+// records, because they have the same name.
 func (s *shared) operator(identity string, priority int, wrong ...func(*kopf.Settings)) *kopf.Operator {
 	settings := kopf.Settings{Peering: kopf.PeeringSettings{Name: "shared", Identity: identity, Priority: priority}}
 	for _, change := range wrong {
@@ -62,7 +63,7 @@ func (s *shared) operator(identity string, priority int, wrong ...func(*kopf.Set
 	return op
 }
 
-// begin complains if another operator is at work.
+// begin records a call, and fails the test if another operator runs a handler.
 func (s *shared) begin(identity, call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,13 +101,13 @@ func (s *shared) resize(size int64) {
 	}
 }
 
-// records are those of the peering, by identities.
+// records returns the records of the peering, by identity.
 func (s *shared) records() map[string]any {
 	status, _ := s.server.Object(peerings, "", "shared")["status"].(map[string]any)
 	return status
 }
 
-// run runs the operator in a manager; with a lock, the manager elects its leader by it.
+// run runs the operator in a manager. With a lock, the manager uses it for leader election.
 func (s *shared) run(op *kopf.Operator, lock resourcelock.Interface) (stop func() error) {
 	s.t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(http.RoundTripper(s.server)), ctrl.Options{
@@ -126,8 +127,8 @@ func (s *shared) run(op *kopf.Operator, lock resourcelock.Interface) (stop func(
 	return func() error { cancel(); <-done; return ended }
 }
 
-// Of two operators with a named peering, the one of the higher priority takes over, and gives back when it ends; what
-// was handled is not handled again, and what changes meanwhile is handled once.
+// TestPeersHandOver shows that of two operators with a named peering, the one with the higher priority takes over, and
+// hands back when it ends. Each change is handled once.
 func TestPeersHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShared(t)
@@ -135,7 +136,7 @@ func TestPeersHandOver(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		s.want("low create 1")
 		s.resize(2)
-		time.Sleep(time.Second) // it is being handled
+		time.Sleep(time.Second) // while the handler runs
 		high := s.run(s.operator("high", 2), nil)
 		time.Sleep(20 * time.Second)
 		s.resize(3)
@@ -157,8 +158,8 @@ func TestPeersHandOver(t *testing.T) {
 	})
 }
 
-// Under the manager's own leader election, only the leader has a record, so the peering does not stop it, whichever
-// identity is smaller.
+// TestPeersUnderLeaderElection shows that under the manager's own leader election, only the leader has a record. The
+// peering does not stop the leader, whichever identity is smaller.
 func TestPeersUnderLeaderElection(t *testing.T) {
 	for _, leader := range []string{"a", "b"} {
 		t.Run(leader+" leads", func(t *testing.T) {
@@ -168,7 +169,7 @@ func TestPeersUnderLeaderElection(t *testing.T) {
 				for _, identity := range []string{"a", "b"} {
 					var lock resourcelock.Interface = &lease{}
 					if identity != leader {
-						lock = &held{} // by the other one
+						lock = &held{} // by another process
 					}
 					replicas[identity] = s.run(s.operator(identity, 0), lock)
 				}
@@ -187,8 +188,8 @@ func TestPeersUnderLeaderElection(t *testing.T) {
 	}
 }
 
-// With the lock of the peering, of two managers one leads: that of the smaller identity, or of the higher priority,
-// whichever came first. When it ends, the other one follows.
+// TestPeeringLock shows that with the lock of the peering, one of two managers leads: the one with the higher priority
+// or the smaller identity, regardless of the order of their starts. When it ends, the other one takes over.
 func TestPeeringLock(t *testing.T) {
 	for name, first := range map[string]string{"smaller first": "a", "smaller last": "b"} {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +211,7 @@ func TestPeeringLock(t *testing.T) {
 					t.Errorf("the leader: %v", err)
 				}
 				time.Sleep(20 * time.Second)
-				if first == "b" { // it has ended, as it was not to lead any more
+				if first == "b" { // it has ended, because it lost the leadership
 					if err := managers["b"](); err == nil || !strings.Contains(err.Error(), "leader election lost") {
 						t.Errorf("the former leader: %v", err)
 					}
@@ -227,7 +228,7 @@ func TestPeeringLock(t *testing.T) {
 	}
 }
 
-// By Kopf's rules, two operators of one priority pause, both of them.
+// TestEqualPeersByKopfsRules shows that by Kopf's rules, two operators of the same priority both pause.
 func TestEqualPeersByKopfsRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShared(t)
@@ -238,22 +239,22 @@ func TestEqualPeersByKopfsRules(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		s.mu.Lock()
 		if len(s.calls) > 1 {
-			t.Errorf("both should be frozen: %v", s.calls)
+			t.Errorf("both operators must be paused: %v", s.calls)
 		}
 		s.mu.Unlock()
 		_ = a()
 		time.Sleep(20 * time.Second)
 		s.mu.Lock()
 		if n := len(s.calls); n == 0 || !strings.HasPrefix(s.calls[n-1], "b ") {
-			t.Errorf("the other one is left: %v", s.calls)
+			t.Errorf("the remaining operator must act: %v", s.calls)
 		}
 		s.mu.Unlock()
 		_ = b()
 	})
 }
 
-// In a manager of the project's, an operator is alone unless a peering is named; in its own program, it looks for peers
-// by itself: D-peering-alone, D-peering-name.
+// TestAutomaticPeering shows that an operator in a project's manager does not have peers unless a peering is named, and
+// that a program of its own finds its peering by name: D-peering-alone, D-peering-name.
 func TestAutomaticPeering(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason  string
@@ -261,16 +262,18 @@ func TestAutomaticPeering(t *testing.T) {
 		program bool
 		acts    bool
 	}{
-		"project": {"nothing is named", func(s *kopf.Settings) { s.Peering.Name = "" }, false, true},
-		"program": {"the object has the operator's name", func(s *kopf.Settings) { s.Peering.Name = "" }, true, false},
-		"as Kopf": {"its name is default", func(s *kopf.Settings) {
+		"project": {"in a project's manager, an operator without a named peering acts",
+			func(s *kopf.Settings) { s.Peering.Name = "" }, false, true},
+		"program": {"a program pauses for a peer in the peering of the operator's name",
+			func(s *kopf.Settings) { s.Peering.Name = "" }, true, false},
+		"as Kopf": {"as Kopf, a program uses only the peering named default", func(s *kopf.Settings) {
 			*s = kopf.AsKopf()
 			s.Peering.Identity = "me" // otherwise, the host's name is looked up, in real time
 		}, true, true},
-		"standalone": {"it says so", func(s *kopf.Settings) {
+		"standalone": {"a standalone program ignores peers", func(s *kopf.Settings) {
 			s.Peering.Name, s.Peering.Standalone = "", true
 		}, true, true},
-		"mandatory": {"there is no such object", func(s *kopf.Settings) {
+		"mandatory": {"an operator with a missing mandatory peering does not act", func(s *kopf.Settings) {
 			s.Peering.Name, s.Peering.Mandatory = "other", true
 		}, false, false},
 	} {
@@ -292,7 +295,7 @@ func TestAutomaticPeering(t *testing.T) {
 				time.Sleep(time.Minute)
 				s.mu.Lock()
 				if acts := len(s.calls) > 0; acts != c.acts {
-					t.Errorf("%s: it acts: %t", c.reason, acts)
+					t.Errorf("%s: the operator acts: %t", c.reason, acts)
 				}
 				s.mu.Unlock()
 				if err := stop(); err != nil {
@@ -303,7 +306,7 @@ func TestAutomaticPeering(t *testing.T) {
 	}
 }
 
-// program runs the operator as a program of its own does.
+// program runs the operator in the way of a program of its own.
 func (s *shared) program(op *kopf.Operator) (stop func() error) {
 	s.t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(s.server), ctrl.Options{

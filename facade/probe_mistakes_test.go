@@ -13,12 +13,13 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// selfish encodes itself by panicking.
+// selfish panics when it is encoded.
 type selfish struct{}
 
 func (selfish) MarshalJSON() ([]byte, error) { panic("not me") }
 
-// Whatever a probe does, the others of the operator go on, and the endpoint names it.
+// TestMisbehavingProbes shows that a misbehaving probe does not affect the other probes, and that the endpoint names
+// it.
 func TestMisbehavingProbes(t *testing.T) {
 	cyclic := map[string]any{}
 	cyclic["self"] = cyclic
@@ -28,14 +29,17 @@ func TestMisbehavingProbes(t *testing.T) {
 		result func() any
 		want   string
 	}{
-		"channel": {"it is no value of JSON", func() any { return make(chan int) },
+		"channel": {"a type that JSON does not have is an error", func() any { return make(chan int) },
 			encoding + "unsupported type: chan int"},
-		"no number": {"nor is this", func() any { return math.NaN() }, encoding + "unsupported value: NaN"},
-		"cycle": {"it has no end", func() any { return cyclic },
+		"no number": {"a number that JSON does not have is an error", func() any { return math.NaN() },
+			encoding + "unsupported value: NaN"},
+		"cycle": {"a result with a cycle is an error", func() any { return cyclic },
 			encoding + "unsupported value: encountered a cycle"},
-		"own method": {"it is the user's as well", func() any { return selfish{} }, "panic: not me"},
-		"panic":      {"it is an error like any other", func() any { panic("boo") }, "panic: boo"},
-		"Goexit":     {"it never returns", func() any { runtime.Goexit(); return nil }, "ended its goroutine"},
+		"own method": {"a panic of the result's own method is an error", func() any { return selfish{} },
+			"panic: not me"},
+		"panic": {"a panic of the probe is an error", func() any { panic("boo") }, "panic: boo"},
+		"Goexit": {"a probe that ends its goroutine is an error", func() any { runtime.Goexit(); return nil },
+			"ended its goroutine"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +62,7 @@ func TestMisbehavingProbes(t *testing.T) {
 	}
 }
 
-// A crowd at the endpoint costs one call of each probe.
+// TestCrowdAtTheEndpoint shows that concurrent requests to the endpoint share one call of each probe.
 func TestCrowdAtTheEndpoint(t *testing.T) {
 	withoutCluster(t)
 	url, letGo := taken(t)
@@ -83,10 +87,10 @@ func TestCrowdAtTheEndpoint(t *testing.T) {
 	crowd.Wait()
 	for range cap(bodies) {
 		if body := <-bodies; body != `{"slow":1}` {
-			t.Errorf("got %q", body)
+			t.Errorf("all requests must get the result of the one call, got %q", body)
 		}
 	}
 	if n := calls.Load(); n != 1 {
-		t.Errorf("%d calls for the crowd", n)
+		t.Errorf("%d calls for all requests, want 1", n)
 	}
 }

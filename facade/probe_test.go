@@ -13,7 +13,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// taken is the URL of an address in use, until that is let go.
+// taken returns the URL of an address in use, and a function that releases the address.
 func taken(t *testing.T) (url string, letGo func()) {
 	t.Helper()
 	var config net.ListenConfig
@@ -24,6 +24,7 @@ func taken(t *testing.T) (url string, letGo func()) {
 	return "http://" + listener.Addr().String() + "/healthz", func() { _ = listener.Close() }
 }
 
+// TestLivenessAddressInUse shows that a liveness address in use ends the program with an error.
 func TestLivenessAddressInUse(t *testing.T) {
 	withoutCluster(t)
 	url, letGo := taken(t)
@@ -31,18 +32,19 @@ func TestLivenessAddressInUse(t *testing.T) {
 	code, _, errs := execute(t, scheming(), "-A", "--kubeconfig", nowhere, "--liveness", url)
 	if code != 1 || !strings.Contains(errs, "serving the probes at "+url+": ") ||
 		!strings.Contains(errs, "address already in use") {
-		t.Errorf("exit code %d: %s", code, errs)
+		t.Errorf("an address in use must be an error: exit code %d: %s", code, errs)
 	}
 }
 
+// TestWrongLiveness shows that a wrong liveness address is an error of the command line.
 func TestWrongLiveness(t *testing.T) {
 	code, _, errs := execute(t, scheming(), "-A", "-L", "0.0.0.0:8080")
 	if code != 2 || !strings.Contains(errs, "-L (--liveness): ") {
-		t.Errorf("exit code %d: %s", code, errs)
+		t.Errorf("an address without a scheme must be an error: exit code %d: %s", code, errs)
 	}
 }
 
-// begin runs the operator without a cluster, until there is an answer at the URL.
+// begin runs the operator without a cluster, and returns as soon as the URL answers.
 func begin(t *testing.T, op *kopf.Operator, url string, flags ...string) (body string, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -68,7 +70,7 @@ func begin(t *testing.T, op *kopf.Operator, url string, flags ...string) (body s
 	}
 }
 
-// The endpoint is there for as long as the operator runs, whether or not there is a cluster.
+// TestLiveness shows that the endpoint answers as long as the operator runs, with or without a cluster.
 func TestLiveness(t *testing.T) {
 	withoutCluster(t)
 	url, letGo := taken(t)
@@ -83,11 +85,11 @@ func TestLiveness(t *testing.T) {
 	}
 	end()
 	if body := get(t, url); body != "" {
-		t.Errorf("it has ended, and the endpoint answers: %s", body)
+		t.Errorf("the endpoint must not answer after the end of the operator: %s", body)
 	}
 }
 
-// The manager's own endpoints know of the operator, and of its probes.
+// TestHealthOfPrograms shows that the manager's own endpoints include the checks and the probes of the operator.
 func TestHealthOfPrograms(t *testing.T) {
 	withoutCluster(t)
 	url, letGo := taken(t)
@@ -113,7 +115,7 @@ func TestHealthOfPrograms(t *testing.T) {
 	}
 }
 
-// get is the answer; empty if there is none.
+// get returns the body of the response, or an empty text if the request fails.
 func get(t *testing.T, url string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

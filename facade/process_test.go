@@ -22,10 +22,10 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// program is what this test binary is instead of its tests, when a test says so.
+// program is the environment variable that selects the program that this test binary runs instead of its tests.
 const program = "KOPF_TEST_PROGRAM"
 
-// programs are operators that misbehave around their handlers. Each says "here" when it is where the signal shall come.
+// programs are operators that misbehave around their handlers. Each prints "here" at the time of the first signal.
 var programs = map[string]func(op *kopf.Operator){
 	"startup obeys": func(op *kopf.Operator) { op.OnStartup("a", waiting[*kopf.Activity]) },
 	"startup hangs": func(op *kopf.Operator) { op.OnStartup("a", hanging[*kopf.Activity]) },
@@ -122,7 +122,7 @@ func hangingLogin(ctx context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, 
 
 func here() { fmt.Println("here") }
 
-// soonHere is a startup that is followed by the signal.
+// soonHere is a startup handler that makes the test send the signal.
 func soonHere(context.Context, *kopf.Activity) error { here(); return nil }
 
 func waiting[A any](ctx context.Context, _ A) error {
@@ -136,7 +136,7 @@ func hanging[A any](context.Context, A) error {
 	select {}
 }
 
-// runProgram is the process of one of the programs. It does not return if there is one.
+// runProgram runs the program that the environment selects, if any, and does not return then.
 func runProgram() {
 	if logging, ok := loggingPrograms[os.Getenv(program)]; ok {
 		kopf.Main(logging())
@@ -151,7 +151,7 @@ func runProgram() {
 	kopf.Main(op)
 }
 
-// clusterOf writes the configuration of a cluster that counts its requests.
+// clusterOf writes the kubeconfig of a cluster that refuses and counts its requests.
 func clusterOf(t *testing.T) (kubeconfig string, requests *atomic.Int64) {
 	t.Helper()
 	requests = &atomic.Int64{}
@@ -169,7 +169,7 @@ func clusterOf(t *testing.T) (kubeconfig string, requests *atomic.Int64) {
 	return kubeconfig, requests
 }
 
-// ran is how a process ended.
+// ran describes how a process ended.
 type ran struct {
 	code     int
 	took     time.Duration // since the last signal
@@ -177,7 +177,8 @@ type ran struct {
 	requests int64
 }
 
-// runProcess sends so many signals, one after each "here" and the rest at once, and waits for the end.
+// runProcess runs a program and waits for its end. It sends the given number of signals, one after each "here" and the
+// rest at once.
 func runProcess(t *testing.T, name string, signals int) ran {
 	t.Helper()
 	kubeconfig, requests := clusterOf(t)
@@ -231,6 +232,7 @@ func signalFor(name string) os.Signal {
 	return syscall.SIGTERM
 }
 
+// TestProcesses shows how a program ends, by signals and by the results of its activities.
 func TestProcesses(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
@@ -243,86 +245,93 @@ func TestProcesses(t *testing.T) {
 		served  bool
 	}{
 		"obeying startup": {
-			reason: "a startup that ends when it is told to is no error", program: "startup obeys", signals: 1,
+			reason: "a startup that obeys the exit is not an error", program: "startup obeys", signals: 1,
 			want: []string{"Handler was interrupted"},
 		},
 		"startup that sleeps": {
-			reason: "nobody waits for the next attempt", program: "startup is late", signals: 1,
+			reason: "an exit does not wait for the next attempt of a startup", program: "startup is late", signals: 1,
 		},
 		"startup without an end": {
-			reason: "it is told between two attempts", program: "startup is restless", signals: 1,
+			reason: "an exit between two attempts ends a startup", program: "startup is restless", signals: 1,
 		},
 		"killed startup": {
-			reason: "nothing was begun that the next process would find", program: "startup is killed", signals: 1,
+			reason: "a killed startup has not sent any requests", program: "startup is killed", signals: 1,
 			code: -1,
 		},
 		"hanging startup": {
-			reason: "it is given some time, and named", program: "startup hangs", signals: 1, code: 1,
+			reason: "a hanging startup gets some time, and is named", program: "startup hangs", signals: 1, code: 1,
 			least: 5 * time.Second, want: []string{`handler "a" is abandoned`},
 		},
 		"hanging startup, a signal twice": {
-			reason: "timeout and tini -g send a signal twice; that is one", program: "startup hangs, signalled twice",
+			reason:  "a signal that timeout or tini -g sends twice counts once",
+			program: "startup hangs, signalled twice",
 			signals: 2, code: 1, least: 4 * time.Second, want: []string{`handler "a" is abandoned`},
 		},
 		"hanging startup, two signals": {
-			reason: "the second one is not to be argued with", program: "startup hangs", signals: 2, code: 1,
+			reason: "the second signal ends a hanging startup at once", program: "startup hangs", signals: 2, code: 1,
 		},
 		"Ctrl-C": {
-			reason: "it is as good as SIGTERM", program: "startup is interrupted", signals: 1,
+			reason: "Ctrl-C is handled like SIGTERM", program: "startup is interrupted", signals: 1,
 			want: []string{"Handler was interrupted"},
 		},
 		"Ctrl-C twice": {
-			reason: "the second one is not to be argued with", program: "startup hangs, interrupted", signals: 2,
-			code: 1,
+			reason: "the second Ctrl-C ends a hanging startup at once", program: "startup hangs, interrupted",
+			signals: 2,
+			code:    1,
 		},
 		"hanging login": {
-			reason: "it is given some time, and named", program: "login hangs", signals: 1, code: 1,
+			reason: "a hanging login gets some time, and is named", program: "login hangs", signals: 1, code: 1,
 			least: 5 * time.Second, want: []string{`login: the operator is exiting`, `handler "a" is abandoned`},
 		},
 		"hanging login, two signals": {
-			reason: "the second one is not to be argued with", program: "login hangs", signals: 2, code: 1,
+			reason: "the second signal ends a hanging login at once", program: "login hangs", signals: 2, code: 1,
 		},
 		"failing startup": {
-			reason: "its reason is what the program ends with", program: "startup fails", code: 1,
+			reason: "the program ends with the error of a failed startup", program: "startup fails", code: 1,
 			want: []string{`startup: handler "a" failed: no pool`},
 		},
 		"panicking startup": {
-			reason: "a panic is an error, with its place in the log", program: "startup panics", code: 1,
+			reason: "a panic of a startup is an error, with its place in the log", program: "startup panics", code: 1,
 			want: []string{`startup: handler "a" failed: panic: boo`, "process_test.go"},
 		},
 		"wrong settings": {
-			reason: "they are checked as the others are", program: "startup is wrong", code: 1,
+			reason: "settings that a startup changes are checked", program: "startup is wrong", code: 1,
 			want: []string{"kopf.New, changed by OnStartup: Namespaces", "Team_A"},
 		},
 		"startup": {
-			reason: "what comes after it contacts the cluster", program: "serves", signals: 1, asks: true, served: true,
-			want: []string{"started\nset up\nhere"},
+			reason: "the cluster is only contacted after the startup", program: "serves", signals: 1, asks: true,
+			served: true,
+			want:   []string{"started\nset up\nhere"},
 		},
 		"waiting for peers": {
-			reason: "nothing is wrong with it", program: "waits for peers", signals: 1, asks: true,
+			reason: "an exit while waiting for peers is not an error", program: "waits for peers", signals: 1,
+			asks: true,
 		},
 		"cleanup": {
-			reason: "it is called before a graceful end", program: "cleanup succeeds", signals: 1, asks: true,
+			reason: "the cleanup is called before a graceful end", program: "cleanup succeeds", signals: 1, asks: true,
 			want: []string{"cleaned up"},
 		},
 		"failing cleanup": {
-			reason: "somebody has to look after it", program: "cleanup fails", signals: 1, code: 1, asks: true,
+			reason: "a failed cleanup is an error of the program", program: "cleanup fails", signals: 1, code: 1,
+			asks: true,
 			want: []string{`cleanup: handler "b" failed: still in use`},
 		},
 		"cleanup that is retried": {
-			reason: "nobody waits for an attempt that comes too late", program: "cleanup is late", signals: 1, code: 1,
+			reason: "an exit does not wait for an attempt of a cleanup that is too late", program: "cleanup is late",
+			signals: 1, code: 1,
 			asks: true, want: []string{`no time is left for another attempt; not finished: "b" (still in use)`},
 		},
 		"hanging cleanup": {
-			reason: "it is given some time, and named", program: "cleanup hangs", signals: 1, code: 1, asks: true,
+			reason: "a hanging cleanup gets some time, and is named", program: "cleanup hangs", signals: 1, code: 1,
+			asks:  true,
 			least: 5 * time.Second, want: []string{"CleanupTimeout", `handler "b" is abandoned`},
 		},
 		"hanging cleanup, two signals": {
-			reason: "the second one is not to be argued with", program: "cleanup hangs", signals: 2, code: 1,
+			reason: "the second signal ends a hanging cleanup at once", program: "cleanup hangs", signals: 2, code: 1,
 			asks: true,
 		},
 		"exit without an end": {
-			reason: "there is a last limit of all", program: "exit hangs", signals: 1, code: 137, asks: true,
+			reason: "the last time limit kills the process", program: "exit hangs", signals: 1, code: 137, asks: true,
 			least: 300 * time.Millisecond, want: []string{"Killing the process"},
 		},
 	}
@@ -339,13 +348,13 @@ func TestProcesses(t *testing.T) {
 				}
 			}
 			if c.signals > 1 && c.least == 0 && strings.Contains(got.output, "is abandoned") {
-				t.Errorf("%s: the second signal was waited with:\n%s", c.reason, got.output)
+				t.Errorf("%s: the program waited after the second signal:\n%s", c.reason, got.output)
 			}
 			if most := c.least + 15*time.Second; got.took < c.least || got.took > most {
 				t.Errorf("%s: took %s, want %s to %s:\n%s", c.reason, got.took, c.least, most, got.output)
 			}
 			if c.served && got.requests == 0 {
-				t.Errorf("%s: no requests at all", c.reason)
+				t.Errorf("%s: the program must send requests", c.reason)
 			}
 			if !c.asks && got.requests > 0 {
 				t.Errorf("%s: %d requests before the startup has succeeded", c.reason, got.requests)

@@ -31,7 +31,8 @@ func (c cuttableTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// An outage of the API server is one line at its begin and one at its end, for all kinds together.
+// TestServerIsBack shows that an outage of the API server logs one line at its beginning and one at its end, for all
+// kinds together.
 func TestServerIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()

@@ -30,7 +30,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 )
 
-// readers has a handler of each sort of the operator read a widget, and notes what came of it.
+// readers registers handlers of several families, which call read with their clients.
 func readers(op *kopf.Operator, read func(id string, cached client.Client, live client.Reader)) {
 	widgets := kopf.For(op, &Widget{})
 	widgets.OnCreate("change", func(_ context.Context, c *Change) error {
@@ -50,7 +50,8 @@ func readers(op *kopf.Operator, read func(id string, cached client.Client, live 
 	})
 }
 
-// In a project's manager, Client is the manager's, which reads from its cache, and Live is beside it.
+// TestClientsOfAManager shows that in a project's manager, Client is the client of the manager, which reads from its
+// cache, and APIReader reads live.
 func TestClientsOfAManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -71,7 +72,7 @@ func TestClientsOfAManager(t *testing.T) {
 				requests = append(requests, verbsOf(connection))
 			}
 			if requests[0] == "get" || requests[1] != "get" {
-				t.Errorf("%s: requests %q: Client reads from the cache, Live does not", id, requests)
+				t.Errorf("%s: requests %q: Client must read from the cache, APIReader must not", id, requests)
 			}
 			done = append(done, id)
 		})
@@ -90,7 +91,7 @@ func TestClientsOfAManager(t *testing.T) {
 
 var configMaps = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true, Plain: true}
 
-// verbsOf are the requests for config maps since it was asked last.
+// verbsOf returns the verbs of the requests for config maps since its last call.
 func verbsOf(connection *memapi.Connection) string {
 	var verbs []string
 	for _, r := range connection.Drain() {
@@ -101,7 +102,7 @@ func verbsOf(connection *memapi.Connection) string {
 	return strings.Join(verbs, " ")
 }
 
-// serve makes sockets for an API server in memory, and gives the kubeconfig.
+// serve serves an in-memory API server on a socket, and returns the kubeconfig.
 func serve(t *testing.T, api http.RoundTripper) (kubeconfig string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -134,16 +135,18 @@ func serve(t *testing.T, api http.RoundTripper) (kubeconfig string) {
 	return kubeconfig
 }
 
-// A program reads live, also where its own objects are not, unless it has named the kind.
+// TestClientsOfMain shows that a program reads live, even outside of its own namespaces, unless its settings name the
+// kind.
 func TestClientsOfMain(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason   string
 		settings kopf.Settings
-		want     string // the errors of Client and Live
+		want     string // the errors of Client and APIReader
 	}{
-		"Live": {"other namespaces than those that are served can be read", kopf.Settings{}, "<nil> <nil>"},
+		"Live": {"a live read reaches namespaces that are not served", kopf.Settings{}, "<nil> <nil>"},
 		"Cached": {
-			"a cache has the namespaces that are served", kopf.Settings{CachedReads: []client.Object{&Widget{}}},
+			"a cached read only reaches namespaces that are served",
+			kopf.Settings{CachedReads: []client.Object{&Widget{}}},
 			"unable to get: other/a because of unknown namespace for the cache <nil>",
 		},
 	} {
@@ -180,24 +183,26 @@ func TestClientsOfMain(t *testing.T) {
 	}
 }
 
-// How a program connects gets to its clients: what the configuration of the manager says.
+// TestConnectionOfMain shows that the connection settings of a program reach the configuration of its manager.
 func TestConnectionOfMain(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		given  kopf.Settings
-		proxy  bool // the configuration has its own answer to what the environment says
+		proxy  bool // the configuration overrides the proxy of the environment
 	}{
-		"Default": {"the environment is not asked", kopf.Settings{}, true},
+		"Default": {"by default, the proxy of the environment is not used", kopf.Settings{}, true},
 		"Trusted": {
-			"client-go asks the environment then",
+			"with TrustEnv, client-go uses the proxy of the environment",
 			kopf.Settings{Networking: kopf.NetworkingSettings{TrustEnv: true}}, false,
 		},
 		"Requests": {
-			"handshakes are limited", kopf.Settings{Networking: kopf.NetworkingSettings{ConnectTimeout: time.Second}},
+			"the connect timeout of requests is set",
+			kopf.Settings{Networking: kopf.NetworkingSettings{ConnectTimeout: time.Second}},
 			true,
 		},
 		"Watches": {
-			"they alone are", kopf.Settings{Watching: kopf.WatchingSettings{ConnectTimeout: time.Second}}, true,
+			"the connect timeout of watches is set separately",
+			kopf.Settings{Watching: kopf.WatchingSettings{ConnectTimeout: time.Second}}, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +220,7 @@ func TestConnectionOfMain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if (got.Proxy != nil) != c.proxy || got.Dial == nil {
-				t.Errorf("%s: the manager has not got it: %+v", c.reason, got)
+				t.Errorf("%s: the settings did not reach the manager: %+v", c.reason, got)
 			}
 			own := c.given
 			want := connection.Settings{
@@ -229,7 +234,7 @@ func TestConnectionOfMain(t *testing.T) {
 	}
 }
 
-// What is for programs of their own is refused where the manager has a say of its own.
+// TestSettingsOfProgramsOnly shows that settings for programs are errors in a manager of another program.
 func TestSettingsOfProgramsOnly(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{
 		CachedReads: []client.Object{&corev1.Secret{}},
@@ -239,7 +244,7 @@ func TestSettingsOfProgramsOnly(t *testing.T) {
 	})
 	err := op.SetupWithManager(newManager(t, newScheme(t)))
 	if err == nil {
-		t.Fatal("nothing is told")
+		t.Fatal("settings for programs must be an error")
 	}
 	for _, want := range []string{
 		"5 mistakes", "facade/reads_test.go:", "kopf.New: CachedReads: it is for kopf.Main; here, the client is",
@@ -254,13 +259,14 @@ func TestSettingsOfProgramsOnly(t *testing.T) {
 	}
 }
 
+// TestWrongCachedReads shows that all wrong objects in CachedReads are errors of the set-up.
 func TestWrongCachedReads(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{
 		CachedReads: []client.Object{&Widget{}, nil, &corev1.Secret{}, &unstructured.Unstructured{}},
 	})
 	_, err := kopf.Plan(op, newScheme(t))
 	if err == nil {
-		t.Fatal("nothing is told")
+		t.Fatal("wrong CachedReads must be an error")
 	}
 	for _, want := range []string{
 		"3 mistakes", "CachedReads[1]: the object is nil: give an empty one of the kind",

@@ -13,7 +13,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// A filter that looks into an index is asked again when the index changes, and then only.
+// TestRecheckOn shows that a filter that reads an index is evaluated again when the index changes, and only then.
 func TestRecheckOn(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -38,20 +38,20 @@ func TestRecheckOn(t *testing.T) {
 			})
 		})
 		h.build()
-		told.want(t, "it is not in the index")
+		told.want(t, "an object that is not in the index calls no handler")
 		h.lodge("of-home", "1")
 		if got := slices.Sorted(slices.Values(told.take())); !slices.Equal(got, []string{"create", "daemon begins"}) {
-			t.Errorf("it is in the index: got %q", got)
+			t.Errorf("an object in the index must call its handlers: got %q", got)
 		}
 		if got := h.house().GetFinalizers(); len(got) != 1 {
-			t.Errorf("finalizers %v, want that of the operator", got)
+			t.Errorf("finalizers %v, want the one of the operator", got)
 		}
 		before := asked.Load()
 		way.Drain()
 		h.furnish("of-home", "2")
 		h.lodge("of-other", "1")
 		h.demolish("default", "of-home")
-		told.want(t, "it is not in the index any more", "daemon ends")
+		told.want(t, "the daemon ends when the object leaves the index", "daemon ends")
 		if got := h.house().GetFinalizers(); len(got) != 0 {
 			t.Errorf("finalizers %v are left", got)
 		}
@@ -59,19 +59,20 @@ func TestRecheckOn(t *testing.T) {
 			t.Errorf("too many writes: %v", got)
 		}
 		if before == asked.Load() {
-			t.Error("the filter was not asked again")
+			t.Error("the filter must be evaluated again")
 		}
 		h.sleep(time.Minute)
 		before = asked.Load()
 		h.sleep(time.Hour)
 		if now := asked.Load(); now != before {
-			t.Errorf("the filter was asked %d times while nothing has changed", now-before)
+			t.Errorf("the filter was evaluated %d times without a change", now-before)
 		}
 		stop()
 	})
 }
 
-// Replacing entries by equal ones does not count as a change, so rechecks of the objects' own index end.
+// TestRecheckOnOwnIndexEnds shows that replacing entries by equal ones is not a change, so that rechecks of the
+// objects' own index end.
 func TestRecheckOnOwnIndexEnds(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var asked atomic.Int32
@@ -96,15 +97,16 @@ func TestRecheckOnOwnIndexEnds(t *testing.T) {
 		before := asked.Load()
 		h.sleep(time.Hour)
 		if now := asked.Load(); now != before {
-			t.Errorf("the filter was asked %d times while nothing has changed", now-before)
+			t.Errorf("the filter was evaluated %d times without a change", now-before)
 		}
 		if got := writes(way); len(got) > 0 {
-			t.Errorf("it writes without end: %v", got)
+			t.Errorf("the operator must not write without a change: %v", got)
 		}
 		stop()
 	})
 }
 
+// TestRecheckOnNothing shows that a nil index in RecheckOn is an error of the set-up.
 func TestRecheckOnNothing(t *testing.T) {
 	op := kopf.New("test.example.org")
 	var index *kopf.Index[string, string]

@@ -12,7 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// The delays between repairs double from one second to five minutes, and begin anew after ten minutes without any.
+// TestRepairDoublesItsDelay shows that the delays between repairs double from one second to five minutes, and start
+// again with one second after ten minutes without a repair.
 func TestRepairDoublesItsDelay(t *testing.T) {
 	inHousehold(t, func(h household) {
 		way, stop := h.run(func(s houseSel) {

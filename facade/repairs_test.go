@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// runRepairing is an operator that ensures rooms and has them watched.
+// runRepairing runs an operator that ensures rooms and watches them. Drain returns its writes since the last call.
 func (h household) runRepairing() (drain func() []string, stop func()) {
 	h.t.Helper()
 	way, stop := h.run(func(s houseSel) {
@@ -18,6 +18,7 @@ func (h household) runRepairing() (drain func() []string, stop func()) {
 	return func() []string { return writes(way) }, stop
 }
 
+// TestRepair shows that edited and deleted children are restored, each with one request.
 func TestRepair(t *testing.T) {
 	inHousehold(t, func(h household) {
 		drain, stop := h.runRepairing()
@@ -26,17 +27,17 @@ func TestRepair(t *testing.T) {
 
 		h.redecorate("default", "bath", "2")
 		if got, _, _ := nested(h.room("default", "bath"), "data", "value"); got != "1" {
-			t.Errorf("the edited child has %q, want what was declared", got)
+			t.Errorf("the edited child has %q, want the declared value", got)
 		}
 		before := h.room("default", "bath").GetUID()
 		h.demolish("default", "bath")
 		h.demolish("other", "attic")
 		got := h.owner("default", "bath")
 		if got != h.house().GetUID() || h.room("default", "bath").GetUID() == before {
-			t.Errorf("the deleted child is not back: owner %q", got)
+			t.Errorf("the deleted child must be restored: owner %q", got)
 		}
 		if h.room("other", "attic") == nil {
-			t.Error("the deleted child elsewhere is not back")
+			t.Error("the deleted child in another namespace must be restored")
 		}
 		want := []string{"patch configmaps", "patch configmaps", "patch configmaps"}
 		if d := cmp.Diff(want, drain()); d != "" {
@@ -46,7 +47,8 @@ func TestRepair(t *testing.T) {
 	})
 }
 
-// What others may do with a child is no drift, and costs one request that changes nothing.
+// TestRepairLeavesOthersAlone shows that changes of undeclared fields by other clients are not drift, and cost at most
+// one request, which changes nothing.
 func TestRepairLeavesOthersAlone(t *testing.T) {
 	inHousehold(t, func(h household) {
 		drain, stop := h.runRepairing()
@@ -55,23 +57,23 @@ func TestRepairLeavesOthersAlone(t *testing.T) {
 		h.api.Edit(settings, "default", "bath", func(room map[string]any) { room["status"] = map[string]any{"a": "b"} })
 		h.settle()
 		if got := drain(); len(got) > 0 {
-			t.Errorf("a status is nobody's drift: %v", got)
+			t.Errorf("a change of the status must not be repaired: %v", got)
 		}
 		h.api.Edit(settings, "default", "bath", func(room map[string]any) {
 			room["data"].(map[string]any)["foreign"] = "stays"
 		})
 		h.settle()
 		if got, _, _ := nested(h.room("default", "bath"), "data", "foreign"); got != "stays" {
-			t.Error("the field of somebody else is gone")
+			t.Error("the field of another client must stay")
 		}
 		if d := cmp.Diff([]string{"patch configmaps"}, drain()); d != "" {
 			t.Errorf("the writes: -want, +got:\n%s", d)
 		}
 
-		h.rebuild("bath=1") // nobody declares the kitchen any more
+		h.rebuild("bath=1") // the kitchen is not declared any more
 		h.settle()
 		if h.room("default", "kitchen") != nil {
-			t.Error("what is not declared any more came back")
+			t.Error("a child that is not declared any more must not be restored")
 		}
 		if err := h.people.Delete(t.Context(), h.house()); err != nil {
 			t.Fatal(err)
@@ -80,13 +82,13 @@ func TestRepairLeavesOthersAlone(t *testing.T) {
 		drain()
 		h.demolish("default", "bath") // as the garbage collector does
 		if h.room("default", "bath") != nil {
-			t.Error("a child of a deleted parent came back")
+			t.Error("a child of a deleted parent must not be restored")
 		}
 		stop()
 	})
 }
 
-// Two who are equally stubborn do not run hot.
+// TestRepairBacksOff shows that an operator and a client that revert each other's writes do not run in a busy loop.
 func TestRepairBacksOff(t *testing.T) {
 	inHousehold(t, func(h household) {
 		drain, stop := h.runRepairing()

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
+// TestManyResources shows which selections of several resources are accepted, and when they can share an id.
 func TestManyResources(t *testing.T) {
 	ok := func(context.Context, *Raw) error { return nil }
 	all := func(kopf.Resource) bool { return true }
@@ -20,61 +21,62 @@ func TestManyResources(t *testing.T) {
 		fails    string
 	}{
 		"UnknownKeyword": {
-			"a keyword that is not understood would select too much",
+			"an unknown keyword is an error",
 			func(op *kopf.Operator) { kopf.ForResource(op, "categories=all") }, `unknown keyword "categories"`,
 		},
 		"TwoNames": {
-			"nobody knows which is meant", func(op *kopf.Operator) { kopf.ForResource(op, "pods", "category=all") },
+			"two names are an error", func(op *kopf.Operator) { kopf.ForResource(op, "pods", "category=all") },
 			"exactly one name",
 		},
 		"NoName": {
-			"a group alone is no resource", func(op *kopf.Operator) { kopf.ForResource(op, "group=kopf.dev") },
+			"a group without a name is an error", func(op *kopf.Operator) { kopf.ForResource(op, "group=kopf.dev") },
 			"exactly one name",
 		},
 		"EmptyName": {
-			"it is no name", func(op *kopf.Operator) { kopf.ForResource(op, "kind=") }, "exactly one name",
+			"an empty name is an error", func(op *kopf.Operator) { kopf.ForResource(op, "kind=") }, "exactly one name",
 		},
 		"BadName": {
-			"nothing is called so", func(op *kopf.Operator) { kopf.ForResource(op, "plural=a/b") },
+			"a name with a slash is an error", func(op *kopf.Operator) { kopf.ForResource(op, "plural=a/b") },
 			`invalid resource name "a/b"`,
 		},
 		"EverythingOfNothing": {
-			"everything is a name, no group",
+			"the asterisk cannot be a group",
 			func(op *kopf.Operator) { kopf.ForResource(op, "*", "pods") }, "not a group or version",
 		},
 		"NoFunction": {
-			"it cannot be asked", func(op *kopf.Operator) { kopf.ForResourceFunc(op, nil) }, "the function is nil",
+			"a nil function is an error", func(op *kopf.Operator) { kopf.ForResourceFunc(op, nil) },
+			"the function is nil",
 		},
 		"NoOperator": {
-			"the handlers would be nobody's", func(*kopf.Operator) { kopf.ForResourceFunc(nil, all) },
+			"a nil operator is an error", func(*kopf.Operator) { kopf.ForResourceFunc(nil, all) },
 			"ForResourceFunc: the operator is nil",
 		},
-		"IDInEverything": {"everything means pods, too", func(op *kopf.Operator) {
+		"IDInEverything": {"one id for everything and for a kind is an error", func(op *kopf.Operator) {
 			kopf.ForResource(op, "pods").OnCreate("a", ok)
 			kopf.ForResource(op, "*").OnCreate("a", func(context.Context, *Raw) error { return nil })
 		}, "the id is taken by OnCreate"},
-		"IDTwiceInOne": {"it is the same selection", func(op *kopf.Operator) {
+		"IDTwiceInOne": {"one id for two functions of one selection is an error", func(op *kopf.Operator) {
 			chosen := kopf.ForResourceFunc(op, all)
 			chosen.OnCreate("a", ok)
 			chosen.OnCreate("a", func(context.Context, *Raw) error { return nil })
 		}, "the id is taken by OnCreate"},
-		"IDInOtherGroups": {"these cannot meet", func(op *kopf.Operator) {
+		"IDInOtherGroups": {"one id for different groups is accepted", func(op *kopf.Operator) {
 			kopf.ForResource(op, "kopf.dev", "*").OnCreate("a", ok)
 			kopf.ForResource(op, "v1", "pods").OnCreate("a", ok)
 		}, ""},
-		"IDsThatMayMeet": {"what two functions or categories have in common is not known before they are asked",
+		"IDsThatMayMeet": {"one id is accepted for functions and categories, whose kinds are not known yet",
 			func(op *kopf.Operator) {
 				kopf.ForResourceFunc(op, all).OnCreate("a", ok)
 				kopf.ForResource(op, "category=all").OnCreate("a", ok)
 				kopf.ForResource(op, "category=other").OnCreate("a", ok)
 				kopf.ForResource(op, "pods").OnCreate("a", ok)
 			}, ""},
-		"OtherVersions": {"everything of a version may be other things than those of another one",
+		"OtherVersions": {"everything of one version and a kind of another version are accepted",
 			func(op *kopf.Operator) {
 				kopf.ForResource(op, "kopf.dev/v1", "*").OnCreate("a", ok)
 				kopf.ForResource(op, "kopf.dev/v2", "kopfexamples").OnCreate("b", ok)
 			}, ""},
-		"Keywords": {"all of them", func(op *kopf.Operator) {
+		"Keywords": {"all keywords are accepted", func(op *kopf.Operator) {
 			for _, parts := range [][]string{
 				{"kind=Pod"}, {"plural=pods"}, {"singular=pod"}, {"shortcut=po"}, {"category=all", "group="},
 				{"version=v1", "group=kopf.dev", "kind=KopfExample"}, {"*", "version=v1"},
@@ -90,7 +92,8 @@ func TestManyResources(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, _ = kopf.Plan(kopf.New("strays.example.org"), newScheme(t)) // takes away what other tests left
+			_, _ = kopf.Plan(kopf.New("strays.example.org"),
+				newScheme(t)) // discards the mistakes that other tests left
 			op := kopf.New("test.example.org")
 			tc.register(op)
 			plan, err := kopf.Plan(op, newScheme(t))
@@ -103,6 +106,8 @@ func TestManyResources(t *testing.T) {
 	}
 }
 
+// TestAFunctionThatPanicsSelectsNothing shows that a function that panics does not select the resource, and is logged
+// once for it.
 func TestAFunctionThatPanicsSelectsNothing(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.ForResourceFunc(
@@ -116,15 +121,15 @@ func TestAFunctionThatPanicsSelectsNothing(t *testing.T) {
 	meant := *plan[0].Selector.Func
 	pod := discovery.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}
 	if meant(pod) {
-		t.Error("a resource without categories was selected by a function that panics over it")
+		t.Error("a function that panics must not select the resource")
 	}
 	node := discovery.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Plural: "nodes"}
 	_, _ = meant(pod), meant(node)
 	pods, nodes := countLogged(`"resource"="/v1/pods"`)-podsBefore, countLogged(`"resource"="/v1/nodes"`)-nodesBefore
 	if pods != 1 || nodes != 1 {
-		t.Errorf("each resource is told once, got %d and %d lines", pods, nodes)
+		t.Errorf("the panic must be logged once for each resource, got %d and %d lines", pods, nodes)
 	}
 	if pod.Categories = []string{"all"}; !meant(pod) {
-		t.Error("the others are selected as ever")
+		t.Error("a resource without a panic must still be selected")
 	}
 }

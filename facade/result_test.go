@@ -18,6 +18,7 @@ type address struct {
 	Port int64  `json:"port"`
 }
 
+// TestResultsThatAreNotJSON shows that a result that is not JSON fails the handler permanently.
 func TestResultsThatAreNotJSON(t *testing.T) {
 	for name, value := range map[string]any{"channel": make(chan int), "function": func() {}, "number": math.NaN()} {
 		t.Run(name, func(t *testing.T) {
@@ -27,12 +28,13 @@ func TestResultsThatAreNotJSON(t *testing.T) {
 			})
 			if !got.Final || got.Err == nil ||
 				!strings.Contains(got.Err.Error(), `result of handler "handler" is not a JSON value`) {
-				t.Errorf("no attempt can repair that, so it must fail for good, got %+v", got)
+				t.Errorf("a result that is not JSON must fail the handler permanently, got %+v", got)
 			}
 		})
 	}
 }
 
+// TestSetResult shows which result a handler has.
 func TestSetResult(t *testing.T) {
 	failed := errors.New("failed")
 	cases := map[string]struct {
@@ -40,25 +42,26 @@ func TestSetResult(t *testing.T) {
 		act    func(c *Change) error
 		want   any
 	}{
-		"none": {"handlers need none", func(*Change) error { return nil }, nil},
-		"null": {"it is none", func(c *Change) error { c.SetResult(1); c.SetResult(nil); return nil }, nil},
-		"zero": {"it is one", func(c *Change) error { c.SetResult(0); return nil }, int64(0)},
-		"the last one": {"a handler may change " +
-			"its mind", func(c *Change) error { c.SetResult("a"); c.SetResult("b"); return nil }, "b"},
-		"struct": {"by its JSON", func(c *Change) error {
+		"none": {"a handler does not need a result", func(*Change) error { return nil }, nil},
+		"null": {"nil removes the result", func(c *Change) error { c.SetResult(1); c.SetResult(nil); return nil }, nil},
+		"zero": {"zero is a result", func(c *Change) error { c.SetResult(0); return nil }, int64(0)},
+		"the last one": {"the last result " +
+			"of a handler counts", func(c *Change) error { c.SetResult("a"); c.SetResult("b"); return nil }, "b"},
+		"struct": {"a struct is stored as its JSON", func(c *Change) error {
 			c.SetResult(
 				address{"h", 1},
 			)
 			return nil
 		}, map[string]any{"host": "h", "port": int64(1)}},
-		"of a failure": {"results are of successes", func(c *Change) error { c.SetResult(1); return failed }, nil},
-		"large integers": {"floats would round them", func(c *Change) error {
+		"of a failure": {"the result of a failed handler is dropped",
+			func(c *Change) error { c.SetResult(1); return failed }, nil},
+		"large integers": {"large integers are not rounded", func(c *Change) error {
 			c.SetResult(
 				int64(9007199254740993),
 			)
 			return nil
 		}, int64(9007199254740993)},
-		"changed later": {"the value counts as it was given", func(c *Change) error {
+		"changed later": {"a later change of the value does not count", func(c *Change) error {
 			value := map[string]int{"a": 1}
 			c.SetResult(value)
 			value["a"] = 2
@@ -77,6 +80,7 @@ func TestSetResult(t *testing.T) {
 	}
 }
 
+// TestResult shows how a handler reads the results of other handlers.
 func TestResult(t *testing.T) {
 	object := body(nil)
 	object["status"] = map[string]any{
@@ -88,21 +92,21 @@ func TestResult(t *testing.T) {
 		if _, err := kopf.Result[string](c, "other"); !errors.Is(err, kopf.ErrNoResult) || !strings.Contains(
 			err.Error(), `handler "other" of object ns/w1`,
 		) {
-			t.Errorf("absent: %v", err)
+			t.Errorf("a missing result must be ErrNoResult with the handler and the object: %v", err)
 		}
 		if _, err := kopf.Result[string](c, "null"); !errors.Is(err, kopf.ErrNoResult) {
-			t.Errorf("null: %v", err)
+			t.Errorf("a result of null must be ErrNoResult: %v", err)
 		}
 		if _, err := kopf.Result[int](c, "text"); err == nil || errors.Is(
 			err, kopf.ErrNoResult,
 		) || !strings.Contains(err.Error(), "string cannot be decoded") {
-			t.Errorf("of another type: %v", err)
+			t.Errorf("a result of another type must be a decoding error: %v", err)
 		}
 		if got, err := kopf.Result[address](c, "whole"); err != nil || got != (address{"h", 9007199254740993}) {
-			t.Errorf("struct: %v, %v", got, err)
+			t.Errorf("a struct must be decoded without rounding: %v, %v", got, err)
 		}
 		if got, err := kopf.Result[int](c, "a/b.c"); err != nil || got != 1 {
-			t.Errorf("an id is one key, whatever is in it: %v, %v", got, err)
+			t.Errorf("an id must be one key, whatever its characters: %v, %v", got, err)
 		}
 		return nil
 	}), object, nil)

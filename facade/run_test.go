@@ -23,7 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// guest is an operator in somebody's process.
+// guest is an operator in a process with other operators.
 type guest struct {
 	op   *kopf.Operator
 	stop context.CancelFunc
@@ -46,7 +46,7 @@ func (g *guest) did() string {
 	return strings.Join(g.calls, " ")
 }
 
-// invite makes an operator that notes what it is called for.
+// invite returns an operator that records its calls.
 func invite(name string, settings ...kopf.Settings) *guest {
 	g := &guest{op: kopf.New(name, settings...), err: make(chan error, 1)}
 	g.op.OnStartup("begin", func(context.Context, *kopf.Activity) error { g.note("startup"); return nil })
@@ -73,7 +73,7 @@ func (g *guest) run(t *testing.T, settings kopf.RunSettings) {
 	go func() { g.err <- g.op.Run(ctx, settings) }()
 }
 
-// end stops the operator, and gives its error.
+// end stops the operator and returns its error.
 func (g *guest) end() error { g.stop(); return <-g.err }
 
 func createNamed(t *testing.T, server *memapi.Server, name string) {
@@ -111,8 +111,8 @@ func series(t *testing.T, registry *prometheus.Registry, name string) int {
 	return 0
 }
 
-// Operators of one process have clusters, logs and metrics of their own, even with one name; each ends for itself, and
-// others of its name can follow.
+// TestRunSeveralOperators shows that operators of one process have their own clusters, logs and metrics, even with the
+// same name. Each of them ends on its own, and another one of its name can follow.
 func TestRunSeveralOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const name, rounds = "guest.example.org", 3
@@ -155,7 +155,8 @@ func TestRunSeveralOperators(t *testing.T) {
 					t.Errorf("round %d: %d lines of handlers in the log of operator %d", round, n, i)
 				}
 				if n := series(t, registries[i], "kopf_handler_attempts_total"); n != 3 {
-					t.Errorf("round %d: %d series of operator %d: startup, creation, cleanup", round, n, i)
+					t.Errorf("round %d: %d series of operator %d, want those of startup, creation and cleanup", round,
+						n, i)
 				}
 			}
 			synctest.Wait()
@@ -167,6 +168,7 @@ func TestRunSeveralOperators(t *testing.T) {
 	})
 }
 
+// TestRunErrors shows the errors of Run.
 func TestRunErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := memapi.Config(memapi.New())
@@ -222,7 +224,7 @@ func TestRunErrors(t *testing.T) {
 	})
 }
 
-// An operator runs once, whatever its end was.
+// TestRunOnce shows that an operator runs only once, whatever its end was.
 func TestRunOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		settings := kopf.RunSettings{Config: memapi.Config(memapi.New())}
@@ -242,7 +244,7 @@ func TestRunOnce(t *testing.T) {
 	})
 }
 
-// One that fails by itself takes nobody with it: here, its credentials are refused.
+// TestRunBesideOneThatFails shows that an operator that fails, here with refused credentials, does not affect others.
 func TestRunBesideOneThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -254,7 +256,7 @@ func TestRunBesideOneThatFails(t *testing.T) {
 		good.run(t, kopf.RunSettings{Config: memapi.Config(server)})
 		bad.run(t, kopf.RunSettings{Config: refusing})
 		if err := <-bad.err; err == nil || !strings.Contains(err.Error(), `operator "bad.example.org"`) {
-			t.Errorf("got %v", err)
+			t.Errorf("the error must name the operator that failed: got %v", err)
 		}
 		bad.stop()
 		createNamed(t, server, "a")
@@ -264,7 +266,7 @@ func TestRunBesideOneThatFails(t *testing.T) {
 		}
 		select {
 		case <-bad.op.Ready():
-			t.Error("it was never ready")
+			t.Error("the operator that failed must not be ready")
 		default:
 		}
 	})

@@ -26,7 +26,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// The values that must not be found, by where they come from. Nobody but the tests has such texts.
+// The values that must not be found, by their origin. Only the tests have such texts.
 const (
 	inValue      = "xyzzyPlughSecret" // it is base64, too
 	inAnnotation = "xyzzy-in-an-annotation"
@@ -34,12 +34,12 @@ const (
 	inResult     = "xyzzy-in-a-result"
 )
 
-// hidden are the values with what the docs call them.
+// hidden maps the values to their names in the docs.
 var hidden = map[string]string{
 	inValue: "value", inAnnotation: "annotation", inError: "error", inResult: "result",
 }
 
-// secretive registers handlers that look at the values in every way, fail with them, and return them.
+// secretive registers handlers that read the values in every way, fail with them, and return them.
 func secretive[T client.Object](s kopf.Selection[T], value func(T) string) {
 	fail := func(context.Context, *kopf.Change[T]) error {
 		return kopf.Temporary(errors.New(inError), time.Minute)
@@ -62,7 +62,7 @@ func secretive[T client.Object](s kopf.Selection[T], value func(T) string) {
 	s.Timer("ticks", time.Minute, func(context.Context, *kopf.Task[T]) error { return errors.New(inError) })
 }
 
-// telltale is an operator with everything that tells of it.
+// telltale is an operator with all its outputs.
 type telltale struct {
 	log      lines
 	metrics  *prometheus.Registry
@@ -72,7 +72,7 @@ type telltale struct {
 	kind     string
 }
 
-// said is all that was said, by who has said it.
+// said returns the texts of all outputs, by output.
 func (w *telltale) said(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{"log": strings.Join(w.log.with(""), "\n")}
@@ -118,9 +118,9 @@ func (w *telltale) events(t *testing.T) string {
 	return string(text)
 }
 
-// Values of Secrets, and of redacted fields, are nowhere, whatever handlers demand of them; the texts of errors are
-// where the docs say, and nowhere else. Beside them is a kind of which nothing is redacted: what is not to be found
-// there cannot be found at all.
+// TestSecretsStayHidden shows that values of Secrets and of redacted fields are not in any output, whatever the
+// handlers require of them. The texts of errors are only where the docs say. A kind without redaction proves that the
+// test can find all values.
 func TestSecretsStayHidden(t *testing.T) {
 	secrets := memapi.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
 	password := func(s *corev1.ConfigMap) string { return s.Data["password"] }
@@ -135,19 +135,20 @@ func TestSecretsStayHidden(t *testing.T) {
 		want     []string
 	}{
 		"Secret": {
-			"it is known to be secret", secrets, func(op *kopf.Operator) {
+			"all values of Secrets are hidden", secrets, func(op *kopf.Operator) {
 				read := func(s *corev1.Secret) string { return string(s.Data["password"]) }
 				secretive(kopf.For(op, &corev1.Secret{}), read)
 			}, errorAlone,
 		},
 		"Redacted": {
-			"it is said to be secret", settings, func(op *kopf.Operator) {
+			"the values of redacted fields are hidden", settings, func(op *kopf.Operator) {
 				maps := kopf.For(op, &corev1.ConfigMap{}).Redacted("data.password", "metadata.annotations.token")
 				secretive(maps, password)
 			}, errorAlone,
 		},
 		"Plain": {
-			"nobody says that it is secret, so people see what filters have found", settings, func(op *kopf.Operator) {
+			"the journal shows the values that filters found if they are not redacted", settings,
+			func(op *kopf.Operator) {
 				secretive(kopf.For(op, &corev1.ConfigMap{}), password)
 			}, everywhere,
 		},
@@ -165,7 +166,7 @@ func TestSecretsStayHidden(t *testing.T) {
 				var found []string
 				for teller, text := range w.said(t) {
 					if text == "" {
-						t.Errorf("%s says nothing at all", teller)
+						t.Errorf("the output %s is empty", teller)
 					}
 					for value, what := range hidden {
 						if strings.Contains(text, value) {
@@ -183,7 +184,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	}
 }
 
-// tell runs the operator, with all that can be said.
+// tell runs the operator with all its outputs.
 func (w *telltale) tell(t *testing.T, register func(op *kopf.Operator)) {
 	t.Helper()
 	traces, recorder := tracer()
@@ -194,7 +195,7 @@ func (w *telltale) tell(t *testing.T, register func(op *kopf.Operator)) {
 	})
 	register(op)
 	w.explain = op.ExplainHandler()
-	// As much as --debug shows; from 8 on, client-go logs all bodies, be they secret or not.
+	// The verbosity of --debug. From 8 on, client-go logs all bodies, including secret ones.
 	log := funcr.New(w.log.add, funcr.Options{Verbosity: 5})
 	r := facadetest.Start(t, op, facadetest.Against(memapi.Config(w.server)),
 		facadetest.Settings(kopf.RunSettings{Log: log, Metrics: w.metrics}))

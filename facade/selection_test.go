@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// selected tells which handlers of the operator want the object.
+// selected returns the ids of the operator's handlers that match the object.
 func selected(t *testing.T, op *kopf.Operator, what *cause.Cause) (ids []string) {
 	t.Helper()
 	plan, err := kopf.Plan(op, newScheme(t))
@@ -32,6 +32,7 @@ func selected(t *testing.T, op *kopf.Operator, what *cause.Cause) (ids []string)
 	return ids
 }
 
+// TestDerivedSelectionsDoNotAlias shows that selections derived from one selection do not share their filters.
 func TestDerivedSelectionsDoNotAlias(t *testing.T) {
 	op := kopf.New("test.example.org")
 	named := func(name string) func(context.Context, *Widget) bool {
@@ -50,10 +51,11 @@ func TestDerivedSelectionsDoNotAlias(t *testing.T) {
 
 	got := selected(t, op, &cause.Cause{Object: jsontext.Of(body(nil))})
 	if d := cmp.Diff([]string{"base", "mine", "mine-changes"}, got); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("a derived selection must not change another one: -want, +got:\n%s", d)
 	}
 }
 
+// TestFilters shows that each handler is selected by its own filters.
 func TestFilters(t *testing.T) {
 	grown := func(_ context.Context, c *Change) bool { return c.Object.Spec.Size > c.Old.Spec.Size }
 	op := kopf.New("test.example.org")
@@ -79,23 +81,24 @@ func TestFilters(t *testing.T) {
 		Diff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "size"}, Old: int64(1), New: int64(3)}},
 	})
 	if d := cmp.Diff([]string{"prod", "owned", "large", "grown", "changed"}, got); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the handlers whose filters match: -want, +got:\n%s", d)
 	}
 }
 
+// TestFiltersThatFail shows that a filter that cannot decode the object is an error.
 func TestFiltersThatFail(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		register func(w kopf.Selection[*Widget])
 		want     string
 	}{
-		"undecodable object": {"the filter cannot be asked; the object waits, and it is said why",
+		"undecodable object": {"an object that the filter cannot decode is an error that names the field",
 			func(w kopf.Selection[*Widget]) {
 				w.When(func(context.Context, *Widget) bool { return true }).OnCreate("a", succeed)
 			},
 			`object ns/w1 does not fit into *kopf_test.Widget` +
 				`: field spec.size: string cannot be decoded into a Go int32`},
-		"undecodable object of a change": {"the same with a change",
+		"undecodable object of a change": {"an object that WhenChange cannot decode is an error that names the field",
 			func(w kopf.Selection[*Widget]) {
 				w.OnCreate("a", succeed, kopf.WhenChange(func(context.Context, *Change) bool { return true }))
 			},
@@ -118,6 +121,7 @@ func TestFiltersThatFail(t *testing.T) {
 	}
 }
 
+// TestFiltersOnlyRead shows that a filter that writes is an error.
 func TestFiltersOnlyRead(t *testing.T) {
 	for name, act := range map[string]func(c *Change){
 		"patch":  func(c *Change) { c.Patch(func(*Widget) {}) },
@@ -135,13 +139,13 @@ func TestFiltersOnlyRead(t *testing.T) {
 			}
 			nothing := &cause.Cause{Object: jsontext.Of(body(nil))}
 			if _, _, err := plan[0].Handler.Prematch(t.Context(), nothing); err == nil {
-				t.Error("no error: what a filter does would be lost silently")
+				t.Error("a write of a filter, which would be lost, must be an error")
 			}
 		})
 	}
 }
 
-// The body is shared by the whole process: filters must not be able to change it.
+// TestFiltersGetCopies shows that filters cannot change the object, which the whole process shares.
 func TestFiltersGetCopies(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
@@ -157,6 +161,6 @@ func TestFiltersGetCopies(t *testing.T) {
 	selected(t, op, &cause.Cause{Object: jsontext.Of(object)})
 	want := map[string]any{"tier": "prod"}
 	if d := cmp.Diff(want, object["metadata"].(map[string]any)["labels"]); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("filters must not change the object: -want, +got:\n%s", d)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// A handler that deletes its own object is not called again, its patches are dropped, and nothing is logged as a
-// warning or an error.
+// TestHandlersThatDeleteTheirObject shows that a handler that deletes its own object is not called again. Its patches
+// are dropped, and no warning or error is logged.
 func TestHandlersThatDeleteTheirObject(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -37,26 +37,26 @@ func TestHandlersThatDeleteTheirObject(t *testing.T) {
 		register func(s selection)
 		want     map[string]int // calls of each handler
 	}{
-		"Creation": {"nothing holds the object", func(s selection) {
+		"Creation": {"a creation handler can delete an object without a finalizer", func(s selection) {
 			s.OnCreate("make", creation)
 		}, map[string]int{"make": 1}},
-		"HeldCreation": {"the deletion is handled like any other", func(s selection) {
+		"HeldCreation": {"the deletion of an object with a finalizer is handled", func(s selection) {
 			s.OnCreate("make", creation)
 			s.OnDelete("drop", nothingOf)
 		}, map[string]int{"make": 1, "drop": 1}},
-		"FailingCreation": {"there is nothing to retry for", func(s selection) {
+		"FailingCreation": {"a failed handler of a deleted object is not retried", func(s selection) {
 			s.OnCreate("make", func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 				_ = remove(ctx, c.Client, c.Object)
 				return kopf.Temporary(errors.New("own error"), time.Second)
 			})
 		}, map[string]int{"make": 1}},
-		"Timer": {"there is no other tick", func(s selection) {
+		"Timer": {"a timer does not tick again for a deleted object", func(s selection) {
 			s.Timer("tick", time.Minute, func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				r.Patch(done)
 				return remove(ctx, r.Client, r.Latest())
 			})
 		}, map[string]int{"tick": 1}},
-		"Daemon": {"the daemon is stopped", func(s selection) {
+		"Daemon": {"the daemon of a deleted object is stopped", func(s selection) {
 			s.Daemon("run", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				r.Patch(done)
 				_ = remove(ctx, r.Client, r.Latest())
@@ -64,7 +64,7 @@ func TestHandlersThatDeleteTheirObject(t *testing.T) {
 				return nil
 			})
 		}, map[string]int{"run": 1}},
-		"Event": {"the deletion is an event as well", func(s selection) {
+		"Event": {"an event handler is also called for the deletion", func(s selection) {
 			s.OnEvent("see", func(ctx context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
 				if e.Type == kopf.WatchEventDeleted {
 					return nil

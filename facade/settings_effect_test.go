@@ -20,14 +20,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// lived is what one object has gone through with an operator.
+// lived records what happens to one object with an operator.
 type lived struct {
 	mu    sync.Mutex
 	lines []string        // of the log
 	calls []time.Duration // since the creation
 	posts []string        // of Kubernetes events
 
-	events []string // these, whole
+	events []string // the same events, with all fields
 }
 
 func (l *lived) add(line string) {
@@ -36,7 +36,7 @@ func (l *lived) add(line string) {
 	l.lines = append(l.lines, line)
 }
 
-// live creates an object, deletes it after an hour, and looks at it for another hour.
+// live creates an object, deletes it after an hour, and waits for another hour.
 func live(t *testing.T, settings kopf.Settings, register func(kopf.Selection[*Widget], func())) *lived {
 	t.Helper()
 	seen, server := &lived{}, memapi.New()
@@ -49,7 +49,7 @@ func live(t *testing.T, settings kopf.Settings, register func(kopf.Selection[*Wi
 		seen.calls = append(seen.calls, time.Since(began).Round(time.Second))
 	})
 	stop := operate(t, server, op, funcr.New(func(_, line string) { seen.add(line) }, funcr.Options{}))
-	defer func() { stop(); synctest.Wait() }() // what is looked at may still be written
+	defer func() { stop(); synctest.Wait() }() // the recorded values may still be written
 	time.Sleep(time.Minute)
 	began = time.Now()
 	server.Put(served, body(map[string]any{"size": int64(1)}))
@@ -64,7 +64,7 @@ func live(t *testing.T, settings kopf.Settings, register func(kopf.Selection[*Wi
 	return seen
 }
 
-// posted are the reasons of all Kubernetes events.
+// posted returns the reasons of all Kubernetes events.
 func posted(t *testing.T, server *memapi.Server) (reasons []string) {
 	t.Helper()
 	for _, event := range eventsOf(t, server) {
@@ -73,7 +73,7 @@ func posted(t *testing.T, server *memapi.Server) (reasons []string) {
 	return reasons
 }
 
-// eventsOf are all Kubernetes events that the server has.
+// eventsOf returns all Kubernetes events of the server.
 func eventsOf(t *testing.T, server *memapi.Server) []corev1.Event {
 	t.Helper()
 	user, err := client.New(memapi.Config(server), client.Options{Scheme: clientgoscheme.Scheme})
@@ -87,7 +87,8 @@ func eventsOf(t *testing.T, server *memapi.Server) []corev1.Event {
 	return events.Items
 }
 
-// The scheme of the manager does not even know Kubernetes events.
+// TestPostingIsDisabled shows that Disabled posts no Kubernetes events. The scheme of the manager does not have their
+// type.
 func TestPostingIsDisabled(t *testing.T) {
 	for _, disabled := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -107,6 +108,7 @@ func TestPostingIsDisabled(t *testing.T) {
 	}
 }
 
+// TestDefaultBackoff shows that failed handlers are retried with the default backoff.
 func TestDefaultBackoff(t *testing.T) {
 	for backoff, want := range map[time.Duration][]time.Duration{
 		0:                {0, time.Minute, 2 * time.Minute},
@@ -130,6 +132,7 @@ func TestDefaultBackoff(t *testing.T) {
 	}
 }
 
+// TestCancellationPolling shows how often a daemon that does not stop is logged.
 func TestCancellationPolling(t *testing.T) {
 	for polling, want := range map[time.Duration]int{0: 59, 10 * time.Minute: 5, kopf.Never: 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -139,7 +142,7 @@ func TestCancellationPolling(t *testing.T) {
 			seen := live(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
 				widgets.Daemon("d", func(context.Context, *kopf.Task[*Widget]) error {
 					called()
-					<-release // whatever its context says
+					<-release // without regard to its context
 					return nil
 				})
 			})
@@ -150,7 +153,8 @@ func TestCancellationPolling(t *testing.T) {
 				}
 			}
 			if told != want || len(seen.calls) != 1 {
-				t.Errorf("polling %s: told %d times, not %d; %d calls", polling, told, want, len(seen.calls))
+				t.Errorf("polling %s: %d lines about the daemon, want %d; %d calls", polling, told, want,
+					len(seen.calls))
 			}
 		})
 	}

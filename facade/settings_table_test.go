@@ -14,10 +14,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// tabled is a row of docs/settings.md: one setting of Kopf, or of ours, or of both.
+// tabled is a row of docs/settings.md: a setting of Kopf, of kopf-runtime, or of both.
 type tabled struct{ key, field, kopfs, ours, state string }
 
-// settingsTable reads both tables, the second of which lacks Kopf's defaults.
+// settingsTable reads both tables. The second one does not have Kopf's defaults.
 func settingsTable(t *testing.T) (rows []tabled) {
 	t.Helper()
 	text, err := os.ReadFile("../docs/settings.md")
@@ -45,7 +45,7 @@ func settingsTable(t *testing.T) (rows []tabled) {
 	return rows
 }
 
-// Kopf's recorded defaults are what the table says, and no setting of Kopf is forgotten.
+// TestSettingsOfKopf shows that the table has all settings of Kopf, with their recorded defaults.
 func TestSettingsOfKopf(t *testing.T) {
 	vectors.Run(t, "settings", func(t *testing.T, _ vectors.Fields, want vectors.Expected) {
 		defaults, ok := want.Value.(map[string]any)
@@ -54,7 +54,7 @@ func TestSettingsOfKopf(t *testing.T) {
 		}
 		told := map[string]bool{}
 		for _, row := range settingsTable(t) {
-			// Two are deprecated, so they were not recorded.
+			// Two settings are deprecated, so they were not recorded.
 			recorded, known := defaults[row.key]
 			unknown := row.key != "" && !known
 			if unknown && row.key != "queueing.batch_window" && row.key != "execution.max_workers" {
@@ -67,13 +67,13 @@ func TestSettingsOfKopf(t *testing.T) {
 		}
 		for key := range defaults {
 			if !told[key] {
-				t.Errorf("docs/settings.md does not tell of %s", key)
+				t.Errorf("docs/settings.md does not have the setting %s", key)
 			}
 		}
 	})
 }
 
-// kopfValue is a recorded value as the table has it.
+// kopfValue returns a recorded value in the form of the table.
 func kopfValue(value any) string {
 	switch value := value.(type) {
 	case nil:
@@ -93,7 +93,7 @@ func kopfValue(value any) string {
 	}
 }
 
-// What the table says of the fields is so: their defaults.
+// TestSettingsTable shows that the table has all fields of Settings, with their defaults.
 func TestSettingsTable(t *testing.T) {
 	op := kopf.New("test.example.org")
 	engineOptions(t, op)
@@ -109,7 +109,7 @@ func TestSettingsTable(t *testing.T) {
 			t.Errorf("kopf.Settings has no field %q for %s", row.field, row.key)
 			continue
 		case slices.Contains(told, row.field):
-			t.Errorf("%s is told of twice", row.field)
+			t.Errorf("docs/settings.md has the field %s twice", row.field)
 		}
 		told = append(told, row.field)
 		if want := ourValue(value); row.ours == "" || want != "" && row.ours != want {
@@ -118,12 +118,12 @@ func TestSettingsTable(t *testing.T) {
 	}
 	for field := range fields {
 		if !slices.Contains(told, field) {
-			t.Errorf("docs/settings.md does not tell of %s", field)
+			t.Errorf("docs/settings.md does not have the field %s", field)
 		}
 	}
 }
 
-// fieldsOf are the settings by the names that users write.
+// fieldsOf returns the settings by the names that users write.
 func fieldsOf(section reflect.Value, prefix string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
 	for i := range section.NumField() {
@@ -139,7 +139,7 @@ func fieldsOf(section reflect.Value, prefix string) map[string]reflect.Value {
 	return all
 }
 
-// ourValue is a default as the table has it; empty if it says in words what zero means.
+// ourValue returns a default in the form of the table, or an empty text if the table explains zero in words.
 func ourValue(value reflect.Value) string {
 	switch v := value.Interface().(type) {
 	case bool:

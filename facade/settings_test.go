@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// engineOptions are what the engine gets, as far as they can be compared.
+// engineOptions returns the options of the engine, without those that cannot be compared.
 func engineOptions(t *testing.T, op *kopf.Operator) reconcilers.Options {
 	t.Helper()
 	kopf.For(op, &Widget{}).OnCreate("fn", succeed)
@@ -33,7 +33,7 @@ func engineOptions(t *testing.T, op *kopf.Operator) reconcilers.Options {
 	return options
 }
 
-// withDefaults fills in what is the same for all operators.
+// withDefaults sets the options that are the same for all operators.
 func withDefaults(o reconcilers.Options) reconcilers.Options {
 	o.Name = "test.example.org"
 	o.Workers, o.Backoff, o.Checkpoint, o.Ticks = 100, time.Minute, time.Second, 1000
@@ -48,6 +48,7 @@ func withDefaults(o reconcilers.Options) reconcilers.Options {
 	return o
 }
 
+// TestSettings shows how the settings become options of the engine.
 func TestSettings(t *testing.T) {
 	own := withDefaults(reconcilers.Options{
 		Settings: reconcilers.Settings{
@@ -74,8 +75,8 @@ func TestSettings(t *testing.T) {
 		given  kopf.Settings
 		want   reconcilers.Options
 	}{
-		"defaults": {"all memory is under the name", kopf.Settings{}, own},
-		"as Kopf": {"all of it is where Kopf's operators have it, and nothing else is written", kopf.AsKopf(),
+		"defaults": {"by default, all names have the operator's name as their prefix", kopf.Settings{}, own},
+		"as Kopf": {"AsKopf uses Kopf's names, and writes nothing else", kopf.AsKopf(),
 			withDefaults(reconcilers.Options{
 				Settings: reconcilers.Settings{
 					Prefix:        "kopf.zalando.org",
@@ -87,18 +88,19 @@ func TestSettings(t *testing.T) {
 				},
 				Posting: reconcilers.Posting{Component: "kopf", Plain: true},
 			})},
-		"namespaces": {"one given twice would be handled twice", kopf.Settings{Namespaces: []string{"b", "a", "b"}},
+		"namespaces": {"a namespace that is given twice is served once",
+			kopf.Settings{Namespaces: []string{"b", "a", "b"}},
 			with(func(o *reconcilers.Options) {
 				o.Namespaces = namespaces.Patterns{namespaces.Parse("a"), namespaces.Parse("b")}
 			})},
-		"patterns": {"they go to the engine as they are, whatever their form", kopf.Settings{
+		"patterns": {"namespace patterns of both forms reach the engine", kopf.Settings{
 			Namespaces: []string{"a-*"}, NamespacePatterns: []*regexp.Regexp{regexp.MustCompile("b-.+")},
 		}, with(func(o *reconcilers.Options) {
 			o.Namespaces = namespaces.Patterns{
 				namespaces.Parse("a-*"), namespaces.Regexp(regexp.MustCompile("b-.+")),
 			}
 		})},
-		"numbers": {"they go to the engine as they are", kopf.Settings{
+		"numbers": {"numbers reach the engine unchanged", kopf.Settings{
 			Queueing: kopf.QueueingSettings{WorkerLimit: 3, ErrorDelays: []time.Duration{time.Hour}},
 			Execution: kopf.ExecutionSettings{
 				DefaultBackoff: time.Second, Checkpoint: time.Minute, Lifecycle: kopf.ASAP,
@@ -118,14 +120,14 @@ func TestSettings(t *testing.T) {
 			o.Daemons, o.Ticks, o.CancelPolling, o.InstantExit = 5, 6, time.Hour, time.Second
 			o.NoPosting, o.ScanOnce = true, true
 		})},
-		"no error delays": {"they are none, not the default ones",
+		"no error delays": {"an empty list of error delays is not replaced by the default",
 			kopf.Settings{Queueing: kopf.QueueingSettings{ErrorDelays: []time.Duration{}}},
 			with(func(o *reconcilers.Options) { o.ErrorDelays = []time.Duration{} })},
-		"named durations": {"the engine has its own ways to say so", kopf.Settings{
+		"named durations": {"named durations become the values of the engine", kopf.Settings{
 			Execution:  kopf.ExecutionSettings{DefaultBackoff: kopf.Immediately},
 			Background: kopf.BackgroundSettings{CancellationPolling: kopf.Never},
 		}, with(func(o *reconcilers.Options) { o.Backoff, o.CancelPolling = -1, 1<<63-1 })},
-		"connection": {"the engine has the same names", kopf.Settings{
+		"connection": {"the settings of watches and requests reach the engine", kopf.Settings{
 			Watching: kopf.WatchingSettings{
 				ServerTimeout: time.Minute, ClientTimeout: time.Hour, InactivityTimeout: 2 * time.Minute,
 				ReconnectBackoff: time.Second,
@@ -139,7 +141,7 @@ func TestSettings(t *testing.T) {
 			}
 			o.RequestTimeout, o.ExitTimeout, o.StuckTimeout = 3*time.Minute, 4*time.Second, time.Hour
 		})},
-		"no limits": {"for the engine, what is negative is none", kopf.Settings{
+		"no limits": {"missing limits are negative in the engine", kopf.Settings{
 			Watching: kopf.WatchingSettings{
 				ServerTimeout: kopf.Never, ClientTimeout: kopf.Never, InactivityTimeout: kopf.Never,
 				ReconnectBackoff: kopf.Immediately,
@@ -153,7 +155,8 @@ func TestSettings(t *testing.T) {
 			}
 			o.RequestTimeout, o.ExitTimeout, o.StuckTimeout = kopf.Never, kopf.Immediately, kopf.Never
 		})},
-		"what is so anyway": {"it may be said", kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}}, own},
+		"default value": {"a setting with its default value changes nothing",
+			kopf.Settings{Peering: kopf.PeeringSettings{Standalone: true}}, own},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -165,6 +168,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestWrongSettings shows that all wrong settings are reported at once.
 func TestWrongSettings(t *testing.T) {
 	const unit, least = time.Duration(1), -time.Second
 	op := kopf.New("test.example.org", kopf.Settings{
@@ -184,7 +188,7 @@ func TestWrongSettings(t *testing.T) {
 	})
 	_, err := kopf.Plan(op, newScheme(t))
 	if err == nil {
-		t.Fatal("nothing is told")
+		t.Fatal("wrong settings must be an error")
 	}
 	for _, want := range []string{
 		"15 mistakes", "facade/settings_test.go:",
@@ -212,7 +216,7 @@ func TestWrongSettings(t *testing.T) {
 	}
 }
 
-// Every duration and every number is checked: none gets to the engine as it stands.
+// TestWrongNumbers shows that every duration and every number is checked before it reaches the engine.
 func TestWrongNumbers(t *testing.T) {
 	named := map[string]time.Duration{
 		"Peering.ClockSkew": kopf.Immediately, "Peering.TakeOverWait": kopf.Immediately,
@@ -258,7 +262,7 @@ func TestWrongNumbers(t *testing.T) {
 	}
 }
 
-// The caller may go on with what it gave, for another operator.
+// TestSettingsAreTheOperatorsOwn shows that a caller can change its settings after kopf.New, for another operator.
 func TestSettingsAreTheOperatorsOwn(t *testing.T) {
 	given := kopf.Settings{
 		Namespaces: []string{"a"}, AddToScheme: runtime.SchemeBuilder{addWidgets},
@@ -275,11 +279,11 @@ func TestSettingsAreTheOperatorsOwn(t *testing.T) {
 	given.Persistence.IgnoredFields[0] = ""
 	given.Persistence.DigestKey[0], given.Persistence.FormerDigestKeys[0][0] = 'x', 'x'
 	if d := cmp.Diff(want, engineOptions(t, op)); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("later changes by the caller must not count: -want, +got:\n%s", d)
 	}
 }
 
-// The settings below the facade have the same special durations.
+// TestSpecialDurations shows that the settings below the facade have the same special durations.
 func TestSpecialDurations(t *testing.T) {
 	if kopf.Never != defaults.Never || kopf.Immediately != defaults.Immediately {
 		t.Errorf("%d and %d differ from %d and %d", kopf.Never, kopf.Immediately, defaults.Never, defaults.Immediately)

@@ -15,7 +15,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// newManager makes a manager that talks to nobody before it starts.
+// newManager returns a manager that sends no requests before it starts.
 func newManager(t *testing.T, scheme *runtime.Scheme) ctrl.Manager {
 	t.Helper()
 	m, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{
@@ -27,37 +27,38 @@ func newManager(t *testing.T, scheme *runtime.Scheme) ctrl.Manager {
 	return m
 }
 
+// TestSetupFails shows the errors of SetupWithManager.
 func TestSetupFails(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		setup  func(t *testing.T) error
 		want   string
 	}{
-		"nil operator": {"it is easy to forget to make one", func(t *testing.T) error {
+		"nil operator": {"a nil operator is an error", func(t *testing.T) error {
 			var op *kopf.Operator
 			return op.SetupWithManager(newManager(t, newScheme(t)))
 		}, "the operator is nil or empty"},
-		"nil manager": {"an error of the project before", func(*testing.T) error {
+		"nil manager": {"a nil manager is an error", func(*testing.T) error {
 			return kopf.New("test.example.org").SetupWithManager(nil)
 		}, `operator "test.example.org": the manager is nil`},
-		"operator that is not made": {"its zero value has no name", func(t *testing.T) error {
+		"operator that is not made": {"the zero Operator is an error", func(t *testing.T) error {
 			return new(kopf.Operator).SetupWithManager(newManager(t, newScheme(t)))
 		}, "make it with kopf.New"},
-		"twice": {"handlers would be called twice", func(t *testing.T) error {
+		"twice": {"a second set-up is an error", func(t *testing.T) error {
 			op := one(succeed)
 			if err := op.SetupWithManager(newManager(t, newScheme(t))); err != nil {
 				t.Fatal(err)
 			}
 			return op.SetupWithManager(newManager(t, newScheme(t)))
 		}, "it was set up already"},
-		"two of one name": {"they would take each other's memory for their own", func(t *testing.T) error {
+		"two of one name": {"two operators of one name in one manager are an error", func(t *testing.T) error {
 			m := newManager(t, newScheme(t))
 			if err := one(succeed).SetupWithManager(m); err != nil {
 				t.Fatal(err)
 			}
 			return one(succeed).SetupWithManager(m)
 		}, "with the same annotation prefix"},
-		"registered too late": {"the manager must not run without the handler", func(t *testing.T) error {
+		"registered too late": {"a registration after the set-up is an error of the start", func(t *testing.T) error {
 			m, op := newManager(t, newScheme(t)), one(succeed)
 			if err := op.SetupWithManager(m); err != nil {
 				t.Fatal(err)
@@ -67,7 +68,7 @@ func TestSetupFails(t *testing.T) {
 			defer cancel()
 			return m.Start(ctx)
 		}, `OnUpdate("late"): registered after the operator was set up`},
-		"scheme that cannot be filled": {"a mistake in an API package", func(t *testing.T) error {
+		"scheme that cannot be filled": {"an error of AddToScheme is an error of the set-up", func(t *testing.T) error {
 			op := kopf.New("test.example.org", kopf.Settings{
 				AddToScheme: runtime.SchemeBuilder{func(*runtime.Scheme) error { return errors.New("no types today") }},
 			})
@@ -84,6 +85,7 @@ func TestSetupFails(t *testing.T) {
 	}
 }
 
+// TestSetup shows that the set-up adds the types of AddToScheme to the manager's scheme.
 func TestSetup(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addWidgets}})
 	kopf.For(op, &Widget{}).OnCreate("fn", succeed)
@@ -92,35 +94,37 @@ func TestSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !scheme.Recognizes(widgets.WithKind("Widget")) {
-		t.Error("the manager's clients do not know the types of AddToScheme")
+		t.Error("the manager's scheme must have the types of AddToScheme")
 	}
 }
 
+// TestSetupAfterMistakesAreCorrected shows that an operator can be set up after a set-up that failed.
 func TestSetupAfterMistakesAreCorrected(t *testing.T) {
 	op := one(succeed)
 	if err := op.SetupWithManager(newManager(t, runtime.NewScheme())); err == nil {
-		t.Fatal("the scheme does not know the type")
+		t.Fatal("a type that the scheme does not have must be an error")
 	}
 	if err := op.SetupWithManager(newManager(t, newScheme(t))); err != nil {
-		t.Errorf("a set-up that failed is none: %v", err)
+		t.Errorf("a set-up after a failed one must succeed: %v", err)
 	}
 }
 
+// TestWrongOperators shows that wrong arguments of kopf.New are errors of the set-up.
 func TestWrongOperators(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		make   func() *kopf.Operator
 		want   []string
 	}{
-		"no name": {"there is nothing to keep the memory under",
+		"no name": {"an empty name is an error",
 			func() *kopf.Operator { return kopf.New("") },
 			[]string{`invalid operator name: invalid annotation prefix ""`}},
-		"no domain name": {"it stands in annotations and finalizers",
+		"no domain name": {"a name that is not a domain name is an error",
 			func() *kopf.Operator { return kopf.New("My Operator") }, []string{"use a domain name"}},
-		"long name": {"events of such a source are refused",
+		"long name": {"a name of more than 63 characters is an error",
 			func() *kopf.Operator { return kopf.New(strings.Repeat("a.", 31) + "aa") },
 			[]string{"more than 63 characters"}},
-		"two settings": {"nobody knows which of them counts",
+		"two settings": {"two Settings are an error",
 			func() *kopf.Operator { return kopf.New("test.example.org", kopf.AsKopf(), kopf.Settings{}) },
 			[]string{"kopf.New: 2 Settings are given: set all fields in one of them"}},
 	}
@@ -128,7 +132,7 @@ func TestWrongOperators(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := kopf.Plan(c.make(), newScheme(t))
 			if err == nil {
-				t.Fatalf("no error, but: %s", c.reason)
+				t.Fatalf("want an error: %s", c.reason)
 			}
 			for _, want := range append(c.want, "facade/setup_test.go:") {
 				if !strings.Contains(err.Error(), want) {

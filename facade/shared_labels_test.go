@@ -19,7 +19,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// selective is an operator of events and an index that are for production alone, on an API server that notes requests.
+// selective is an operator with an event handler and an index for objects of production, on an API server that records
+// requests.
 type selective struct {
 	t          *testing.T
 	server     *memapi.Server
@@ -44,7 +45,7 @@ func newSelective(t *testing.T, register func(v *selective, op *kopf.Operator)) 
 	return v
 }
 
-// hearing registers the handlers for those that the selection has.
+// hearing registers an event handler and an index for a narrower selection.
 func hearing(narrow func(kopf.Selection[*Widget]) kopf.Selection[*Widget]) func(*selective, *kopf.Operator) {
 	return func(v *selective, op *kopf.Operator) {
 		widgets := narrow(kopf.For(op, &Widget{}))
@@ -66,7 +67,7 @@ func (v *selective) put(name, tier string) {
 	}})
 }
 
-// label changes the labels as a client does.
+// label changes the label of an object as a client.
 func (v *selective) label(name, tier string) {
 	v.t.Helper()
 	user, err := memapi.NewClient(v.server, served)
@@ -84,7 +85,7 @@ func (v *selective) label(name, tier string) {
 
 func (v *selective) settle() { time.Sleep(time.Second) }
 
-// after gives what was heard, what the index has, and what was asked, since it was called last.
+// after calls a function, and returns the events, the keys of the index and the requests since its last call.
 func (v *selective) after(what func()) string {
 	v.connection.Drain()
 	what()
@@ -97,13 +98,13 @@ func (v *selective) after(what func()) string {
 			asked = append(asked, fmt.Sprint(r.Verb, " ", r.Query.Get("labelSelector"), r.Query.Get("fieldSelector")))
 		}
 	}
-	said := fmt.Sprintf("heard %q, indexed %q, asked %q", v.heard, slices.Sorted(v.index.Keys()), asked)
+	said := fmt.Sprintf("events %q, indexed %q, requests %q", v.heard, slices.Sorted(v.index.Keys()), asked)
 	v.heard = nil
 	return said
 }
 
-// Handlers of events and indices hear of objects with the labels that all of them demand as if they were filtered here,
-// but for the first time that the labels match: D-shared-labels.
+// TestSharedLabels shows that event handlers and indices receive objects with the labels that all of them require as if
+// the objects were filtered locally, except for the first time that the labels match: D-shared-labels.
 func TestSharedLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newSelective(t, hearing(func(s kopf.Selection[*Widget]) kopf.Selection[*Widget] {
@@ -114,34 +115,39 @@ func TestSharedLabels(t *testing.T) {
 			what   func()
 			want   string
 		}{
-			{"those that were there are listed", func() {}, `heard ["a"], indexed ["a"], asked []`},
+			{"existing objects with the label are listed", func() {}, `events ["a"], indexed ["a"], requests []`},
 			{
-				"one that leaves is gone from the index, and nobody is told that it is gone, as it is there",
-				func() { v.label("a", "test") }, `heard [], indexed [], asked ["list metadata.name=a"]`,
+				"an object that loses the label leaves the index without a deletion event",
+				func() { v.label("a", "test") }, `events [], indexed [], requests ["list metadata.name=a"]`,
 			},
-			{"what becomes of it is no news", func() { v.label("a", "none") }, `heard [], indexed [], asked []`},
-			{"it comes back", func() { v.label("a", "prod") }, `heard ["MODIFIED a"], indexed ["a"], asked []`},
+			{"a change of an object without the label is not reported", func() { v.label("a", "none") },
+				`events [], indexed [], requests []`},
+			{"an object that gets the label back is reported as modified", func() { v.label("a", "prod") },
+				`events ["MODIFIED a"], indexed ["a"], requests []`},
 			{
-				"one that was there before comes for the first time", func() { v.label("b", "prod") },
-				`heard ["ADDED b"], indexed ["a" "b"], asked []`,
-			},
-			{
-				"one that is new is added", func() { v.put("c", "prod") },
-				`heard ["ADDED c"], indexed ["a" "b" "c"], asked []`,
-			},
-			{
-				"one that is really gone is told", func() { v.server.Delete(served, "ns", "a") },
-				`heard ["DELETED a"], indexed ["b" "c"], asked ["list metadata.name=a"]`,
+				"an existing object that gets the label for the first time is reported as added", func() {
+					v.label("b",
+						"prod")
+				},
+				`events ["ADDED b"], indexed ["a" "b"], requests []`,
 			},
 			{
-				"so is one that another one has taken the place of",
+				"a new object with the label is reported as added", func() { v.put("c", "prod") },
+				`events ["ADDED c"], indexed ["a" "b" "c"], requests []`,
+			},
+			{
+				"a deleted object is reported as deleted", func() { v.server.Delete(served, "ns", "a") },
+				`events ["DELETED a"], indexed ["b" "c"], requests ["list metadata.name=a"]`,
+			},
+			{
+				"an object whose successor does not have the label is reported as deleted",
 				func() { v.server.Delete(served, "ns", "b"); v.put("b", "none") },
-				`heard ["DELETED b"], indexed ["c"], asked ["list metadata.name=b"]`,
+				`events ["DELETED b"], indexed ["c"], requests ["list metadata.name=b"]`,
 			},
 			{
-				"one that is back as soon as it was asked for has changed",
+				"an object that has the label back before the request is reported as modified",
 				func() { v.label("c", "test"); synctest.Wait(); v.label("c", "prod") },
-				`heard ["MODIFIED c"], indexed ["c"], asked ["list metadata.name=c"]`,
+				`events ["MODIFIED c"], indexed ["c"], requests ["list metadata.name=c"]`,
 			},
 		} {
 			if d := cmp.Diff(step.want, v.after(step.what)); d != "" {
@@ -151,7 +157,8 @@ func TestSharedLabels(t *testing.T) {
 	})
 }
 
-// What was asked in vain is asked again, and nothing is lost.
+// TestSharedLabelsWithoutAnswers shows that refused requests for objects that left the watch are repeated, and that no
+// deletion is lost.
 func TestSharedLabelsWithoutAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -170,18 +177,19 @@ func TestSharedLabelsWithoutAnswers(t *testing.T) {
 		})
 		v.server.Delete(served, "ns", "a")
 		time.Sleep(9 * time.Minute)
-		d := cmp.Diff(`heard ["a"], indexed [], asked []`, v.after(func() {}))
+		d := cmp.Diff(`events ["a"], indexed [], requests []`, v.after(func() {}))
 		if asked := count.Load(); d != "" || asked < 10 || asked > 20 {
-			t.Errorf("asked %d times, -want, +got:\n%s", asked, d)
+			t.Errorf("%d refused requests, want 10 to 20; -want, +got:\n%s", asked, d)
 		}
 		time.Sleep(3 * time.Minute)
-		if d := cmp.Diff(`heard ["DELETED a"], indexed [], asked []`, v.after(func() {})); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+		if d := cmp.Diff(`events ["DELETED a"], indexed [], requests []`, v.after(func() {})); d != "" {
+			t.Errorf("after the refusals: -want, +got:\n%s", d)
 		}
 	})
 }
 
-// A watch asks for no more than everybody wants, and for all that anybody wants.
+// TestWhichLabelsAreAskedFor shows that a watch requests the labels that all selections of its kind require, and no
+// others.
 func TestWhichLabelsAreAskedFor(t *testing.T) {
 	event := func(s kopf.Selection[*Widget], id string) {
 		s.OnEvent(id, func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil })
@@ -192,42 +200,46 @@ func TestWhichLabelsAreAskedFor(t *testing.T) {
 		want     string
 	}{
 		"One": {
-			"what the filters say", func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
+			"the watch requests the labels of its only selection", func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
 				s = s.MatchingLabels("tier in (a,b),!paused").WithLabel("team", "x").WithLabel("on", kopf.Present)
 				event(s, "a")
 			}, "on,!paused,team=x,tier in (a,b)",
 		},
 		"Shared": {
-			"what two of them say", func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
+			"the watch requests the labels that both selections require",
+			func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
 				event(s.MatchingLabels("tier=prod,!paused"), "a")
 				event(s.WithLabel("paused", kopf.Absent).WithLabel("team", "x"), "b")
 			}, "!paused",
 		},
 		"NotShared": {
-			"one wants all", func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
+			"one selection without labels makes the watch request all objects",
+			func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
 				event(s.MatchingLabels("tier=prod"), "a")
 				event(s, "b")
 			}, "",
 		},
 		"Functions": {
-			"the API server cannot ask them", func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
+			"a function for a label value cannot be requested", func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
 				event(s.WithLabel("tier", func(value string, _ bool) bool { return value == "prod" }), "a")
 			}, "",
 		},
 		"Changes": {
-			"an object that does not match any more is cleaned up", func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
+			"change handlers need all objects, to clean up those that stop matching",
+			func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
 				event(s.MatchingLabels("tier=prod"), "a")
 				s.MatchingLabels("tier=prod").OnCreate("b", succeed)
 			}, "",
 		},
 		"Memos": {
-			"they are for as long as the object is there", func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
+			"memos need all objects, until they are deleted", func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
 				event(s.MatchingLabels("tier=prod"), "a")
 				kopf.NewMemo[int](s)
 			}, "",
 		},
 		"Long": {
-			"URLs have their limits", func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
+			"a selector that is too long for a URL is not requested",
+			func(_ *kopf.Operator, s kopf.Selection[*Widget]) {
 				var names []string
 				for i := range 1000 {
 					names = append(names, fmt.Sprint("n", i))
@@ -251,14 +263,15 @@ func TestWhichLabelsAreAskedFor(t *testing.T) {
 					return r.Resource.Plural != served.Plural
 				})
 				if len(asked) != 1 || asked[0].Query.Get("labelSelector") != tc.want {
-					t.Errorf("%s: want %q, asked for %+v", tc.reason, tc.want, asked)
+					t.Errorf("%s: want one request with the selector %q, got %+v", tc.reason, tc.want, asked)
 				}
 			})
 		})
 	}
 }
 
-// What an object has left for is nobody's matter where nobody is told of its end.
+// TestSharedLabelsOfIndices shows that the operator does not request objects that left the watch if no handler receives
+// deletions.
 func TestSharedLabelsOfIndices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newSelective(t, func(v *selective, op *kopf.Operator) {
@@ -272,9 +285,12 @@ func TestSharedLabelsOfIndices(t *testing.T) {
 			what   func()
 			want   string
 		}{
-			{"it leaves", func() { v.label("a", "test") }, `heard [], indexed [], asked []`},
-			{"it comes back", func() { v.label("a", "prod") }, `heard [], indexed ["a"], asked []`},
-			{"it is gone", func() { v.server.Delete(served, "ns", "a") }, `heard [], indexed [], asked []`},
+			{"an object that loses the label leaves the index", func() { v.label("a", "test") },
+				`events [], indexed [], requests []`},
+			{"an object that gets the label back returns to the index", func() { v.label("a", "prod") },
+				`events [], indexed ["a"], requests []`},
+			{"a deleted object leaves the index", func() { v.server.Delete(served, "ns", "a") },
+				`events [], indexed [], requests []`},
 		} {
 			if d := cmp.Diff(step.want, v.after(step.what)); d != "" {
 				t.Errorf("step %d, %s: -want, +got:\n%s", i, step.reason, d)
@@ -283,7 +299,7 @@ func TestSharedLabelsOfIndices(t *testing.T) {
 	})
 }
 
-// One object of ten is a tenth of the traffic, and of its metadata it is less still.
+// TestTrafficOfSharedLabels shows that one object in ten takes a tenth of the traffic, and its metadata even less.
 func TestTrafficOfSharedLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -319,7 +335,8 @@ func TestTrafficOfSharedLabels(t *testing.T) {
 				func(context.Context, *metadataEvent) error { return nil })
 		})
 		if shared > all/9 || bare > shared/4 {
-			t.Errorf("%d bytes for all, %d for a tenth, %d for its metadata", all, shared, bare)
+			t.Errorf("%d bytes for all, %d for a tenth, %d for its metadata; want at most a ninth and a quarter of it",
+				all, shared, bare)
 		}
 		t.Logf("200 objects with specs of 2000 bytes: %d bytes for all, %d for a tenth, %d for its metadata",
 			all, shared, bare)

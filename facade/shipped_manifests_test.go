@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// shippedDeployments are the Deployments that users copy, with the ExitTimeout of the programs that they run.
+// shippedDeployments returns the Deployments that users copy, with the ExitTimeout of their programs.
 func shippedDeployments(t *testing.T) map[string]time.Duration {
 	t.Helper()
 	program, err := os.ReadFile("../examples/database/main.go")
@@ -58,14 +58,14 @@ func operatorWithExitTimeout(timeout time.Duration) *kopf.Operator {
 	})
 }
 
-// slowExit is an operator of which everything takes as long at the exit as the settings permit.
+// slowExit returns an operator whose handlers all take as long at the exit as the settings permit.
 func slowExit(exitTimeout time.Duration, seen *journal) *kopf.Operator {
 	op := operatorWithExitTimeout(exitTimeout)
 	widgets := kopf.For(op, &Widget{})
 	widgets.OnCreate("change", func(ctx context.Context, _ *Change) error {
 		<-ctx.Done()
 		seen.add("change interrupted")
-		time.Sleep(time.Hour) // it ignores that
+		time.Sleep(time.Hour) // although it was interrupted
 		return nil
 	})
 	widgets.Daemon("daemon", func(context.Context, *kopf.Task[*Widget]) error {
@@ -79,8 +79,9 @@ func slowExit(exitTimeout time.Duration, seen *journal) *kopf.Operator {
 	return op
 }
 
-// The grace period of each shipped Deployment is longer than its program takes to exit, even if everything takes as
-// long as the settings permit. A pod that is killed before that loses outcomes of handlers, and its cleanup.
+// TestShippedGracePeriods shows that the grace period of each shipped Deployment is longer than the exit of its
+// program, even if everything takes as long as the settings permit. A pod that is killed earlier loses results of
+// handlers and its cleanup.
 func TestShippedGracePeriods(t *testing.T) {
 	for file, exitTimeout := range shippedDeployments(t) {
 		t.Run(file, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestShippedGracePeriods(t *testing.T) {
 				time.Sleep(time.Minute)
 				began := time.Now()
 				if err := r.Stop(); err == nil {
-					t.Error("a cleanup that is abandoned is an error")
+					t.Error("an abandoned cleanup must be an error")
 				}
 				seen.want(t, "change interrupted")
 				took, limit := time.Since(began), time.Duration(*grace)*time.Second
@@ -109,13 +110,14 @@ func TestShippedGracePeriods(t *testing.T) {
 	}
 }
 
-// A program serves no probe before its startup handlers have succeeded, so the liveness probe must not begin earlier.
+// TestShippedProbes shows that shipped Deployments have a startup probe with enough time. A program serves no probe
+// before its startup handlers have succeeded, so the liveness probe must not begin earlier.
 func TestShippedProbes(t *testing.T) {
 	for file := range shippedDeployments(t) {
 		container := shippedDeployment(t, file).Spec.Template.Spec.Containers[0]
 		startup, liveness := container.StartupProbe, container.LivenessProbe
 		if startup == nil || startup.HTTPGet == nil || !equality.Semantic.DeepEqual(startup.HTTPGet, liveness.HTTPGet) {
-			t.Errorf("%s: the startup probe is %v, want one that asks what the liveness probe asks", file, startup)
+			t.Errorf("%s: the startup probe is %v, want one with the request of the liveness probe", file, startup)
 			continue
 		}
 		if limit := startup.PeriodSeconds * startup.FailureThreshold; limit < 600 {
@@ -124,7 +126,8 @@ func TestShippedProbes(t *testing.T) {
 	}
 }
 
-// Under Main, handlers have the time that ExitTimeout promises, also if it is longer than managers wait by default.
+// TestLongExitTimeout shows that under Main, handlers have the time of ExitTimeout, even if it is longer than managers
+// wait by default.
 func TestLongExitTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, seen := servedAPI(), &journal{}

@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
+// TestSleep shows when Sleep ends, and its results.
 func TestSleep(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -28,14 +29,17 @@ func TestSleep(t *testing.T) {
 		took   time.Duration
 	}{
 		"Stopping": {
-			"it ends with Stopping", time.Minute, 90 * time.Second, nil, []bool{true, false}, 90 * time.Second,
+			"Sleep ends when the task must stop", time.Minute, 90 * time.Second, nil, []bool{true, false},
+			90 * time.Second,
 		},
 		"Timeout": {
-			"it ends with the context", time.Minute, time.Hour, []kopf.Option{kopf.Timeout(70 * time.Second)},
+			"Sleep ends with the context of the task", time.Minute, time.Hour,
+			[]kopf.Option{kopf.Timeout(70 * time.Second)},
 			[]bool{true, false}, 70 * time.Second,
 		},
 		"Unitless": {
-			"30 has no unit", 30, 2500 * time.Millisecond, nil, []bool{true, true, false}, 2500 * time.Millisecond,
+			"a duration without a unit becomes a second", 30, 2500 * time.Millisecond, nil, []bool{true, true, false},
+			2500 * time.Millisecond,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,15 +85,16 @@ func TestSleep(t *testing.T) {
 		_ context.Context, r *kopf.Task[*Widget],
 	) error {
 		if r.Sleep(time.Hour) || r.Sleep(0) {
-			t.Error("it sleeps though it has to end")
+			t.Error("Sleep must return false at once if the task must stop")
 		}
 		return nil
 	})
 	if took := time.Since(began); took > time.Minute {
-		t.Errorf("it took %s", took)
+		t.Errorf("Sleep took %s in a task that must stop", took)
 	}
 }
 
+// TestTemporaryWithoutADelay shows which delay a temporary error without a delay has.
 func TestTemporaryWithoutADelay(t *testing.T) {
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
@@ -98,18 +103,23 @@ func TestTemporaryWithoutADelay(t *testing.T) {
 		opts   []kopf.Option
 		want   time.Duration
 	}{
-		"Default": {"the operator's backoff", kopf.Temporary(broken), nil, time.Minute},
+		"Default": {"without a delay, the operator's backoff applies", kopf.Temporary(broken), nil, time.Minute},
 		"Backoff": {
-			"the handler's backoff", kopf.Temporary(broken), []kopf.Option{kopf.Backoff(time.Hour)}, time.Hour,
+			"without a delay, the handler's backoff applies", kopf.Temporary(broken),
+			[]kopf.Option{kopf.Backoff(time.Hour)}, time.Hour,
 		},
 		"Mode": {
-			"it is temporary whatever other errors are", kopf.Temporary(broken),
+			"a temporary error is retried, whatever the mode for other errors", kopf.Temporary(broken),
 			[]kopf.Option{kopf.Errors(kopf.ErrorsPermanent)}, time.Minute,
 		},
-		"Zero":    {"zero is at once", kopf.Temporary(broken, 0), []kopf.Option{kopf.Backoff(time.Hour)}, 0},
-		"Wrapped": {"the outer error counts", kopf.Temporary(kopf.Temporary(broken, 5*time.Second)), nil, time.Minute},
+		"Zero": {"a delay of zero retries at once", kopf.Temporary(broken, 0), []kopf.Option{kopf.Backoff(time.Hour)},
+			0},
+		"Wrapped": {"an outer error without a delay overrides the inner delay",
+			kopf.Temporary(kopf.Temporary(broken,
+				5*time.Second)), nil, time.Minute},
 		"Inner": {
-			"the outer error counts", kopf.Temporary(kopf.Temporary(broken), 5*time.Second), nil, 5 * time.Second,
+			"the delay of the outer error counts", kopf.Temporary(kopf.Temporary(broken), 5*time.Second), nil,
+			5 * time.Second,
 		},
 	} {
 		got := facadetest.NewChange(&Widget{}, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), func(
@@ -122,10 +132,11 @@ func TestTemporaryWithoutADelay(t *testing.T) {
 		}
 	}
 	if execution.IsPermanent(kopf.Temporary(kopf.Permanent(broken))) {
-		t.Error("a temporary error around a permanent one is temporary")
+		t.Error("a temporary error around a permanent one must be temporary")
 	}
 }
 
+// TestPatchAt shows that PatchField sets and removes fields, and that its failures are errors of the handler.
 func TestPatchAt(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget", "spec": map[string]any{"size": int64(1), "tags": "x"},
@@ -148,7 +159,7 @@ func TestPatchAt(t *testing.T) {
 		"spec":   map[string]any{"more": map[string]any{"a": []any{"b"}}, "size": nil},
 	}
 	if d := cmp.Diff(want, got.Patch); d != "" || got.Err != nil {
-		t.Errorf("error %v, -want, +got:\n%s", got.Err, d)
+		t.Errorf("the patched fields: error %v, -want, +got:\n%s", got.Err, d)
 	}
 	for want, patch := range map[string]func(c *kopf.Change[*kopf.Unstructured]){
 		"setting spec.tags.x of object": func(c *kopf.Change[*kopf.Unstructured]) {
@@ -173,6 +184,7 @@ func TestPatchAt(t *testing.T) {
 	}
 }
 
+// TestForResourceAs shows that a resource can be handled with a Go type, and that its mistakes are reported.
 func TestForResourceAs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &journal{}

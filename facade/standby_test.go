@@ -21,7 +21,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// held is a lease that another process renews, until it dies.
+// held is a lease that another process renews until that process is dead.
 type held struct {
 	lease
 
@@ -37,7 +37,7 @@ func (h *held) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	return h.lease.Get(ctx)
 }
 
-// asked is a manager whose checks can be asked.
+// asked is a manager whose checks a test can call.
 type asked struct {
 	ctrl.Manager
 
@@ -58,7 +58,7 @@ func (a *asked) AddHealthzCheck(name string, check healthz.Checker) error {
 	return a.Manager.AddHealthzCheck(name, check)
 }
 
-// failing are the checks that fail, with what they say.
+// failing returns the names of the failing checks with their errors.
 func failing(checks map[string]healthz.Checker) (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(checks)) {
 		if err := checks[name](httptest.NewRequest(http.MethodGet, "/", nil)); err != nil {
@@ -68,7 +68,8 @@ func failing(checks map[string]healthz.Checker) (all []string) {
 	return all
 }
 
-// A process that waits for being the leader is in order, and does nothing. When it leads, all checks count for it.
+// TestReadyOnStandby shows that a process that waits for the leadership is ready and does nothing. When it leads, all
+// checks apply to it.
 func TestReadyOnStandby(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -96,7 +97,7 @@ func TestReadyOnStandby(t *testing.T) {
 				t.Errorf("%s: want %q, got %q", when, texts, got)
 			}
 			if dead := failing(m.alive); len(dead) > 0 {
-				t.Errorf("%s: a restart would not help: %q", when, dead)
+				t.Errorf("%s: the liveness checks must succeed: %q", when, dead)
 			}
 		}
 		time.Sleep(24 * time.Hour)
@@ -106,9 +107,10 @@ func TestReadyOnStandby(t *testing.T) {
 		}
 		lock.dead.Store(true)
 		time.Sleep(time.Minute)
-		want("it leads, and starts", "test.example.org/startup: the startup handlers have not succeeded yet")
+		want("the process leads and runs its startup handlers",
+			"test.example.org/startup: the startup handlers have not succeeded yet")
 		time.Sleep(time.Hour)
-		want("it is at work")
+		want("the process leads after its startup")
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -116,7 +118,7 @@ func TestReadyOnStandby(t *testing.T) {
 	})
 }
 
-// An operator that is refused takes no check from another one.
+// TestChecksOfTwoOperators shows that an operator that is refused does not replace the checks of another one.
 func TestChecksOfTwoOperators(t *testing.T) {
 	m := ask(newManager(t, newScheme(t)))
 	probing := func(name, text string) *kopf.Operator {
@@ -134,10 +136,10 @@ func TestChecksOfTwoOperators(t *testing.T) {
 		if !refused {
 			continue
 		}
-		err := probing(name, "of nobody").SetupWithManager(m)
+		err := probing(name, "of the refused one").SetupWithManager(m)
 		const taken = `another operator of this manager has the name "a.example.org"`
 		if err == nil || !strings.Contains(err.Error(), taken) {
-			t.Errorf("two of one name: %v", err)
+			t.Errorf("a second operator of one name must be refused: %v", err)
 		}
 	}
 	texts := strings.Join(failing(m.alive), "\n")
@@ -147,6 +149,7 @@ func TestChecksOfTwoOperators(t *testing.T) {
 		}
 	}
 	if len(m.ready) != 10 || len(m.alive) != 4 {
-		t.Errorf("each has all checks: %q, %q", slices.Sorted(maps.Keys(m.ready)), slices.Sorted(maps.Keys(m.alive)))
+		t.Errorf("each operator must have all checks: %q, %q", slices.Sorted(maps.Keys(m.ready)),
+			slices.Sorted(maps.Keys(m.alive)))
 	}
 }

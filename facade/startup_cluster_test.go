@@ -14,7 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// LoginWithKubeconfig uses the kubeconfig of the program also at the startup, not the current context of the user.
+// TestLoginAtStartup shows that LoginWithKubeconfig at startup uses the kubeconfig of the program, not the current
+// context of the user.
 func TestLoginAtStartup(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	const content = `{apiVersion: v1, kind: Config, current-context: there,
@@ -39,7 +40,7 @@ contexts: [{name: there, context: {cluster: there, user: me}}]}`
 	}
 }
 
-// The client of a task finds the kinds of typed objects, as that of a change does.
+// TestEventsOfATask shows that the client of a task finds the kinds of typed objects, like the client of a change.
 func TestEventsOfATask(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "1"}}
 	got := facadetest.NewTask(pod).Call(t.Context(), func(_ context.Context, task *kopf.Task[*corev1.Pod]) error {
@@ -48,6 +49,6 @@ func TestEventsOfATask(t *testing.T) {
 		return nil
 	})
 	if got.Err != nil || len(got.Events) != 1 {
-		t.Errorf("got %v, events %v", got.Err, got.Events)
+		t.Errorf("want one event: got %v, events %v", got.Err, got.Events)
 	}
 }

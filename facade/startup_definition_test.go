@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// An operator that makes its own definition at its startup serves the objects without a restart, also after the
-// definition was deleted and made again.
+// TestDefinitionMadeAtStartup shows that an operator that creates its own definition at startup serves the objects
+// without a restart, even after the definition was deleted and created again.
 func TestDefinitionMadeAtStartup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, noted := memapi.New(), &heard{}
@@ -59,19 +59,20 @@ func TestDefinitionMadeAtStartup(t *testing.T) {
 		r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
 		r.Ready()
 		create("a")
-		noted.want(t, "at once", "create a")
+		noted.want(t, "an object of the new definition is handled at once", "create a")
 
 		if err := people.Delete(t.Context(), definition()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		noted.want(t, "the server in memory removes the objects at once, whatever holds them")
+		noted.want(t,
+			"the deletion of the definition calls no handler: the in-memory server removes the objects at once")
 
 		if err := define(t.Context(), people); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
 		create("b")
-		noted.want(t, "the definition is back", "create b")
+		noted.want(t, "an object of the restored definition is handled", "create b")
 	})
 }

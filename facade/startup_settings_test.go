@@ -26,10 +26,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// widgetKind is the same for all, so that settings with it can be compared.
+// widgetKind is shared, so that settings with it can be compared.
 var widgetKind = &Widget{}
 
-// uncommon sets the field to something valid that is not its default.
+// uncommon sets the field to a valid value that is not its default.
 func uncommon(t *testing.T, s *kopf.Settings, name string) {
 	t.Helper()
 	field := fieldsOf(reflect.ValueOf(s).Elem(), "")[name]
@@ -90,14 +90,15 @@ func uncommon(t *testing.T, s *kopf.Settings, name string) {
 	case "Persistence.AnnotationPrefix", "Peering.Name":
 		field.SetString("other.example.org")
 	case "Persistence.FormerDigestKeys":
-		s.Persistence.DigestKey = []byte(strings.Repeat("k", 32)) // the one that came after them
+		s.Persistence.DigestKey = []byte(strings.Repeat("k", 32)) // former keys require a present one
 	}
 	if field.IsZero() {
 		t.Fatalf("%s: no value is known for the type %s", name, field.Type())
 	}
 }
 
-// same are settings as the rest of the program gets them: of the engine, of the connection, and as they are resolved.
+// same holds the settings in all the forms in which the program uses them: those of the engine, those of the
+// connection, and the resolved ones.
 type same struct {
 	engine     reconcilers.Options
 	connection connection.Settings
@@ -106,7 +107,8 @@ type same struct {
 
 func effect(op *kopf.Operator) same {
 	s := same{kopf.EngineOptions(op), kopf.ConnectionOf(op), map[string]string{}}
-	s.engine.Metrics, s.engine.Fence, s.engine.Forget, s.engine.Dependents = nil, nil, nil, nil // each has its own
+	s.engine.Metrics, s.engine.Fence, s.engine.Forget, s.engine.Dependents = nil, nil, nil,
+		nil // each operator has its own
 	s.engine.Matching = nil
 	own := kopf.ResolvedSettings(op)
 	for name, field := range fieldsOf(reflect.ValueOf(&own).Elem(), "") {
@@ -115,7 +117,7 @@ func effect(op *kopf.Operator) same {
 	return s
 }
 
-// wantSame compares what both operators do.
+// wantSame compares the effects of the settings of both operators.
 func wantSame(t *testing.T, name string, given, changed *kopf.Operator) {
 	t.Helper()
 	if d := cmp.Diff(effect(given), effect(changed), cmp.AllowUnexported(same{})); d != "" {
@@ -123,7 +125,7 @@ func wantSame(t *testing.T, name string, given, changed *kopf.Operator) {
 	}
 }
 
-// changing sets one field in a handler of the startup, and keeps the settings.
+// changing returns an operator that sets one field in a startup handler, and keeps the settings.
 func changing(t *testing.T, name string, kept **kopf.Settings) *kopf.Operator {
 	t.Helper()
 	op := one(succeed)
@@ -137,7 +139,8 @@ func changing(t *testing.T, name string, kept **kopf.Settings) *kopf.Operator {
 	return op
 }
 
-// eachSetting has one setting after the other, with an operator that it was given to. Wrong is why that cannot be.
+// eachSetting calls a test with each setting, and with an operator that was given the setting. Wrong is the error of
+// that operator, if any.
 func eachSetting(t *testing.T, test func(t *testing.T, name string, given *kopf.Operator, wrong error)) {
 	t.Helper()
 	var empty kopf.Settings
@@ -160,7 +163,8 @@ func eachSetting(t *testing.T, test func(t *testing.T, name string, given *kopf.
 	}
 }
 
-// In a program, every field that a startup handler changes counts as if it had been given to kopf.New, or is told.
+// TestStartupChangesEverySettingOfAProgram shows that in a program, a field that a startup handler changes counts as if
+// it had been given to kopf.New, or is an error.
 func TestStartupChangesEverySettingOfAProgram(t *testing.T) {
 	eachSetting(t, func(t *testing.T, name string, given *kopf.Operator, wrong error) {
 		op := changing(t, name, nil)
@@ -171,11 +175,11 @@ func TestStartupChangesEverySettingOfAProgram(t *testing.T) {
 		switch {
 		case name == "LogHandler":
 			if err == nil || !strings.Contains(err.Error(), "changed LogHandler, which is in use already") {
-				t.Errorf("the log is written already: %v", err)
+				t.Errorf("a change of the log handler must be an error: %v", err)
 			}
 		case wrong != nil:
 			if err == nil || !strings.Contains(err.Error(), "kopf.New, changed by OnStartup: "+name) {
-				t.Errorf("it is not served: %v", err)
+				t.Errorf("a setting that kopf.New refuses must be an error: %v", err)
 			}
 		case err != nil:
 			t.Error(err)
@@ -185,7 +189,8 @@ func TestStartupChangesEverySettingOfAProgram(t *testing.T) {
 	})
 }
 
-// In a given manager, it is the same, but for what is the project's.
+// TestStartupChangesEverySettingInAManager shows the same for a given manager, except for the settings that belong to
+// its program.
 func TestStartupChangesEverySettingInAManager(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -210,9 +215,9 @@ func TestStartupChangesEverySettingInAManager(t *testing.T) {
 			stop := embed(t, servedAPI(), op)
 			synctest.Wait()
 			if kept == nil {
-				t.Fatal("the startup was not called")
+				t.Fatal("the startup handler must be called")
 			}
-			// What a handler does later counts for nothing.
+			// Later changes of the settings do not count.
 			late := fieldsOf(reflect.ValueOf(kept).Elem(), "")[name]
 			if late.Kind() == reflect.Slice {
 				late.Index(0).SetZero()

@@ -23,10 +23,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// stateReads counts the calls of the storages of an operator, by passes.
+// stateReads counts the storage calls of an operator in each pass.
 type stateReads struct {
 	mu     sync.Mutex
-	passes []string // their times, and the versions of the object, in order
+	passes []string // the times and object versions of the passes, in order
 	counts map[string]map[string]int
 }
 
@@ -45,7 +45,7 @@ func (r *stateReads) note(body map[string]any, what string) {
 	r.counts[pass][what]++
 }
 
-// take returns the counts of the passes since the last time.
+// take returns the counts of the passes since its last call.
 func (r *stateReads) take() (counts []map[string]int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +81,8 @@ func (s countedProgress) Fetch(body map[string]any, id string) (*progress.Record
 	return s.Annotations.Fetch(body, id)
 }
 
-// countedOperator has handlers of changes, of which one fails twice after a certain edit, and a timer.
+// countedOperator returns an operator with a timer and with change handlers, one of which fails twice after a certain
+// edit.
 func countedOperator(reads *stateReads) *kopf.Operator {
 	op := kopf.New("reads.example.org", kopf.Settings{
 		Peering: kopf.PeeringSettings{Standalone: true},
@@ -112,7 +113,8 @@ func countedOperator(reads *stateReads) *kopf.Operator {
 	return op
 }
 
-// A pass builds the essence of an object once, and fetches the last-handled configuration and each record once.
+// TestStateIsReadOnce shows that a pass builds the essence of an object once, and fetches the last-handled
+// configuration and each record once.
 func TestStateIsReadOnce(t *testing.T) {
 	whole := map[string]int{"essence": 1, "last handled": 1, "a": 1, "b": 1, "c": 1, "d": 1}
 	parts := maps.Clone(whole)

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Zipped keeps what was handled last in an annotation of its own form, compressed. What an essence is it leaves to the
-// storage that it embeds, which knows how to leave out its own annotations.
+// Zipped stores the last-handled configuration in its own annotation, compressed. The embedded storage defines the
+// essence, and leaves out its own annotations.
 type Zipped struct{ diffbase.Annotations }
 
 // Fetch implements diffbase.Storage.
@@ -33,10 +33,11 @@ func (z Zipped) Fetch(body map[string]any) (diffbase.Essence, error) {
 	if _, err := raw.ReadFrom(reader); err != nil {
 		return nil, &diffbase.MalformedError{Where: "annotation " + z.key(), Err: err}
 	}
-	return storage.Parse(raw.String()) // with integers as objects of Kubernetes have them
+	return storage.Parse(raw.String()) // with integers as in Kubernetes objects
 }
 
-// Store implements diffbase.Storage. The marker of the prefix tells other operators that these annotations are ours.
+// Store implements diffbase.Storage. The marker of the prefix shows other operators that the annotations belong to an
+// operator.
 func (z Zipped) Store(patch, body map[string]any, essence diffbase.Essence) error {
 	raw, err := json.Marshal(essence)
 	if err != nil {
@@ -59,7 +60,7 @@ func (z Zipped) Store(patch, body map[string]any, essence diffbase.Essence) erro
 
 func (z Zipped) key() string { return z.Prefix + "/handled.gz" }
 
-// A storage of one's own implements diffbase.Storage, or progress.Storage; most embed one that is there.
+// A custom storage implements diffbase.Storage or progress.Storage. Most of them embed an existing one.
 func ExamplePersistenceSettings() {
 	zipped := Zipped{diffbase.Annotations{Prefix: "databases.example.org", WithoutV1: true}}
 	kopf.New("databases.example.org", kopf.Settings{

@@ -18,13 +18,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// broken is a storage that cannot store.
+// broken is a storage whose Store fails.
 type broken struct{ diffbase.Status }
 
 func (broken) Store(map[string]any, map[string]any, diffbase.Essence) error {
 	return errors.New("no room")
 }
 
+// TestWrongStorages shows that wrong storages and settings of persistence are errors of the set-up.
 func TestWrongStorages(t *testing.T) {
 	long := strings.Repeat("a", 40) + "." + strings.Repeat("b", 40)
 	cases := map[string]struct {
@@ -33,75 +34,78 @@ func TestWrongStorages(t *testing.T) {
 		want        string
 	}{
 		"empty diff-base": {
-			"all objects would be new forever", kopf.PersistenceSettings{DiffbaseStorage: diffbase.Multi{}},
+			"a storage that never stores the last-handled configuration is an error",
+			kopf.PersistenceSettings{DiffbaseStorage: diffbase.Multi{}},
 			"DiffbaseStorage: there are no storages in Multi, so nothing would ever be remembered",
 		},
 		"nil inside": {
-			"a nil is found wherever it is",
+			"a nil storage inside another one is an error",
 			kopf.PersistenceSettings{DiffbaseStorage: diffbase.Multi{diffbase.Status{}, nil}}, "the storage is nil",
 		},
 		"broken": {
-			"it would fail with every object", kopf.PersistenceSettings{DiffbaseStorage: broken{}}, "no room",
+			"a storage that cannot store is an error", kopf.PersistenceSettings{DiffbaseStorage: broken{}}, "no room",
 		},
 		"bad prefix": {
-			"the API server would refuse all writes",
+			"an invalid annotation key is an error",
 			kopf.PersistenceSettings{DiffbaseStorage: diffbase.Annotations{Prefix: "No Prefix"}},
 			"invalid annotation key",
 		},
 		"identity": {
-			"the API server would refuse it, or do worse",
+			"a storage in the identity of the object is an error",
 			kopf.PersistenceSettings{DiffbaseStorage: diffbase.Status{Field: diff.Path{"metadata", "name"}}},
 			"nothing can be kept at /metadata/name",
 		},
 		"no memory": {
-			"failures would be forgotten", kopf.PersistenceSettings{ProgressStorage: progress.Multi{}},
+			"a progress storage that stores nothing is an error",
+			kopf.PersistenceSettings{ProgressStorage: progress.Multi{}},
 			"ProgressStorage: there are no storages in Multi",
 		},
 		"read only": {
-			"failures would be forgotten",
+			"a progress storage that never writes is an error",
 			kopf.PersistenceSettings{ProgressStorage: progress.Multi{progress.Status{NoWrite: true}}}, "never writes",
 		},
 		"no domain": {
-			"Kubernetes wants one", kopf.PersistenceSettings{AnnotationPrefix: "My Prefix"},
+			"a prefix that is not a domain name is an error", kopf.PersistenceSettings{AnnotationPrefix: "My Prefix"},
 			`Persistence.AnnotationPrefix: invalid annotation prefix "My Prefix"`,
 		},
 		"long for Kopf": {
-			"Kopf's former keys have no room for it",
+			"a prefix that is too long for Kopf's former keys is an error",
 			kopf.PersistenceSettings{AnnotationPrefix: long, KopfFormats: true},
 			"too long for the annotations that Kopf used once",
 		},
 		"open quote": {
-			"nobody knows where the key ends",
+			"a path with an open quote is an error",
 			kopf.PersistenceSettings{IgnoredFields: []string{`metadata.labels."a.b`}},
 			"double quotes",
 		},
 		"empty key": {
-			"there is no such field", kopf.PersistenceSettings{IgnoredFields: []string{"spec..a"}}, "a key is empty",
+			"a path with an empty key is an error", kopf.PersistenceSettings{IgnoredFields: []string{"spec..a"}},
+			"a key is empty",
 		},
 		"ignored twice": {
-			"a storage decides by itself what counts",
+			"IgnoredFields beside a custom storage are an error",
 			kopf.PersistenceSettings{IgnoredFields: []string{"spec.a"}, DiffbaseStorage: diffbase.Status{}},
 			"Persistence.IgnoredFields: give the fields to the storage",
 		},
 		"no finalizer": {
-			"Kubernetes wants a domain", kopf.PersistenceSettings{Finalizer: "mine"},
+			"a finalizer without a domain is an error", kopf.PersistenceSettings{Finalizer: "mine"},
 			`Persistence.Finalizer: "mine": it must be a domain`,
 		},
 		"no key": {
-			"it would be no secret", kopf.PersistenceSettings{DigestKey: []byte{}},
+			"an empty digest key is an error", kopf.PersistenceSettings{DigestKey: []byte{}},
 			"Persistence.DigestKey: the key is empty",
 		},
 		"no former key": {
-			"it would be no secret",
+			"an empty former digest key is an error",
 			kopf.PersistenceSettings{DigestKey: []byte("x"), FormerDigestKeys: [][]byte{[]byte("y"), nil}},
 			"Persistence.FormerDigestKeys[1]: the key is empty",
 		},
 		"former keys alone": {
-			"one of them may be meant for the present one",
+			"former digest keys without a present one are an error",
 			kopf.PersistenceSettings{FormerDigestKeys: [][]byte{[]byte("y")}}, "there is no DigestKey",
 		},
 		"id at its place": {
-			"the record would destroy what was handled last",
+			"an id whose record would replace the last-handled configuration is an error",
 			kopf.PersistenceSettings{DiffbaseStorage: diffbase.Annotations{Prefix: "test.example.org", Key: "id"}},
 			`the record would be at /metadata/annotations/test.example.org~1id`,
 		},
@@ -118,6 +122,7 @@ func TestWrongStorages(t *testing.T) {
 	}
 }
 
+// TestRightStorages shows how the settings of persistence become options of the engine.
 func TestRightStorages(t *testing.T) {
 	const name, mine = "test.example.org", "mine.example.org"
 	long := strings.Repeat("a", 40) + "." + strings.Repeat("b", 40)
@@ -129,7 +134,7 @@ func TestRightStorages(t *testing.T) {
 		given  kopf.PersistenceSettings
 		want   reconcilers.Options
 	}{
-		"prefix": {"all annotations follow", kopf.PersistenceSettings{AnnotationPrefix: mine},
+		"prefix": {"all annotations have the given prefix", kopf.PersistenceSettings{AnnotationPrefix: mine},
 			reconcilers.Options{
 				Settings: reconcilers.Settings{
 					Prefix:      mine,
@@ -141,7 +146,7 @@ func TestRightStorages(t *testing.T) {
 					CompactSubs: true,
 				},
 			}},
-		"long prefix": {"without Kopf's former keys, there is room",
+		"long prefix": {"without Kopf's former keys, a long prefix is accepted",
 			kopf.PersistenceSettings{AnnotationPrefix: long}, reconcilers.Options{
 				Settings: reconcilers.Settings{
 					Prefix:      long,
@@ -153,20 +158,21 @@ func TestRightStorages(t *testing.T) {
 					CompactSubs: true,
 				},
 			}},
-		"Kopf's formats": {"under names of one's own, without taking copies for handled", kopf.PersistenceSettings{
-			AnnotationPrefix: mine, Finalizer: mine + "/fin", KopfFormats: true,
-		}, reconcilers.Options{
-			Settings: reconcilers.Settings{
-				Prefix:        mine,
-				BoundTo:       mine + "/handled-uid",
-				Finalizer:     mine + "/fin",
-				Diffbase:      diffbase.Annotations{Prefix: mine},
-				Progress:      progress.Smart{Prefix: mine},
-				KopfTexts:     true,
-				KopfDeletions: true,
-			},
-		}},
-		"ignored": {"the default storage ignores them", kopf.PersistenceSettings{
+		"Kopf's formats": {"Kopf's formats can have other names, and then copies are not trusted",
+			kopf.PersistenceSettings{
+				AnnotationPrefix: mine, Finalizer: mine + "/fin", KopfFormats: true,
+			}, reconcilers.Options{
+				Settings: reconcilers.Settings{
+					Prefix:        mine,
+					BoundTo:       mine + "/handled-uid",
+					Finalizer:     mine + "/fin",
+					Diffbase:      diffbase.Annotations{Prefix: mine},
+					Progress:      progress.Smart{Prefix: mine},
+					KopfTexts:     true,
+					KopfDeletions: true,
+				},
+			}},
+		"ignored": {"the default storage leaves out the ignored fields", kopf.PersistenceSettings{
 			IgnoredFields: []string{"spec.size", `metadata.labels."a.b/c"`}, TrustCopies: true,
 		}, reconcilers.Options{
 			Settings: reconcilers.Settings{
@@ -178,7 +184,7 @@ func TestRightStorages(t *testing.T) {
 				CompactSubs: true,
 			},
 		}},
-		"own": {"they are taken as they are", kopf.PersistenceSettings{
+		"own": {"custom storages are used unchanged", kopf.PersistenceSettings{
 			DiffbaseStorage: multi, ProgressStorage: progress.Status{Name: "x"},
 			DigestKey: []byte("k"), FormerDigestKeys: [][]byte{[]byte("f")},
 		}, reconcilers.Options{
@@ -195,18 +201,19 @@ func TestRightStorages(t *testing.T) {
 				Progress: progress.Status{Name: "x"},
 			},
 		}},
-		"own of the same kind": {"it keeps what Kopf can read", kopf.PersistenceSettings{
-			ProgressStorage: progress.Annotations{Prefix: name, WithoutV1: true},
-		}, reconcilers.Options{
-			Settings: reconcilers.Settings{
-				Prefix:    name,
-				BoundTo:   name + "/handled-uid",
-				Finalizer: name + "/finalizer",
-				Digests:   ours,
-				Diffbase:  diffbase.Annotations{Prefix: name, WithoutV1: true},
-				Progress:  progress.Annotations{Prefix: name, WithoutV1: true},
-			},
-		}},
+		"own of the same kind": {"a custom storage keeps the records of sub-handlers separate",
+			kopf.PersistenceSettings{
+				ProgressStorage: progress.Annotations{Prefix: name, WithoutV1: true},
+			}, reconcilers.Options{
+				Settings: reconcilers.Settings{
+					Prefix:    name,
+					BoundTo:   name + "/handled-uid",
+					Finalizer: name + "/finalizer",
+					Digests:   ours,
+					Diffbase:  diffbase.Annotations{Prefix: name, WithoutV1: true},
+					Progress:  progress.Annotations{Prefix: name, WithoutV1: true},
+				},
+			}},
 	}
 	for label, c := range cases {
 		t.Run(label, func(t *testing.T) {
@@ -218,6 +225,7 @@ func TestRightStorages(t *testing.T) {
 	}
 }
 
+// TestIDsInTheStatus shows that ids that would share an annotation are accepted for a storage in the status.
 func TestIDsInTheStatus(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{
 		Persistence: kopf.PersistenceSettings{ProgressStorage: progress.Status{}},
@@ -226,10 +234,11 @@ func TestIDsInTheStatus(t *testing.T) {
 	widgets.OnCreate("a/b", succeed)
 	widgets.OnUpdate("a.b", succeed)
 	if _, err := kopf.Plan(op, newScheme(t)); err != nil {
-		t.Errorf("there, the two ids are two keys: %v", err)
+		t.Errorf("in the status, the two ids must be two keys: %v", err)
 	}
 }
 
+// TestRedacted shows that a selection has the redacted paths of the selections that it is derived from.
 func TestRedacted(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
@@ -245,17 +254,18 @@ func TestRedacted(t *testing.T) {
 		{"spec", "extra", "password"}, {"metadata", "annotations", "a.b/c"}, {"spec", "extra", "token"},
 	}
 	if d := cmp.Diff(want, plan[0].Handler.Redacted); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the redacted paths of a derived selection: -want, +got:\n%s", d)
 	}
 	if len(plan[1].Handler.Redacted) > 0 {
-		t.Error("a selection is not changed by those derived from it")
+		t.Error("a derived selection must not change the original one")
 	}
 	widgets.Redacted(`spec."a"b`, "").OnDelete("c", succeed)
 	if _, err = kopf.Plan(op, newScheme(t)); err == nil || strings.Count(err.Error(), "Redacted: invalid path") != 2 {
-		t.Errorf("both mistakes are told: %v", err)
+		t.Errorf("both invalid paths must be reported: %v", err)
 	}
 }
 
+// TestHandlersOfDigests shows that the diff of a redacted field has its path, but no values: only a digest is stored.
 func TestHandlersOfDigests(t *testing.T) {
 	redaction := cause.Redaction{Paths: []diff.Path{{"spec", "owner"}}}
 	before, after := body(
@@ -279,10 +289,10 @@ func TestHandlersOfDigests(t *testing.T) {
 	typed := kopf.New("test.example.org")
 	kopf.For(typed, &Widget{}).OnUpdate("id", func(_ context.Context, c *Change) error {
 		if c.Old.Spec.Owner != "" || c.Old.Spec.Size != 1 || c.Object.Spec.Owner != "bob" {
-			t.Errorf("what has changed is zero, all else is known: %+v", c.Old.Spec)
+			t.Errorf("the changed field must be zero, and all others known: %+v", c.Old.Spec)
 		}
 		if d := cmp.Diff(want, c.Diff); d != "" {
-			t.Errorf("there are paths without values: -want, +got:\n%s", d)
+			t.Errorf("the diff must have paths without values: -want, +got:\n%s", d)
 		}
 		return nil
 	})
@@ -291,7 +301,7 @@ func TestHandlersOfDigests(t *testing.T) {
 		raw, "test.example.org/v1", "widgets",
 	).OnUpdate("id", func(_ context.Context, c *kopf.Change[*unstructured.Unstructured]) error {
 		if d := cmp.Diff(map[string]any{"spec": map[string]any{"size": int64(1)}}, c.Old.Object); d != "" {
-			t.Errorf("what has changed is absent, all else is known: -want, +got:\n%s", d)
+			t.Errorf("the changed field must be absent, and all others known: -want, +got:\n%s", d)
 		}
 		return nil
 	})
@@ -302,12 +312,12 @@ func TestHandlersOfDigests(t *testing.T) {
 	}
 }
 
-// fallible is a storage that panics wherever it is asked.
+// fallible is a storage whose methods all panic.
 type fallible struct{ *diffbase.Annotations }
 
 type fallibleProgress struct{ *progress.Annotations }
 
-// Registration never panics: what a storage does wrong is a mistake among others.
+// TestStoragesThatPanicAreMistakes shows that a panic of a storage is one of the mistakes that registration reports.
 func TestStoragesThatPanicAreMistakes(t *testing.T) {
 	op := kopf.New("test.example.org", kopf.Settings{
 		Persistence: kopf.PersistenceSettings{DiffbaseStorage: fallible{}, ProgressStorage: fallibleProgress{}},
@@ -315,7 +325,7 @@ func TestStoragesThatPanicAreMistakes(t *testing.T) {
 	kopf.For(op, &Widget{}).OnCreate("a", succeed)
 	_, err := kopf.Plan(op, newScheme(t))
 	if err == nil {
-		t.Fatal("nobody is told")
+		t.Fatal("a storage that panics must be an error")
 	}
 	for _, want := range []string{
 		"DiffbaseStorage: storing an empty essence: Store of the storage kopf_test.fallible: panic: ",

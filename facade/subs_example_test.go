@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// The check needs a successful upgrade. The cleanup runs after both, also if they have failed.
+// The check needs a successful upgrade. The cleanup runs after both, even if they failed.
 func ExampleAfter() {
 	type Change = kopf.Change[*corev1.ConfigMap]
 

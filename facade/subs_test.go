@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// subs notes what is declared, and knows the records.
+// subs records the declared sub-handlers, and returns the given records.
 type subs struct {
 	declared  []*handlers.Handler
 	err       error
@@ -38,22 +38,23 @@ func (s *subs) Record(id string) (progress.Record, error) {
 	return record, nil
 }
 
-// parent calls a handler that may have sub-handlers.
+// parent calls a handler that can have sub-handlers.
 func parent(t *testing.T, held *subs, fn func(ctx context.Context, c *Change) error) *execution.Attempt {
 	t.Helper()
 	return call(t, one(fn), body(nil), nil, func(a *execution.Attempt) { a.Call.Subs = held })
 }
 
-// wantFailed is a failure for good with such a text; with none, it is none.
+// wantFailed requires a permanent failure with the text, or a success if the text is empty.
 func wantFailed(t *testing.T, a *execution.Attempt, text string) {
 	t.Helper()
 	switch {
 	case text == "" && a.Outcome.Err == nil && a.Outcome.Final:
 	case text == "" || a.Outcome.Err == nil || !a.Outcome.Final || !strings.Contains(a.Outcome.Err.Error(), text):
-		t.Errorf("got %+v, want a failure for good with %q", a.Outcome, text)
+		t.Errorf("got %+v, want a permanent failure with %q", a.Outcome, text)
 	}
 }
 
+// TestSubs shows the declaration of sub-handlers, and its errors.
 func TestSubs(t *testing.T) {
 	held := &subs{err: &execution.PendingError{}}
 	with := func(a *execution.Attempt) { a.Call.Subs = held }
@@ -64,15 +65,15 @@ func TestSubs(t *testing.T) {
 		return nil
 	}), body(nil), nil, with)
 	if !a.Outcome.Final || a.Outcome.Err == nil || len(held.declared) != 0 {
-		t.Errorf("an invalid id fails permanently: got %+v, %d declared", a.Outcome, len(held.declared))
+		t.Errorf("an invalid id must fail permanently: got %+v, %d declared", a.Outcome, len(held.declared))
 	}
 	a = call(t, one(func(_ context.Context, c *Change) error { c.Sub("a", nil); return nil }), body(nil), nil, with)
 	if !a.Outcome.Final || a.Outcome.Err == nil {
-		t.Errorf("a missing function fails permanently: got %+v", a.Outcome)
+		t.Errorf("a missing function must fail permanently: got %+v", a.Outcome)
 	}
 	a = call(t, one(func(_ context.Context, c *Change) error { c.Sub("a", succeed); return nil }), body(nil), nil)
 	if a.Outcome.Err == nil {
-		t.Error("where there can be no sub-handlers, they must not vanish silently")
+		t.Error("a handler that cannot have sub-handlers must fail if it declares one")
 	}
 	a = call(t, one(func(ctx context.Context, c *Change) error {
 		c.Sub("a", succeed, kopf.Retries(2), kopf.InField("spec.size"), kopf.NewValue(3))
@@ -80,15 +81,16 @@ func TestSubs(t *testing.T) {
 	}), body(nil), nil, with)
 	if a.Outcome.Final || a.Outcome.Delay == nil || len(held.declared) != 1 {
 		t.Errorf(
-			"a handler with unfinished sub-handlers is called again: got %+v, %d declared", a.Outcome,
+			"a handler with unfinished sub-handlers must be called again: got %+v, %d declared", a.Outcome,
 			len(held.declared),
 		)
 	}
 	if sub := held.declared[0]; sub.ID != "a" || *sub.Policy.Retries != 2 || sub.To == nil {
-		t.Errorf("a sub-handler has the options of any: got %+v", sub)
+		t.Errorf("a sub-handler must have the given options: got %+v", sub)
 	}
 }
 
+// TestRunSubsLifecycle shows which lifecycle RunSubs uses.
 func TestRunSubsLifecycle(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -96,12 +98,13 @@ func TestRunSubsLifecycle(t *testing.T) {
 		wrong  string
 		want   *handlers.Lifecycle
 	}{
-		"none":     {"it is the operator's", nil, "", nil},
-		"one":      {"it is for this run", []kopf.Lifecycle{kopf.ASAP}, "", ptr.To(handlers.ASAP)},
-		"in order": {"it is one as any other", []kopf.Lifecycle{kopf.InOrder}, "", ptr.To(handlers.InOrder)},
-		"two":      {"nobody can tell which is meant", []kopf.Lifecycle{kopf.ASAP, kopf.InOrder}, "2 lifecycles", nil},
+		"none": {"without a lifecycle, the operator's one applies", nil, "", nil},
+		"one":  {"the given lifecycle applies to this run", []kopf.Lifecycle{kopf.ASAP}, "", ptr.To(handlers.ASAP)},
+		"in order": {"InOrder is passed on like any other lifecycle", []kopf.Lifecycle{kopf.InOrder}, "",
+			ptr.To(handlers.InOrder)},
+		"two": {"two lifecycles are an error", []kopf.Lifecycle{kopf.ASAP, kopf.InOrder}, "2 lifecycles", nil},
 		"nil": {
-			"it could pick nothing", []kopf.Lifecycle{kopf.LifecycleFunc(nil)},
+			"a nil lifecycle function is an error", []kopf.Lifecycle{kopf.LifecycleFunc(nil)},
 			`handler "fn": LifecycleFunc: the function is nil`, nil,
 		},
 	} {
@@ -118,6 +121,7 @@ func TestRunSubsLifecycle(t *testing.T) {
 	}
 }
 
+// TestAfter shows that the options After and AfterFinished are passed to the engine.
 func TestAfter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -125,14 +129,19 @@ func TestAfter(t *testing.T) {
 		wrong  string
 		want   [2][]string
 	}{
-		"both": {"they are for different ones", []kopf.Option{
+		"both": {"After and AfterFinished can be combined", []kopf.Option{
 			kopf.After("a", "b"), kopf.AfterFinished("c"), kopf.Retries(2), kopf.InField("spec.size"), kopf.NewValue(1),
 		}, "", [2][]string{{"a", "b"}, {"c"}}},
-		"a policy": {"it may have them", []kopf.Option{kopf.JoinOptions(kopf.After("a"))}, "", [2][]string{{"a"}, nil}},
-		"none":     {"a list may be empty", []kopf.Option{kopf.After([]string{}...)}, "", [2][]string{{}, nil}},
-		"empty":    {"no id is", []kopf.Option{kopf.AfterFinished("a", "")}, `("a", "")`, [2][]string{}},
+		"a policy": {"JoinOptions can have After", []kopf.Option{kopf.JoinOptions(kopf.After("a"))}, "",
+			[2][]string{{"a"}, nil}},
+		"none": {"an empty list of ids is accepted",
+			[]kopf.Option{kopf.After([]string{}...)}, "", [2][]string{{},
+				nil}},
+		"empty": {"an empty id is an error", []kopf.Option{kopf.AfterFinished("a", "")}, `("a", "")`,
+			[2][]string{}},
 		"repeated": {
-			"a repeated option is ambiguous", []kopf.Option{kopf.After("a"), kopf.After("b")}, "twice", [2][]string{},
+			"an option that is given twice is an error", []kopf.Option{kopf.After("a"), kopf.After("b")}, "twice",
+			[2][]string{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,10 +163,11 @@ func TestAfter(t *testing.T) {
 	kopf.For(op, &Widget{}).OnCreate("fn", succeed, kopf.JoinOptions(kopf.After("a")))
 	_, err := kopf.Plan(op, newScheme(t))
 	if err == nil || !strings.Contains(err.Error(), "After is not an option of") {
-		t.Errorf("only sub-handlers come after others: %v", err)
+		t.Errorf("After must be an error for a handler without a parent: %v", err)
 	}
 }
 
+// TestOutcome shows how records of sub-handlers become outcomes.
 func TestOutcome(t *testing.T) {
 	held := &subs{records: map[string]progress.Record{
 		"new":     {},
@@ -186,22 +196,23 @@ func TestOutcome(t *testing.T) {
 		"ours":    {State: kopf.SubPending, Retries: 2},
 		"forged":  {State: kopf.SubFailed},
 	}, got); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("outcomes of records: -want, +got:\n%s", d)
 	}
 	if outcome := returned.Outcome("failed"); outcome.State != kopf.SubFailed {
-		t.Errorf("sub-handlers ask when their handler has returned: got %+v", outcome)
+		t.Errorf("Outcome must work after the handler has returned: got %+v", outcome)
 	}
 	for reason, a := range map[string]*execution.Attempt{
-		"a record that cannot be read is no outcome": parent(t, held, func(_ context.Context, c *Change) error {
+		"a record that cannot be read must fail the handler": parent(t, held, func(_ context.Context, c *Change) error {
 			if got := c.Outcome("unreadable"); got.State != kopf.SubPending {
-				t.Errorf("got %+v", got)
+				t.Errorf("the outcome of an unreadable record must be pending: got %+v", got)
 			}
 			return nil
 		}),
-		"nor is there one where there can be no sub-handlers": call(t, one(func(_ context.Context, c *Change) error {
-			c.Outcome("a")
-			return nil
-		}), body(nil), nil),
+		"Outcome must fail a handler that cannot have sub-handlers": call(t,
+			one(func(_ context.Context, c *Change) error {
+				c.Outcome("a")
+				return nil
+			}), body(nil), nil),
 	} {
 		if a.Outcome.Err == nil {
 			t.Errorf("%s: got %+v", reason, a.Outcome)

@@ -25,7 +25,7 @@ import (
 
 const tampered = "tampered"
 
-// tamperWith changes what is behind the value; its places are replaced where they can be.
+// tamperWith changes everything that can be reached from the value, and replaces its parts where it can.
 func tamperWith(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface:
@@ -59,7 +59,7 @@ func tamperWith(v reflect.Value) {
 	}
 }
 
-// other is another value of the same type.
+// other returns another value of the same type.
 func other(v reflect.Value) reflect.Value {
 	changed := reflect.New(v.Type()).Elem()
 	switch v.Kind() {
@@ -77,7 +77,7 @@ func other(v reflect.Value) reflect.Value {
 	return changed
 }
 
-// tamperingDiffbase are storages of the user's own.
+// tamperingDiffbase is a custom storage that changes its arguments.
 type tamperingDiffbase struct {
 	*tamperer
 	diffbase.Annotations
@@ -135,7 +135,7 @@ func copyOf(tree map[string]any) map[string]any {
 	return own
 }
 
-// note keeps what a function was given.
+// note records the input of a function.
 func (v *tamperer) note(id string, values ...any) {
 	text, err := json.Marshal(values)
 	if err != nil {
@@ -146,7 +146,7 @@ func (v *tamperer) note(id string, values ...any) {
 	v.notes = append(v.notes, id+" "+string(text))
 }
 
-// tamper changes all that can be reached from the values.
+// tamper changes everything that can be reached from the values.
 func (v *tamperer) tamper(values ...any) {
 	if !v.active {
 		return
@@ -156,7 +156,7 @@ func (v *tamperer) tamper(values ...any) {
 	}
 }
 
-// operate runs the operator until it is stopped.
+// operate runs the operator until stop is called.
 func operate(t *testing.T, server http.RoundTripper, op *kopf.Operator, log logr.Logger) (stop func()) {
 	t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
@@ -192,7 +192,7 @@ func (v *tamperer) edit(patch string) {
 	v.settle(patch)
 }
 
-// settle lets everything come to rest, and notes what the object is like then.
+// settle waits until the operator is idle, and records the state of the object.
 func (v *tamperer) settle(after string) {
 	time.Sleep(30 * time.Second)
 	synctest.Wait()

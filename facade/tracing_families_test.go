@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// Handlers of all families have spans, but for index functions.
+// TestSpansOfFamilies shows that handlers of all families have spans, except for index functions.
 func TestSpansOfFamilies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -69,7 +69,7 @@ func TestSpansOfFamilies(t *testing.T) {
 			"startup, startup begin #1: success Unset",
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("spans: -want, +got:\n%s", d)
 		}
 		joined := 0
 		for _, spans := range byTrace {
@@ -78,12 +78,12 @@ func TestSpansOfFamilies(t *testing.T) {
 			}
 		}
 		if joined != 3 { // the startup, and two ticks of the timer
-			t.Errorf("%d traces have an attempt and its retry: %v", joined, byTrace)
+			t.Errorf("%d traces have an attempt and its retry, want 3: %v", joined, byTrace)
 		}
 	})
 }
 
-// Requests for admission are answered in one attempt.
+// TestSpansOfAdmission shows that an admission request is answered in one attempt, which has a span.
 func TestSpansOfAdmission(t *testing.T) {
 	traces, recorder := tracer()
 	op := kopf.New("test.example.org", kopf.Settings{Tracing: traces})
@@ -97,11 +97,12 @@ func TestSpansOfAdmission(t *testing.T) {
 	}
 	if got := spanLine(all[0]); got != "CREATE, Widget quota #0: denied Error *errors.errorString" ||
 		spanAttribute(all[0], "kopf.name") != "w1" {
-		t.Errorf("got %s: %v", got, all[0].Attributes())
+		t.Errorf("the span of the request: got %s: %v", got, all[0].Attributes())
 	}
 }
 
-// Sub-handlers are parts of the attempts that call them, and requests of those that send them.
+// TestSpansInSpans shows that the spans of sub-handlers are inside the attempts that call them, and the spans of
+// requests inside the spans of their senders.
 func TestSpansInSpans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -139,12 +140,12 @@ func TestSpansInSpans(t *testing.T) {
 			"ConfigMap fn in ConfigMap fn",
 		}
 		if d := cmp.Diff(want, trees(recorder.Ended())); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("spans with their parents: -want, +got:\n%s", d)
 		}
 	})
 }
 
-// trees are the spans, each with the one around it.
+// trees returns the names of the spans, each with the name of its parent.
 func trees(all []sdktrace.ReadOnlySpan) (texts []string) {
 	names := map[trace.SpanID]string{}
 	for _, span := range all {

@@ -21,7 +21,7 @@ import (
 
 const hiddenValue = "xyzzy-plugh"
 
-// leaky handlers do with a value whatever they can.
+// leaky registers handlers that expose a value in all possible ways.
 func leaky[T client.Object](s kopf.Selection[T]) {
 	tell := func(ctx context.Context, c *kopf.Change[T]) error {
 		annotations := map[string]string{"leak": hiddenValue}
@@ -53,7 +53,8 @@ func leaky[T client.Object](s kopf.Selection[T]) {
 	s.Timer("ticks", time.Minute, func(context.Context, *kopf.Task[T]) error { return errors.New(hiddenValue) })
 }
 
-// Values of a Secret, of redacted fields, and of anything else are in no span, whatever handlers do with them.
+// TestNoValueIsInASpan shows that values of Secrets, of redacted fields and of other fields are not in any span,
+// whatever handlers do with them.
 func TestNoValueIsInASpan(t *testing.T) {
 	secrets := memapi.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +73,7 @@ func TestNoValueIsInASpan(t *testing.T) {
 		leaky(kopf.For(op, &corev1.Secret{}))
 		traceRun(t, server, op, 10*time.Minute)
 		if len(endedAttempts(recorder)) < 20 || len(recorder.Ended()) < len(endedAttempts(recorder))+8 {
-			t.Fatalf("only %d spans of attempts, %d in all: nothing is shown", len(endedAttempts(recorder)),
+			t.Fatalf("only %d spans of attempts, %d in all: too few to show anything", len(endedAttempts(recorder)),
 				len(recorder.Ended()))
 		}
 		for _, span := range tracetest.SpanStubsFromReadOnlySpans(recorder.Ended()) {

@@ -21,20 +21,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
+// TestTracingSettings shows which tracing settings are errors.
 func TestTracingSettings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		traces kopf.TracingSettings
 		want   string
 	}{
-		"Nothing":  {"it is the default", kopf.TracingSettings{}, ""},
-		"Provider": {"it is enough", kopf.TracingSettings{Provider: noop.NewTracerProvider()}, ""},
+		"Nothing":  {"tracing is off by default", kopf.TracingSettings{}, ""},
+		"Provider": {"a provider is enough for tracing", kopf.TracingSettings{Provider: noop.NewTracerProvider()}, ""},
 		"Apart": {
-			"it would be without effect", kopf.TracingSettings{Apart: true},
+			"Apart without a provider is an error", kopf.TracingSettings{Apart: true},
 			"Tracing.Apart: nothing is traced without a Tracing.Provider",
 		},
 		"Nil": {
-			"it would panic at the first attempt",
+			"a provider that is a nil pointer is an error",
 			kopf.TracingSettings{Provider: (*sdktrace.TracerProvider)(nil)},
 			"Tracing.Provider: it is a nil *trace.TracerProvider",
 		},
@@ -50,7 +51,8 @@ func TestTracingSettings(t *testing.T) {
 	}
 }
 
-// In a program, the startup may give the provider: what comes after it is traced.
+// TestStartupGivesProvider shows that in a program, a startup handler can set the provider, and that the handlers after
+// it are traced.
 func TestStartupGivesProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -67,12 +69,12 @@ func TestStartupGivesProvider(t *testing.T) {
 		traceRun(t, server, op, time.Minute)
 		all := endedAttempts(recorder)
 		if len(all) != 1 || spanLine(all[0]) != "create, ConfigMap fn #0: success Unset" {
-			t.Errorf("got %v", all)
+			t.Errorf("want one span, of the creation: got %v", all)
 		}
 	})
 }
 
-// Without a provider, an attempt costs what it does without traces, and a request does, too.
+// TestCostOfTraces shows that without a provider, attempts and requests cost as much as without traces.
 func TestCostOfTraces(t *testing.T) {
 	planned := func(traces kopf.TracingSettings) *handlers.Handler {
 		op := kopf.New("test.example.org", kopf.Settings{Tracing: traces})
@@ -84,7 +86,7 @@ func TestCostOfTraces(t *testing.T) {
 		return plan[0].Handler
 	}
 	least := func(h *handlers.Handler) (allocations float64) {
-		for i := range 5 { // what other tests have left may still run
+		for i := range 5 { // goroutines of other tests may still run
 			if now := costOf(t, h); i == 0 || now < allocations {
 				allocations = now
 			}
@@ -104,11 +106,11 @@ func TestCostOfTraces(t *testing.T) {
 	}
 	next := &memapi.Server{}
 	if (kopf.TracingSettings{}).Transport(next) != next {
-		t.Error("without a provider, requests take another way")
+		t.Error("without a provider, the transport must be returned unchanged")
 	}
 }
 
-// costOf is how much is allocated for one attempt.
+// costOf returns the number of allocations of one attempt.
 func costOf(t *testing.T, h *handlers.Handler) float64 {
 	t.Helper()
 	own := *h
@@ -119,12 +121,12 @@ func costOf(t *testing.T, h *handlers.Handler) float64 {
 		a := execution.New(&own, about, nil)
 		a.Due = true
 		if chain.Run(t.Context(), a); !a.Outcome.Final {
-			t.Fatalf("it was not called: %+v", a.Outcome)
+			t.Fatalf("the handler was not called: %+v", a.Outcome)
 		}
 	})
 }
 
-// In a project's manager, the project puts the transport around its own.
+// TestTracesInAManager shows that in a project's manager, requests are traced if the project wraps its transport.
 func TestTracesInAManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		traces, recorder := tracer()
@@ -139,7 +141,7 @@ func TestTracesInAManager(t *testing.T) {
 		}
 		want := []string{"get widgets.example.org in Widget fn", "Widget fn in "}
 		if d := cmp.Diff(want, trees(recorder.Ended())); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("spans with their parents: -want, +got:\n%s", d)
 		}
 	})
 }

@@ -23,7 +23,7 @@ import (
 
 type tracedMap = kopf.Change[*corev1.ConfigMap]
 
-// tracer makes settings of which the spans are seen.
+// tracer returns settings with a provider, and the recorder of its spans.
 func tracer() (kopf.TracingSettings, *tracetest.SpanRecorder) {
 	recorder := tracetest.NewSpanRecorder()
 	return kopf.TracingSettings{
@@ -31,20 +31,20 @@ func tracer() (kopf.TracingSettings, *tracetest.SpanRecorder) {
 	}, recorder
 }
 
-// tracedMaps are config maps of an operator that traces.
+// tracedMaps returns an operator with the settings, and its selection of config maps.
 func tracedMaps(settings kopf.Settings) (*kopf.Operator, kopf.Selection[*corev1.ConfigMap]) {
 	op := kopf.New("traced.example.org", settings)
 	return op, kopf.For(op, &corev1.ConfigMap{})
 }
 
-// putMap makes an object of somebody else's.
+// putMap creates an object as another client.
 func putMap(server *memapi.Server, name string) {
 	server.Put(settings, map[string]any{
 		"metadata": map[string]any{"namespace": "default", "name": name, "uid": name}, "data": map[string]any{"a": "b"},
 	})
 }
 
-// traceRun runs the operator until nothing is to be done for a long time.
+// traceRun runs the operator for some time, until it is idle.
 func traceRun(t *testing.T, server *memapi.Server, op *kopf.Operator, during time.Duration) {
 	t.Helper()
 	r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
@@ -56,7 +56,7 @@ func traceRun(t *testing.T, server *memapi.Server, op *kopf.Operator, during tim
 	}
 }
 
-// spanAttribute is one of a span; empty if it has none.
+// spanAttribute returns an attribute of a span, or an empty text.
 func spanAttribute(span sdktrace.ReadOnlySpan, key string) string {
 	for _, one := range span.Attributes() {
 		if string(one.Key) == key {
@@ -66,7 +66,7 @@ func spanAttribute(span sdktrace.ReadOnlySpan, key string) string {
 	return ""
 }
 
-// endedAttempts are the spans of attempts, in the order of their ends.
+// endedAttempts returns the spans of attempts, in the order of their ends.
 func endedAttempts(recorder *tracetest.SpanRecorder) (attempts []sdktrace.ReadOnlySpan) {
 	for _, span := range recorder.Ended() {
 		if span.SpanKind() == trace.SpanKindInternal {
@@ -76,14 +76,14 @@ func endedAttempts(recorder *tracetest.SpanRecorder) (attempts []sdktrace.ReadOn
 	return attempts
 }
 
-// spanLine is a span as a text.
+// spanLine returns a span as a text.
 func spanLine(span sdktrace.ReadOnlySpan) string {
 	return strings.TrimSpace(fmt.Sprintf("%s, %s #%s: %s %s %s", spanAttribute(span, "kopf.reason"), span.Name(),
 		spanAttribute(span, "kopf.retry"), spanAttribute(span, "kopf.outcome"), span.Status().Code,
 		spanAttribute(span, "error.type")))
 }
 
-// Every attempt has a span that tells what came of it.
+// TestSpansOfAttempts shows that every attempt has a span with its outcome.
 func TestSpansOfAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -109,7 +109,7 @@ func TestSpansOfAttempts(t *testing.T) {
 			if spanAttribute(span, "kopf.operator") != "traced.example.org" ||
 				spanAttribute(span, "kopf.namespace") != "default" || spanAttribute(span, "kopf.name") != "one" ||
 				spanAttribute(span, "kopf.uid") == "" || spanAttribute(span, "kopf.kind") != "ConfigMap" {
-				t.Errorf("a span does not say what it is about: %v", span.Attributes())
+				t.Errorf("a span must name the operator and the object: %v", span.Attributes())
 			}
 		}
 		want := []string{
@@ -121,12 +121,12 @@ func TestSpansOfAttempts(t *testing.T) {
 			"create, ConfigMap later #1: success Unset",
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("-want, +got:\n%s", d)
+			t.Errorf("spans: -want, +got:\n%s", d)
 		}
 	})
 }
 
-// traceRetrying is an operator whose handler succeeds at its last attempt.
+// traceRetrying returns an operator whose handler succeeds at its last attempt.
 func traceRetrying(settings kopf.Settings, last int) *kopf.Operator {
 	op, maps := tracedMaps(settings)
 	maps.On("fn", kopf.CreateUpdateResume(), func(_ context.Context, c *tracedMap) error {
@@ -138,7 +138,7 @@ func traceRetrying(settings kopf.Settings, last int) *kopf.Operator {
 	return op
 }
 
-// keptTrace is the trace in the record of the handler: a part of the text.
+// keptTrace returns the trace in the record of the handler, which is a part of its text.
 func keptTrace(server *memapi.Server) string {
 	metadata, _ := server.Object(settings, "default", "one")["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -152,7 +152,8 @@ func keptTrace(server *memapi.Server) string {
 	return ""
 }
 
-// TestTracesOverRestarts shows D-traceparent: what attempts of one change have in common is on the object.
+// TestTracesOverRestarts shows D-traceparent: the record on the object has the trace that the attempts of one change
+// share.
 func TestTracesOverRestarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -164,11 +165,12 @@ func TestTracesOverRestarts(t *testing.T) {
 		between  func(*memapi.Server)
 		traces   int
 	}{
-		"Joined": {"one change is one trace", kopf.Settings{}, false, nil, 1},
-		"AsKopf": {"Kopf leaves the key alone until it writes", kopf.AsKopf(), false, nil, 1},
+		"Joined": {"all attempts for one change are one trace", kopf.Settings{}, false, nil, 1},
+		"AsKopf": {"as Kopf, all attempts for one change are one trace, too", kopf.AsKopf(), false, nil, 1},
 		"Apart":  {"each attempt is a trace, with a link to the first one", kopf.Settings{}, true, nil, 4},
 		"Forged": {
-			"a malformed trace is none, and holds nobody up", kopf.Settings{}, false, func(server *memapi.Server) {
+			"a malformed trace is ignored, and does not block the handler", kopf.Settings{}, false,
+			func(server *memapi.Server) {
 				trace := keptTrace(server)
 				server.Edit(settings, "default", "one", func(body map[string]any) {
 					metadata, _ := body["metadata"].(map[string]any)
@@ -196,7 +198,8 @@ func TestTracesOverRestarts(t *testing.T) {
 					time.Sleep(time.Hour)
 				}
 				if len(all) != 4 || keptTrace(server) != "" {
-					t.Fatalf("%s: %d attempts, kept is %q", tc.reason, len(all), keptTrace(server))
+					t.Fatalf("%s: %d attempts, want 4; the record has the trace %q, want none", tc.reason, len(all),
+						keptTrace(server))
 				}
 				checkTraces(t, tc.reason, all, tc.traces, tc.apart)
 			})
@@ -223,14 +226,14 @@ func checkTraces(t *testing.T, reason string, all []sdktrace.ReadOnlySpan, want 
 	}
 }
 
-// Those who do not trace have records as ever, and leave alone what others have kept.
+// TestRecordsWithoutTraces shows that an operator without tracing adds no trace to records, and keeps existing traces.
 func TestRecordsWithoutTraces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		putMap(server, "one")
 		traceRun(t, server, traceRetrying(kopf.Settings{}, 9), time.Minute)
 		if got := keptTrace(server); got != "" {
-			t.Errorf("nothing is traced, and the record has %q", got)
+			t.Errorf("the record has the trace %q, although nothing is traced", got)
 		}
 		traces, recorder := tracer()
 		traceRun(t, server, traceRetrying(kopf.Settings{Tracing: traces}, 9), time.Hour)

@@ -14,6 +14,7 @@ import (
 
 var errTried = errors.New("tried in vain")
 
+// TestTryPatch shows that the changes of a failed function are neither written nor visible.
 func TestTryPatch(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -22,34 +23,34 @@ func TestTryPatch(t *testing.T) {
 		err    string
 		final  bool
 	}{
-		"success": {"it is a patch", func(c *Change) error {
+		"success": {"a successful function is a patch", func(c *Change) error {
 			c.TryPatch(func(w *Widget) error { w.Spec.Owner = "bob"; return nil })
 			return wantOwner(c, "bob")
 		}, map[string]any{"owner": "bob"}, "", true},
-		"failure": {"nothing of it is written, or shows", func(c *Change) error {
+		"failure": {"the changes of a failed function are neither written nor visible", func(c *Change) error {
 			c.TryPatch(func(w *Widget) error { w.Spec.Owner, w.Spec.Extra["k"] = "bob", "x"; return errTried })
 			if c.Object.Spec.Extra["k"] != "v" {
 				return errors.New("it shows")
 			}
 			return wantOwner(c, "ann")
 		}, map[string]any{"owner": "ann"}, "tried in vain", false},
-		"permanent failure": {"it keeps its meaning", func(c *Change) error {
+		"permanent failure": {"a permanent error stays permanent", func(c *Change) error {
 			c.TryPatch(func(*Widget) error { return kopf.Permanent(errTried) })
 			return nil
 		}, map[string]any{"owner": "ann"}, "tried in vain", true},
-		"panic": {"it is a failure", func(c *Change) error {
+		"panic": {"a panic fails the handler", func(c *Change) error {
 			c.TryPatch(func(w *Widget) error { w.Spec.Owner = "bob"; panic("oops") })
 			return wantOwner(c, "ann")
 		}, map[string]any{"owner": "ann"}, "panic: oops", false},
-		"nil": {"so is no function", func(c *Change) error { c.TryPatch(nil); return nil },
+		"nil": {"a nil function fails the handler", func(c *Change) error { c.TryPatch(nil); return nil },
 			map[string]any{"owner": "ann"}, "nil pointer", false},
-		"beside others": {"what was patched before and after is written", func(c *Change) error {
+		"beside others": {"patches before and after a failed one are written", func(c *Change) error {
 			c.Patch(func(w *Widget) { w.Spec.Owner = "bob" })
 			c.TryPatch(func(w *Widget) error { w.Spec.Owner = "carl"; return errTried })
 			c.Patch(func(w *Widget) { w.Spec.Size = 5 })
 			return wantOwner(c, "bob")
 		}, map[string]any{"owner": "bob", "size": int64(5)}, "tried in vain", false},
-		"on other states": {"what fails on the object as it is written is not written", func(c *Change) error {
+		"on other states": {"a function that fails on the object to be written changes nothing", func(c *Change) error {
 			c.Object.Spec.Owner = "mine" // in place, so that the two differ
 			c.TryPatch(func(w *Widget) error {
 				if w.Spec.Owner != "mine" {
@@ -91,6 +92,7 @@ func wantOwner(c *Change, owner string) error {
 	return nil
 }
 
+// TestTryPatchOnAFreshObject shows that a function of TryPatch that fails on a newer object is an error of the write.
 func TestTryPatchOnAFreshObject(t *testing.T) {
 	a := call(t, one(func(_ context.Context, c *Change) error {
 		c.TryPatch(func(w *Widget) error {
@@ -107,6 +109,6 @@ func TestTryPatchOnAFreshObject(t *testing.T) {
 	_, err := patch.ApplyTo(fresh)
 	var failed *patching.TransformError
 	if !errors.As(err, &failed) || !errors.Is(err, errTried) {
-		t.Errorf("it fails again after a conflict: got %v", err)
+		t.Errorf("the function must fail again after a conflict: got %v", err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// A function of Patch that uses the handler's methods would wait for itself.
+// TestMethodsWithinPatch shows that a function of Patch that uses the handler's methods fails the handler, because it
+// would wait for itself.
 func TestMethodsWithinPatch(t *testing.T) {
 	for name, use := range map[string]func(c *Change){
 		"outcome": func(c *Change) { c.Outcome("a") },
@@ -28,14 +29,14 @@ func TestMethodsWithinPatch(t *testing.T) {
 				held := &subs{records: map[string]progress.Record{"a": {}}}
 				a := parent(t, held, func(_ context.Context, c *Change) error { patch(c); return nil })
 				if err := a.Outcome.Err; err == nil || !strings.Contains(err.Error(), "call that before Patch") {
-					t.Errorf("the handler has to fail for it: %v", err)
+					t.Errorf("the handler must fail: %v", err)
 				}
 			})
 		}
 	}
 }
 
-// Goroutines of a handler wait for one another, also for functions of Patch.
+// TestMethodsBesidePatch shows that goroutines of a handler wait for one another, even while functions of Patch run.
 func TestMethodsBesidePatch(t *testing.T) {
 	held := &subs{records: map[string]progress.Record{"a": {}}}
 	a := parent(t, held, func(_ context.Context, c *Change) error {

@@ -28,7 +28,8 @@ func updateSize(ctx context.Context, c client.Client, w *Widget) error {
 	return c.Update(ctx, w)
 }
 
-// Handlers of all families that update their object with a Go type that lacks fields are logged, each of them once.
+// TestUpdatesThatEraseFields shows that updates of an object with a Go type that lacks fields are logged, once for each
+// handler of all families.
 func TestUpdatesThatEraseFields(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -43,21 +44,24 @@ func TestUpdatesThatEraseFields(t *testing.T) {
 		register func(s selection)
 		want     []string // in one line for each handler
 	}{
-		"Change": {"the habit of controller-runtime", onUpdate(func(ctx context.Context, c *Change) error {
+		"Change": {"an update of c.Object is logged", onUpdate(func(ctx context.Context, c *Change) error {
 			return updateSize(ctx, c.Client, c.Object)
 		}), []string{spec + " handler=h"}},
-		"Sub": {"one line, for the sub-handler", onUpdate(func(ctx context.Context, c *Change) error {
-			c.Sub("inner", func(ctx context.Context, c *Change) error { return updateSize(ctx, c.Client, c.Object) })
-			return c.RunSubs(ctx)
-		}), []string{spec + " handler=h/inner"}},
-		"Read": {"an object that the client has read", onUpdate(func(ctx context.Context, c *Change) error {
-			read := &Widget{}
-			if err := c.Client.Get(ctx, client.ObjectKeyFromObject(c.Object), read); err != nil {
-				return err
-			}
-			return updateSize(ctx, c.Client, read)
-		}), []string{spec + " handler=h"}},
-		"Event": {"a handler of events", func(s selection) {
+		"Sub": {"an update by a sub-handler is logged once, for the sub-handler",
+			onUpdate(func(ctx context.Context, c *Change) error {
+				c.Sub("inner",
+					func(ctx context.Context, c *Change) error { return updateSize(ctx, c.Client, c.Object) })
+				return c.RunSubs(ctx)
+			}), []string{spec + " handler=h/inner"}},
+		"Read": {"an update of an object that the client has read is logged",
+			onUpdate(func(ctx context.Context, c *Change) error {
+				read := &Widget{}
+				if err := c.Client.Get(ctx, client.ObjectKeyFromObject(c.Object), read); err != nil {
+					return err
+				}
+				return updateSize(ctx, c.Client, read)
+			}), []string{spec + " handler=h"}},
+		"Event": {"an update by an event handler is logged", func(s selection) {
 			s.OnEvent("e", func(ctx context.Context, e *kopf.WatchEvent[*Widget]) error {
 				if e.Object.Spec.Size == 1 {
 					return nil
@@ -65,30 +69,32 @@ func TestUpdatesThatEraseFields(t *testing.T) {
 				return updateSize(ctx, e.Client, e.Object)
 			})
 		}, []string{spec + " handler=e"}},
-		"Timer": {"a function in the background", func(s selection) {
+		"Timer": {"an update by a timer is logged", func(s selection) {
 			s.Timer("t", time.Second, func(ctx context.Context, r *Run) error {
 				return updateSize(ctx, r.Client, r.Latest())
 			}, kopf.InitialDelay(time.Second)) // after the finalizer is written
 		}, []string{spec + " handler=t"}},
-		"Status": {"nothing else is replaced", onUpdate(func(ctx context.Context, c *Change) error {
-			c.Object.Status.Host = "other"
-			return c.Client.Status().Update(ctx, c.Object)
-		}), []string{"fields=[status.novel] handler=h"}},
+		"Status": {"an update of the status erases only fields of the status",
+			onUpdate(func(ctx context.Context, c *Change) error {
+				c.Object.Status.Host = "other"
+				return c.Client.Status().Update(ctx, c.Object)
+			}), []string{"fields=[status.novel] handler=h"}},
 
-		"Patch": {"only what differs is written", onUpdate(func(_ context.Context, c *Change) error {
-			c.Patch(func(w *Widget) { w.Spec.Size = 7 })
-			return nil
-		}), nil},
-		"DryRun": {"nothing is written", onUpdate(func(ctx context.Context, c *Change) error {
+		"Patch": {"a patch erases nothing, because it only writes differences",
+			onUpdate(func(_ context.Context, c *Change) error {
+				c.Patch(func(w *Widget) { w.Spec.Size = 7 })
+				return nil
+			}), nil},
+		"DryRun": {"a dry run erases nothing", onUpdate(func(ctx context.Context, c *Change) error {
 			c.Object.Spec.Size = 7
 			return client.NewDryRunClient(c.Client).Update(ctx, c.Object)
 		}), nil},
-		"Conflict": {"nothing is written", onUpdate(func(ctx context.Context, c *Change) error {
+		"Conflict": {"a refused update erases nothing", onUpdate(func(ctx context.Context, c *Change) error {
 			c.Object.Spec.Size, c.Object.ResourceVersion = 7, "1"
 			_ = c.Client.Update(ctx, c.Object)
 			return nil
 		}), nil},
-		"Raw": {"an object without a Go type has all fields", onUpdate(func(ctx context.Context, c *Change) error {
+		"Raw": {"an update without a Go type erases nothing", onUpdate(func(ctx context.Context, c *Change) error {
 			read := &rawObject{}
 			read.SetGroupVersionKind(widgets.WithKind("Widget"))
 			if err := c.Client.Get(ctx, client.ObjectKeyFromObject(c.Object), read); err != nil {
@@ -112,14 +118,14 @@ func TestUpdatesThatEraseFields(t *testing.T) {
 				tc.want = slices.Delete(tc.want, i, i+1)
 			}
 			for _, want := range tc.want {
-				t.Errorf("%s: nothing is logged of %s", tc.reason, want)
+				t.Errorf("%s: no line has %s", tc.reason, want)
 			}
 		})
 	}
 }
 
-// runUpdates runs an operator with an object that has fields which the Go type lacks, edits it twice, and returns what
-// was logged of erased fields.
+// runUpdates runs an operator with an object that has fields that the Go type lacks, edits the object twice, and
+// returns the lines about erased fields.
 func runUpdates(t *testing.T, register func(s kopf.Selection[*Widget])) (lines []string) {
 	synctest.Test(t, func(t *testing.T) {
 		server, kind := memapi.New(), served

@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
+// TestVerbsFillHandlers shows the description of a handler that each verb registers.
 func TestVerbsFillHandlers(t *testing.T) {
 	patient := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour))
 	cases := map[string]struct {
@@ -25,10 +26,10 @@ func TestVerbsFillHandlers(t *testing.T) {
 		register func(w kopf.Selection[*Widget])
 		want     []handlers.Handler
 	}{
-		"create": {"the plainest verb",
+		"create": {"a create handler has only its id and reason",
 			func(w kopf.Selection[*Widget]) { w.OnCreate("a", succeed) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Create}}},
-		"update with all shared options": {"each fills its own part of the policy",
+		"update with all shared options": {"each shared option sets its own part of the policy",
 			func(w kopf.Selection[*Widget]) {
 				w.OnUpdate(
 					"a", succeed, kopf.Retries(3), kopf.Timeout(time.Minute), kopf.Backoff(0),
@@ -40,17 +41,17 @@ func TestVerbsFillHandlers(t *testing.T) {
 					time.Duration(0),
 				),
 			}}}},
-		"delete": {"its own option stands beside the shared ones",
+		"delete": {"a delete handler has its own option beside a shared one",
 			func(w kopf.Selection[*Widget]) { w.OnDelete("a", succeed, kopf.Optional(), kopf.Retries(1)) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
 				Policy: handlers.Policy{Retries: ptr.To(1)}}}},
-		"delete that holds": {"its failure keeps the object",
+		"delete that holds": {"HoldOnFailure is passed to the handler",
 			func(w kopf.Selection[*Widget]) { w.OnDelete("a", succeed, kopf.HoldOnFailure()) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, HoldOnFailure: true}}},
-		"resume": {"it joins causes of any reason, so it has none",
+		"resume": {"a resume handler joins causes of all reasons, so it does not have a reason",
 			func(w kopf.Selection[*Widget]) { w.OnResume("a", succeed, kopf.EvenIfDeleted()) },
 			[]handlers.Handler{{ID: "a", Initial: true, EvenIfDeleted: true}}},
-		"several reasons": {"they share the id, the function and the options",
+		"several reasons": {"handlers of several reasons share the id, the function and the options",
 			func(w kopf.Selection[*Widget]) {
 				w.On(
 					"a", []kopf.Reason{kopf.ReasonUpdate, kopf.ReasonResume, kopf.ReasonDelete}, succeed,
@@ -62,24 +63,24 @@ func TestVerbsFillHandlers(t *testing.T) {
 				{ID: "a", Initial: true, Policy: handlers.Policy{Retries: ptr.To(2)}},
 				{ID: "a", Reason: cause.Delete, Policy: handlers.Policy{Retries: ptr.To(2)}},
 			}},
-		"one id under several verbs": {"ids are unique among the handlers of a verb only",
+		"one id under several verbs": {"handlers of different verbs can have the same id",
 			func(w kopf.Selection[*Widget]) { w.OnCreate("a", succeed); w.OnUpdate("a", succeed) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Create}, {ID: "a", Reason: cause.Update, NeedsChange: true}}},
-		"policy": {"it is as good as its parts",
+		"policy": {"joined options have the effect of their parts",
 			func(w kopf.Selection[*Widget]) { w.OnDelete("a", succeed, patient, kopf.Optional()) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
 				Policy: handlers.Policy{Retries: ptr.To(10), Timeout: ptr.To(time.Hour)}}}},
-		"policy overridden": {"what stands next to it wins, also before it",
+		"policy overridden": {"a single option overrides a joined one, even one that follows",
 			func(w kopf.Selection[*Widget]) { w.OnCreate("a", succeed, kopf.Retries(2), patient) },
 			[]handlers.Handler{{ID: "a", Reason: cause.Create,
 				Policy: handlers.Policy{Retries: ptr.To(2), Timeout: ptr.To(time.Hour)}}}},
-		"mixed policy": {"options of all families go into one, and count where they are taken",
+		"mixed policy": {"options of several families can be joined, and each applies to its family",
 			func(w kopf.Selection[*Widget]) {
 				w.OnDelete("a", succeed, kopf.JoinOptions(kopf.Retries(3), kopf.Optional()))
 			},
 			[]handlers.Handler{{ID: "a", Reason: cause.Delete, Optional: true,
 				Policy: handlers.Policy{Retries: ptr.To(3)}}}},
-		"options of single reasons": {"each counts for the reasons whose verbs take it",
+		"options of single reasons": {"each option applies to the reasons whose verbs accept it",
 			func(w kopf.Selection[*Widget]) {
 				w.On(
 					"a",
@@ -109,7 +110,7 @@ func TestVerbsFillHandlers(t *testing.T) {
 			for _, r := range plan {
 				got = append(got, *r.Handler)
 				if r.Handler.Call == nil || r.Handler.Function != plan[0].Handler.Function {
-					t.Errorf("the function is not the one that was given")
+					t.Errorf("the function must be the one that was given")
 				}
 				if !strings.HasPrefix(r.Handler.Location, "facade/verbs_test.go:") {
 					t.Errorf("location: %s", r.Handler.Location)
@@ -123,6 +124,7 @@ func TestVerbsFillHandlers(t *testing.T) {
 	}
 }
 
+// TestKinds shows which kind each way of selection selects.
 func TestKinds(t *testing.T) {
 	widget := &Widget{}
 	widget.APIVersion, widget.Kind = "other.org/v2", "Gadget"
@@ -135,20 +137,20 @@ func TestKinds(t *testing.T) {
 		register func(op *kopf.Operator)
 		want     discovery.Selector
 	}{
-		"type": {"the scheme knows its kind",
+		"type": {"the kind of a Go type comes from the scheme",
 			func(op *kopf.Operator) { kopf.For(op, &Widget{}).OnCreate("a", succeed) },
 			discovery.OfKind(widgets.WithKind("Widget"))},
-		"type with a kind": {"one type may stand for several kinds",
+		"type with a kind": {"a kind in the prototype overrides the scheme",
 			func(op *kopf.Operator) { kopf.For(op, widget).OnCreate("a", succeed) },
 			discovery.OfKind(schema.GroupVersionKind{Group: "other.org", Version: "v2", Kind: "Gadget"})},
-		"unstructured with a kind": {"no scheme is needed",
+		"unstructured with a kind": {"an unstructured prototype with a kind does not need a scheme",
 			func(op *kopf.Operator) { kopf.For(op, raw).OnCreate("a", ok) },
 			discovery.OfKind(schema.GroupVersionKind{Group: "raw.org", Version: "v1", Kind: "Raw"})},
-		"resource": {"by whatever name",
+		"resource": {"a resource is selected by group, version and name",
 			func(op *kopf.Operator) { kopf.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate("a", ok) },
 			discovery.Selector{
 				Group: discovery.Given("kopf.dev"), Version: discovery.Given("v1"), Name: "kopfexamples"}},
-		"core resource": {"the core group has no name",
+		"core resource": {"a version without a group selects the core group",
 			func(op *kopf.Operator) { kopf.ForResource(op, "v1", "Pod").OnCreate("a", ok) },
 			discovery.Selector{Group: discovery.Given(""), Version: discovery.Given("v1"), Name: "Pod"}},
 	}
@@ -167,6 +169,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// TestFunctionsAreTold shows that registrations of one function are distinguished from those of another one.
 func TestFunctionsAreTold(t *testing.T) {
 	op := kopf.New("test.example.org")
 	w := kopf.For(op, &Widget{})
@@ -180,9 +183,9 @@ func TestFunctionsAreTold(t *testing.T) {
 	}
 	first, same, different := plan[0].Handler.Function, plan[1].Handler.Function, plan[2].Handler.Function
 	if first != same {
-		t.Error("one function registered twice is not the same: it would be called twice for a mixed cause")
+		t.Error("one function registered twice must be the same, or a mixed cause would call it twice")
 	}
 	if first == different {
-		t.Error("two functions are taken for one")
+		t.Error("two functions must not be the same")
 	}
 }

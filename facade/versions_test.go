@@ -34,7 +34,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// defineMovers creates or replaces the definition. The unserved version, if any, is in it without being served.
+// defineMovers creates or replaces the definition. It contains the unserved version, if any, without serving it.
 func defineMovers(t *testing.T, server *memapi.Server, unserved string) {
 	t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{}
@@ -52,7 +52,7 @@ func defineMovers(t *testing.T, server *memapi.Server, unserved string) {
 
 var mover = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Mover", Plural: "movers", Namespaced: true}
 
-// startMovers runs an operator that notes its calls.
+// startMovers runs an operator that records its calls.
 func startMovers(t *testing.T, server *memapi.Server, noted *heard, selector ...string) *facadetest.Runner {
 	t.Helper()
 	op := kopf.New("test.example.org")
@@ -69,8 +69,8 @@ func startMovers(t *testing.T, server *memapi.Server, noted *heard, selector ...
 	return r
 }
 
-// When a version ceases to be served, a selector of it waits until it is served again, and one of all versions
-// continues in another one. Neither handles an object twice or misses an edit.
+// TestVersionCeasesToBeServed shows that when a version is no longer served, a selector of it waits until it is served
+// again, and one of all versions continues in another version. Neither handles an object twice or misses an edit.
 func TestVersionCeasesToBeServed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
@@ -83,17 +83,18 @@ func TestVersionCeasesToBeServed(t *testing.T) {
 		errors   int
 	}{
 		"Named": {
-			"the handlers wait for their version", []string{"example.org/v1", "movers"}, "v1",
+			"handlers for one version wait until it is served again", []string{"example.org/v1", "movers"}, "v1",
 			[]string{"create in example.org/v1"}, nil, []string{"update in example.org/v1"},
 			[]string{"delete in example.org/v1"}, 2, // the watch, the selector
 		},
 		"Preferred": {
-			"the objects are the same in the version that is left", []string{"movers.example.org"}, "v2",
+			"handlers for all versions continue in the version that is left", []string{"movers.example.org"}, "v2",
 			[]string{"create in example.org/v2"}, []string{"update in example.org/v1"}, nil,
 			[]string{"delete in example.org/v2"}, 1, // the watch
 		},
 		"Other": {
-			"another version than the preferred one does not matter", []string{"movers.example.org"}, "v1",
+			"handlers for all versions ignore the end of a version that they do not use",
+			[]string{"movers.example.org"}, "v1",
 			[]string{"create in example.org/v2"}, []string{"update in example.org/v2"}, nil,
 			[]string{"delete in example.org/v2"}, 0,
 		},
@@ -133,7 +134,8 @@ func TestVersionCeasesToBeServed(t *testing.T) {
 	}
 }
 
-// An operator that is upgraded to the next version of its kind, or goes back, handles no object again.
+// TestNextVersion shows that an operator that is upgraded to the next version of its kind, or goes back, does not
+// handle objects again.
 func TestNextVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, noted := memapi.New(), &heard{}

@@ -18,7 +18,7 @@ import (
 
 type houseChange = kopf.Change[*kopf.Unstructured]
 
-// settled tells whether a room is as the tests wait for it.
+// settled reports whether a room has the value that the tests wait for.
 func settled(room *corev1.ConfigMap) bool { return room.Data["value"] == "ready" }
 
 func bath() *corev1.ConfigMap {
@@ -27,24 +27,24 @@ func bath() *corev1.ConfigMap {
 	return room
 }
 
-// progress is the record of a handler; empty if there is none.
+// progress returns the record of a handler, or an empty text.
 func (h household) progress(id string) string {
 	return h.house().GetAnnotations()["test.example.org/"+id]
 }
 
-// furnish is what a controller of rooms does: what nobody declares.
+// furnish edits an undeclared field, as a controller of rooms does.
 func (h household) furnish(name, value string) {
 	h.api.Edit(settings, "default", name, func(room map[string]any) { room["data"] = map[string]any{"value": value} })
 	h.pause()
 }
 
-// pause is short: repairs and the like are over, waits are not.
+// pause is long enough for repairs, and too short for waits.
 func (h household) pause() { h.sleep(10 * time.Second) }
 
-// sleep lets time go by, and all that happens then.
+// sleep lets time pass, and waits until nothing runs any more.
 func (h household) sleep(d time.Duration) { time.Sleep(d); synctest.Wait() }
 
-// empty are rooms of which the value is not declared, so that anybody may set it.
+// empty ensures a room whose value is not declared, so that other clients can set it.
 func empty(ctx context.Context, c *houseChange) error { return c.Ensure(ctx, bath()) }
 
 func (h *heard) waits(
@@ -65,6 +65,7 @@ func (h *heard) waits(
 
 func nothing(context.Context, *houseChange) error { return nil }
 
+// TestWaitFor shows that a handler waits for a child without requests, and is called when the child matches.
 func TestWaitFor(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -73,24 +74,24 @@ func TestWaitFor(t *testing.T) {
 			s.On("wait", always[:2], told.waits(empty, time.Hour), kopf.Retries(1))
 		})
 		h.build()
-		told.want(t, "the beginning", "call, retry 0")
+		told.want(t, "the handler is called once and waits", "call, retry 0")
 		way.Drain()
 		h.furnish("bath", "tiles")
-		told.want(t, "a child that is not as wanted")
+		told.want(t, "a child that does not match calls no handler")
 		if got := writes(way); len(got) > 1 { // the apply that repairs nothing
-			t.Errorf("the wait costs requests: %v", got)
+			t.Errorf("the wait must not send requests: %v", got)
 		}
 		h.demolish("default", "bath")
 		h.furnish("bath", "ready")
-		told.want(t, "the child came back, and is there", "call, retry 0", "done")
+		told.want(t, "a child that returns and matches calls the handler", "call, retry 0", "done")
 		if left := h.progress("wait"); left != "" {
-			t.Errorf("a record is left: %s", left)
+			t.Errorf("the record must be removed: %s", left)
 		}
 		stop()
 	})
 }
 
-// What others have made is waited for as well, though nothing of it is repaired.
+// TestWaitForOthers shows that a handler can wait for a child that another client has created and that is not repaired.
 func TestWaitForOthers(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -100,14 +101,14 @@ func TestWaitForOthers(t *testing.T) {
 		})
 		h.build()
 		h.adopt("bath", "tiles")
-		told.want(t, "a child that is not as wanted", "call, retry 0")
+		told.want(t, "with a child that does not match, the handler is called only at the start", "call, retry 0")
 		h.furnish("bath", "ready")
-		told.want(t, "a child that is", "call, retry 0", "done")
+		told.want(t, "a child that matches calls the handler", "call, retry 0", "done")
 		stop()
 	})
 }
 
-// The handler has no other call than its own, and the record has what Kopf needs.
+// TestWaitForRecord shows that the record of a waiting handler has the awaited child, and the delay that Kopf needs.
 func TestWaitForRecord(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -123,13 +124,14 @@ func TestWaitForRecord(t *testing.T) {
 			`"awaited":"ConfigMap bath"`, `"until":"` + delayed, `"delayed":"` + delayed, `"retries":0`,
 		} {
 			if !strings.Contains(record, part) {
-				t.Errorf("D-awaited: the record has no %s: %s", part, record)
+				t.Errorf("D-awaited: the record must have %s: %s", part, record)
 			}
 		}
 		stop()
 	})
 }
 
+// TestWaitForTimesOut shows that a wait ends with a permanent error that names the child, the handler and the line.
 func TestWaitForTimesOut(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -147,22 +149,22 @@ func TestWaitForTimesOut(t *testing.T) {
 		})
 		h.build()
 		h.sleep(50 * time.Minute)
-		told.want(t, "before the end", "call, retry 0")
+		told.want(t, "before the timeout, the handler is called only once", "call, retry 0")
 		h.sleep(time.Hour)
-		told.want(t, "the end", "call, retry 0")
+		told.want(t, "at the timeout, the handler is called again", "call, retry 0")
 		if failure == nil || !execution.IsPermanent(failure) {
 			t.Fatalf("the failure is %v, want a permanent one", failure)
 		}
 		for _, part := range []string{"ConfigMap bath", "object default/home", `"wait"`, "1h0m0s", ".go:"} {
 			if !strings.Contains(failure.Error(), part) {
-				t.Errorf("the failure does not name %s: %v", part, failure)
+				t.Errorf("the failure must name %s: %v", part, failure)
 			}
 		}
 		stop()
 	})
 }
 
-// Restarts and errors in between do not move the end.
+// TestWaitForGoesOn shows that restarts and errors do not move the end of the wait.
 func TestWaitForGoesOn(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -187,24 +189,26 @@ func TestWaitForGoesOn(t *testing.T) {
 			}, time.Hour))
 		})
 		h.settle()
-		told.want(t, "once in each life, and after the error", "call, retry 0", "call, retry 0", "call, retry 1")
+		told.want(t, "the handler is called once in each process, and after the error", "call, retry 0",
+			"call, retry 0", "call, retry 1")
 		if after := h.progress("wait"); part(before, `"until":"`) != part(after, `"until":"`) {
-			t.Errorf("the end has moved: from %s to %s", before, after)
+			t.Errorf("the end must not move: from %s to %s", before, after)
 		}
 		h.sleep(35 * time.Minute)
-		told.want(t, "the end, an hour after the beginning", "call, retry 1")
+		told.want(t, "the wait ends an hour after its beginning", "call, retry 1")
 		stop()
 	})
 }
 
-// part is what a text has between a mark and the next quote.
+// part returns the text between a mark and the next quote.
 func part(text, mark string) string {
 	_, rest, _ := strings.Cut(text, mark)
 	value, _, _ := strings.Cut(rest, `"`)
 	return value
 }
 
-// An edit of the object may be what the child needs, so the handler is called for it.
+// TestWaitForIsOverWithTheChange shows that an edit of the object calls a waiting handler, because the child may need
+// the edit.
 func TestWaitForIsOverWithTheChange(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -214,14 +218,14 @@ func TestWaitForIsOverWithTheChange(t *testing.T) {
 		})
 		h.build()
 		h.rebuild("hall")
-		told.want(t, "an edit", "call, retry 0", "call, retry 0")
+		told.want(t, "an edit calls the handler again", "call, retry 0", "call, retry 0")
 		h.furnish("bath", "ready")
-		told.want(t, "the child", "call, retry 0", "done")
+		told.want(t, "a child that matches calls the handler", "call, retry 0", "done")
 		stop()
 	})
 }
 
-// What was applied just now is not what the cache has yet.
+// TestWaitForIsNotMisledByTheCache shows that WaitFor sees the applied child, even if the cache has an older one.
 func TestWaitForIsNotMisledByTheCache(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var values []string
@@ -240,12 +244,13 @@ func TestWaitForIsNotMisledByTheCache(t *testing.T) {
 		h.build("bath=1")
 		h.rebuild("bath=2")
 		if d := cmp.Diff([]string{"1", "2"}, slices.Compact(values)); d != "" {
-			t.Errorf("the function has seen %q, want the values as they were applied", values)
+			t.Errorf("the function has seen %q, want the applied values", values)
 		}
 		stop()
 	})
 }
 
+// TestWaitForSubHandlers shows that a sub-handler can wait, and that others can follow it.
 func TestWaitForSubHandlers(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -261,18 +266,19 @@ func TestWaitForSubHandlers(t *testing.T) {
 		}
 		_, stop := h.run(begin)
 		h.build()
-		told.want(t, "the beginning", "parent, retry 0", "call, retry 0")
+		told.want(t, "the sub-handler is called once and waits", "parent, retry 0", "call, retry 0")
 		stop()
 		_, stop = h.run(begin)
 		h.settle()
-		told.want(t, "a restart", "parent, retry 0", "call, retry 0")
+		told.want(t, "a restart calls the sub-handler again", "parent, retry 0", "call, retry 0")
 		h.furnish("bath", "ready")
-		told.want(t, "the child", "parent, retry 0", "call, retry 0", "done", "last")
+		told.want(t, "a child that matches calls the sub-handler, and then the next one", "parent, retry 0",
+			"call, retry 0", "done", "last")
 		stop()
 	})
 }
 
-// A sub-handler that is not declared any more leaves nothing that calls its handler.
+// TestWaitForOfNobody shows that a sub-handler that is not declared any more leaves nothing that calls its handler.
 func TestWaitForOfNobody(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -300,6 +306,7 @@ func TestWaitForOfNobody(t *testing.T) {
 	})
 }
 
+// TestWaitForWithoutOwns shows that wrong calls of WaitFor are permanent errors.
 func TestWaitForWithoutOwns(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var failures []error
@@ -320,7 +327,7 @@ func TestWaitForWithoutOwns(t *testing.T) {
 			"60*time.Second",
 		}
 		if len(failures) != len(want) {
-			t.Fatalf("the handler was called again: %v", failures)
+			t.Fatalf("the handler must be called only once: %v", failures)
 		}
 		for i, text := range want {
 			if err := failures[i]; err == nil || !strings.Contains(err.Error(), text) || !execution.IsPermanent(err) ||
@@ -332,7 +339,7 @@ func TestWaitForWithoutOwns(t *testing.T) {
 	})
 }
 
-// Handlers that are limited by themselves end in time.
+// TestWaitForWithinTheTimeout shows that a wait ends with the timeout of its handler.
 func TestWaitForWithinTheTimeout(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -342,9 +349,9 @@ func TestWaitForWithinTheTimeout(t *testing.T) {
 		})
 		h.build()
 		h.sleep(10 * time.Minute)
-		told.want(t, "no call beyond the timeout", "call, retry 0")
+		told.want(t, "the handler is not called after its timeout", "call, retry 0")
 		if left := h.progress("wait"); left != "" {
-			t.Errorf("the handler has not ended: %s", left)
+			t.Errorf("the handler must have ended: %s", left)
 		}
 		stop()
 	})

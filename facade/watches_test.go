@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// WaitFor waits for an object without an owner, and does not poll: while it does not exist, while it changes, and over
-// a restart.
+// TestWaitForAnyObject shows that WaitFor waits for an object without an owner, and does not poll: while the object
+// does not exist, while it changes, and over a restart.
 func TestWaitForAnyObject(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -25,35 +25,35 @@ func TestWaitForAnyObject(t *testing.T) {
 		}
 		_, stop := h.run(begin)
 		h.build()
-		told.want(t, "nothing is there", "call, retry 0")
+		told.want(t, "without the object, the handler waits", "call, retry 0")
 		h.lodge("bath", "tiles")
-		told.want(t, "it is not as wanted")
+		told.want(t, "an object that does not match calls no handler")
 		h.sleep(time.Hour)
-		told.want(t, "nobody polls")
+		told.want(t, "the wait does not poll")
 		stop()
 
 		way, stop := h.run(begin)
 		h.settle()
-		told.want(t, "a restart", "call, retry 0")
+		told.want(t, "a restart calls the handler again", "call, retry 0")
 		way.Drain()
 		h.sleep(time.Hour)
 		h.furnish("bath", "carpet")
 		for _, r := range way.Drain() {
 			if r.Verb != "watch" {
-				t.Errorf("the wait costs a request: %s %s", r.Verb, r.Path)
+				t.Errorf("the wait must not send a request: %s %s", r.Verb, r.Path)
 			}
 		}
-		told.want(t, "it is still not as wanted")
+		told.want(t, "an edit that does not match calls no handler")
 		h.furnish("bath", "ready")
-		told.want(t, "it is as wanted", "call, retry 0", "done")
+		told.want(t, "an object that matches calls the handler", "call, retry 0", "done")
 		if left := h.progress("wait"); left != "" {
-			t.Errorf("a record is left: %s", left)
+			t.Errorf("the record must be removed: %s", left)
 		}
 		stop()
 	})
 }
 
-// Without a namespace in its kind, an object is waited for by its name.
+// TestWaitForObjectWithoutNamespace shows that an object of a cluster-scoped kind is awaited by its name.
 func TestWaitForObjectWithoutNamespace(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told heard
@@ -67,7 +67,7 @@ func TestWaitForObjectWithoutNamespace(t *testing.T) {
 			})
 		})
 		h.build()
-		told.want(t, "nothing is there", "call")
+		told.want(t, "without the object, the handler waits", "call")
 		team := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "team"},
 		}}
@@ -75,14 +75,15 @@ func TestWaitForObjectWithoutNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.pause()
-		told.want(t, "it is there", "call")
+		told.want(t, "the new object calls the handler", "call")
 		if left := h.progress("wait"); left != "" {
-			t.Errorf("a record is left: %s", left)
+			t.Errorf("the record must be removed: %s", left)
 		}
 		stop()
 	})
 }
 
+// TestWaitForErrors shows the errors of WaitFor for kinds that are not watched and for missing objects.
 func TestWaitForErrors(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -91,16 +92,18 @@ func TestWaitForErrors(t *testing.T) {
 		want    []string
 	}{
 		"NotWatched": {
-			"the error says how to watch the kind", func(houseSel) {}, time.Hour,
+			"the error for a kind that is not watched says how to watch it", func(houseSel) {}, time.Hour,
 			[]string{"ConfigMap", "not watched", "Watches(&v1.ConfigMap{})", "register Owns", `"wait"`,
 				"object default/home"},
 		},
 		"NoChild": {
-			"Owns is for children", func(s houseSel) { s.Owns(&corev1.ConfigMap{}) }, time.Minute,
+			"with Owns, the timeout for an object that is not a child names Watches",
+			func(s houseSel) { s.Owns(&corev1.ConfigMap{}) }, time.Minute,
 			[]string{"ConfigMap bath", "no such child", "register Watches"},
 		},
 		"Absent": {
-			"the object is named", func(s houseSel) { s.Watches(&corev1.ConfigMap{}) }, time.Minute,
+			"the timeout for a missing object names the object", func(s houseSel) { s.Watches(&corev1.ConfigMap{}) },
+			time.Minute,
 			[]string{"ConfigMap attic", "no such object", "object default/home"},
 		},
 	}
@@ -125,7 +128,7 @@ func TestWaitForErrors(t *testing.T) {
 				h.lodge("bath", "1")
 				h.build()
 				if failure == nil {
-					t.Fatalf("%s: no failure", tc.reason)
+					t.Fatalf("%s: want a failure", tc.reason)
 				}
 				for _, part := range tc.want {
 					if !strings.Contains(failure.Error(), part) {

@@ -22,6 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
+// TestSubFilters shows that sub-handlers are filtered, and that a filtered one does not block its parent.
 func TestSubFilters(t *testing.T) {
 	labelled := func(w *Widget) { w.Labels = map[string]string{"tier": "prod"} }
 	large := kopf.WhenChange(func(_ context.Context, c *Change) bool { return c.Object.Spec.Size > 3 })
@@ -34,9 +35,9 @@ func TestSubFilters(t *testing.T) {
 	}{
 		"Matches":   {"the function returns true", func(w *Widget) { w.Spec.Size = 4 }, []kopf.Option{large}, true},
 		"OtherSize": {"the function returns false", func(w *Widget) { w.Spec.Size = 3 }, []kopf.Option{large}, false},
-		"Labels":    {"the function can look at labels", labelled, []kopf.Option{inProd}, true},
+		"Labels":    {"the function can read labels", labelled, []kopf.Option{inProd}, true},
 		"Joined": {
-			"an option beside joined ones replaces that of the same name", labelled,
+			"a single option overrides a joined one of the same name", labelled,
 			[]kopf.Option{kopf.JoinOptions(large), inProd}, true,
 		},
 	} {
@@ -54,14 +55,15 @@ func TestSubFilters(t *testing.T) {
 			}
 			got := facadetest.NewChange(w, facadetest.Reason(kopf.ReasonCreate)).Call(t.Context(), declare)
 			if called != tc.called || !got.Final || got.Err != nil {
-				t.Errorf("%s: called %t, want %t; the handler waits for no sub-handler that does not match: %+v",
+				t.Errorf("%s: called %t, want %t; a sub-handler that does not match must not block its handler: %+v",
 					tc.reason, called, tc.called, got)
 			}
 		})
 	}
 }
 
-// A sub-handler that does not match for a while goes on where it was; one that is not declared would begin again.
+// TestSubThatDoesNotMatchIsKept shows that a sub-handler that does not match for a while continues with its record. A
+// sub-handler that is not declared for a while would begin again.
 func TestSubThatDoesNotMatchIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -114,11 +116,12 @@ func TestSubThatDoesNotMatchIsKept(t *testing.T) {
 		if d := cmp.Diff([]string{
 			"0s p/some 0", "0s p/all 0", "5m0s p/all 1", "10m0s p/some 1", "10m0s p/all 2", "11m0s p/some 2",
 		}, calls); d != "" {
-			t.Errorf("it is not called at 5m0s, and counts on at 10m0s: -want, +got:\n%s", d)
+			t.Errorf("the sub-handler must not be called at 5m0s, and must continue at 10m0s: -want, +got:\n%s", d)
 		}
 	})
 }
 
+// TestWhenEvent shows that WhenEvent filters watch events by their type and object.
 func TestWhenEvent(t *testing.T) {
 	gone := kopf.WhenEvent(func(_ context.Context, e *kopf.WatchEvent[*Widget]) bool {
 		return e.Type == kopf.WatchEventDeleted && e.Object.Spec.Owner == "me" && e.ID == "fn"
@@ -129,9 +132,9 @@ func TestWhenEvent(t *testing.T) {
 		owner  string
 		called bool
 	}{
-		"Deleted":  {"the type and the object match", kopf.WatchEventDeleted, "me", true},
-		"Modified": {"the type does not", kopf.WatchEventModified, "me", false},
-		"Other":    {"the object does not", kopf.WatchEventDeleted, "you", false},
+		"Deleted":  {"an event with the right type and object calls the handler", kopf.WatchEventDeleted, "me", true},
+		"Modified": {"an event of another type is filtered out", kopf.WatchEventModified, "me", false},
+		"Other":    {"an event of another object is filtered out", kopf.WatchEventDeleted, "you", false},
 	} {
 		got := facadetest.NewWatchEvent(tc.typ, &Widget{Spec: WidgetSpec{Owner: tc.owner}}, facadetest.ID("fn")).
 			Call(t.Context(), func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil }, gone)
@@ -141,6 +144,7 @@ func TestWhenEvent(t *testing.T) {
 	}
 }
 
+// TestWhenRequest shows that WhenRequest filters requests, and is called once for each of them.
 func TestWhenRequest(t *testing.T) {
 	asked := 0
 	opt := kopf.WhenRequest(func(_ context.Context, a *kopf.Admission[*Widget]) bool {
@@ -160,12 +164,13 @@ func TestWhenRequest(t *testing.T) {
 		options []facadetest.Option
 		called  bool
 	}{
-		"Matching": {"all of it matches", []facadetest.Option{old, by("ann", false)}, true},
-		"Creation": {"the operation does not", nil, false},
-		"User":     {"the user does not", []facadetest.Option{old, by("admin", false)}, false},
-		"DryRun":   {"nothing would be stored", []facadetest.Option{old, by("ann", true)}, false},
+		"Matching": {"a request that matches calls the handler", []facadetest.Option{old, by("ann", false)}, true},
+		"Creation": {"a request with another operation is filtered out", nil, false},
+		"User":     {"a request of another user is filtered out", []facadetest.Option{old, by("admin", false)}, false},
+		"DryRun":   {"a dry run is filtered out", []facadetest.Option{old, by("ann", true)}, false},
 		"Smaller": {
-			"the objects do not", []facadetest.Option{facadetest.Old(larger), by("ann", false)}, false,
+			"a request that makes the object smaller is filtered out",
+			[]facadetest.Option{facadetest.Old(larger), by("ann", false)}, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,13 +184,13 @@ func TestWhenRequest(t *testing.T) {
 				}
 			}
 			if asked != 2 {
-				t.Errorf("the function was called %d times for two requests", asked)
+				t.Errorf("the function was called %d times for two requests, want 2", asked)
 			}
 		})
 	}
 }
 
-// A filter that does more than look is a mistake that is seen, not an effect that happens for each event.
+// TestWhenRequestOnlyReads shows that a filter of requests that does more than read is an error of the request.
 func TestWhenRequestOnlyReads(t *testing.T) {
 	warns := kopf.WhenRequest(func(_ context.Context, a *kopf.Admission[*Widget]) bool { a.Warning("hm"); return true })
 	patches := kopf.WhenRequest(func(_ context.Context, a *kopf.Admission[*Widget]) bool {
@@ -211,6 +216,7 @@ func TestWhenRequestOnlyReads(t *testing.T) {
 	}
 }
 
+// TestMistakesOfWhen shows that wrong functions of filters are errors of the set-up.
 func TestMistakesOfWhen(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
@@ -224,7 +230,7 @@ func TestMistakesOfWhen(t *testing.T) {
 		kopf.WhenRequest[*Widget](nil))
 	_, err := kopf.Plan(op, newScheme(t))
 	if err == nil {
-		t.Fatal("no mistake is reported")
+		t.Fatal("wrong filters must be errors")
 	}
 	for _, want := range []string{
 		`OnEvent("e"): WhenEvent: the function is a func(context.Context, *kopf.WatchEvent[`,

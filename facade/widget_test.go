@@ -28,8 +28,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// TestMain gives the libraries their loggers before any manager of a test reads them: they do so without a lock, and
-// once.
+// TestMain sets the loggers of the libraries before any manager of a test reads them. The libraries read them once,
+// without a lock.
 func TestMain(m *testing.M) {
 	runProgram()
 	runLeader()
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// loggedToAll is what was logged to nobody in particular.
+// loggedToAll has the lines that were logged without a test's own logger.
 var loggedToAll struct {
 	sync.Mutex
 	lines []string
@@ -60,7 +60,7 @@ func countLogged(text string) (count int) {
 	return count
 }
 
-// Widget has a field of each sort that is hard to carry through a Go type.
+// Widget has a field of each sort that is hard to keep in a Go type.
 type Widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -122,7 +122,7 @@ type (
 
 func succeed(context.Context, *Change) error { return nil }
 
-// body is a widget as the API server has it, with fields that the type does not know.
+// body returns a widget as the API server stores it, with the given spec.
 func body(spec map[string]any) map[string]any {
 	return map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget",
@@ -133,7 +133,7 @@ func body(spec map[string]any) map[string]any {
 	}
 }
 
-// event is one posted Kubernetes event.
+// event is a posted Kubernetes event.
 type event struct{ Name, Kind, Reason, Message string }
 
 type recorder []event
@@ -152,7 +152,7 @@ func call(
 	return callIn(t.Context(), t, op, body, old, tune...)
 }
 
-// callIn is call within a context.
+// callIn is like call, with a context.
 func callIn(
 	ctx context.Context, t *testing.T, op *kopf.Operator, body, old map[string]any, tune ...func(*execution.Attempt),
 ) *execution.Attempt {
@@ -183,14 +183,14 @@ func toValue(old map[string]any) any {
 	return old["spec"]
 }
 
-// one makes an operator with one handler for creations.
+// one returns an operator with one creation handler.
 func one(fn func(context.Context, *Change) error, opts ...kopf.Option) *kopf.Operator {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).OnCreate("fn", fn, kopf.JoinOptions(opts...))
 	return op
 }
 
-// reconcilersOf are the Reconcilers of handlers, as an operator sets them up.
+// reconcilersOf returns the Reconcilers of handlers, as an operator sets them up.
 func reconcilersOf(all ...*handlers.Handler) (list []*adapters.Handler) {
 	for _, h := range all {
 		list = append(list, adapters.New(h, nil))

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// applied is what an object becomes by what an attempt has remembered.
+// applied returns an object after the patches of an attempt.
 func applied(t *testing.T, a *execution.Attempt, to map[string]any) map[string]any {
 	t.Helper()
 	patch := patching.Patch{Transforms: a.Remembered()}
@@ -26,6 +26,7 @@ func applied(t *testing.T, a *execution.Attempt, to map[string]any) map[string]a
 	return result
 }
 
+// TestPatch shows that a patch writes only the changed fields, and keeps those that the Go type lacks.
 func TestPatch(t *testing.T) {
 	type specs = map[string]any
 	cases := map[string]struct {
@@ -35,50 +36,50 @@ func TestPatch(t *testing.T) {
 		want   specs
 		status any
 	}{
-		"nothing": {"a function that changes nothing writes nothing, whatever the type would add",
+		"nothing": {"a function that changes nothing writes nothing, not even additions of the type",
 			specs{"size": int64(1), "weight": "1000m"}, func(*Widget) {},
 			specs{"size": int64(1), "weight": "1000m"}, nil},
-		"a status": {"only the field, not those that the type encodes empty",
+		"a status": {"only the changed field is written, without the empty fields of the type",
 			specs{}, func(w *Widget) { w.Status.Host = "h" }, specs{}, map[string]any{"host": "h"}},
-		"unknown fields": {"another version of the program may know them",
+		"unknown fields": {"fields that the type lacks are kept",
 			specs{
 				"size": int64(1), "unknown": specs{"a": int64(1)}, "owner": "ann",
 			}, func(w *Widget) { w.Spec.Owner = "bob" },
 			specs{"size": int64(1), "unknown": specs{"a": int64(1)}, "owner": "bob"}, nil},
-		"other forms of a value": {"a quantity keeps the form it was written in",
+		"other forms of a value": {"a quantity keeps the form in which it was written",
 			specs{"weight": "1000m", "owner": "ann"}, func(w *Widget) { w.Spec.Owner = "bob" },
 			specs{"weight": "1000m", "owner": "bob"}, nil},
-		"large integers": {"floats would round them",
+		"large integers": {"large integers are not rounded",
 			specs{"big": int64(9007199254740993), "other": int64(9007199254740995)}, func(w *Widget) { w.Spec.Big++ },
 			specs{"big": int64(9007199254740994), "other": int64(9007199254740995)}, nil},
-		"removal": {"an omitted field is removed; null is not written",
+		"removal": {"an omitted field is removed, and null is not written",
 			specs{"size": int64(1), "tags": []any{"a"}}, func(w *Widget) { w.Spec.Size, w.Spec.Tags = 0, nil },
 			specs{}, nil},
-		"key of a mapping": {"others stay",
+		"key of a mapping": {"the other keys of a mapping are kept",
 			specs{
 				"extra": specs{"a": "1", "b": "2"},
 			}, func(w *Widget) { delete(w.Spec.Extra, "a"); w.Spec.Extra["c"] = "3" },
 			specs{"extra": specs{"b": "2", "c": "3"}}, nil},
-		"item added": {"the other items keep what the type does not know",
+		"item added": {"an added item leaves the other items unchanged",
 			specs{"parts": []any{specs{"name": "a", "count": int64(1), "unknown": true}}},
 			func(w *Widget) { w.Spec.Parts = append(w.Spec.Parts, Part{Name: "b"}) },
 			specs{"parts": []any{specs{"name": "a", "count": int64(1), "unknown": true},
 				specs{"name": "b", "count": int64(0)}}}, nil},
-		"item changed": {"it is still the same item",
+		"item changed": {"a changed item keeps the fields that the type lacks",
 			specs{"parts": []any{specs{"name": "a", "unknown": true}, specs{"name": "b", "unknown": false}}},
 			func(w *Widget) { w.Spec.Parts[1].Count = 5 },
 			specs{"parts": []any{specs{"name": "a", "unknown": true},
 				specs{"name": "b", "unknown": false, "count": int64(5)}}}, nil},
-		"item removed": {"those behind it move up with all they have",
+		"item removed": {"items behind a removed one keep the fields that the type lacks",
 			specs{"parts": []any{specs{"name": "a", "unknown": int64(1)}, specs{"name": "b", "unknown": int64(2)}}},
 			func(w *Widget) { w.Spec.Parts = w.Spec.Parts[1:] },
 			specs{"parts": []any{specs{"name": "b", "unknown": int64(2)}}}, nil},
-		"items swapped": {"as do those that change places",
+		"items swapped": {"swapped items keep the fields that the type lacks",
 			specs{"parts": []any{specs{"name": "a", "unknown": int64(1)}, specs{"name": "b", "unknown": int64(2)}}},
 			func(w *Widget) { w.Spec.Parts[0], w.Spec.Parts[1] = w.Spec.Parts[1], w.Spec.Parts[0] },
 			specs{"parts": []any{specs{"name": "b", "unknown": int64(2)}, specs{"name": "a", "unknown": int64(1)}}},
 			nil},
-		"identity": {"it belongs to the API server",
+		"identity": {"the identity of the object cannot be changed",
 			specs{}, func(w *Widget) { *w = Widget{Spec: WidgetSpec{Owner: "bob"}} }, specs{"owner": "bob"}, nil},
 	}
 	for name, c := range cases {
@@ -114,6 +115,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
+// TestPatchAfterConflict shows that a patch can be applied to a newer object, and a second time.
 func TestPatchAfterConflict(t *testing.T) {
 	op := one(func(_ context.Context, c *Change) error {
 		c.Patch(func(w *Widget) {
@@ -140,6 +142,7 @@ func TestPatchAfterConflict(t *testing.T) {
 	}
 }
 
+// TestPatchUnstructured shows that a patch of an unstructured object cannot change the identity of the object.
 func TestPatchUnstructured(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.ForResource(op, "example.org/v1", "widgets").OnCreate("fn", func(_ context.Context, c *Raw) error {
@@ -170,16 +173,17 @@ func TestPatchUnstructured(t *testing.T) {
 	}
 }
 
+// TestPatchesThatFail shows that a failed patch is an ordinary error of the handler, and is not written.
 func TestPatchesThatFail(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		act    func(c *Raw)
 		want   string
 	}{
-		"panic": {"it would end the process when it runs again after a conflict",
+		"panic": {"a panic fails the handler",
 			func(c *Raw) { c.Patch(func(*unstructured.Unstructured) { panic("oops") }) }, "panic: oops"},
-		"nil function": {"the same", func(c *Raw) { c.Patch(nil) }, "nil pointer"},
-		"no JSON": {"the API server could not be told",
+		"nil function": {"a nil function fails the handler", func(c *Raw) { c.Patch(nil) }, "nil pointer"},
+		"no JSON": {"an object that is not JSON fails the handler",
 			func(c *Raw) { c.Patch(func(o *unstructured.Unstructured) { o.Object["spec"] = make(chan int) }) },
 			"unsupported type: chan int"},
 	}
@@ -191,7 +195,7 @@ func TestPatchesThatFail(t *testing.T) {
 			).OnCreate("fn", func(_ context.Context, ch *Raw) error { c.act(ch); return nil })
 			a := call(t, op, body(map[string]any{"size": int64(1)}), nil)
 			if a.Outcome.Err == nil || a.Outcome.Final {
-				t.Fatalf("%s: an ordinary error was wanted, got %+v", c.reason, a.Outcome)
+				t.Fatalf("%s: want an ordinary error, got %+v", c.reason, a.Outcome)
 			}
 			for _, want := range []string{`patching object ns/w1 by handler "fn"`, c.want} {
 				if !strings.Contains(a.Outcome.Err.Error(), want) {
@@ -199,33 +203,36 @@ func TestPatchesThatFail(t *testing.T) {
 				}
 			}
 			if d := cmp.Diff(body(map[string]any{"size": int64(1)}), a.Call.Object); d != "" {
-				t.Errorf("the working copy was changed halfway\n-want, +got:\n%s", d)
+				t.Errorf("the working copy must not be changed\n-want, +got:\n%s", d)
 			}
 			if len(a.Remembered()) > 0 {
-				t.Error("it is written nevertheless")
+				t.Error("a failed patch must not be written")
 			}
 		})
 	}
 }
 
+// TestOwnErrorAndFailedPatch shows that a handler's own error and that of its patch are both reported.
 func TestOwnErrorAndFailedPatch(t *testing.T) {
 	own := errors.New("own")
 	a := call(t, one(func(_ context.Context, c *Change) error { c.Patch(nil); return own }), body(nil), nil)
 	if !errors.Is(a.Outcome.Err, own) || !strings.Contains(a.Outcome.Err.Error(), "nil pointer") {
-		t.Errorf("both errors must be told, got: %v", a.Outcome.Err)
+		t.Errorf("both errors must be reported, got: %v", a.Outcome.Err)
 	}
 }
 
+// TestPatchOfFailedAttempt shows that the patches of a failed attempt are written.
 func TestPatchOfFailedAttempt(t *testing.T) {
 	op := one(func(_ context.Context, c *Change) error {
 		c.Patch(func(w *Widget) { w.Status.Host = "h" })
 		return errors.New("failed afterwards")
 	})
 	if a := call(t, op, body(nil), nil); len(a.Remembered()) != 1 {
-		t.Error("what a failed attempt has remembered is written as well")
+		t.Error("the patches of a failed attempt must be written, too")
 	}
 }
 
+// TestGoroutinesLeftBehind shows that a goroutine cannot change or read anything after its handler has returned.
 func TestGoroutinesLeftBehind(t *testing.T) {
 	left := make(chan *Change, 1)
 	a := call(t, one(func(_ context.Context, c *Change) error { left <- c; return nil }), body(nil), nil)
@@ -233,13 +240,14 @@ func TestGoroutinesLeftBehind(t *testing.T) {
 	c.Patch(func(w *Widget) { w.Status.Host = "late" })
 	c.SetResult("late")
 	if _, err := kopf.Result[string](c, "fn"); err == nil {
-		t.Error("the working copy is somebody else's by now")
+		t.Error("a handler that has returned must not read results")
 	}
 	if len(a.Remembered()) > 0 || a.Result() != nil || c.Object.Status.Host != "" {
-		t.Error("a handler that has returned changes its object")
+		t.Error("a handler that has returned must not change its object")
 	}
 }
 
+// TestConcurrentPatches shows that patches of concurrent goroutines are all applied.
 func TestConcurrentPatches(t *testing.T) {
 	op := one(func(_ context.Context, c *Change) error {
 		done := make(chan struct{})
