@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// What can never be written is lost, and the ticks go on.
+// TestTickWithWriteThatNeverWorks shows that a write that never succeeds is dropped, and that the ticks continue.
 func TestTickWithWriteThatNeverWorks(t *testing.T) {
 	for _, code := range []int{403, 0} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestTickWithWriteThatNeverWorks(t *testing.T) {
 	}
 }
 
-// Two goroutines of one function may flush at once.
+// TestFlushTwice shows that two goroutines of one function can flush at the same time.
 func TestFlushTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -89,7 +89,7 @@ func TestFlushTwice(t *testing.T) {
 	})
 }
 
-// What a daemon writes when it is asked to stop is written.
+// TestLastWriteOfADaemon shows that a write after the stop signal is saved.
 func TestLastWriteOfADaemon(t *testing.T) {
 	for _, pause := range []bool{false, true} {
 		t.Run(fmt.Sprint(pause), func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestLastWriteOfADaemon(t *testing.T) {
 	}
 }
 
-// A patch of a daemon is rehearsed on the object as it is now.
+// TestStaleWorkingCopy shows that a patch of a daemon is rehearsed on the newest state of the object.
 func TestStaleWorkingCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -163,7 +163,7 @@ func TestStaleWorkingCopy(t *testing.T) {
 	})
 }
 
-// What a daemon has written is not kept.
+// TestFlushLeak shows that written transformations of a daemon are released.
 func TestFlushLeak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -197,7 +197,7 @@ func TestFlushLeak(t *testing.T) {
 	})
 }
 
-// A timer that idles goes on by its object's last change when it is selected again.
+// TestIdleTimerAfterUnmatch shows that each change of the object is followed by one call of an idle timer.
 func TestIdleTimerAfterUnmatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -212,7 +212,7 @@ func TestIdleTimerAfterUnmatch(t *testing.T) {
 		h.Background.Idle = 10 * time.Second
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", h))
 		defer stop()
-		time.Sleep(12 * time.Second) // in the tick
+		time.Sleep(12 * time.Second) // during the tick
 		p.label("ConfigMap", "c", "1")
 		time.Sleep(time.Minute)
 		if ticks.Load() != 2 {
