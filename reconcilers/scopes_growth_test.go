@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// heap is how much memory is in use, in KiB, beside what a server knows of the past.
+// heap returns the memory in use, in KiB, without the history of the server.
 func heap(server *memapi.Server) int {
 	server.Compact()
 	var now runtime.MemStats
@@ -30,7 +30,8 @@ func heap(server *memapi.Server) int {
 	return int(now.HeapAlloc >> 10)
 }
 
-// Nothing is left of namespaces that were served: no goroutine, no watch, no memory, no entry of an index, no daemon.
+// TestNamespacesLeaveNothing shows that goroutines, watches, memory, index entries and daemons of a served namespace
+// end with the namespace.
 func TestNamespacesLeaveNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -92,7 +93,8 @@ func TestNamespacesLeaveNothing(t *testing.T) {
 	})
 }
 
-// What vanishes in a pause is forgotten when the pause is over, and what comes in it is noticed meanwhile.
+// TestNamespacesInAPause shows that namespaces are followed in a pause, and that the objects of removed namespaces are
+// forgotten after it.
 func TestNamespacesInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -123,11 +125,12 @@ func TestNamespacesInAPause(t *testing.T) {
 		if got := seen.take(); got != "a3" || index.Len() != 2 || forgotten.Load() != 1 {
 			t.Errorf("handled in %q, %d entries, %d objects forgotten", got, index.Len(), forgotten.Load())
 		}
-		m.want("after the pause", m.ready)
+		m.want("after the pause with removed and new namespaces", m.ready)
 	})
 }
 
-// All handlers wait for the indices of all namespaces, so for the namespaces, too; and so does the readiness.
+// TestIndicesOfNamespaces shows that handlers and the readiness wait for the indices of all namespaces, and so for the
+// list of namespaces.
 func TestIndicesOfNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -146,19 +149,20 @@ func TestIndicesOfNamespaces(t *testing.T) {
 				}}))
 		defer stop()
 		time.Sleep(5 * time.Second)
-		m.want("namespaces are not listed", m.ready,
+		m.want("while namespaces are being listed", m.ready,
 			"caches: namespaces: not listed yet",
 			"discovery: the API server has not answered yet for: namespaces",
 			"indices: handlers wait until the indexed resources are listed: namespaces")
 		time.Sleep(time.Minute)
-		m.want("all is listed", m.ready)
+		m.want("after all is listed", m.ready)
 		if got := <-found; got != 2 {
 			t.Errorf("the first handler found %d of 2 objects in the index", got)
 		}
 	})
 }
 
-// A resource that is refused is not waited for in namespaces that come later.
+// TestRefusedResourceInNewNamespaces shows that a resource whose handlers are refused is not waited for in new
+// namespaces.
 func TestRefusedResourceInNewNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -172,6 +176,6 @@ func TestRefusedResourceInNewNamespaces(t *testing.T) {
 		time.Sleep(time.Minute)
 		l.open("a2")
 		time.Sleep(time.Minute)
-		m.want("two handlers of one id", m.ready)
+		m.want("with two handlers of one id", m.ready)
 	})
 }
