@@ -24,8 +24,8 @@ func (dependent) Release(context.Context, map[string]any) error { return nil }
 
 func (dependent) Forget(types.UID) {}
 
-// An optional deletion handler that a former process has called is not called again if the object disappears before
-// this process has made a pass over it (deviation D-optional-once).
+// TestOptionalDeletionsOfWhatDisappearsUnseen shows that an optional deletion handler called by a former process is not
+// called again if the object disappears before the first pass of this process (deviation D-optional-once).
 func TestOptionalDeletionsOfWhatDisappearsUnseen(t *testing.T) {
 	deletion := handlers.Handler{ID: "d", Reason: cause.Delete}
 	for name, tc := range map[string]struct {

@@ -30,7 +30,8 @@ func keeping(policy handlers.Policy) handlers.Handler {
 	return handlers.Handler{ID: "d", Reason: cause.Delete, HoldOnFailure: true, Policy: policy}
 }
 
-// A deletion that has failed permanently keeps the object until a user edits or releases it (deviation D-hold-failure).
+// TestDeletionsThatFailKeepTheirObjects shows that a deletion that has failed permanently keeps the object until a user
+// edits or releases it (deviation D-hold-failure).
 func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 	permanent, again := []error{refusal{}}, laterError{10 * time.Second}
 	filtered := keeping(handlers.Policy{})
@@ -136,7 +137,8 @@ func deleteFailing(
 	j.lines = append(j.lines, end)
 }
 
-// Changes by the failing handler itself do not count as edits, even if they differ each time.
+// TestDeletionsThatFailWithPatches shows that changes by the failing handler do not count as edits, even if they differ
+// each time.
 func TestDeletionsThatFailWithPatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, calls := &journal{began: time.Now()}, 0
@@ -160,7 +162,8 @@ func TestDeletionsThatFailWithPatches(t *testing.T) {
 	})
 }
 
-// The failure of a sub-handler keeps the object, too, and an edit calls that sub-handler again.
+// TestDeletionsWhoseSubHandlersFail shows that the failure of a sub-handler keeps the object, too, and that an edit
+// calls that sub-handler again.
 func TestDeletionsWhoseSubHandlersFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{began: time.Now()}

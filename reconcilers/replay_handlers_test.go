@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors/declared"
 )
 
-// behaviours are the keys of the behaviour of a function at one call.
+// behaviours are the keys that describe one call of a function.
 var behaviours = []string{
 	"raise", "message", "delay", "code", "return", "patch", "fns", "subs", "execute", "takes", "note_spec",
 	"note_patch",

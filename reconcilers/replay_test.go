@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// tolerance is the tolerance of times: this engine knows the outcome of its own writes at once, and a manager needs a
-// moment to start.
+// tolerance is the maximum difference of times: this engine knows the outcome of its own writes at once, and a manager
+// needs a moment to start.
 const tolerance = 1.5
 
 // TestVectorsCycle replays whole runs of Kopf with the engine, its manager, caches and queues, and an API server in

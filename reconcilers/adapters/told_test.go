@@ -88,7 +88,7 @@ func TestOneHandlerTells(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		handler handlers.Handler
-		account *execution.Account // it is asked whether it is due
+		account *execution.Account // if set, IsDue is tested instead of Matches
 		want    []string
 		fails   bool
 	}{
