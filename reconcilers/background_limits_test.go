@@ -65,7 +65,7 @@ func TestManyDaemons(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if started.Load() != many || edited.Load() != many || p.count("ConfigMap") != many {
-			t.Errorf("%d were started, %d saw the edit, of %d", started.Load(), edited.Load(), many)
+			t.Errorf("%d daemons started and %d saw the edit, want %d", started.Load(), edited.Load(), many)
 		}
 		for n := range many {
 			p.remove("ConfigMap", fmt.Sprint("c", n))
@@ -78,14 +78,14 @@ func TestManyDaemons(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if held := p.count("ConfigMap"); held != 0 || ended.Load() != many {
-			t.Errorf("%d objects are left; %d daemons have ended", held, ended.Load())
+			t.Errorf("%d objects are left and %d daemons have ended, want 0 and all", held, ended.Load())
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		after := growth.Goroutines()
 		t.Logf("goroutines: %d before, %d with %d daemons, %d after", before, running, many, after)
 		if after > before+5 {
-			t.Errorf("%d goroutines before, %d after", before, after)
+			t.Errorf("%d goroutines before, %d after, want at most 5 more", before, after)
 		}
 	})
 }
@@ -194,7 +194,8 @@ func TestDeletionsAmongTicks(t *testing.T) {
 			time.Since(at), most,
 		)
 		if most < 1999 || among > alone+100*time.Millisecond {
-			t.Errorf("a deletion alone is handled after %s, among %d ticks at once after %s", alone, most, among)
+			t.Errorf("a deletion is handled after %s alone, and among %d ticks after %s, want no delay", alone, most,
+				among)
 		}
 	})
 }

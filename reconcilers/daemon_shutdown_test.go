@@ -123,7 +123,7 @@ func TestExitAfterForget(t *testing.T) {
 		began := time.Now()
 		stop()
 		if took := time.Since(began); took > 6*time.Second {
-			t.Errorf("exit took %s", took)
+			t.Errorf("the exit took %s, want at most 6s", took)
 		}
 		time.Sleep(time.Minute)
 	})
@@ -156,7 +156,7 @@ func TestExitWithWaitingQueue(t *testing.T) {
 		began := time.Now()
 		stop()
 		if took := time.Since(began); took > time.Second || ticks.Load() != 2 {
-			t.Errorf("exit took %s; %d ticks", took, ticks.Load())
+			t.Errorf("the exit took %s with %d ticks, want at most 1s with 2", took, ticks.Load())
 		}
 	})
 }
@@ -197,7 +197,8 @@ func TestRestartInDeletion(t *testing.T) {
 				}
 				time.Sleep(2 * time.Minute)
 				if p.count("ConfigMap") != 0 || deletes.Load() != 1 || daemons.Load() != 1 {
-					t.Errorf("%d objects, %d deletes, %d daemons", p.count("ConfigMap"), deletes.Load(), daemons.Load())
+					t.Errorf("%d objects, %d deletions, %d daemons, want 0, 1 and 1", p.count("ConfigMap"),
+						deletes.Load(), daemons.Load())
 				}
 				stop()
 			})

@@ -112,7 +112,7 @@ func (e *embedder) run(round int, managers ...ctrl.Manager) {
 	}
 	time.Sleep(10 * time.Second)
 	if open := e.connection.open.Load(); open == 0 {
-		e.t.Errorf("round %d: nothing is watched while operators run", round)
+		e.t.Errorf("round %d: a running operator must have open watches", round)
 	}
 	stop()
 	for range managers {
@@ -142,26 +142,27 @@ func TestOperatorsOfOneProcessLeaveNothing(t *testing.T) {
 			e.add(managers[2], "four.example.org") // the second operator of the manager
 			e.run(round, managers...)
 			if open := e.connection.open.Load(); open != 0 {
-				t.Errorf("round %d: %d watches are open", round, open)
+				t.Errorf("round %d: %d watches are open, want 0", round, open)
 			}
 			for i, m := range managers {
 				if reconcilers.Claimed(m) {
-					t.Errorf("round %d: the claims of the operators of manager %d remain", round, i)
+					t.Errorf("round %d: the claims of the operators of manager %d must be removed", round, i)
 				}
 			}
 			if left := e.running.Load(); left != 0 {
-				t.Errorf("round %d: %d daemons are running", round, left)
+				t.Errorf("round %d: %d daemons are running, want 0", round, left)
 			}
 		}
 		goroutines = append(goroutines, growth.Goroutines())
 		if first, last := goroutines[0], goroutines[rounds]; last > first {
-			t.Errorf("%d goroutines before, %d after: %v", first, last, goroutines)
+			t.Errorf("%d goroutines before, %d after, want no more: %v", first, last, goroutines)
 		}
 		if want, got := int64(2*operators*rounds), e.changes.Load(); got != want {
 			t.Errorf("%d creations were handled, want %d: two in each round, by each operator", got, want)
 		}
 		if e.events.Load() == 0 || e.daemons.Load() == 0 || e.ticks.Load() == 0 {
-			t.Errorf("%d events, %d daemons, %d ticks", e.events.Load(), e.daemons.Load(), e.ticks.Load())
+			t.Errorf("%d events, %d daemons, %d ticks, want some of each", e.events.Load(), e.daemons.Load(),
+				e.ticks.Load())
 		}
 	})
 }

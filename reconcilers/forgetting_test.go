@@ -96,7 +96,7 @@ func TestForgottenBeforeDeletedEvent(t *testing.T) {
 			all = append(all, s)
 		}
 		if strings.Join(all, " ") != "ADDED DELETED forget" {
-			t.Errorf("%v", all)
+			t.Errorf("the order is %v, want ADDED, DELETED, forget", all)
 		}
 	})
 }

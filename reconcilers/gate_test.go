@@ -21,17 +21,17 @@ func TestBusy(t *testing.T) {
 	<-idle
 	first, second := gate.Enter(), gate.Enter()
 	if !first || !second || gate.Busy() != 2 {
-		t.Fatalf("of an open gate: %d of 2 are busy", gate.Busy())
+		t.Fatalf("an open gate must permit two attempts: %d of 2 are busy", gate.Busy())
 	}
 	idle = gate.Idle()
 	gate.Set(true)
 	if gate.Enter() || gate.Open() {
-		t.Error("Enter or Open is true after the gate was closed")
+		t.Error("Enter and Open must be false after the gate was closed")
 	}
 	gate.Leave()
 	select {
 	case <-idle:
-		t.Error("the gate is idle although one attempt is running")
+		t.Error("the gate must not be idle while one attempt is running")
 	default:
 	}
 	gate.Leave()
@@ -39,7 +39,7 @@ func TestBusy(t *testing.T) {
 	<-gate.Idle()
 	gate.Set(false)
 	if !gate.Enter() || gate.Busy() != 1 {
-		t.Errorf("of a reopened gate: %d of 1 is busy", gate.Busy())
+		t.Errorf("a reopened gate must permit an attempt: %d of 1 is busy", gate.Busy())
 	}
 }
 
@@ -94,15 +94,16 @@ func TestOutcomeInPause(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		gate.Set(true)
 		if time.Sleep(time.Second); gate.Busy() != 1 {
-			t.Errorf("%d of 1 is busy", gate.Busy())
+			t.Errorf("the running handler must count as busy: %d of 1 is", gate.Busy())
 		}
 		<-gate.Idle()
 		if first.Load() != 1 || len(p.get("ConfigMap", "c").GetAnnotations()) == 0 {
-			t.Errorf("%d of 1 calls; annotations: %v", first.Load(), p.get("ConfigMap", "c").GetAnnotations())
+			t.Errorf("the outcome must be written: %d of 1 calls; annotations: %v", first.Load(),
+				p.get("ConfigMap", "c").GetAnnotations())
 		}
 		time.Sleep(time.Hour)
 		if second.Load() != 0 {
-			t.Error("a handler was called in the pause")
+			t.Error("no handler must be called in the pause")
 		}
 		gate.Set(false)
 		time.Sleep(time.Minute)
@@ -141,13 +142,13 @@ func TestPauseTimeout(t *testing.T) {
 		gate.Set(true)
 		<-gate.Idle()
 		if len(ended) != 1 || !errors.Is(ended[0], execution.ErrPaused) || after[0] != 65*time.Second {
-			t.Errorf("ended with %v, after %v", ended, after)
+			t.Errorf("ended with %v after %v, want ErrPaused after 65s", ended, after)
 		}
 		gate.Set(false)
 		time.Sleep(5 * time.Second)
 		stop()
 		if len(ended) != 2 || !errors.Is(ended[1], execution.ErrExiting) {
-			t.Errorf("ended with %v", ended)
+			t.Errorf("ended with %v, want ErrExiting in the second call", ended)
 		}
 	})
 }
@@ -171,7 +172,8 @@ func TestWritesWithoutPermission(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		if len(p.get("ConfigMap", "c").GetAnnotations()) != 0 || calls.Load() != 1 || gate.Busy() != 0 {
-			t.Errorf("%d calls; busy: %d; %v", calls.Load(), gate.Busy(), p.get("ConfigMap", "c").GetAnnotations())
+			t.Errorf("%d calls; busy: %d; annotations %v; want one call and no annotations", calls.Load(), gate.Busy(),
+				p.get("ConfigMap", "c").GetAnnotations())
 		}
 		gate.AllowWritesUntil(time.Time{})
 		time.Sleep(time.Minute)

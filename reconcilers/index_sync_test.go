@@ -107,7 +107,7 @@ func TestRefusedIndexedKind(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Hour)
 		if calls.Load() != 1 {
-			t.Errorf("%d calls in an hour", calls.Load())
+			t.Errorf("%d calls in an hour, want 1", calls.Load())
 		}
 	})
 }
@@ -134,7 +134,7 @@ func TestIndexedKindGoes(t *testing.T) {
 		gate.Set(false)
 		time.Sleep(time.Hour)
 		if calls.Load() != 1 {
-			t.Errorf("%d calls in an hour", calls.Load())
+			t.Errorf("%d calls in an hour, want 1", calls.Load())
 		}
 	})
 }
@@ -157,7 +157,7 @@ func TestIndexedKindVanishes(t *testing.T) {
 		server.Remove("x.io", "things")
 		time.Sleep(time.Hour)
 		if calls.Load() != 1 {
-			t.Errorf("%d calls in an hour", calls.Load())
+			t.Errorf("%d calls in an hour, want 1", calls.Load())
 		}
 	})
 }
@@ -186,7 +186,8 @@ func TestIndexOfRemovedKind(t *testing.T) {
 		server.Remove("x.io", "things")
 		time.Sleep(time.Hour)
 		if index.Len() != 0 || forgot.Load() != 1 {
-			t.Errorf("%d entries, %d forgotten, an hour after the kind was removed", index.Len(), forgot.Load())
+			t.Errorf("%d entries, %d forgotten, an hour after the kind was removed, want 0 and 1", index.Len(),
+				forgot.Load())
 		}
 	})
 }
@@ -200,6 +201,6 @@ func TestNaN(t *testing.T) {
 	}
 	i.Remove("u")
 	if i.Len() != 0 {
-		t.Errorf("%d keys remain in the index", i.Len())
+		t.Errorf("%d keys remain in the index, want 0", i.Len())
 	}
 }

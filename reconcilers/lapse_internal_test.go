@@ -54,7 +54,7 @@ func TestIdleWithoutPermission(t *testing.T) {
 		g.Leave()
 		select {
 		case <-changed:
-			t.Error("the gate signals that it opens")
+			t.Error("the gate must not signal that it opens")
 		default:
 		}
 		if _, open, _ := g.state(); open {
@@ -62,7 +62,7 @@ func TestIdleWithoutPermission(t *testing.T) {
 		}
 		g.AllowWritesUntil(time.Now().Add(time.Minute))
 		if _, open, _ := g.state(); !open {
-			t.Error("with a permission and without attempts, the gate is closed")
+			t.Error("with a permission and without attempts, the gate must be open")
 		}
 	})
 }
@@ -98,6 +98,6 @@ func TestIndexedSelectors(t *testing.T) {
 		{Selector: other, Handler: &handlers.Handler{}},
 	}}
 	if !o.indexes(indexed) || o.indexes(other) {
-		t.Errorf("indexed: %v, the other one: %v", o.indexes(indexed), o.indexes(other))
+		t.Errorf("indexed: %v, want true; the other one: %v, want false", o.indexes(indexed), o.indexes(other))
 	}
 }

@@ -42,14 +42,14 @@ func TestReplicasNeedNoElection(t *testing.T) {
 func TestDefaultSettings(t *testing.T) {
 	defaults := Options{}.resolved()
 	if got := defaults.Workers; got != settings.DefaultWorkers {
-		t.Errorf("workers by default: got %d", got)
+		t.Errorf("want the default number of workers, got %d", got)
 	}
 	if d := cmp.Diff(settings.DefaultErrorDelays, defaults.ErrorDelays); d != "" {
 		t.Errorf("error delays by default: -want, +got:\n%s", d)
 	}
 	own := Options{Settings: Settings{Workers: 1, ErrorDelays: []time.Duration{}}}.resolved()
 	if own.Workers != 1 {
-		t.Errorf("one worker: got %d", own.Workers)
+		t.Errorf("want one worker, got %d", own.Workers)
 	}
 	if own.ErrorDelays == nil || len(own.ErrorDelays) > 0 {
 		t.Errorf("empty delays must replace the default, too: got %v", own.ErrorDelays)

@@ -112,7 +112,7 @@ func TestKindsThatComeAndGoInAPause(t *testing.T) {
 		time.Sleep(time.Second)
 		want("after the pause, with the kind found during it", 1, 1, 1)
 		if n := asked.count.Load() - before; n != 0 {
-			t.Errorf("%d documents of discovery were read at the end of the pause", n)
+			t.Errorf("%d documents of discovery were read at the end of the pause, want 0", n)
 		}
 		gate.Set(true)
 		time.Sleep(time.Minute)
@@ -166,12 +166,12 @@ func TestIndicesOfKindsThatComeInAPause(t *testing.T) {
 		sky.renew()
 		time.Sleep(time.Minute)
 		if got := found(); len(got) != 0 {
-			t.Errorf("handlers were called before the indexed kind was listed: %q", got)
+			t.Errorf("no handler must be called before the indexed kind is listed: %q", got)
 		}
 		gate.Set(false)
 		time.Sleep(time.Minute)
 		if got := found(); !slices.Equal(got, []string{"halley"}) {
-			t.Errorf("found %q", got)
+			t.Errorf("found %q, want halley", got)
 		}
 	})
 }

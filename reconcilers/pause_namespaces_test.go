@@ -117,7 +117,7 @@ func TestPauseOfOneNamespace(t *testing.T) {
 		l.want("with one namespace paused from the start", "/n1", "b/in-b")
 		l.wantReady("with one namespace paused")
 		if s := l.kept.Standing(); s.Paused || !slices.Equal(s.PausedNamespaces, []string{"a"}) {
-			t.Errorf("paused: %t, namespaces: %q", s.Paused, s.PausedNamespaces)
+			t.Errorf("want only the namespace a to be paused; paused: %t, namespaces: %q", s.Paused, s.PausedNamespaces)
 		}
 		l.gate.In("a").Set(false)
 		time.Sleep(time.Minute)
@@ -128,7 +128,7 @@ func TestPauseOfOneNamespace(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		l.gate.In("a2").Set(true)
 		if busy := l.gate.In("a2").Busy(); busy != 1 || l.gate.Busy() != 1 {
-			t.Errorf("%d are busy in the namespace, %d in total", busy, l.gate.Busy())
+			t.Errorf("%d are busy in the namespace, %d in total, want 1 and 1", busy, l.gate.Busy())
 		}
 		<-l.gate.In("a2").Idle()
 		l.mu.Lock()

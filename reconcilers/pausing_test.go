@@ -50,7 +50,7 @@ func TestIndicesAfterAPause(t *testing.T) {
 		}
 		slices.Sort(found)
 		if strings.Join(found, " ") != "s0 s2 s3" || calls.Load() != 4 {
-			t.Errorf("found %v, %d calls", found, calls.Load())
+			t.Errorf("found %v after %d calls, want s0, s2 and s3 after 4", found, calls.Load())
 		}
 	})
 }
@@ -237,7 +237,7 @@ func TestFinalizerInPause(t *testing.T) {
 		gate.Set(true)
 		time.Sleep(time.Minute)
 		if f := p.get("ConfigMap", "c").GetFinalizers(); len(f) != 1 {
-			t.Errorf("finalizers: %v", f)
+			t.Errorf("finalizers: %v, want one", f)
 		}
 		stop()
 	})

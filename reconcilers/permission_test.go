@@ -68,7 +68,7 @@ func TestHandlersWithoutPermission(t *testing.T) {
 					e.want(id + " after 10s")
 				}
 				if len(e.all) != 3 || gate.Busy() != 0 {
-					t.Errorf("%d are busy; ended: %q", gate.Busy(), e.all)
+					t.Errorf("%d are busy; ended: %q; want three ended handlers", gate.Busy(), e.all)
 				}
 			})
 		})

@@ -95,7 +95,7 @@ func TestIndicesInEveryReplica(t *testing.T) {
 		p.create("Secret", "s1")
 		want("after a creation in the pause", "s0 s1", 0)
 		if n, w := others.open.Load(), way.writes.Load(); n != 0 || w != 0 {
-			t.Errorf("%d watches of other kinds, %d writes", n, w)
+			t.Errorf("%d watches of other kinds, %d writes, want none", n, w)
 		}
 		gate.Set(false)
 		want("resumed", "s0 s1", 2)
@@ -139,11 +139,11 @@ func TestIndicesWhileListing(t *testing.T) {
 		p.remove("Secret", "s0")
 		time.Sleep(time.Second)
 		if got := keysOf(index); got != "s1" || len(began) > 0 {
-			t.Errorf("during the listing: %q in the index, %d handlers were called", got, len(began))
+			t.Errorf("during the listing: %q in the index, %d calls, want s1 and 0", got, len(began))
 		}
 		time.Sleep(2 * time.Minute)
 		if got := keysOf(index); got != "s1" || len(began) != 1 || <-began != "s1" {
-			t.Errorf("after the listing: %q in the index", got)
+			t.Errorf("after the listing: %q in the index, want s1 and one call", got)
 		}
 	})
 }
@@ -182,7 +182,8 @@ func TestReplicaWithoutIndices(t *testing.T) {
 					}
 					time.Sleep(time.Hour)
 					if fills := filled.Load() == 1; fills != tc.fills {
-						t.Errorf("%d times filled", filled.Load())
+						t.Errorf("Filled was called %d times, want a call only for forbidden or removed kinds",
+							filled.Load())
 					}
 				})
 			})
@@ -209,7 +210,7 @@ func TestForgettingInStandby(t *testing.T) {
 		p.remove("Secret", "s-0")
 		time.Sleep(time.Minute)
 		if forgot.Load() != 1 {
-			t.Errorf("on standby: %d forgotten", forgot.Load())
+			t.Errorf("on standby: %d forgotten, want 1", forgot.Load())
 		}
 		gate.Set(false)
 		time.Sleep(time.Minute)
@@ -219,7 +220,7 @@ func TestForgettingInStandby(t *testing.T) {
 		p.remove("Secret", "s-1")
 		time.Sleep(2 * time.Minute)
 		if forgot.Load() != 2 {
-			t.Errorf("between two watches: %d forgotten", forgot.Load())
+			t.Errorf("between two watches: %d forgotten, want 2", forgot.Load())
 		}
 	})
 }

@@ -67,7 +67,7 @@ func TestNamespacesLeaveNothing(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			if open, entries := connection.open.Load(), index.Len(); open != many+1 || entries != many+1 {
-				t.Errorf("round %d: %d watches, %d entries", round, open, entries)
+				t.Errorf("round %d: %d watches, %d entries, want one per namespace", round, open, entries)
 			}
 			t.Logf("round %d: %d goroutines and %d KiB before, %d and %d with %d namespaces more", round,
 				goroutines[round], memory[round], growth.Goroutines(), heap(server), many)
@@ -77,18 +77,20 @@ func TestNamespacesLeaveNothing(t *testing.T) {
 			time.Sleep(time.Minute)
 			if open, entries, left := connection.open.Load(), index.Len(), running.Load(); open != 1 || entries != 1 ||
 				left != 1 {
-				t.Errorf("round %d: %d watches, %d entries, %d daemons are left", round, open, entries, left)
+				t.Errorf("round %d: %d watches, %d entries, %d daemons are left, want 1 of each", round, open, entries,
+					left)
 			}
 		}
 		goroutines, memory = append(goroutines, growth.Goroutines()), append(memory, heap(server))
 		if first, last := goroutines[0], goroutines[rounds]; last > first {
-			t.Errorf("%d goroutines before, %d after: %v", first, last, goroutines)
+			t.Errorf("%d goroutines before, %d after, want no more: %v", first, last, goroutines)
 		}
 		if second, last := memory[1], memory[rounds]; last > second+second/4 {
-			t.Errorf("%d KiB after a round, %d after %d of them: %v", second, last, rounds, memory)
+			t.Errorf("%d KiB after a round, %d after %d, want at most a quarter more: %v", second, last, rounds, memory)
 		}
 		if calls.Load() != 1+many*rounds || forgotten.Load() < many*rounds || ticks.Load() == 0 {
-			t.Errorf("%d calls, %d ticks, %d forgotten", calls.Load(), ticks.Load(), forgotten.Load())
+			t.Errorf("%d calls, %d ticks, %d forgotten, want one call and forgotten object per namespace", calls.Load(),
+				ticks.Load(), forgotten.Load())
 		}
 	})
 }
@@ -118,12 +120,13 @@ func TestNamespacesInAPause(t *testing.T) {
 		l.open("a3")
 		time.Sleep(time.Minute)
 		if names, _ := served.Current(); fmt.Sprint(names) != "[a2 a3]" || seen.take() != "a1 a2" {
-			t.Errorf("in the pause: %v", names)
+			t.Errorf("in the pause: %v, want a2 and a3", names)
 		}
 		gate.Set(false)
 		time.Sleep(time.Minute)
 		if got := seen.take(); got != "a3" || index.Len() != 2 || forgotten.Load() != 1 {
-			t.Errorf("handled in %q, %d entries, %d objects forgotten", got, index.Len(), forgotten.Load())
+			t.Errorf("handled in %q, %d entries, %d objects forgotten, want a3, 2 and 1", got, index.Len(),
+				forgotten.Load())
 		}
 		m.want("after the pause with removed and new namespaces", m.ready)
 	})

@@ -64,7 +64,7 @@ func TestNamespacesSelectedByLabels(t *testing.T) {
 		want("after a namespace gets the label", "a3", "a1", "a3", "c")
 		l.mark("a1", `null`)
 		l.mark("c", `"y"`)
-		want("after two namespaces lose the label", "", "a3")
+		want("after two namespaces stop matching", "", "a3")
 		l.mark("c", `"x"`)
 		want("after a namespace gets the label again, whose objects are handled already", "", "a3", "c")
 		l.raze("a3")

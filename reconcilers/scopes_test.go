@@ -172,12 +172,13 @@ func TestNamespaceEndsWhenItsObjectsHaveFinished(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		if got := deleted.take(); got != "a1" || connection.open.Load() != 1 {
-			t.Errorf("an hour after the deletion, handled in %q, %d watches", got, connection.open.Load())
+			t.Errorf("an hour after the deletion, handled in %q, %d watches, want a1 and 1", got,
+				connection.open.Load())
 		}
 		l.judge("a1", "False")
 		time.Sleep(10 * time.Second)
 		if open := connection.open.Load(); open != 0 {
-			t.Errorf("%d watches of a terminating namespace without content", open)
+			t.Errorf("%d watches of a terminating namespace without content, want 0", open)
 		}
 	})
 }
@@ -202,7 +203,7 @@ func TestNamesNeedNoWatch(t *testing.T) {
 		l.open("b")
 		time.Sleep(10 * time.Second)
 		if got := seen.take(); got != "a b" || requests.Load() != 0 {
-			t.Errorf("handled in %q, %d requests for namespaces", got, requests.Load())
+			t.Errorf("handled in %q, %d requests for namespaces, want a b and 0", got, requests.Load())
 		}
 	})
 }
@@ -231,7 +232,7 @@ func TestNamespacesThatMayNotBeListed(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Hour)
 		if got := seen.take(); got != "a" {
-			t.Errorf("handled in %q", got)
+			t.Errorf("without permission, handled in %q, want a", got)
 		}
 		if told := strings.Count(lines.String(), "Not allowed to list namespaces"); told != 1 {
 			t.Errorf("want one line about the permission, got %d: %s", told, lines.String())
@@ -239,7 +240,7 @@ func TestNamespacesThatMayNotBeListed(t *testing.T) {
 		refused.Store(false)
 		time.Sleep(10 * time.Minute)
 		if got := seen.take(); got != "b1" {
-			t.Errorf("with permission, handled in %q", got)
+			t.Errorf("with permission, handled in %q, want b1", got)
 		}
 		refused.Store(true)
 		time.Sleep(time.Hour)
@@ -263,7 +264,7 @@ func TestNamespacesWithoutScanning(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		if got := seen.take(); got != "a" {
-			t.Errorf("handled in %q", got)
+			t.Errorf("handled in %q, want a", got)
 		}
 	})
 }
@@ -288,7 +289,7 @@ func TestClusterScopedKindsUnderPatterns(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		if got := seen.take(); got != "other" {
-			t.Errorf("handled %q", got)
+			t.Errorf("handled %q, want other", got)
 		}
 	})
 }

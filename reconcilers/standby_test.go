@@ -53,13 +53,15 @@ func TestPausedOperatorKeepsNothing(t *testing.T) {
 			t.Logf("turn %d: %d goroutines waiting, %d and %d KiB serving, %d and %d paused", turn, goroutines, serving,
 				full/1024, paused, left/1024)
 			if serving <= goroutines || paused > goroutines {
-				t.Errorf("turn %d: %d goroutines before, %d meanwhile, %d after", turn, goroutines, serving, paused)
+				t.Errorf("turn %d: %d goroutines before, %d meanwhile, %d after, want more only meanwhile", turn,
+					goroutines, serving, paused)
 			}
 			if full < left+4096*objects {
-				t.Errorf("turn %d: %d bytes in use while serving, and %d in the pause", turn, full, left)
+				t.Errorf("turn %d: %d bytes in use while serving, and %d in the pause, want less", turn, full, left)
 			}
 			if first = cmp.Or(first, left); left > first+first/10 {
-				t.Errorf("turn %d: %d bytes are left, and %d after the first turn", turn, left, first)
+				t.Errorf("turn %d: %d bytes are left, %d after the first turn, want at most a tenth more", turn, left,
+					first)
 			}
 		}
 	})

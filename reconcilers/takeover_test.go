@@ -130,6 +130,7 @@ func TestTakeOver(t *testing.T) {
 	stop()
 	t.Logf("%d objects: %v", size, took)
 	if f.calls.Load() != 0 || f.writes.Load() != 0 {
-		t.Errorf("%d calls and %d writes for objects that were handled before", f.calls.Load(), f.writes.Load())
+		t.Errorf("%d calls and %d writes for objects that were handled before, want none", f.calls.Load(),
+			f.writes.Load())
 	}
 }

@@ -103,11 +103,11 @@ func TestWatchesThatAreDead(t *testing.T) {
 		newPeople(t, server).create("ConfigMap", "one")
 		time.Sleep(time.Minute)
 		if calls.Load() != 0 {
-			t.Fatal("the connection is not dead")
+			t.Fatal("the dead connection must not deliver events")
 		}
 		time.Sleep(11 * time.Second)
 		if calls.Load() != 1 {
-			t.Errorf("the object was created 71 seconds ago, but its handler was called %d times", calls.Load())
+			t.Errorf("the object was created 71 seconds ago, and its handler was called %d times, want 1", calls.Load())
 		}
 	})
 }

@@ -104,10 +104,10 @@ func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 		began := time.Now()
 		stop()
 		if took := time.Since(began); took > settings.DefaultExitTimeout {
-			t.Errorf("the exit took %s", took)
+			t.Errorf("the exit took %s, want at most the exit timeout", took)
 		}
 		if calls := j.of("c", "honest-0"); len(calls) != 0 {
-			t.Fatal("no request waited")
+			t.Fatal("requests must wait at the exit")
 		}
 		began = time.Now()
 		stop = operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", j.handler("c", cause.Create, nil)))
@@ -152,7 +152,7 @@ func TestWorkersAreSharedByNamespaces(t *testing.T) {
 		}
 		time.Sleep(40 * time.Second)
 		if most.Load() != 1 || calls.Load() != 30 {
-			t.Errorf("%d at once, %d of 30 done in 40 s of 1 s each", most.Load(), calls.Load())
+			t.Errorf("%d at once, %d of 30 done in 40 s of 1 s each, want 1 and 30", most.Load(), calls.Load())
 		}
 	})
 }

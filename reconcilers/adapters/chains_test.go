@@ -202,6 +202,6 @@ func TestAskingCallsNobody(t *testing.T) {
 		}
 	}
 	if calls != 0 {
-		t.Errorf("questions called functions %d times", calls)
+		t.Errorf("questions called functions %d times, want 0", calls)
 	}
 }

@@ -115,7 +115,7 @@ func TestLoggingByFamily(t *testing.T) {
 				t.Errorf("%s: got %v at %v, want %q at %v", tc.reason, line["msg"], line["level"], tc.msg, tc.level)
 			}
 			if number, numbered := line["attempt"]; numbered && number != 1.0 {
-				t.Errorf("the first attempt is logged as number %v", number)
+				t.Errorf("the first attempt must be logged as number 1, got %v", number)
 			}
 			if _, err := json.Marshal(line); err != nil || line["handler"] != "fn" {
 				t.Errorf("got %v, error %v", line, err)

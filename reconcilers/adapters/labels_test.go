@@ -68,7 +68,7 @@ func TestLabelsInProfiles(t *testing.T) {
 		t.Errorf("want the labels %s; the error is %v, the goroutine:\n%s", want, err, during)
 	}
 	if after := goroutine(t, "adapters_test.TestLabelsInProfiles"); strings.Contains(after, "labels:") {
-		t.Errorf("there are labels after the call:\n%s", after)
+		t.Errorf("want no labels after the call:\n%s", after)
 	}
 }
 
@@ -104,6 +104,6 @@ func TestLabelsOfSeveralKinds(t *testing.T) {
 		reconciler.Run(t.Context(), execution.New(h, &cause.Cause{Object: jsontext.Of(object{"kind": kind})}, nil))
 	}
 	if strings.Join(got, " ") != "Pod Secret Pod" {
-		t.Errorf("the kinds are %v", got)
+		t.Errorf("the kinds are %v, want Pod, Secret and Pod", got)
 	}
 }

@@ -157,7 +157,7 @@ func TestMetricsSeeTheWholeChain(t *testing.T) {
 	for _, outcome := range []string{"retry", "failure"} {
 		if name := "kopf_handler_attempts_total handler=fn kind=KopfExample operator=op outcome=" + outcome +
 			" reason=create"; got[name] != 1 {
-			t.Errorf("%s is %v of %v", name, got[name], got)
+			t.Errorf("%s is %v, want 1 in %v", name, got[name], got)
 		}
 	}
 }

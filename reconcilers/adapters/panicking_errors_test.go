@@ -153,7 +153,7 @@ func TestAttemptsOutliveLogging(t *testing.T) {
 		a := attemptOf(func(context.Context, *handlers.Invocation) error { called++; return nil })
 		o := attempt(ctx, t, whole(newMetrics(t, "op", prometheus.NewRegistry())), a)
 		if called != 1 || !o.Final || o.Err != nil {
-			t.Errorf("the function was called %d times, with the outcome %+v", called, o)
+			t.Errorf("the function was called %d times, want 1; the outcome is %+v", called, o)
 		}
 		want := "Failed to log an attempt of a handler"
 		if values {

@@ -188,7 +188,7 @@ func TestFiltersAreAskedOnce(t *testing.T) {
 	}
 	for _, h := range selected {
 		if h.Run(t.Context(), execution.New(h.Description, c, c.Body())); calls != 1 {
-			t.Errorf("%d calls", calls)
+			t.Errorf("%d calls, want 1", calls)
 		}
 	}
 	want := map[string]int{"out": 1, "in": 1}

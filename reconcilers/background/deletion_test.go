@@ -105,7 +105,7 @@ func TestNoHandlers(t *testing.T) {
 	for _, deleting := range []bool{false, true} {
 		holds, busy, err := w.Supervise(t.Context(), &cause.Cause{Deleting: deleting})
 		if holds || busy || err != nil {
-			t.Errorf("deleting %v: got held %v, busy %v, error %v", deleting, holds, busy, err)
+			t.Errorf("deleting %v: got held %v, busy %v, error %v, want nothing", deleting, holds, busy, err)
 		}
 	}
 }

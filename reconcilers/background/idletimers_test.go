@@ -53,7 +53,7 @@ func TestIdleTimersCostLittle(t *testing.T) {
 			},
 		)
 		if err != nil || !holds {
-			t.Fatalf("object %d: held %v, error %v", n, holds, err)
+			t.Fatalf("object %d must be held, without an error: held %v, error %v", n, holds, err)
 		}
 	}
 	added, more := heap()-used, growth.Goroutines()-goroutines

@@ -101,7 +101,7 @@ func TestStartsOnHeldObjectsOnly(t *testing.T) {
 				w.unheld = true
 				for range 2 {
 					if !w.attend() {
-						t.Error("the finalizer is requested before the handler starts")
+						t.Error("the finalizer must be requested before the handler starts")
 					}
 					w.want(time.Minute)
 				}

@@ -179,7 +179,7 @@ func TestJitter(t *testing.T) {
 		calls := len(w.journal)
 		w.mu.Unlock()
 		if calls < 250 || calls > 340 { // 360 without jitter; 240 with the maximum jitter
-			t.Errorf("%d calls in an hour: the intervals are not between 10 and 15 seconds, 12.5 on average", calls)
+			t.Errorf("%d calls in an hour, want 250 to 340 at intervals of 12.5 seconds on average", calls)
 		}
 	})
 }
@@ -205,7 +205,7 @@ func TestTicksAreLimited(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		if most != 2 || done != 10 {
-			t.Errorf("%d at once, %d done after five seconds", most, done)
+			t.Errorf("%d at once, %d done after five seconds, want 2 and 10", most, done)
 		}
 	})
 }

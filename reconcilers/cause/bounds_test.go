@@ -74,7 +74,7 @@ func TestBareLeavesTheEssenceAlone(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 	if spec["b"] != hidden {
-		t.Errorf("Bare removed the hidden value from its argument: %v", old)
+		t.Errorf("Bare must not remove the hidden value from its argument: %v", old)
 	}
 	again, _ := whole.Recall(body, stored[0], old)
 	if inner, _ := again["spec"].(object); inner["b"] != hidden || inner["a"] != "x" {

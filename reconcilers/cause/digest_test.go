@@ -241,14 +241,14 @@ func TestDigestsOfEqualValuesDiffer(t *testing.T) {
 	_, stored := forms(t, whole, essence)
 	here, _ := stored[0]["spec"].(object)
 	if here["a"] == here["b"] {
-		t.Error("equal values of two fields have the same digest")
+		t.Error("equal values of two fields must have different digests")
 	}
 	for form, err := range whole.Forms(object{"metadata": object{"uid": "uid-2"}}, essence) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if there, _ := form["spec"].(object); there["a"] == here["a"] {
-			t.Error("equal values of two objects have the same digest")
+			t.Error("equal values of two objects must have different digests")
 		}
 		break
 	}
@@ -393,7 +393,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 			}
 			everything := strings.Join(append(append(texts, again...), string(shown), fmt.Sprint(c.Diff, c.Old)), "\n")
 			if strings.Contains(everything, "secret") {
-				t.Fatalf("a secret got out:\n%s", everything)
+				t.Fatalf("no secret may be stored or shown:\n%s", everything)
 			}
 		}
 	}

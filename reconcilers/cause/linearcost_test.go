@@ -123,7 +123,7 @@ func TestBeyondDepth(t *testing.T) {
 				}
 				at["leaf"] = "y"
 				if c := seen(r, form, innermost); len(c.Diff) == 0 {
-					t.Errorf("form %d: the change of the innermost value is missing", i)
+					t.Errorf("form %d: the change of the innermost value must be detected", i)
 				}
 			}
 		})

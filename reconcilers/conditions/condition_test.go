@@ -71,14 +71,14 @@ func TestSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := gocmp.Diff(want, first); d != "" {
-		t.Errorf("Set changed the status that it was given:\n%s", d)
+		t.Errorf("Set must not change the status that it was given:\n%s", d)
 	}
 	status, _ := body["status"].(map[string]any)
 	list, _ := status["conditions"].([]any)
 	held, _ := list[0].(map[string]any)
 	message, _ := held["message"].(string)
 	if held["lastTransitionTime"] != later || held["reason"] != "Loads" || len(message) != 32768 {
-		t.Errorf("the time has moved, or the message is too long: %v, %d", held["lastTransitionTime"], len(message))
+		t.Errorf("want the former time and a message that is cut: %v, %d", held["lastTransitionTime"], len(message))
 	}
 	for _, odd := range []any{"up", map[string]any{"conditions": map[string]any{}}} {
 		if err := conditions.Set(object(odd), down, now); err == nil {
@@ -141,7 +141,7 @@ func TestHidden(t *testing.T) {
 				t.Errorf("%s: -want, +got:\n%s", c.reason, d)
 			}
 			if d := gocmp.Diff(object(c.held), body); d != "" {
-				t.Errorf("Hidden changed the object itself:\n%s", d)
+				t.Errorf("Hidden must not change the object itself:\n%s", d)
 			}
 		})
 	}

@@ -194,7 +194,7 @@ func TestApply(t *testing.T) {
 				t.Errorf("%s: got changed=%t", c.reason, changed)
 			}
 			if d := cmp.Diff(object(c.held), body); d != "" {
-				t.Errorf("Apply changed the object itself:\n%s", d)
+				t.Errorf("Apply must not change the object itself:\n%s", d)
 			}
 		})
 	}
@@ -253,7 +253,7 @@ func TestTextsAreBounded(t *testing.T) {
 	for _, one := range list {
 		text, _ := one.(map[string]any)["message"].(string)
 		if len(text) > 1024 || !strings.HasSuffix(text, "…") || strings.ContainsRune(text, '\uFFFD') {
-			t.Errorf("the message has %d bytes: %s", len(text), text)
+			t.Errorf("the message has %d bytes, want at most 1024, cut between characters: %s", len(text), text)
 		}
 	}
 }
